@@ -12,10 +12,6 @@
 //! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
 //! the beginning, so that all switches but the first know what to do before anything fails.
 //!
-//! **Repeating.** A virtual switch's own forwarding knows no loops: it sends by edge ports and by those links only that are
-//! in a spanning tree of the tenant's network ([`spanning_tree`]). When links get or lose their ways the tree changes by as
-//! few links as can be, so that nothing goes round meanwhile either (`embedding::repeating`).
-//!
 //! **Giving up.** What was given up, by whomever, is shared out (`Embedding::share_out`) to those who have no way, are not at home, or lack a
 //! backup, at the end of the same change.
 //!
@@ -43,12 +39,10 @@ mod lanes;
 mod map;
 mod moving;
 mod place;
-mod repeating;
 mod rounds;
 mod saved;
 mod spec;
 mod tags;
-mod tree;
 mod trunk;
 
 use crate::network::{LinkId, Network};
@@ -60,7 +54,6 @@ use alloc::vec::Vec;
 use check::Assigned;
 use core::mem;
 use core::net::IpAddr;
-use repeating::Repeating;
 use rounds::Rounds;
 use saved::{Remembered, Restored};
 use tags::Tags;
@@ -72,7 +65,6 @@ pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,
     VirtualPortId,
 };
-pub use tree::{Ends, spanning_tree};
 pub use trunk::{Carries, Lane, Routed, Trouble, TrunkId, Wire};
 
 /// All virtual networks and where they are.
@@ -85,7 +77,6 @@ pub struct Embedding {
     reservations: Reservations,
     by_reservation: BTreeMap<ReservationId, TrunkId>,
     next_reservation: u64,
-    repeating: BTreeMap<TenantId, Repeating>,
     /// Whether each link was up, and what it could carry, when the network was looked at last.
     seen: Vec<(bool, Bandwidth)>,
     /// Whether each link has been up at all.
@@ -94,7 +85,7 @@ pub struct Embedding {
     is_growing: bool,
     /// Whether links have come up that had not been before, since changes were told last.
     has_grown: bool,
-    /// Whether trunks have begun to move, or taken a step, or a restart has come upon what waits, since changes were told last.
+    /// Whether trunks have begun to move, or taken a step, since changes were told last.
     has_begun: bool,
     /// How long what waits for switches to follow has waited.
     rounds: Rounds,
@@ -119,10 +110,9 @@ pub struct Changes {
     pub moves: Vec<TrunkMove>,
     /// Physical links that can carry less now than is set aside on them, of which nobody found room elsewhere; each is told once.
     pub oversubscribed: Vec<Oversubscribed>,
-    /// Something waits for switches to follow: a link by which they repeated may carry frames, or carry them where it was, until they
-    /// have, or a trunk moves. When they have had the time to, [`Embedding::rejoin`] says so, and goes on: another link may come in the
-    /// place of that one, and what moves takes its next step. That time runs from the first change that says so since the last call,
-    /// or from that call if it says so itself, not anew from each one.
+    /// A trunk moves, which waits for switches to follow. When they have had the time to, [`Embedding::rejoin`] says so, and what
+    /// moves takes its next step. That time runs from the first change that says so since the last call, or from that call if it
+    /// says so itself, not anew from each one.
     pub parted: bool,
     /// Links have come up that had not been before. What is placed now may go a better way when more do, until
     /// [`Embedding::stop_growing`] says that there are no more to come.
@@ -197,7 +187,6 @@ impl Embedding {
             reservations: Reservations::default(),
             by_reservation: BTreeMap::new(),
             next_reservation: 0,
-            repeating: BTreeMap::new(),
             seen: Vec::new(),
             known: Vec::new(),
             is_growing: true,
@@ -336,7 +325,6 @@ impl Embedding {
     /// there what is wanted as before.
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
         let restored = saved::read(saved)?;
-        self.repeating = restored.repeating(self.rounds.after_restart());
         let Restored { remembered, assigned, next_tag, single, resting, .. } = restored;
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
@@ -346,7 +334,6 @@ impl Embedding {
             self.tags.rest(port, tag);
         }
         self.is_holding = true;
-        self.has_begun = self.is_waiting();
         Ok(())
     }
 
@@ -377,7 +364,7 @@ impl Embedding {
 
     /// Draws the maps anew; what is different.
     fn redraw(&mut self, network: &Network) -> Changes {
-        let parted = self.follow_links(network) | mem::take(&mut self.has_begun);
+        let parted = mem::take(&mut self.has_begun);
         if parted {
             self.rounds.run();
         }

@@ -162,7 +162,6 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
             PortKind::Remote { sends: None, .. } => {}
         }
     }
-    check_repeating(embedding)?;
     // One way for what comes in with a tag, at each switch; two that send the same on a wire would collide there.
     for map in embedding.switch_maps().values() {
         let mut seen = BTreeSet::new();
@@ -323,59 +322,6 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Repeaters send by all edge ports, and by links that join what can be joined, each part in one way only.
-fn check_repeating(embedding: &Embedding) -> Result<(), TestCaseError> {
-    let (mut repeats, mut up) = (BTreeMap::new(), BTreeSet::new());
-    for (_, tenant, _, id, port) in ports(embedding) {
-        // To all members of a big switch a port is the same.
-        prop_assert_eq!(*repeats.entry((tenant, id)).or_insert(port.repeats), port.repeats);
-        if port.up {
-            up.insert((tenant, id));
-        }
-    }
-    for (&tenant, spec) in embedding.wanted() {
-        for edge in &spec.ports {
-            prop_assert_eq!(repeats.get(&(tenant, edge.port)), Some(&true));
-        }
-        // By the tree alone, and by all links that have a way, the same switches are joined.
-        let (mut tree, mut all) = (Parts::default(), Parts::default());
-        for link in &spec.links {
-            let [a, b] = link.ends.map(|end| repeats[&(tenant, end)]);
-            prop_assert_eq!(a, b);
-            let is_up = link.ends.iter().all(|end| up.contains(&(tenant, *end)));
-            prop_assert!(is_up || !a, "a link without a way is in the tree");
-            let [from, to] = link.ends.map(|end| end.switch);
-            if is_up {
-                all.join(from, to);
-            }
-            if a {
-                prop_assert!(tree.join(from, to), "{from} and {to} are joined twice");
-            }
-        }
-        for switches in spec.switches.iter().zip(spec.switches.iter().skip(1)) {
-            let (a, b) = (switches.0.dpid, switches.1.dpid);
-            prop_assert_eq!(tree.part(a) == tree.part(b), all.part(a) == all.part(b));
-        }
-    }
-    Ok(())
-}
-
-/// Switches, by one of those with which each is joined.
-#[derive(Default)]
-struct Parts(BTreeMap<Dpid, Dpid>);
-
-impl Parts {
-    fn part(&self, switch: Dpid) -> Dpid {
-        self.0.get(&switch).map_or(switch, |&next| self.part(next))
-    }
-
-    /// False if they are already.
-    fn join(&mut self, a: Dpid, b: Dpid) -> bool {
-        let (a, b) = (self.part(a), self.part(b));
-        a != b && self.0.insert(a, b).is_none()
-    }
-}
-
 /// Where packets come in that pass through switches between a path's ends.
 fn entrances(route: &Routed) -> Vec<(Dpid, Hop)> {
     let wires = &route.wires;
@@ -411,7 +357,6 @@ fn refuse(
     let &(id, dpid, hop) = which.get(&before);
     let transits = &embedding.switch_map(dpid).unwrap().transit;
     let refused = transits.iter().filter(|it| it.from == hop).copied().collect();
-    // Its other lanes may still carry frames; when they do not, another link repeats in its place.
     let parted = embedding.handle_refused(network, dpid, &refused).parted;
     all_follow(network, embedding, parted);
     let passes = |&(other, at, _): &(TrunkId, Dpid, Hop)| (other, at) == (id, dpid);

@@ -87,7 +87,8 @@ impl Case {
         let changes = self.change(Stays, change);
         assert_eq!((changes.ports.len(), changes.moves.len()), (0, 1));
         assert!(changes.parted);
-        assert!(self.rejoin(Turns).parted);
+        // Where the old path is the backup now there is nothing to give up.
+        assert_eq!(self.rejoin(Turns).parted, self.leaves());
         assert!(!self.rejoin(Stays).parted);
         self.check_end();
     }
@@ -212,7 +213,7 @@ fn a_link_leaves_a_wire_that_is_too_narrow() {
     assert_eq!(case.passes(), [4, 3]);
     // The rules of a backup stand.
     let mut case = Case::new(ring(), &spec(Some(Disjoint::Switches)), embedding());
-    assert!(case.change(Turns, narrow).parted);
+    assert_eq!(case.change(Turns, narrow).parted, case.leaves());
     assert_eq!(case.passes(), [4, 3]);
     case.rejoin(Stays);
     case.check_end();
@@ -361,7 +362,7 @@ fn a_move_goes_on_while_another_link_flaps() {
     assert_eq!(case.passes(), [2, 3]);
 }
 
-/// After a restart it is where it was going, and what repeated by it is not replaced before switches have followed.
+/// After a restart it is where it was going.
 #[test]
 fn a_restart_ends_a_move() {
     for is_moving in [false, true] {
@@ -377,9 +378,5 @@ fn a_restart_ends_a_move() {
         after.stop_waiting(&case.network);
         case.embedding = after;
         assert_eq!(case.passes(), [2, 3]);
-        case.network.set_port_up(port(1, 3), false).unwrap();
-        case.embedding.handle_changes(&case.network);
-        case.network.set_port_up(port(2, 2), false).unwrap();
-        assert_eq!(case.embedding.handle_changes(&case.network).parted, is_moving);
     }
 }

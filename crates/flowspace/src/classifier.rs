@@ -108,11 +108,6 @@ impl<T> Classifier<T> {
         self.order.len()
     }
 
-    /// Whether an entry has the same mask as this match: then one more costs a look-up nothing.
-    pub fn has_mask_of(&self, match_: &Match) -> bool {
-        self.by_mask.contains_key(&match_.mask)
-    }
-
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.by_mask.clear();

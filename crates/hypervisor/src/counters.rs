@@ -31,9 +31,6 @@ pub struct Counters {
     pub limited: u64,
     /// PACKET_INs that the tenant does not want, by the configuration of its own network's port.
     pub unwanted: u64,
-    /// Packets for shared edge ports that the hypervisor was to send there, and did not: too much waits for the switch already,
-    /// or the switch has not told all of the packet (1.0).
-    pub unsent: u64,
     /// Entries of the tenant's tables that its requests had Weir examine; what takes longer counts for more of them.
     pub examined: u64,
     /// Time that messages waited for their turn to be sent to the switch.

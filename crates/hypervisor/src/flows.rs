@@ -7,7 +7,6 @@
 mod destinations;
 mod room;
 mod shared;
-mod telling;
 
 use crate::store::Kind;
 use crate::switch::named_of;
@@ -19,13 +18,12 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use destinations::Destinations;
-use flowspace::{Key, Match, MatchIndex, Relation};
+use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
 pub(crate) use room::{Taken, check_length, check_told, is_tellable};
 use shared::{RuleKey, Shared};
-use telling::Telling;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,8 +132,6 @@ pub struct Piece {
     pub actions: Box<[u8]>,
     /// What the entry that it stands for presumes of the destinations that others give packets (1.3).
     pub presumes: Presumes,
-    /// Who is told of its packets, as far as that is kept.
-    pub tells: Tells,
 }
 
 /// What an entry of 1.3 takes for granted of others, because its action set sends by a shared edge port.
@@ -145,29 +141,6 @@ pub struct Presumes {
     pub none_left: bool,
     /// From this table on none gives packets another.
     pub unchanged_from: Option<u8>,
-}
-
-/// Who is told of the packets of an entry on the switch; kept of networks on 1.0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tells {
-    /// Nobody, or it is not kept.
-    #[default]
-    Nobody,
-    /// The tenant's controllers.
-    Tenant,
-    /// The hypervisor, which tells the tenant's controllers what has become of them.
-    TenantByHypervisor,
-    /// The hypervisor, which knows who else is to have them; all else that is to be done with them the switch does.
-    Hypervisor,
-    /// The hypervisor, which does all that is to be done with them.
-    HypervisorForAll,
-}
-
-impl Tells {
-    /// Whether the hypervisor is asked what is to become of them.
-    pub(crate) fn asks(self) -> bool {
-        !matches!(self, Tells::Nobody | Tells::Tenant)
-    }
 }
 
 /// The table.
@@ -193,8 +166,6 @@ pub struct FlowTable {
     exits: BTreeMap<ByExit, usize>,
     /// Which entries give packets another destination, and which presume that none does (1.3).
     destinations: Destinations,
-    /// What tells anybody of packets (1.0).
-    telling: Telling,
     /// Work done here, and elsewhere for the tenant.
     meter: Meter,
 }
@@ -281,7 +252,6 @@ impl FlowTable {
             if self.owners.insert(key, id).is_none() {
                 *self.by_table.entry(flow.table).or_default() += 1;
             }
-            self.telling.insert(id, piece);
         }
         self.wait(id, &flow);
         self.long.insert(id, &flow);
@@ -308,7 +278,7 @@ impl FlowTable {
         let before = core::mem::replace(known, flow);
         self.meter.add(CHANGE * (1 + before.pieces.len() as u64));
         self.touch(id);
-        let FlowTable { flows, exits, destinations, telling, long, by_cookie, .. } = self;
+        let FlowTable { flows, exits, destinations, long, by_cookie, .. } = self;
         let flow = flows.get(&id)?;
         if flow.actions != before.actions {
             for by_exit in by_exits(before.table, &before.match_, &before.actions) {
@@ -322,8 +292,6 @@ impl FlowTable {
         }
         destinations.remove(id, &before);
         destinations.insert(id, flow);
-        before.pieces.iter().for_each(|piece| telling.remove(piece));
-        flow.pieces.iter().for_each(|piece| telling.insert(id, piece));
         long.remove(id);
         long.insert(id, flow);
         if flow.cookie != before.cookie {
@@ -356,20 +324,6 @@ impl FlowTable {
             self.forget_piece(flow.table, piece);
         }
         Some(flow)
-    }
-
-    /// The entry by which the switch tells of a packet, and whom, if the hypervisor may be asked at all (1.0).
-    pub(crate) fn told_by(&self, key: &Key) -> Option<(&Flow, Tells)> {
-        let (id, tells) = self.telling.met_by(key)?;
-        Some((self.flows.get(&id)?, tells))
-    }
-
-    /// Whether with these it would take too long to find out by which entry the switch tells of a packet (1.0).
-    pub(crate) fn tells_too_variously<'a>(
-        &self,
-        flows: impl Iterator<Item = &'a Flow> + Clone,
-    ) -> bool {
-        self.telling.is_full_for(flows)
     }
 
     /// What entries may send by exits.
@@ -411,7 +365,6 @@ impl FlowTable {
 
     /// A piece that is gone from its entry does not stand in another's way any more.
     pub fn forget_piece(&mut self, table: u8, piece: &Piece) {
-        self.telling.remove(piece);
         let key = shared::key(table, piece);
         let was = self.owners.remove(&key);
         if let Some(count) = self.by_table.get_mut(&table).filter(|_| was.is_some()) {

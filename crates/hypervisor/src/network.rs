@@ -41,9 +41,6 @@ use openflow::text::Name;
 use openflow::v10::PortConfig;
 use openflow::{ErrorCode, Version, v10, v13};
 
-/// Where bridges send their spanning-tree frames (IEEE 802.1D, table 7-10).
-const SPANNING_TREE: u128 = 0x0180_c200_0000;
-
 /// The bit of addresses that are for many.
 pub(crate) const MULTICAST: u128 = 1 << 40;
 
@@ -59,8 +56,6 @@ pub(crate) struct Network {
     config: BTreeMap<u32, PortConfig>,
     /// The same network with all its ports in use, if some are not: what cannot be said there cannot be said at all.
     open: Option<Box<Network>>,
-    /// Whether spanning-tree frames have bits of their own in a port's configuration (1.0).
-    spares_spanning_tree: bool,
     crowded: BTreeSet<u32>,
     /// By which virtual port a packet came, by the switch's port and what the packet bears.
     arrived: HashMap<(u32, Mark), u32>,
@@ -80,15 +75,6 @@ enum Mark {
     Nothing,
     Tag(u16),
     Source(u128),
-}
-
-/// Which of the packets that come to a port are let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admits {
-    Everything,
-    /// Spanning-tree frames only.
-    SpanningTree,
-    Nothing,
 }
 
 /// How a packet came to the virtual switch.
@@ -193,7 +179,6 @@ impl Network {
             ports: member.ports.clone(),
             config,
             open,
-            spares_spanning_tree: version == Version::V1_0,
             crowded: crowded.collect(),
             arrived,
         }
@@ -263,12 +248,6 @@ impl Network {
         self.ports.keys().copied().filter(|number| self.is_shared_edge(*number))
     }
 
-    /// Whether entries may ask the hypervisor what is to become of packets (1.0). Then it has to know of each packet that a switch
-    /// tells of how it came, so the switch tells of none that it has changed.
-    pub(crate) fn may_ask(&self) -> bool {
-        self.shared_edges().next().is_some()
-    }
-
     /// Where a packet for the virtual port goes: nowhere if the port is down, is told not to forward, or the packet came
     /// by it. `None` for the outer option is a port that there is not.
     pub(crate) fn way_out(&self, number: u32, entered: Entered) -> Option<Option<WayOut<'_>>> {
@@ -301,37 +280,15 @@ impl Network {
         self.ports.keys().copied().filter(flooded)
     }
 
-    /// Ports that the switch's own forwarding sends by (NORMAL), which is a repeater that knows no loops.
-    pub(crate) fn repeated(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ports.iter().filter(|(_, port)| port.repeats).map(|(&number, _)| number)
-    }
-
-    /// Which packets are let in by a port.
-    pub(crate) fn admits(&self, number: u32) -> Admits {
-        let config = self.config(number);
-        if config.contains(PortConfig::PORT_DOWN) {
-            return Admits::Nothing;
-        }
-        match config.contains(PortConfig::NO_RECV) {
-            false => Admits::Everything,
-            true if self.spares_spanning_tree && !config.contains(PortConfig::NO_RECV_STP) => {
-                Admits::SpanningTree
-            }
-            true => Admits::Nothing,
-        }
+    /// Whether packets are let in by a port.
+    pub(crate) fn admits(&self, number: u32) -> bool {
+        !self.config(number).intersects(PortConfig::PORT_DOWN | PortConfig::NO_RECV)
     }
 
     /// Whether the controller is not to be told of a packet that has come by this port.
-    pub(crate) fn keeps_back(&self, number: u32, key: &Key, is_miss: bool) -> bool {
-        if self.config.is_empty() {
-            return false;
-        }
-        let admitted = match self.admits(number) {
-            Admits::Everything => true,
-            Admits::SpanningTree => key.get(Field::DlDst) == SPANNING_TREE,
-            Admits::Nothing => false,
-        };
-        !admitted || is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN)
+    pub(crate) fn keeps_back(&self, number: u32, is_miss: bool) -> bool {
+        let is_unwanted = is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN);
+        is_unwanted || !self.admits(number)
     }
 
     /// Whether packets can leave by the port, as far as is known here.
@@ -412,11 +369,7 @@ impl Network {
 
 /// What keeps packets from a port.
 const CLOSED: PortConfig = PortConfig(
-    PortConfig::PORT_DOWN.0
-        | PortConfig::NO_RECV.0
-        | PortConfig::NO_RECV_STP.0
-        | PortConfig::NO_FWD.0
-        | PortConfig::NO_FLOOD.0,
+    PortConfig::PORT_DOWN.0 | PortConfig::NO_RECV.0 | PortConfig::NO_FWD.0 | PortConfig::NO_FLOOD.0,
 );
 
 /// A network's port in 16 bits: LOCAL is what it is on 1.0, above all others that a network can have.
@@ -430,11 +383,6 @@ pub(crate) fn in_16_bits(port: u32) -> Option<u16> {
 /// The port that is so in 16 bits.
 pub(crate) fn from_16_bits(port: u16) -> u32 {
     if port == v10::PortNo::LOCAL.0 { PortNumber::LOCAL.get() } else { port.into() }
-}
-
-/// The spanning-tree frames among packets, if they are any.
-pub(crate) fn spanning_tree(packets: &Match) -> Option<Match> {
-    packets.intersect(&Match::exact(Field::DlDst, SPANNING_TREE))
 }
 
 /// Packets that come in at a port.

@@ -17,7 +17,6 @@ pub(crate) mod port_mod;
 mod postponed;
 mod reconcile;
 mod refused;
-mod sent_on;
 mod shown;
 mod slice_ports;
 mod space;

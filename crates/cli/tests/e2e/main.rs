@@ -29,7 +29,6 @@ mod own_refused;
 mod own_vlans;
 mod reconnect;
 mod reload;
-mod repeaters;
 mod restart;
 mod riggio2013;
 mod shared_big_switches;

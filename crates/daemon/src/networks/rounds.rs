@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long that is, before links come in the place of others that may carry frames until then, and before links that move take their
-/// next step.
+/// How long that is, before links that move take their next step.
 const FOLLOWING: Duration = Duration::from_secs(1);
 
 /// One round of that time after another, as long as anything waits. What begins meanwhile does not set a round back: the embedding

@@ -56,7 +56,7 @@ impl Shard {
                 publish(Direction::FromController, &counters.from_controller);
                 publish(Direction::ToSwitch, &counters.to_switch);
                 metrics.dropped(DropReason::TenantAbsent).publish(counters.absent);
-                let full = counters.overflowed + counters.unsent;
+                let full = counters.overflowed;
                 metrics.dropped(DropReason::QueueFull).publish(full);
                 metrics.dropped(DropReason::RateLimited).publish(counters.limited);
                 metrics.dropped(DropReason::PortConfig).publish(counters.unwanted);

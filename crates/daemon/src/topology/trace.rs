@@ -177,20 +177,13 @@ impl Ground<'_> {
 
     /// Sends packets out of ports: to the receiver, over links to further places, or nowhere.
     fn send(&self, walk: &mut Walk, at: PortId, outputs: Vec<(u32, Match)>) {
-        /// OFPP_IN_PORT, OFPP_FLOOD and OFPP_ALL, and OFPP_NORMAL of 1.3.
+        /// OFPP_IN_PORT, OFPP_FLOOD and OFPP_ALL of 1.3.
         const IN_PORT: u32 = 0xffff_fff8;
         const FLOOD: [u32; 2] = [0xffff_fffb, 0xffff_fffc];
-        const NORMAL: u32 = 0xffff_fffa;
         let member = self.member(at.dpid, walk.tenant);
         for (number, packets) in outputs {
             let ports: Vec<PortId> = if FLOOD.contains(&number) {
                 self.all_ports(walk.tenant, at.dpid, member).filter(|port| *port != at).collect()
-            } else if number == NORMAL {
-                // What a switch of the tenant's own repeats by; others do not take it.
-                let ports = member.into_iter().flat_map(|member| &member.ports);
-                let ports = ports.filter(|(_, port)| port.repeats);
-                let ports = ports.filter_map(|(&number, _)| PortNumber::new(number).ok());
-                ports.map(|port| PortId::new(at.dpid, port)).filter(|port| *port != at).collect()
             } else if number == IN_PORT {
                 vec![at]
             } else {

@@ -2,7 +2,6 @@
 
 use super::Embedding;
 use super::map::{Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort};
-use super::repeating::Repeating;
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
 use super::trunk::{Carries, Lane, Trunk, TrunkId};
 use crate::MacAddress;
@@ -19,8 +18,7 @@ use siphasher::sip::SipHasher13;
 pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
     let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
     for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
-        let tree = embedding.repeating.get(&tenant).map(Repeating::ends).unwrap_or_default();
-        let draw = Draw::new(embedding, network, tenant, spec, tree);
+        let draw = Draw::new(embedding, network, tenant, spec);
         for switch in spec.switches.iter().filter(|switch| switch.started) {
             for &here in &switch.members {
                 let place = |(number, port): (u32, &Port<'_>)| {
@@ -60,8 +58,6 @@ struct Draw<'a> {
     network: &'a Network,
     tenant: TenantId,
     stopped: BTreeSet<Dpid>,
-    /// The ends of the links by which switches repeat.
-    tree: BTreeSet<VirtualPortId>,
     switches: BTreeMap<Dpid, &'a SwitchSpec>,
     ports: BTreeMap<VirtualPortId, Port<'a>>,
     /// At the ports that the tenant shares.
@@ -82,7 +78,6 @@ impl<'a> Draw<'a> {
         network: &'a Network,
         tenant: TenantId,
         spec: &'a Spec,
-        tree: BTreeSet<VirtualPortId>,
     ) -> Draw<'a> {
         let stopped = stopped(spec);
         let switches = spec.switches.iter().map(|switch| (switch.dpid, switch)).collect();
@@ -99,7 +94,7 @@ impl<'a> Draw<'a> {
             }
         }
         hosts.values_mut().for_each(|hosts| hosts.sort_unstable());
-        Draw { embedding, network, tenant, stopped, tree, switches, ports, hosts }
+        Draw { embedding, network, tenant, stopped, switches, ports, hosts }
     }
 
     fn ports_of(&self, switch: Dpid) -> impl Iterator<Item = (u32, &Port<'a>)> {
@@ -142,9 +137,7 @@ impl<'a> Draw<'a> {
             ("", number) => format!("p{number}"),
             (name, _) => String::from(name),
         };
-        let id = VirtualPortId { switch: switch.dpid, number };
-        let repeats = matches!(port, Port::Edge(_)) || self.tree.contains(&id);
-        VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, repeats, kind }
+        VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, kind }
     }
 
     /// The tenant's hosts at a port that it shares.

@@ -76,9 +76,6 @@ pub struct VirtualPort {
     pub up: bool,
     /// What a virtual link was promised, or what an edge port's wire can carry; `None` if neither is known.
     pub speed: Option<Bandwidth>,
-    /// Whether the switch's own forwarding (NORMAL) sends by it: at the edge, and where a link belongs to the network's
-    /// [spanning tree](super::spanning_tree).
-    pub repeats: bool,
     /// Where it really is.
     pub kind: PortKind,
 }

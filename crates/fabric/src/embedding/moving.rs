@@ -16,11 +16,9 @@
 //!
 //! Only the tags of the old path are kept. Its bandwidth is free for others from the first, since the reservation is where the trunk goes,
 //! which is also what its owner sees: for a step, more may be sent by the old path's links than is set aside there. After a
-//! restart the trunk is on its new path: only that it was moving is known to those who repeat by it, and the tags of the old path
-//! are taken after all others.
+//! restart the trunk is on its new path, and the tags of the old path are taken after all others.
 
 use super::Embedding;
-use super::repeating::Repeating;
 use super::rounds::{Round, Rounds};
 use super::trunk::{Routed, Trouble, Trunk, Wire, path};
 use super::{Changes, Transit};
@@ -124,21 +122,19 @@ impl Before {
 }
 
 impl Embedding {
-    /// Goes on with what waited for switches to follow, and has had the time that they are given: links come in the place of those that
-    /// have left a tree, and trunks that move take their next step. What began after others that waited already goes on the next time.
+    /// Goes on with what waited for switches to follow, and has had the time that they are given: trunks that move take their next
+    /// step. What began after others that waited already goes on the next time.
     pub fn rejoin(&mut self, network: &Network) -> Changes {
         let before = self.places();
         if self.are_back(network) {
             self.rounds.end();
         }
-        let rounds = self.rounds;
-        self.repeating.values_mut().for_each(|it| it.settle(rounds));
         if self.take_steps() {
             self.reservations.note_freed();
             self.share_out(network);
         }
         let changes = self.redraw(network);
-        let parted = changes.parted || self.is_waiting();
+        let parted = changes.parted || self.is_moving();
         if parted {
             self.rounds.run();
         }
@@ -165,11 +161,6 @@ impl Embedding {
             }
         }
         has_freed
-    }
-
-    /// Whether anything waits for switches to follow.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.is_moving() || self.repeating.values().any(Repeating::is_waiting)
     }
 
     /// Leaves those old paths at once that do not stand any more.

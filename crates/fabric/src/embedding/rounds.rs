@@ -4,9 +4,6 @@
 //! that, [`Embedding::rejoin`](super::Embedding::rejoin) ends one *round* after another, each of which is as long as switches are given. What
 //! begins while a round runs waits for the end of the next one. So it has its time whatever else waits, at most twice as long, and whatever
 //! begins after it cannot keep it waiting.
-//!
-//! What waited before a restart does so anew. No round ends then before the switches are back that have anything to do, as long as anything
-//! is [held](super::held): till then they follow nothing.
 
 /// How many have ended, and whether one runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,11 +20,6 @@ impl Rounds {
     /// The one at whose end switches have followed what begins now.
     pub(super) fn next_whole(self) -> Round {
         Round(self.ended + 1 + u64::from(self.is_running))
-    }
-
-    /// The same of what waited before a restart: switches come back while one runs.
-    pub(super) fn after_restart(self) -> Round {
-        Rounds { is_running: true, ..self }.next_whole()
     }
 
     /// Something waits: one runs from now on, if none does already.

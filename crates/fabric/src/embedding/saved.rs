@@ -6,10 +6,7 @@
 use super::Embedding;
 use super::check::Assigned;
 use super::map::Tag;
-use super::repeating::Repeating;
-use super::rounds::Round;
 use super::spec::{Route, Step, VirtualPortId};
-use super::tree::Ends;
 use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
 use crate::paths::Disjoint;
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -19,16 +16,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 /// The first byte. Another format is not read.
-const FORMAT: u8 = 7;
-
-/// Whether switches repeated by a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repeats {
-    No,
-    Yes,
-    /// And it was about to [move](super::moving) to where it is said to be, or had, and switches may not have followed.
-    Moving,
-}
+const FORMAT: u8 = 8;
 
 /// What [`Embedding::restore`] takes back.
 pub(super) struct Restored {
@@ -37,30 +25,9 @@ pub(super) struct Restored {
     pub next_tag: u16,
     /// The switches that know of one tag only.
     pub single: BTreeSet<Dpid>,
-    /// The links that had left trees and by which frames could still pass.
-    left: BTreeMap<TenantId, BTreeSet<Ends>>,
     /// Tags that had been given up last, by the port that sent them, or were about to be: switches may not have followed.
     pub resting: Vec<(PortId, Vec<Tag>)>,
 }
-
-impl Restored {
-    /// The links by which switches repeated. What waited for them to follow does so until that round.
-    pub(super) fn repeating(&self, until: Round) -> BTreeMap<TenantId, Repeating> {
-        let mut trees = self.remembered.trees();
-        for &tenant in self.left.keys() {
-            trees.entry(tenant).or_default();
-        }
-        let nothing = BTreeSet::new();
-        let restored = |(tenant, tree)| {
-            let left = self.left.get(&tenant).unwrap_or(&nothing);
-            (tenant, Repeating::restored(tree, left, until))
-        };
-        trees.into_iter().map(restored).collect()
-    }
-}
-
-/// The links of a tree, where they are, and whether they have moved there from where frames may still pass.
-type Tree = BTreeMap<Ends, (Vec<Wire>, bool)>;
 
 /// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +54,12 @@ struct Saved {
     home: Vec<Wire>,
     active: Routed,
     backup: Option<Routed>,
-    repeats: Repeats,
 }
 
 impl Remembered {
     /// A trunk as it was, if the same is wanted of it.
     pub(super) fn take(&mut self, id: TrunkId, want: &Want) -> Option<Trunk> {
-        let Saved { want: wanted, home, active, backup, .. } = self.0.remove(&id)?;
+        let Saved { want: wanted, home, active, backup } = self.0.remove(&id)?;
         let is_end = |routed: &Routed| {
             let (first, last) = (routed.wires.first(), routed.wires.last());
             let from = first.is_some_and(|wire| want.ends[0].contains(&wire.from.dpid));
@@ -110,18 +76,6 @@ impl Remembered {
             .values()
             .flat_map(|saved| saved.active.held().chain(saved.backup.iter().flat_map(Routed::held)))
     }
-
-    /// The links by which switches repeated.
-    fn trees(&self) -> BTreeMap<TenantId, Tree> {
-        let mut trees: BTreeMap<TenantId, Tree> = BTreeMap::new();
-        for (id, saved) in self.0.iter().filter(|(_, saved)| saved.repeats != Repeats::No) {
-            if let Carries::Link(ends) = id.carries {
-                let place = (saved.active.wires.clone(), saved.repeats == Repeats::Moving);
-                trees.entry(id.tenant).or_default().insert(ends, place);
-            }
-        }
-        trees
-    }
 }
 
 pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
@@ -137,15 +91,6 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         out.routed(active);
         out.u8(u8::from(trunk.backup.is_some()));
         trunk.backup.iter().for_each(|backup| out.routed(backup));
-        let repeating = embedding.repeating.get(&id.tenant);
-        let repeating = repeating.and_then(|it| match &id.carries {
-            Carries::Link(ends) => it.has(ends).then(|| it.has_moved(ends)),
-            Carries::Inside { .. } => None,
-        });
-        out.u8(match repeating {
-            None => 0,
-            Some(has_moved) => 1 + u8::from(has_moved || trunk.is_drawing()),
-        });
     });
     let assigned = embedding.assigned.iter();
     let assigned: Vec<_> =
@@ -160,13 +105,6 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
     let members: BTreeSet<_> = switches.flat_map(|switch| &switch.members).collect();
     let single: Vec<_> = embedding.single.iter().filter(|dpid| members.contains(dpid)).collect();
     out.list(&single, |out, dpid| out.u64(dpid.0));
-    let left = embedding.repeating.iter();
-    let left = left.map(|(tenant, it)| (tenant, it.left().collect::<Vec<_>>()));
-    let left: Vec<_> = left.filter(|(_, links)| !links.is_empty()).collect();
-    out.list(&left, |out, (tenant, links)| {
-        out.u16(tenant.0);
-        out.list(links, |out, link| out.ends(link));
-    });
     let mut resting = embedding.tags.resting();
     let leaving = embedding.trunks.values().filter_map(|trunk| trunk.leaving.as_ref());
     for (port, tag) in leaving.filter_map(|it| it.route.as_ref()).flat_map(Routed::held) {
@@ -251,7 +189,7 @@ impl Writer {
         self.u32(port.number);
     }
 
-    fn ends(&mut self, ends: &Ends) {
+    fn ends(&mut self, ends: &[VirtualPortId; 2]) {
         ends.iter().for_each(|end| self.virtual_port(*end));
     }
 
@@ -316,7 +254,7 @@ impl Reader<'_> {
             let home = from.wires()?;
             let active = from.routed()?;
             let backup = if from.flag()? { Some(from.routed()?) } else { None };
-            Some((id, Saved { want, home, active, backup, repeats: from.repeats()? }))
+            Some((id, Saved { want, home, active, backup }))
         })?;
         let mut assigned = Assigned::new();
         let addresses = self.list(|from| {
@@ -327,11 +265,10 @@ impl Reader<'_> {
             assigned.entry(tenant).or_default().insert(mac, address);
         }
         let single = self.list(Reader::dpid)?.into_iter().collect();
-        let left = self.list(Reader::left)?.into_iter().collect();
         let resting = self.list(Reader::resting)?;
         let is_end = self.at == self.all.len();
         let remembered = Remembered(trunks.into_iter().collect());
-        is_end.then_some(Restored { remembered, assigned, next_tag, single, left, resting })
+        is_end.then_some(Restored { remembered, assigned, next_tag, single, resting })
     }
 
     fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -364,15 +301,6 @@ impl Reader<'_> {
         }
     }
 
-    fn repeats(&mut self) -> Option<Repeats> {
-        match self.u8()? {
-            0 => Some(Repeats::No),
-            1 => Some(Repeats::Yes),
-            2 => Some(Repeats::Moving),
-            _ => None,
-        }
-    }
-
     /// Grows with what is there, whatever length is claimed.
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = self.u32()?;
@@ -395,14 +323,8 @@ impl Reader<'_> {
         Some(VirtualPortId { switch: self.dpid()?, number: self.u32()? })
     }
 
-    fn ends(&mut self) -> Option<Ends> {
+    fn ends(&mut self) -> Option<[VirtualPortId; 2]> {
         Some([self.virtual_port()?, self.virtual_port()?])
-    }
-
-    /// The links that have left a tree, and whose.
-    fn left(&mut self) -> Option<(TenantId, BTreeSet<Ends>)> {
-        let tenant = TenantId(self.u16()?);
-        Some((tenant, self.list(Reader::ends)?.into_iter().collect()))
     }
 
     fn resting(&mut self) -> Option<(PortId, Vec<Tag>)> {

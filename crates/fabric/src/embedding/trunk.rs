@@ -224,17 +224,6 @@ pub(super) fn is_contradicted(network: &Network, wires: &[Wire]) -> bool {
     wires.iter().any(|wire| contradicts(wire, wire.from) || contradicts(wire, wire.to))
 }
 
-/// Whether nothing passes by a path, whatever switches send into it: a port on it is down or gone.
-pub(super) fn is_broken(network: &Network, wires: &[Wire]) -> bool {
-    let broken = |here: PortId| match (network.is_port_up(here), network.switch_index(here.dpid)) {
-        (Ok(is_up), _) => !is_up,
-        // Ports are known as soon as their switch is.
-        (Err(_), Ok(index)) => network.switch(index).ports().next().is_some(),
-        (Err(_), Err(_)) => false,
-    };
-    wires.iter().any(|wire| broken(wire.from) || broken(wire.to))
-}
-
 /// What a trunk has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Want {

@@ -7,9 +7,7 @@
 //! ```text
 //!   bit            of packets that come                              of packets that leave
 //!   PORT_DOWN      dropped by an entry of the hypervisor's own       left out of the tenant's entries and groups
-//!   NO_RECV        the same; on 1.0, which spares spanning-tree
-//!                  frames, the tenant's entries mean only those
-//!   NO_RECV_STP    with NO_RECV: nothing is spared (1.0)
+//!   NO_RECV        the same
 //!   NO_FWD                                                           left out, as above
 //!   NO_FLOOD                                                         left out where an entry says FLOOD (1.0)
 //!   NO_PACKET_IN   misses are not told
@@ -25,7 +23,7 @@ use super::start::write_port_status;
 use super::{Asynchronous, Cause, Change, Own, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::TenantIndex;
-use crate::network::{Admits, Network};
+use crate::network::Network;
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -285,7 +283,7 @@ pub(crate) fn collide(
 fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
     if version == Version::V1_0 {
         use v10::{Action, PortNo};
-        let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::NORMAL, PortNo::IN_PORT];
+        let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
         let actions = List::<Action<'_>>::parse(&flow.actions).unwrap_or_default();
         return actions.iter().any(|action| match action {
             Action::Output { port, .. } if unnamed.contains(&port) => true,
@@ -294,7 +292,7 @@ fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
         });
     }
     use v13::{Action, Instruction, PortNo};
-    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::NORMAL, PortNo::IN_PORT];
+    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     let instructions = List::<Instruction<'_>>::parse(&flow.actions).unwrap_or_default();
     instructions.iter().any(|instruction| match instruction {
         Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
@@ -310,30 +308,26 @@ fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
 
 /// Whether an entry of 1.0 may have to be written otherwise for packets that come by a port. Where the port lets nothing
 /// in, that is but for entries of the highest priority, which one without wildcards has whatever it says.
-fn comes_otherwise(flow: &Flow, number: u32, (before, after): (Admits, Admits)) -> bool {
+fn comes_otherwise(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
     let only = flow.match_.exact_value(Field::InPort);
     if before == after || only.is_some_and(|only| only != u128::from(number)) {
         return false;
     }
-    let spares = [before, after].contains(&Admits::SpanningTree);
     let arrival =
         Wildcards::IN_PORT | Wildcards::DL_SRC | Wildcards::DL_VLAN | Wildcards::DL_VLAN_PCP;
     let is_whole = |match_: v10::Match| match_.wildcards.without(arrival).is_empty();
-    spares || flow.priority == u16::MAX || v10::Match::parse(&flow.match_wire).is_ok_and(is_whole)
+    flow.priority == u16::MAX || v10::Match::parse(&flow.match_wire).is_ok_and(is_whole)
 }
 
-/// Whether a configuration can be held. Spanning-tree frames cannot be taken out of what a port lets in: OpenFlow 1.0 has
-/// no match for all others.
+/// Whether a configuration can be held. Spanning-tree frames are not told apart: `NO_RECV_STP` is refused (1.0).
 fn can_hold(version: Version, config: PortConfig) -> bool {
     let both =
         PortConfig::PORT_DOWN | PortConfig::NO_RECV | PortConfig::NO_FWD | PortConfig::NO_PACKET_IN;
     let known = match version {
-        Version::V1_0 => both | PortConfig::NO_STP | PortConfig::NO_RECV_STP | PortConfig::NO_FLOOD,
+        Version::V1_0 => both | PortConfig::NO_STP | PortConfig::NO_FLOOD,
         _ => both,
     };
-    let takes_out =
-        config.contains(PortConfig::NO_RECV_STP) && !config.contains(PortConfig::NO_RECV);
-    known.contains(config) && !takes_out
+    known.contains(config)
 }
 
 fn codes(version: Version) -> Codes {

@@ -184,13 +184,11 @@ impl Switch {
         }
     }
 
-    /// Whether a packet may be sent to the port; NORMAL would hand it to a forwarding that knows no tenants, but for the
-    /// members of a big switch, which have one of the tenant's own.
+    /// Whether a packet may be sent to the port; NORMAL would hand it to a forwarding that knows no tenants.
     fn may_use_port(&self, tenant: TenantIndex, port: PortNo) -> bool {
         match port {
             PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER | PortNo::IN_PORT => true,
-            PortNo::NORMAL => self.joins.is_some(),
-            PortNo::TABLE | PortNo::NONE => false,
+            PortNo::NORMAL | PortNo::TABLE | PortNo::NONE => false,
             port => self.view.may_output(tenant, port_from_v10(port.0)),
         }
     }

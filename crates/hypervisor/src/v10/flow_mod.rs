@@ -3,7 +3,7 @@
 use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
+use crate::flows::{Flow, Piece, Presumes, Taken};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
@@ -129,9 +129,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
-        if state.flows.tells_too_variously(core::iter::once(&flow))
-            || !room.take(&flow, &flow.pieces)
-        {
+        if !room.take(&flow, &flow.pieces) {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         let before = state.flows.get(number).cloned();
@@ -175,9 +173,6 @@ impl Switch {
         let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.become_one(Version::V1_0, &changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
-        }
-        if state.flows.tells_too_variously(changed.iter().map(|(_, flow)| flow)) {
-            return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             state.modifies = true;
@@ -286,7 +281,6 @@ impl Switch {
                 priority: priority_of(&wire, flow.priority),
                 actions: translated.into_boxed_slice(),
                 presumes: Presumes::default(),
-                tells: Tells::Nobody,
             };
             taken.add(&piece, self.version)?;
             pieces.push(piece);

@@ -6,25 +6,20 @@
 //! sends by a link and does not say of which VLAN is written for untagged frames alone; one that makes tagged frames of what it
 //! sends there is refused.
 //!
-//! What leaves by a port that other tenants have as well depends on whom it is for. Where an entry does not say so, the
-//! hypervisor is told of its packets and sends them there: see `asking`.
+//! What leaves by a port that other tenants have as well depends on whom it is for, so an entry that sends there has to name the
+//! destination.
 
-mod asking;
 pub(super) mod packet;
 pub(super) mod statistics;
 
 use super::flow_mod::priority_of;
 use super::unreadable;
-use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
+use crate::flows::{Flow, Piece, Presumes, Taken, check_length};
 use crate::ids::TenantIndex;
-use crate::network::{
-    Admits, Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, spanning_tree,
-    untagged,
-};
+use crate::network::{Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, untagged};
 use crate::switch::Switch;
 use crate::told;
 use alloc::vec::Vec;
-pub(super) use asking::{ASK, MOST_ASKED};
 use fabric::MacAddress;
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Match, port_from_v10, port_to_v10};
@@ -103,45 +98,13 @@ struct Writer<'a> {
     /// What has become of the packets so far.
     packets: Packets,
     out: &'a mut Vec<u8>,
-    sends: Sends,
-    /// What the tenant has had done to the packets so far, beside sending them.
-    changes: Changes,
-    found: Found,
-}
-
-/// What is done to packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Changes {
-    None,
-    Known,
-    /// There is an experimenter's action among it.
-    Unknown,
-}
-
-/// What is found in a list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Found {
-    /// It tells the tenant.
-    tells: bool,
-    /// And of packets that it has changed, in ways that are known.
-    tells_changed: bool,
-    /// Something is not said, since the packets' destination is not known.
-    asks: bool,
-    /// An experimenter's action.
-    has_experimenter: bool,
-}
-
-/// Which of a list's outputs are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sends {
-    /// All that can be said.
-    All,
-    /// The same behind one by which the hypervisor is told of the packet, and tells the tenant.
-    Asking,
-    /// Those that were left to the hypervisor.
-    Left,
-    /// All that can be said, by the hypervisor, which tells the tenant.
-    Alone,
+    /// Whether the hypervisor tells the tenant, and the switch is not to.
+    is_told_here: bool,
+    /// Whether there is an experimenter's action among what has been done to the packets: what that makes of them only the switch
+    /// knows.
+    is_strange: bool,
+    /// Whether they may bear another source than that with which they came.
+    has_other_source: bool,
 }
 
 impl Switch {
@@ -163,18 +126,13 @@ impl Switch {
             let admits = network.admits(port);
             for arrival in network.arrivals(port) {
                 let Some(region) = region(&arrival, &flow.match_) else { continue };
-                let region = match admits {
-                    Admits::SpanningTree => spanning_tree(&region),
-                    Admits::Everything | Admits::Nothing => Some(region),
-                };
-                let Some(region) = region else { continue };
                 let packets = packets(port, &arrival, &region);
                 let mut regions = Vec::new();
                 self.network_regions_v10(tenant, network, region, packets, actions, &mut regions)?;
-                for (region, actions, tells) in regions {
+                for (region, actions) in regions {
                     let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
                     let priority = priority_of(&wire, flow.priority);
-                    if admits == Admits::Nothing && priority == u16::MAX {
+                    if !admits && priority == u16::MAX {
                         // Others stand, and age, below the entry that drops what comes; this would be its equal.
                         continue;
                     }
@@ -186,16 +144,12 @@ impl Switch {
                             priority,
                             actions: actions.into_boxed_slice(),
                             presumes: Presumes::default(),
-                            tells,
                         };
                         taken.add(&piece, self.version)?;
                         pieces.push(piece);
                     }
                 }
             }
-        }
-        if actions.iter().count() > MOST_ASKED && pieces.iter().any(|piece| piece.tells.asks()) {
-            return Err(code::BAD_ACTION_TOO_MANY);
         }
         Ok(pieces)
     }
@@ -209,70 +163,36 @@ impl Switch {
         region: Match,
         packets: Packets,
         actions: List<'_, Action<'_>>,
-        regions: &mut Vec<(Match, Vec<u8>, Tells)>,
+        regions: &mut Vec<(Match, Vec<u8>)>,
     ) -> Result<(), ErrorCode> {
         let mut translated = Vec::new();
-        match self.rule_actions_v10(tenant, network, packets, actions, &mut translated) {
-            Ok(tells) => regions.push((region, translated, tells)),
+        let mut writer = Writer::new(network, packets, &mut translated, false);
+        match self.network_actions_v10(tenant, &mut writer, actions) {
+            Ok(()) => regions.push((region, translated)),
             Err(Unsaid::Code(code)) => return Err(code),
             Err(Unsaid::NeedsVlan) => {
                 // Frames with a tag do not pass: they do not meet the rule.
-                if let Some(part) = untagged(&region) {
-                    let packets = Packets { vlan: Vlan::Untagged, ..packets };
-                    self.network_regions_v10(tenant, network, part, packets, actions, regions)?;
-                }
+                let packets = Packets { vlan: Vlan::Untagged, ..packets };
+                let met = untagged(&region);
+                let (part, regions) = match met {
+                    Some(part) => (part, regions),
+                    // What is refused is so all the same.
+                    None => (region, &mut Vec::new()),
+                };
+                self.network_regions_v10(tenant, network, part, packets, actions, regions)?;
             }
         }
         Ok(())
     }
 
-    /// Writes a rule's list as it has to be on the switch, and says who is told of its packets.
-    fn rule_actions_v10(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        packets: Packets,
-        actions: List<'_, Action<'_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<Tells, Unsaid> {
-        let mut writer = Writer::new(network, packets, out, Sends::All);
-        let found = self.network_actions_v10(tenant, &mut writer, actions)?;
-        let tells = match found {
-            Found { asks: true, has_experimenter: true, .. } => Tells::HypervisorForAll,
-            Found { asks: true, .. } => Tells::Hypervisor,
-            Found { tells_changed: true, has_experimenter: false, .. } if network.may_ask() => {
-                Tells::TenantByHypervisor
-            }
-            Found { tells: true, .. } => Tells::Tenant,
-            _ => Tells::Nobody,
-        };
-        if tells.asks() {
-            out.clear();
-            ASK.write(out);
-            let mut beside = Vec::new();
-            let mut writer = Writer::new(network, packets, &mut beside, Sends::Asking);
-            self.network_actions_v10(tenant, &mut writer, actions)?;
-            if tells != Tells::HypervisorForAll {
-                out.extend_from_slice(&beside);
-            }
-        }
-        Ok(tells)
-    }
-
-    /// Writes a list, and says what is in it.
+    /// Writes a list.
     fn network_actions_v10(
         &self,
         tenant: TenantIndex,
         writer: &mut Writer<'_>,
         actions: List<'_, Action<'_>>,
-    ) -> Result<Found, Unsaid> {
+    ) -> Result<(), Unsaid> {
         for action in actions {
-            writer.changes = match action {
-                Action::Output { .. } => writer.changes,
-                Action::Vendor { .. } => Changes::Unknown,
-                _ if writer.changes == Changes::None => Changes::Known,
-                _ => writer.changes,
-            };
             match action {
                 Action::Output { port, max_len } => writer.output(port, max_len)?,
                 Action::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE.into()),
@@ -280,7 +200,7 @@ impl Switch {
                     if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
                         return Err(code::BAD_ACTION_BAD_VENDOR.into());
                     }
-                    writer.found.has_experimenter = true;
+                    (writer.is_strange, writer.has_other_source) = (true, true);
                     action.write(writer.out);
                 }
                 Action::Unknown { .. } => return Err(code::BAD_ACTION_BAD_TYPE.into()),
@@ -295,20 +215,17 @@ impl Switch {
                 }
                 other => {
                     writer.settle_vlan(&other);
+                    writer.has_other_source |= matches!(other, Action::SetDlSrc(_));
                     if let Action::SetDlDst(address) = other {
                         let dl_dst = address.iter().fold(0, |n, b| n << 8 | u128::from(*b));
                         writer.packets.dl_dst = Some(dl_dst);
-                        if writer.sends == Sends::Left {
-                            // Whom packets are for is said from here on, and nothing was left.
-                            break;
-                        }
                     }
                     other.write(writer.out);
                 }
             }
             check_length(writer.out)?;
         }
-        Ok(writer.found)
+        Ok(())
     }
 }
 
@@ -317,10 +234,10 @@ impl<'a> Writer<'a> {
         network: &'a Network,
         packets: Packets,
         out: &'a mut Vec<u8>,
-        sends: Sends,
+        is_told_here: bool,
     ) -> Writer<'a> {
-        let (changes, found) = (Changes::None, Found::default());
-        Writer { network, packets, out, sends, changes, found }
+        let (is_strange, has_other_source) = (false, false);
+        Writer { network, packets, out, is_told_here, is_strange, has_other_source }
     }
 }
 
@@ -350,18 +267,12 @@ impl Writer<'_> {
     fn output(&mut self, port: PortNo, max_len: u16) -> Result<(), Unsaid> {
         let Packets { entered, by_link, .. } = self.packets;
         match port {
-            // What an experimenter has made of them only the switch knows, and what that tells would be asked of again.
-            PortNo::CONTROLLER
-                if self.sends == Sends::Asking && self.changes == Changes::Unknown =>
-            {
+            PortNo::CONTROLLER if self.is_told_here && !self.is_strange => Ok(()),
+            // By the source the hypervisor knows whose they are.
+            PortNo::CONTROLLER if self.has_other_source && self.came_by_shared_edge() => {
                 Err(code::BAD_ACTION_BAD_OUT_PORT.into())
             }
-            PortNo::CONTROLLER if self.sends != Sends::All && self.changes != Changes::Unknown => {
-                Ok(())
-            }
             PortNo::CONTROLLER => {
-                self.found.tells = true;
-                self.found.tells_changed |= self.changes == Changes::Known;
                 // With the tag by which the hypervisor knows how it came, and what it is now.
                 let arrived = match (entered, by_link) {
                     (Entered::Port(number), Some(at)) => Some((number, at)),
@@ -386,10 +297,6 @@ impl Writer<'_> {
             },
             PortNo::FLOOD => self.leave_by_all(self.network.flooded()),
             PortNo::ALL => self.leave_by_all(self.network.ports.keys().copied()),
-            PortNo::NORMAL => {
-                self.check_all()?;
-                self.leave_by_all(self.network.repeated())
-            }
             PortNo(number) => {
                 let network = self.network;
                 let way = network.way_out(port_from_v10(number), entered);
@@ -411,25 +318,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether packets may leave by any port: the repeated ones become others when a link fails, and what stands has to be
-    /// sayable still.
-    fn check_all(&self) -> Result<(), ErrorCode> {
-        let mut out = Vec::new();
-        let mut all = Writer::new(self.network, self.packets, &mut out, self.sends);
-        match all.leave_by_all(self.network.ports.keys().copied()) {
-            Err(Unsaid::Code(code)) => Err(code),
-            _ => Ok(()),
-        }
+    fn came_by_shared_edge(&self) -> bool {
+        self.packets.entered.port().is_some_and(|number| self.network.is_shared_edge(number))
     }
 
     fn leave(&mut self, way: WayOut<'_>) -> Result<(), Unsaid> {
-        if self.sends == Sends::Left && way.hosts.is_empty() {
-            return Ok(());
-        }
-        if !way.hosts.is_empty() && self.packets.dl_dst.is_none() {
-            self.found.asks = true;
-            return self.check_vlan(way.wire);
-        }
         let is_back = self.packets.came_at(self.network) == Some(way.port);
         let port = if is_back { Some(PortNo::IN_PORT.0) } else { port_to_v10(way.port) };
         let port = PortNo(port.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?);

@@ -2,7 +2,7 @@
 //! are asked.
 
 use crate::cookie::Installation;
-use crate::network::{Admits, Network, at_hop};
+use crate::network::{Network, at_hop};
 use crate::switch::{Own, OwnChange, Switch};
 use alloc::vec::Vec;
 use fabric::embedding::{Exit, Transit};
@@ -50,7 +50,7 @@ fn passed(transit: &Transit) -> Option<Own> {
 
 /// What drops the packets that come to a port which lets nothing in.
 pub(crate) fn closed(network: &Network, port: u32) -> Vec<Own> {
-    if network.admits(port) != Admits::Nothing {
+    if network.admits(port) {
         return Vec::new();
     }
     let own =

@@ -271,11 +271,6 @@ impl Switch {
                 action.write(out);
                 Ok(())
             }
-            // The members of a big switch have a forwarding of the tenant's own.
-            PortNo::NORMAL if self.joins.is_some() => {
-                action.write(out);
-                Ok(())
-            }
             PortNo::NORMAL | PortNo::ANY => Err(code::BAD_ACTION_BAD_OUT_PORT),
             port if self.view.may_output(tenant, port.0) => {
                 action.write(out);

@@ -3,7 +3,7 @@
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Piece, Presumes, Taken, Tells};
+use crate::flows::{Flow, Piece, Presumes, Taken};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::Kind;
@@ -390,7 +390,6 @@ impl Switch {
             priority: flow.priority,
             actions: translated.into_boxed_slice(),
             presumes: Presumes::default(),
-            tells: Tells::Nobody,
         };
         Taken::default().add(&piece, self.version)?;
         Ok(Vec::from([piece]))

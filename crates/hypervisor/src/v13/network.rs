@@ -27,7 +27,7 @@ use super::{
     METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, NO_PORT, metadata_at,
     metadata_of, own_part, unreadable,
 };
-use crate::flows::{Flow, Piece, Presumes, Taken, Tells, check_length};
+use crate::flows::{Flow, Piece, Presumes, Taken, check_length};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Entrance, Network, Unsaid, WayOut};
 use crate::store::Kind;
@@ -218,7 +218,6 @@ impl Switch {
             priority: flow.priority,
             actions: translated.into_boxed_slice(),
             presumes: Presumes::default(),
-            tells: Tells::Nobody,
         })
     }
 
@@ -364,7 +363,7 @@ impl Switch {
                 };
                 for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
                     if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        // What is repeated would go round.
+                        // It would go round.
                         let is_anywhere = packets.entered == Entered::Anywhere;
                         if is_anywhere && network.entrances_astray(number).next().is_some() {
                             return Err(Unsaid::NeedsEntry);

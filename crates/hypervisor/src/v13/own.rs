@@ -5,7 +5,7 @@ use super::{
 };
 use crate::cookie::{Cookie, Installation};
 use crate::lldp;
-use crate::network::{Admits, at_hop, at_port, number_of};
+use crate::network::{at_hop, at_port, number_of};
 use crate::policy::TenantId;
 use crate::switch::{Own, OwnChange, Switch, number};
 use crate::tally::Counted;
@@ -92,7 +92,7 @@ impl Switch {
             let is_refused =
                 |number: &u32| tenant.is_some_and(|it| it.refused_ports.contains(number));
             for (&number, port) in member.ports.iter().filter(|(number, _)| !is_refused(number)) {
-                let admits = network.map_or(Admits::Everything, |it| it.admits(number));
+                let admits = network.is_none_or(|it| it.admits(number));
                 add_port(*id, number, port, admits, wanted);
             }
             if let Some(tag) = self.entering_tag(*id) {
@@ -154,7 +154,7 @@ pub(crate) fn add_port(
     id: TenantId,
     number: u32,
     port: &VirtualPort,
-    admits: Admits,
+    admits: bool,
     wanted: &mut Vec<Own>,
 ) {
     if !port.up {
@@ -165,7 +165,7 @@ pub(crate) fn add_port(
     let mut add = |match_, priority, actions: &[u8], counted| {
         let mut instructions = Vec::new();
         // What the port does not let in stays the tenant's: without an entry it would be a slice's.
-        if admits == Admits::Everything {
+        if admits {
             enter(id, number, actions, &mut instructions);
         }
         wanted.push(Own { table: 0, match_, priority, actions: instructions, counted });

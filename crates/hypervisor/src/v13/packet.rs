@@ -87,7 +87,7 @@ impl Switch {
         self.caused_by(tenant, entry, &mut seen);
         let is_miss = seen.packet.reason == PacketInReason::NO_MATCH;
         let state = &mut self.tenants[tenant.0 as usize];
-        if state.network.as_ref().is_some_and(|it| it.keeps_back(seen.in_port, &key, is_miss)) {
+        if state.network.as_ref().is_some_and(|it| it.keeps_back(seen.in_port, is_miss)) {
             state.counters.unwanted += 1;
             return Ok(());
         }

@@ -143,10 +143,9 @@ pub(crate) fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str
 pub(crate) const EVERYWHERE: &[u32] = &[WHOLE, 7, 8, LINK];
 
 /// Lists that send by shared ports, and by which ports.
-pub(crate) const LISTS: [(&str, &[u32]); 7] = [
+pub(crate) const LISTS: [(&str, &[u32]); 6] = [
     ("flood", EVERYWHERE),
     ("all", EVERYWHERE),
-    ("normal", EVERYWHERE),
     ("output:8,output:1,output:7,output:10", EVERYWHERE),
     ("output:7,output:8", &[7, 8]),
     ("output:7", &[7]),
@@ -155,12 +154,11 @@ pub(crate) const LISTS: [(&str, &[u32]); 7] = [
 
 #[test]
 fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
-    let sets: [(&str, &[u32]); 7] = [
+    let sets: [(&str, &[u32]); 6] = [
         // Known in full, and so said as a list.
         ("write=flood", EVERYWHERE),
         ("write=output:8", &[8]),
         ("output:1;write=output:7", &[WHOLE, 7]),
-        ("clear;write=normal", EVERYWHERE),
         // The tenant's own metadata are for tables that do not come.
         ("flood;meta=5/7fffffff", EVERYWHERE),
         ("group:1,flood", EVERYWHERE),
@@ -182,7 +180,7 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
 #[test]
 fn rules_that_name_a_port_of_entry_send_there() {
     let mut stage = stage();
-    for (port, out) in [(1, "flood"), (7, "output:8,output:1"), (8, "normal"), (10, "all")] {
+    for (port, out) in [(1, "flood"), (7, "output:8,output:1"), (8, "flood"), (10, "all")] {
         accept(&mut stage, RED, 1, &format!("flow add prio=5 match=in_port={port} actions={out}"));
     }
     for (at, from, by) in [

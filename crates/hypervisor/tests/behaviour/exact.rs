@@ -1,6 +1,5 @@
 //! Entries without wildcards on OpenFlow 1.0: they have the highest priority, whatever they say (specification section 3.4).
 
-use crate::deliveries::{BLUE, RED, WHOLE, accept, plan};
 use crate::networks::two;
 use crate::support::*;
 use hypervisor::StoreKey;
@@ -206,19 +205,4 @@ fn what_becomes_one_match_of_one_packet_is_refused() {
         world.say(red, 4, &format!("flow add prio=9 match={second} actions=output:1"));
         assert_eq!(world.heard(red), [""; 0]);
     }
-}
-
-/// So packets that such an entry tells of are not taken for those of one that seems to be above it, and asks.
-#[test]
-fn what_becomes_a_match_of_one_packet_tells_of_it() {
-    let mut stage = Stage::new(Version::V1_0, vec![plan(RED), plan(BLUE)]);
-    let told = format!("flow add prio=1 match={} actions=controller", but_for_the_port());
-    accept(&mut stage, RED, 1, &told);
-    accept(&mut stage, RED, 1, "flow add prio=10 match=in_port=1 actions=output:7");
-    let mut frame = wire("vlan5:");
-    let seen = stage.send(RED, 1, WHOLE, &frame);
-    assert_eq!((seen.told.len(), seen.delivered.len()), (1, 0), "{seen:?}");
-    frame[..6].fill(0xff);
-    let seen = stage.send(RED, 1, WHOLE, &frame);
-    assert_eq!((seen.told.len(), seen.delivered.is_empty()), (0, false), "{seen:?}");
 }

@@ -88,17 +88,16 @@ fn each_kind_sends_to_the_tenants_own_hosts() {
     for (kind, buckets) in [
         ("all", "output:1|output:7|output:8|output:10"),
         ("all", "flood"),
-        ("all", "all|normal"),
+        ("all", "all|flood"),
         ("all", "in_port|output:8"),
         ("all", "mod_dl_src:02.00.00.00.00.77,flood|output:7"),
         ("all", "mod_dl_dst:ff.ff.ff.ff.ff.ff,output:7|output:8"),
-        ("all", "mod_dl_dst:02.00.00.00.10.03,flood|mod_dl_dst:02.00.00.00.11.01,normal"),
+        ("all", "mod_dl_dst:02.00.00.00.10.03,flood|mod_dl_dst:02.00.00.00.11.01,flood"),
         ("all", "push_vlan:8100,mod_vlan_vid:7,output:7|push_vlan:8100,flood"),
         ("all", "drop|output:1,output:7"),
         ("select", "1*output:7|1*output:8|1*flood|1*in_port"),
         ("select", "0*output:7|1*output:8"),
         ("indirect", "output:7"),
-        ("indirect", "normal"),
         ("indirect", "in_port"),
         ("ff", "8@output:8|7@output:7"),
         ("ff", "7@flood|8@output:8"),
@@ -499,7 +498,7 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
     for buckets in [
         "flood".to_owned(),
         "output:1|output:7|output:8|output:10".to_owned(),
-        "in_port|normal".to_owned(),
+        "in_port|flood".to_owned(),
         format!("{vlan},output:8|{vlan},in_port|{vlan},output:7"),
         format!("mod_dl_dst:02.00.00.00.10.02,{vlan},output:8|mod_dl_dst:02.00.00.00.10.01,flood"),
     ] {

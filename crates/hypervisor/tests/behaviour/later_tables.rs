@@ -33,7 +33,7 @@ pub(crate) fn refuse(stage: &mut Stage, words: &str) {
 fn a_later_table_floods() {
     for (first, later, by) in [
         ("goto=1", "flood", EVERYWHERE),
-        ("meta=5/7fffffff;goto=1", "normal", EVERYWHERE),
+        ("meta=5/7fffffff;goto=1", "flood", EVERYWHERE),
         ("goto=1", "output:7", &[7][..]),
         ("goto=1", "output:8,output:1,output:7,output:10", EVERYWHERE),
         ("goto=1", "output:10,output:8", &[8, LINK]),
@@ -82,7 +82,7 @@ fn sets_that_are_left_are_carried_out_as_they_would_be() {
         ("write=push_vlan:8100;goto=1", "output:8;write=flood"),
         ("write=group:1;goto=1", "in_port,flood;write=output:8"),
         ("write=controller;goto=1", "flood;write=mod_dl_src:02.00.00.00.00.66"),
-        ("mod_dl_dst:ff.ff.ff.ff.ff.ff;write=output:1;goto=1", "normal;write=output:8"),
+        ("mod_dl_dst:ff.ff.ff.ff.ff.ff;write=output:1;goto=1", "flood;write=output:8"),
     ] {
         let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
         for tenant in [RED, BLUE] {

@@ -28,7 +28,7 @@ fn each_form_sends_to_the_tenants_own_hosts() {
         // Other tables.
         ("", "flood;goto=1"),
         ("", "output:7;goto=1"),
-        ("", "normal;meta=5/ff;goto=1"),
+        ("", "flood;meta=5/ff;goto=1"),
         ("", "output:7;write=output:10;goto=1"),
         ("", "output:8;write=group:1;goto=1"),
         ("", "output:8;write=mod_dl_src:02.00.00.00.00.77;goto=1"),
@@ -38,7 +38,7 @@ fn each_form_sends_to_the_tenants_own_hosts() {
         ("", "output:7,mod_dl_dst:ff.ff.ff.ff.ff.ff,flood"),
         ("", "output:8,mod_dl_dst:02.00.00.00.11.03,output:8,output:10"),
         ("", "output:7,push_vlan:8100,mod_vlan_vid:5,output:8,output:1"),
-        ("", "all,group:1,mod_dl_src:02.00.00.00.00.77,normal"),
+        ("", "all,group:1,mod_dl_src:02.00.00.00.00.77,flood"),
         ("", "output:7;write=mod_dl_src:02.00.00.00.00.77,output:1"),
         ("", "flood;write=mod_dl_src:02.00.00.00.00.77,output:8"),
         // The controller is told the metadata.
@@ -46,7 +46,7 @@ fn each_form_sends_to_the_tenants_own_hosts() {
         // Twice, and back to where it came from.
         ("", "output:7,output:7"),
         ("", "flood,output:8"),
-        ("", "output:8,normal,output:1,all"),
+        ("", "output:8,flood,output:1,all"),
         ("", "output:8;write=output:8"),
         ("", "in_port"),
         ("", "flood,in_port"),
@@ -360,7 +360,7 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
     for actions in [
         "flood;goto=1",
         "output:8,mod_dl_src:02.00.00.00.00.77,output:7,output:8,output:1",
-        "in_port,normal",
+        "in_port,flood",
     ] {
         let mut stage = Stage::new(Version::V1_3, vec![big_plan(RED), big_plan(BLUE)]);
         for tenant in [RED, BLUE] {
@@ -504,7 +504,7 @@ fn the_switch_has_room_for_so_many() {
     say(&mut world, red, "flow modify match=arp actions=output:10");
     say(&mut world, red, "flow modify prio=5 match= actions=output:10");
     assert_eq!(world.switch_entries().len() - without, 2);
-    say(&mut world, red, "flow add prio=5 actions=normal;goto=1");
+    say(&mut world, red, "flow add prio=5 actions=flood;goto=1");
 
     let mut bare = plan(RED);
     bare.shared.clear();

@@ -7,7 +7,7 @@ use crate::courses::{self, Case, add_two_groups};
 use crate::mixed;
 use crate::networks::{big, local, two};
 use crate::ovs::Ovs;
-use crate::sharing::{asking, comes, grouping, listing, sharing, sharing_big};
+use crate::sharing::{comes, grouping, listing, naming_v10, sharing, sharing_big};
 use crate::support::*;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
@@ -123,8 +123,8 @@ fn switches_with_shared_ports_forward_as_emulated_v13() {
 
 #[test]
 fn switches_with_shared_ports_forward_as_emulated_v10() {
-    run("shared-10", &sharing(), all_speak(Version::V1_0, asking()));
-    run("shared-big-10", &sharing_big(), all_speak(Version::V1_0, asking()));
+    run("shared-10", &sharing(), all_speak(Version::V1_0, naming_v10()));
+    run("shared-big-10", &sharing_big(), all_speak(Version::V1_0, naming_v10()));
 }
 
 #[test]

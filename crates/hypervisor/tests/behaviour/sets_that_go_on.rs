@@ -23,7 +23,6 @@ fn later_tables_leave_it_or_take_its_place() {
     for (first, later, by) in [
         ("write=output:7;goto=1", "meta=5/ff", &[7][..]),
         ("write=flood;goto=1", "meta=5/7fffffff", EVERYWHERE),
-        ("write=normal;goto=1", "write=drop", EVERYWHERE),
         ("output:1;write=output:8;goto=1", "output:10", &[WHOLE, 8, LINK]),
         ("output:7;write=output:8;goto=1", "output:1", &[WHOLE, 7, 8]),
         ("write=output:7;meta=1/1;goto=1", "output:8", &[7, 8]),

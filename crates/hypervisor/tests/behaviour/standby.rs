@@ -95,7 +95,7 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
 #[test]
 fn what_is_repeated_is_not_sent_back() {
     for version in VERSIONS {
-        for said in ["flood", "normal", "all", "group", "write"] {
+        for said in ["flood", "all", "group", "write"] {
             let mut stage = stage(version);
             for switch in [1, 2] {
                 both_say(&mut stage, BLUE, switch, "flow delete match=");
@@ -201,7 +201,10 @@ fn what_is_deferred_is_not_sent_back_by_another_way() {
             both_say(&mut stage, RED, switch, "flow add prio=3 actions=output:1");
         }
         both_say(&mut stage, BLUE, 3, "flow add prio=5 match=in_port=1 actions=output:10");
-        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=output:7");
+        // On 1.0 it names its destination, and is not left to that table.
+        let match_ = if version == Version::V1_0 { "dl_dst=02:00:00:00:10:01" } else { "" };
+        let words = format!("flow add prio=5 match={match_} actions=output:7");
+        both_say(&mut stage, BLUE, 1, &words);
         let mut frame = frame();
         frame[..6].copy_from_slice(&host);
         let seen = stage.send(BLUE, 3, 1, &frame);

@@ -1,6 +1,6 @@
 //! PACKET_IN and PACKET_OUT of a network.
 
-use super::{Packets, Sends, Unsaid, Vlan, Writer};
+use super::{Packets, Unsaid, Vlan, Writer};
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network};
@@ -36,7 +36,7 @@ impl Switch {
         };
         let state = &mut self.tenants[tenant.0 as usize];
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        if network.keeps_back(came, key, missed) {
+        if network.keeps_back(came, missed) {
             state.counters.unwanted += 1;
             return;
         }
@@ -44,18 +44,7 @@ impl Switch {
             state.counters.limited += 1;
             return;
         }
-        let Some((actions, tells)) = self.asked_by(tenant, packet, key) else {
-            self.tell_network_v10(tenant, network, packet, key, came);
-            return;
-        };
-        let actions = List::<Action<'_>>::parse(&actions).unwrap_or_default();
-        self.send_left(tenant, network, packet, key, (actions, tells), now);
-        if actions.iter().any(is_told) {
-            let frame = own(network, packet.data, came);
-            let more = usize::from(packet.total_len).saturating_sub(packet.data.len());
-            let in_port = PortNo(port_to_v10(came).unwrap_or(PortNo::NONE.0));
-            self.tell_outputs_v10(tenant, in_port, (frame, more), actions, now);
-        }
+        self.tell_network_v10(tenant, network, packet, key, came);
     }
 
     /// Tells a tenant of the packet that it has sent itself, and not kept by the switch, if it has so: by its rate, and without the
@@ -71,19 +60,19 @@ impl Switch {
         }
         let state = &mut self.tenants[tenant.0 as usize];
         if state.admit_packet_in(now) {
-            self.tell_outputs_v10(tenant, sent.in_port, (sent.data.to_vec(), 0), sent.actions, now);
+            self.tell_outputs_v10(tenant, sent.in_port, sent.data.to_vec(), sent.actions, now);
         } else {
             state.counters.limited += 1;
         }
     }
 
-    /// Tells a tenant of a packet that has been admitted, of which `more` bytes are not here, by each output to CONTROLLER in a
-    /// list. All but the first have to be admitted, too.
+    /// Tells a tenant of a packet that has been admitted, by each output to CONTROLLER in a list. All but the first have to be
+    /// admitted, too.
     fn tell_outputs_v10(
         &mut self,
         tenant: TenantIndex,
         in_port: PortNo,
-        (mut frame, more): (Vec<u8>, usize),
+        mut frame: Vec<u8>,
         actions: List<'_, Action<'_>>,
         now: Instant,
     ) {
@@ -96,7 +85,7 @@ impl Switch {
                         state.counters.limited += 1;
                         continue;
                     }
-                    let total_len = u16::try_from(frame.len() + more).unwrap_or(u16::MAX);
+                    let total_len = u16::try_from(frame.len()).unwrap_or(u16::MAX);
                     self.tell_frame_v10(tenant, in_port, total_len, &frame);
                 }
                 // The switch tells of what comes behind.
@@ -201,14 +190,13 @@ impl Switch {
                 let alone = packet.actions.iter().count() == 1;
                 let tag = looks_like_entry(network, &packets, key).filter(|_| alone);
                 let tag = tag.ok_or(code::BAD_ACTION_EPERM)?;
-                Writer::new(network, packets, out, Sends::All).bear(tag);
+                Writer::new(network, packets, out, false).bear(tag);
                 Action::Output { port: PortNo::TABLE, max_len }.write(out);
             }
         }
         if out.len() == PACKET_OUT_ACTIONS {
             // Of what is not kept by the switch the tenant is told here.
-            let sends = if physical == NO_BUFFER { Sends::Alone } else { Sends::All };
-            let mut writer = Writer::new(network, packets, out, sends);
+            let mut writer = Writer::new(network, packets, out, physical == NO_BUFFER);
             self.network_actions_v10(tenant, &mut writer, packet.actions).map_err(Unsaid::code)?;
         }
         let actions_len =
@@ -225,15 +213,6 @@ impl Switch {
         set_length(out);
         Ok(())
     }
-}
-
-/// A packet as the tenant knows it: without the link's tag.
-fn own(network: &Network, data: &[u8], came: u32) -> Vec<u8> {
-    let mut frame = data.to_vec();
-    if bears_tag(network, came) && frame.len() >= ADDRESSES + TAG {
-        frame.drain(ADDRESSES..ADDRESSES + TAG);
-    }
-    frame
 }
 
 /// How long a packet is as the tenant knows it.
@@ -266,7 +245,7 @@ fn sent(network: &Network, key: &Key, said: Option<u32>) -> Packets {
 }
 
 /// A packet that the switch keeps: it bears the tag with which it came.
-pub(super) fn kept(network: &Network, key: &Key) -> Packets {
+fn kept(network: &Network, key: &Key) -> Packets {
     let Some(came) = network.entry_of(key) else { return sent(network, key, None) };
     let vid = key.get(Field::VlanVid);
     let by_link = bears_tag(network, came);

@@ -9,7 +9,7 @@
 //!   VLAN 7, output:10            VLAN 7, GROUP of the exit for 10
 //!   VLAN 7, output:1             VLAN 7, OUTPUT 1
 //!   output:11, to a 1.0 switch   tag of 11, OUTPUT 5; in the group's copy for packets with a tag: nothing
-//!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so NORMAL and ALL
+//!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so ALL
 //!   output:7, a shared edge      GROUP of the exit for 7; in the group's copy for a host, or for many, the exit's copy for them
 //!   eth_dst of a host, output:7  eth_dst of the host, OUTPUT 4 if it is behind that port
 //! ```

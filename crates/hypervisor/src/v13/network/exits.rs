@@ -7,11 +7,10 @@
 //! clears all of it.
 //!
 //! ```text
-//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD, ALL and NORMAL, ALL
+//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD and ALL, ALL
 //!   output:10                  GROUP 7         tag of 10, OUTPUT 5
 //!   controller                 GROUP 8         OUTPUT CONTROLLER
 //!   flood                      GROUP 9         one bucket for each port
-//!   normal                     GROUP 10        one bucket for each port by which the switch repeats
 //! ```
 //! By shared edge ports only what is for one of the tenant's hosts leaves. An exit that sends there has copies for each of
 //! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. So it stands in a set if
@@ -62,7 +61,7 @@ pub(super) fn output(port: PortNo, max_len: u16) -> Output {
 
 /// Whether an output stands for several ports.
 pub(crate) fn is_for_several(port: PortNo) -> bool {
-    matches!(port, PortNo::FLOOD | PortNo::ALL | PortNo::NORMAL)
+    matches!(port, PortNo::FLOOD | PortNo::ALL)
 }
 
 /// The ports by which an output may send. 1.3 has no bit that tells FLOOD and ALL apart.
@@ -73,7 +72,6 @@ pub(crate) fn ports_of(network: &Network, port: PortNo) -> impl Iterator<Item = 
     };
     let is_meant = move |it: &VirtualPort| match port {
         PortNo::IN_PORT => is_entry(it),
-        PortNo::NORMAL => it.repeats,
         _ => true,
     };
     network.ports.range(numbers).filter(move |(_, it)| is_meant(it)).map(|(&number, _)| number)
@@ -316,7 +314,7 @@ pub(crate) fn output_of(body: &[u8]) -> Option<Output> {
     }
 }
 
-/// An exit, as a tenant would have described it; for FLOOD, ALL and NORMAL the [buckets] depend on the network.
+/// An exit, as a tenant would have described it; for FLOOD and ALL the [buckets] depend on the network.
 fn body((port, max_len): Output) -> Box<[u8]> {
     let actions = ListBuf::from([Action::Output { port, max_len }]);
     let mut buckets = ListBuf::<Bucket<'static>>::new();

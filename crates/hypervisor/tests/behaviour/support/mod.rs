@@ -10,7 +10,6 @@ mod describe;
 mod packets;
 mod places;
 mod policy;
-mod repeater;
 mod request;
 mod request_v13;
 mod script;

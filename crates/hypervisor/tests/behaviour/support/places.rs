@@ -2,8 +2,7 @@
 
 use super::stage::{Versions, datapath};
 use fabric::embedding::{
-    Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort, VirtualPortId,
-    spanning_tree,
+    Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort,
 };
 use fabric::{Dpid, MacAddress, PortNumber, Tagging};
 use hypervisor::TenantId;
@@ -28,8 +27,6 @@ pub struct Plan {
     pub big: Vec<u64>,
     /// Those of the links that have no way.
     pub cut: Vec<[(u64, u32); 2]>,
-    /// Those by which its switches repeat, if they did before.
-    pub repeating: Vec<[(u64, u32); 2]>,
     /// How it is told what is left of links.
     pub labels: Option<LabelForm>,
 }
@@ -186,23 +183,8 @@ fn put_port(
         link.iter().any(|end| (plan.head(end.0), end.1) == (plan.head(switch), number))
     });
     let up = link.is_none_or(|link| !plan.cut.contains(link));
-    let is_own = |end: &(u64, u32)| (plan.head(end.0), end.1) == (plan.head(switch), number);
-    let repeats = link.is_none() || repeating(plan).iter().flatten().any(is_own);
-    let port = VirtualPort { mac, name, up, speed: None, repeats, kind };
+    let port = VirtualPort { mac, name, up, speed: None, kind };
     member.ports.insert(number, port);
-}
-
-/// The links by which the tenant's switches repeat.
-pub fn repeating(plan: &Plan) -> Vec<[(u64, u32); 2]> {
-    let port = |(switch, number)| VirtualPortId { switch: Dpid(plan.head(switch)), number };
-    let ends = |link: &[(u64, u32); 2]| {
-        let [a, b] = link.map(port);
-        [a.min(b), a.max(b)]
-    };
-    let before = plan.repeating.iter().map(ends).collect();
-    let up = plan.links.iter().filter(|link| !plan.cut.contains(link));
-    let tree = spanning_tree(&before, up.map(ends));
-    plan.links.iter().filter(|link| tree.contains(&ends(link))).copied().collect()
 }
 
 /// A virtual port's own address.

@@ -53,8 +53,8 @@ fn add_network(line: &str, policy: &mut Policy) {
             hosts: Vec::new(),
         };
         let mac = [2, 0, 0, 0, 0, number as u8];
-        let (name, up, repeats) = (format!("v{number}"), true, true);
-        let port = VirtualPort { mac, name, up, speed: None, repeats, kind };
+        let (name, up) = (format!("v{number}"), true);
+        let port = VirtualPort { mac, name, up, speed: None, kind };
         (number, port)
     });
     let datapath = Dpid(0xb0 + u64::from(id.0));

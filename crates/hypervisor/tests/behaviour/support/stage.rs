@@ -14,8 +14,7 @@ mod slowly;
 mod tables;
 
 use super::actions::port_v13;
-use super::places::{Plan, hw_addr, know_versions, maps, repeating};
-use super::repeater::{Link, repeat};
+use super::places::{Plan, hw_addr, know_versions, maps};
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Fault, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::MacAddress;
@@ -89,8 +88,6 @@ pub struct Stage {
     bigs: Vec<Big>,
     plans: Vec<Plan>,
     references: Vec<Network>,
-    /// The links by which the tenants' switches repeat on them.
-    repeating: Vec<Vec<Link>>,
     /// Physical switch of each reference switch, and where each reference host is.
     reference_hosts: Vec<Vec<(u64, u32)>>,
     seen: Seen,
@@ -142,8 +139,7 @@ impl Stage {
     }
 
     /// With switches that are made so.
-    pub fn made(versions: Versions, mut plans: Vec<Plan>, make: Make) -> Stage {
-        plans.iter_mut().for_each(|plan| plan.repeating = repeating(plan));
+    pub fn made(versions: Versions, plans: Vec<Plan>, make: Make) -> Stage {
         let (mut maps, tags) = Stage::maps_from(FIRST_TAG, &plans);
         know_versions(&mut maps, &versions);
         let (physical, hosts, host_points) = physical(&versions, &plans, make);
@@ -155,9 +151,7 @@ impl Stage {
             .enumerate()
             .map(|(at, plan)| reference(&versions, at, plan, make))
             .collect();
-        let (mut references, reference_hosts): (Vec<_>, _) = references.into_iter().unzip();
-        let each = plans.iter().zip(&mut references);
-        let repeating = each.map(|(plan, network)| repeat(network, plan, &[])).collect();
+        let (references, reference_hosts): (Vec<_>, _) = references.into_iter().unzip();
         let mut stage = Stage {
             versions,
             physical,
@@ -169,7 +163,6 @@ impl Stage {
             bigs: Vec::new(),
             plans,
             references,
-            repeating,
             reference_hosts,
             seen: Seen::default(),
             raw: Vec::new(),

@@ -175,7 +175,6 @@ fn policy_of(tenants: u16, mode: Mode) -> Policy {
                 name: String::new(),
                 up: true,
                 speed: None,
-                repeats: true,
                 kind,
             };
             let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };

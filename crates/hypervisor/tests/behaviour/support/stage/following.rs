@@ -1,8 +1,7 @@
 //! The stage's cores follow what changes beneath the tenants.
 
 use super::{FIRST_TAG, Seen, Stage, reference_index, tenant};
-use crate::support::places::{know_versions, maps, repeating};
-use crate::support::repeater::repeat;
+use crate::support::places::{know_versions, maps};
 use crate::support::{describe, frames};
 use emulate::SessionId;
 use fabric::embedding::SwitchMap;
@@ -53,7 +52,6 @@ impl Stage {
     /// Only these of a tenant's links have no way from now on, on both networks.
     pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) {
         self.plans[tenant].cut = links;
-        self.plans[tenant].repeating = repeating(&self.plans[tenant]);
         let (maps, tags) = maps(&self.plans, first);
         self.set_maps(&maps, FIRST_TAG..=tags);
         let plan = &self.plans[tenant];
@@ -65,10 +63,6 @@ impl Stage {
                 self.references[tenant].take_output(index, SessionId::MAIN);
             }
         }
-        let repeating = &mut self.repeating[tenant];
-        *repeating = repeat(&mut self.references[tenant], plan, repeating);
-        let [own, beside] = [&plan.repeating, &*repeating].map(BTreeSet::from_iter);
-        assert_eq!(own, beside);
         self.seen = Seen::default();
     }
 }

@@ -1,0 +1,206 @@
+//! The ports that are no wire's, in networks of the tenants' own: LOCAL, which there is if one is mapped, and NORMAL, which is
+//! refused.
+
+use crate::networks::{big, both_say, local, same, two};
+use crate::support::*;
+
+const RED: usize = 0;
+const BLUE: usize = 1;
+
+/// A switch's own forwarding knows no tenants.
+#[test]
+fn normal_is_refused() {
+    for (version, plans) in
+        VERSIONS.into_iter().flat_map(|it| [(it, local(two())), (it, local(big()))])
+    {
+        let mut stage = Stage::new(version, plans);
+        let head = stage.head(BLUE, 1);
+        let mut all = vec![
+            "flow add prio=5 actions=normal",
+            "flow add match=in_port=1 prio=5 actions=output:1,normal",
+            "out in_port=controller actions=normal data=10.0.0.1>10.0.0.2",
+            "out in_port=1 actions=normal data=10.0.0.1>10.0.0.2",
+        ];
+        if version == Version::V1_3 {
+            all.push("group add id=1 type=indirect buckets=normal");
+            all.push("flow add prio=5 actions=write=normal");
+        }
+        for words in all {
+            let refused = stage.say(BLUE, head, words);
+            let is_said = |it: &String| it.contains("OFPBAC_BAD_OUT_PORT");
+            assert!(
+                matches!(&refused[..], [it] if is_said(it)),
+                "{version:?} {words}: {refused:?}"
+            );
+        }
+        assert_eq!(stage.say(BLUE, head, "stats flow").concat().matches("prio=5").count(), 0);
+    }
+}
+
+/// Red's second switch has its LOCAL port at that of the switch beneath, blue's first at an ordinary one.
+#[test]
+fn local_is_a_port_like_any() {
+    for (version, plans) in
+        VERSIONS.into_iter().flat_map(|it| [(it, local(two())), (it, local(big()))])
+    {
+        let number = if version == Version::V1_0 { 0xfffe } else { LOCAL };
+        for (tenant, at) in [(RED, 2), (BLUE, 1)] {
+            let mut stage = Stage::new(version, plans.clone());
+            let head = stage.head(tenant, at);
+            let described = match version {
+                Version::V1_0 => stage.say(tenant, head, "features").concat(),
+                _ => stage.say(tenant, head, "stats port_desc").concat(),
+            };
+            assert!(described.contains(&number.to_string()), "{version:?}: {described}");
+            for words in [
+                "flow add match=in_port=1 prio=5 actions=local",
+                "flow add match=in_port=LOCAL prio=5 actions=controller,output:1",
+                "flow add match=in_port=LOCAL,ip,nw_dst=10.0.0.1 prio=6 actions=flood,in_port",
+                "flow add match=in_port=1,ip,nw_dst=10.0.0.1 prio=6 actions=all",
+            ] {
+                both_say(&mut stage, tenant, head, words);
+            }
+            // From an ordinary port to it, from it, with a PACKET_IN, and from it back to itself.
+            let first =
+                plans[tenant].edges.iter().find(|it| stage.head(tenant, it.0) == head && it.2 == 1);
+            let first = first.unwrap().0;
+            for frame in ["10.0.0.1>10.0.0.2", "10.0.0.2>10.0.0.1"] {
+                let to = same(&mut stage, tenant, first, 1, &packet(frame));
+                let is_local = |it: &(usize, u64, u32, Vec<u8>)| (it.1, it.2) == (at, LOCAL);
+                assert!(to.delivered.iter().any(is_local), "{version:?} {frame}: {to:?}");
+            }
+            let from = same(&mut stage, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
+            assert_eq!((from.delivered.len(), from.told.len()), (1, 1), "{version:?}: {from:?}");
+            assert!(from.told[0].2.contains(&format!("PACKET_IN {number} ")), "{from:?}");
+            let back = same(&mut stage, tenant, at, LOCAL, &packet("10.0.0.2>10.0.0.1"));
+            assert!(back.delivered.len() >= 2, "{version:?}: {back:?}");
+
+            for words in [
+                "out in_port=controller actions=local data=10.0.0.1>10.0.0.2",
+                "out in_port=local actions=local,output:1 data=10.0.0.1>10.0.0.2",
+                "out in_port=local actions=in_port data=10.0.0.1>10.0.0.2",
+                "out in_port=local actions=table data=10.0.0.1>10.0.0.2",
+                "out in_port=1 actions=table data=10.0.0.1>10.0.0.2",
+            ] {
+                let seen = stage.out(tenant, head, words);
+                assert_eq!(seen, stage.out_beside(tenant, head, words), "{version:?} {words}");
+                assert_eq!(seen.delivered.len(), 1, "{version:?} {words}: {seen:?}");
+            }
+            let told = stage.say(tenant, head, "stats port port=local");
+            assert_eq!(told, [format!("7 STATS port {number}")], "{version:?}");
+            let told = stage.say(tenant, head, "stats aggregate out_port=local");
+            let beside = stage.say_beside(tenant, head, "stats aggregate out_port=local");
+            assert_eq!(told, beside, "{version:?}");
+            assert_eq!(told, beside);
+
+            // What is configured of it is held.
+            let words = "port_mod port=local config=0x1 mask=0x1";
+            stage.say(tenant, head, words);
+            stage.say_beside(tenant, head, words);
+            let to = same(&mut stage, tenant, first, 1, &packet("10.0.0.1>10.0.0.2"));
+            let from = same(&mut stage, tenant, at, LOCAL, &packet("10.0.0.1>10.0.0.2"));
+            assert_eq!((to.delivered.len(), from.delivered.len()), (0, 0), "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn local_comes_and_goes() {
+    for version in VERSIONS {
+        let number = if version == Version::V1_0 { 0xfffe } else { LOCAL };
+        let mut stage = Stage::new(version, local(two()));
+        both_say(&mut stage, BLUE, 1, "flow add match=in_port=1 prio=5 actions=local,output:10");
+        both_say(
+            &mut stage,
+            BLUE,
+            1,
+            "flow add match=in_port=LOCAL prio=5 flags=rem actions=output:1",
+        );
+        let mut plans = local(two());
+        plans[BLUE].edges.retain(|edge| edge.2 != LOCAL);
+        let (maps, tags) = Stage::maps_from(2000, &plans);
+        stage.set_maps(&maps, 2000..=tags);
+        let told = stage.take_told();
+        let status = format!("PORT_STATUS DELETE {number}");
+        assert!(
+            told.iter().any(|(_, _, words)| words.starts_with(&status)),
+            "{version:?}: {told:?}"
+        );
+        assert!(told.iter().any(|(_, _, words)| words.starts_with("FLOW_REMOVED")), "{told:?}");
+        let refused = stage.say(BLUE, 1, "flow add match=in_port=1 prio=9 actions=local");
+        assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
+        let (maps, tags) = Stage::maps_from(2000, &local(two()));
+        stage.set_maps(&maps, 2000..=tags);
+        let told = stage.take_told();
+        let status = format!("PORT_STATUS ADD {number}");
+        assert!(
+            told.iter().any(|(_, _, words)| words.starts_with(&status)),
+            "{version:?}: {told:?}"
+        );
+        assert_eq!(
+            stage.say(BLUE, 1, "flow add match=in_port=1 prio=9 actions=local"),
+            Vec::<String>::new()
+        );
+    }
+}
+
+/// A link may end there, too.
+#[test]
+fn a_link_between_local_ports() {
+    for version in VERSIONS {
+        let red = Plan {
+            edges: vec![(1, 1, 1), (3, 1, 1)],
+            links: vec![[(1, LOCAL), (3, LOCAL)]],
+            ..Plan::default()
+        };
+        let mut stage = Stage::new(version, vec![red, Plan::default()]);
+        for switch in [1, 3] {
+            both_say(&mut stage, RED, switch, "flow add match=in_port=1 prio=5 actions=local");
+            both_say(
+                &mut stage,
+                RED,
+                switch,
+                "flow add match=in_port=LOCAL prio=5 actions=flood,controller",
+            );
+        }
+        for _ in 0..2 {
+            let seen = same(&mut stage, RED, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+            assert_eq!((seen.delivered.len(), seen.told.len()), (1, 1), "{version:?}: {seen:?}");
+        }
+        if version == Version::V1_3 {
+            assert_eq!(stage.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
+            stage.reconnect(3);
+            assert_eq!(stage.counted(RED, 3, LOCAL).0.map(|it| it.0), Some(2));
+        }
+    }
+}
+
+/// A switch on which none is mapped has no such port.
+#[test]
+fn without_one_local_is_refused() {
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, local(two()));
+        for words in [
+            "flow add match=in_port=1 prio=5 actions=local",
+            "flow add match= prio=5 actions=output:2,local",
+            "flow add match=in_port=LOCAL prio=5 actions=output:1",
+            "out in_port=1 actions=local data=10.0.0.1>10.0.0.2",
+            "out in_port=local actions=output:1 data=10.0.0.1>10.0.0.2",
+        ] {
+            let refused = stage.say(RED, 1, words);
+            assert_eq!(refused.len(), 1, "{version:?} {words}: {refused:?}");
+            let is_out = words.contains("actions=local") || words.contains(",local");
+            assert_eq!(
+                refused[0].contains("BAD_OUT_PORT"),
+                is_out,
+                "{version:?} {words}: {refused:?}"
+            );
+        }
+        assert_eq!(stage.say(RED, 1, "stats flow").concat().matches("prio=5").count(), 0);
+    }
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, big());
+        let refused = stage.say(RED, 1, "flow add match=in_port=1 prio=5 actions=local");
+        assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Shared edge ports on OpenFlow 1.0: a rule that sends there has to say for whom packets are.
+
+use crate::deliveries::{
+    BLUE, BROADCAST, RED, WHOLE, accept, big_plan, frame, host, plan, stage_of,
+};
+use crate::support::*;
+
+/// Ports of what is delivered to a tenant, in order.
+fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
+    let own = seen.delivered.iter().filter(|it| it.0 == tenant);
+    let mut ports: Vec<u32> = own.map(|it| it.2).collect();
+    ports.sort_unstable();
+    ports
+}
+
+/// One table without metadata cannot say "for none of these": a rule that sends there has to name the destination.
+#[test]
+fn a_rule_that_names_no_destination_is_refused() {
+    let (mut stage, mut big) =
+        (stage_of(Version::V1_0), Stage::new(Version::V1_0, vec![big_plan(RED), big_plan(BLUE)]));
+    for actions in ["output:7", "flood", "all", "output:1,output:8", "output:10,in_port"] {
+        for (stage, head) in [(&mut stage, 1), (&mut big, 1)] {
+            for command in ["add", "modify"] {
+                let port = if actions.ends_with("in_port") { "in_port=7" } else { "" };
+                let words = format!("flow {command} prio=5 match={port} actions={actions}");
+                let told = stage.say(RED, head, &words);
+                let is_said = |it: &String| it.contains("OFPBAC_BAD_OUT_PORT");
+                assert!(matches!(&told[..], [it] if is_said(it)), "{words}: {told:?}");
+            }
+            assert!(!stage.say(RED, head, "stats flow").concat().contains("prio=5"), "{actions}");
+        }
+    }
+    // One that does is served, by match or by action; and so is a PACKET_OUT.
+    let to = host(RED, 3);
+    accept(&mut stage, RED, 1, "flow add prio=5 match=dl_dst=02:00:00:00:10:03 actions=output:8");
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), to));
+    assert_eq!(ports(&seen, RED), [8], "{seen:?}");
+    let named = "mod_dl_dst:02.00.00.00.10.03,output:8";
+    accept(&mut stage, RED, 1, &format!("flow add prio=4 actions={named}"));
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    assert_eq!(ports(&seen, RED), [8], "{seen:?}");
+    let words = "out in_port=1 actions=mod_dl_dst:ff.ff.ff.ff.ff.ff,flood data=10.0.0.1>10.0.0.2";
+    let seen = stage.out(RED, 1, words);
+    let at_hosts = ports(&seen, RED).into_iter().filter(|port| [7, 8].contains(port));
+    assert_eq!(at_hosts.collect::<Vec<_>>(), [7, 7, 8], "{seen:?}");
+}
+
+/// By the source it is known whose a packet is that comes by a shared port: the controller is not told of one that bears another's.
+#[test]
+fn a_source_that_a_rule_has_written_is_nobodys() {
+    let mut stage = stage_of(Version::V1_0);
+    let rule = "flow add prio=5 match=in_port=";
+    for actions in ["mod_dl_src:02.00.00.00.11.01,controller", "vendor:2320,controller"] {
+        let told = stage.say(RED, 1, &format!("{rule}7 actions={actions}"));
+        assert!(matches!(&told[..], [it] if it.contains("OFPBAC_BAD_OUT_PORT")), "{told:?}");
+    }
+    accept(&mut stage, RED, 1, &format!("{rule}7 actions=controller,mod_dl_src:02.00.00.00.11.01"));
+    // By its whole port all is the tenant's.
+    let actions = "mod_dl_src:02.00.00.00.11.01,controller";
+    accept(&mut stage, RED, 1, &format!("{rule}1 actions={actions}"));
+    let seen = stage.send(RED, 1, WHOLE, &frame(host(RED, 9), BROADCAST));
+    assert!(matches!(&seen.told[..], [(RED, 1, _)]), "{seen:?}");
+}
+
+/// What comes by a link is known by its tag, also where the tenant wants nothing of it; and what is kept can be sent on.
+#[test]
+fn nothing_of_a_packet_is_enough_to_have_it() {
+    let mut stage = Stage::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
+    for tenant in [RED, BLUE] {
+        accept(&mut stage, tenant, 1, "flow add prio=5 match=in_port=10 actions=controller:0");
+        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+    }
+    for tenant in [RED, BLUE] {
+        let packet = frame(host(tenant, 9), host(tenant, 3));
+        let seen = stage.send(tenant, 2, WHOLE, &packet);
+        let [(whose, 1, words)] = &seen.told[..] else { panic!("{seen:?}") };
+        assert_eq!(*whose, tenant);
+        let buffer = words.split_once("buffer=").unwrap_or_else(|| panic!("{words}")).1;
+        let buffer = buffer.split(' ').next().unwrap_or_default();
+        let sent = stage.out(tenant, 1, &format!("out buffer={buffer} actions=output:8"));
+        assert_eq!(ports(&sent, tenant), [8], "{sent:?}");
+        assert!(sent.delivered.iter().all(|it| it.3 == packet), "{sent:?}");
+    }
+}
+
+/// What a tenant sends to itself comes back as what it is, whatever rules it would meet.
+#[test]
+fn a_packet_out_to_the_controller_meets_no_rule() {
+    let mut stage = stage_of(Version::V1_0);
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=output:10");
+    for port in ["1", "7", "10", "none"] {
+        let words = format!(
+            "out in_port={port} actions=controller,mod_nw_src:10.0.0.9,controller data=10.0.0.1>10.0.0.2"
+        );
+        let seen = stage.out(RED, 1, &words);
+        assert_eq!(seen.delivered, []);
+        let told: Vec<_> = seen.told.iter().map(|it| it.2.as_str()).collect();
+        let own = if port == "none" { "65535" } else { port };
+        let expected = ["10.0.0.1>10.0.0.2", "10.0.0.9>10.0.0.2"]
+            .map(|it| format!("PACKET_IN {own} ACTION {it}"));
+        assert_eq!(told, expected, "{port}");
+    }
+}
+
+/// A port that comes to be shared beneath a rule that names no destination: the rule cannot stand, and the tenant is told.
+#[test]
+fn a_rule_ends_when_its_port_comes_to_be_shared() {
+    let plans = |of: fn(usize) -> Plan| vec![of(RED), of(BLUE)];
+    let before = |tenant| {
+        let mut plan = crate::deliveries::plan_before_sharing(tenant);
+        // The other has no such port yet.
+        plan.edges.retain(|edge| tenant == RED || edge.2 != 8);
+        plan
+    };
+    let mut stage = Stage::new(Version::V1_0, plans(before));
+    accept(&mut stage, RED, 1, "flow add prio=5 flags=rem actions=output:8");
+    accept(&mut stage, RED, 1, "flow add prio=6 match=in_port=1 flags=rem actions=output:10");
+    let (maps, last) = Stage::maps_from(100, &plans(plan));
+    stage.set_maps(&maps, 100..=last);
+    let told = stage.take_told();
+    let removed: Vec<_> = told.iter().filter(|it| it.2.contains("FLOW_REMOVED")).collect();
+    assert!(matches!(&removed[..], [(RED, 1, it)] if it.contains("prio=5")), "{told:?}");
+}
