@@ -462,10 +462,10 @@ impl ShardStore {
         if let Some(journal) = &mut self.journal {
             journal.prepare(&batch);
         }
-        match asker.offer(Command::Store { shard: self.shard, batch }) {
+        let offered = asker.offer(Command::Store { shard: self.shard, batch });
+        if let Err(Command::Store { batch, .. }) = offered {
             // A store thread that is gone looks like a full queue: nothing can be promised any more.
-            Err(Command::Store { batch, .. }) => return Err(Full(batch)),
-            Ok(()) | Err(_) => {}
+            return Err(Full(batch));
         }
         let Some(journal) = &mut self.journal else { return Ok(Pushed::Later) };
         if journal.write(seq) {
