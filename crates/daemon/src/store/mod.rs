@@ -462,10 +462,9 @@ impl ShardStore {
         if let Some(journal) = &mut self.journal {
             journal.prepare(&batch);
         }
-        // A store thread that is gone looks like a full queue: nothing can be promised any more.
-        if let Err(Command::Store { batch, .. }) =
-            asker.offer(Command::Store { shard: self.shard, batch })
-        {
+        let offered = asker.offer(Command::Store { shard: self.shard, batch });
+        if let Err(Command::Store { batch, .. }) = offered {
+            // A store thread that is gone looks like a full queue: nothing can be promised any more.
             return Err(Full(batch));
         }
         let Some(journal) = &mut self.journal else { return Ok(Pushed::Later) };
