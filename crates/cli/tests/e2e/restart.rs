@@ -124,7 +124,7 @@ fn ovs_a_wrong_state_folder_erases_no_rules() {
         let line = weir.expect_log(0, &["WARN", "another installation"]);
         let (_, after) = line.split_once("installation=").expect("which it is");
         let id = after.split(' ').next().expect("three digits");
-        assert!(weir.metric("weir_switch_others_rules", &[]) >= 2.0);
+        eventually("they are counted", || weir.metric("weir_switch_others_rules", &[]) >= 2.0);
         assert!(weir.get("/api/v1/switches").1.contains("\"others_rules\":"));
         weir.crash();
 
