@@ -17,6 +17,7 @@ use crate::metrics::{Grant, Registry};
 
 /// How many rules each tenant may have on each switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = LimitsOnSwitches)]
 pub struct Limits {
     /// By switch, then by tenant.
     pub limits: Vec<LimitOf>,
