@@ -39,7 +39,7 @@ fn make_hubs(app: &mut App) {
     make_rules(app, &[json!({"priority": 5, "match": {}, "actions": [flood()]})]);
 }
 
-/// So does the last of two tables, by a list or by an action set.
+/// So does the last of two tables, by a list or by an action set that is known in full.
 #[test]
 fn ovs_pipelines_flood_at_a_shared_edge_port() {
     needs!(ovs_pipelines_flood_at_a_shared_edge_port: Needs::OpenVSwitch, Needs::OsKen);
@@ -49,10 +49,11 @@ fn ovs_pipelines_flood_at_a_shared_edge_port() {
 
 fn make_pipelines(app: &mut App) {
     let written = json!({"type": "WRITE_ACTIONS", "actions": [flood()]});
+    let clear = json!({"type": "CLEAR_ACTIONS"});
     let rules = [
         json!({"priority": 5, "actions": [{"type": "GOTO_TABLE", "table_id": 1}]}),
         json!({"priority": 5, "table_id": 1, "actions": [flood()]}),
-        json!({"priority": 6, "table_id": 1, "match": {"eth_type": 0x806}, "actions": [written]}),
+        json!({"priority": 6, "table_id": 1, "match": {"eth_type": 0x806}, "actions": [clear, written]}),
     ];
     make_rules(app, &rules);
 }

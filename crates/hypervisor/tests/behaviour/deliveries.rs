@@ -200,7 +200,8 @@ fn rules_that_name_a_port_of_entry_send_there() {
 #[test]
 fn a_later_table_floods_where_it_clears_the_set() {
     let mut stage = stage();
-    accept(&mut stage, RED, 1, "flow add prio=5 actions=write=output:1;meta=7/ff;goto=1");
+    accept(&mut stage, RED, 1, "group add id=1 buckets=output:1");
+    accept(&mut stage, RED, 1, "flow add prio=5 actions=write=group:1;meta=7/ff;goto=1");
     let entries = stage.entries(1).len();
     let words = "flow add table=1 prio=5 match=metadata=0x7/0xff actions=clear;flood";
     accept(&mut stage, RED, 1, words);

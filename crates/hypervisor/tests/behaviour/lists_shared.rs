@@ -29,7 +29,7 @@ fn each_form_sends_to_the_tenants_own_hosts() {
         ("", "flood;goto=1"),
         ("", "output:7;goto=1"),
         ("", "flood;meta=5/ff;goto=1"),
-        ("", "output:7;write=output:10;goto=1"),
+        ("", "output:7;write=controller;goto=1"),
         ("", "output:8;write=group:1;goto=1"),
         ("", "output:8;write=mod_dl_src:02.00.00.00.00.77;goto=1"),
         // The packet changes, or its address.

@@ -49,7 +49,7 @@ impl Switch {
         let destination = destination_written(actions).unwrap_or(look.to.address());
         let destination = Destination::Is(destination);
         let entered = look.entered();
-        let packets = &Packets { entered, tags, destination, defers: false, has_group: None };
+        let packets = &Packets { entered, tags, destination, defers: false };
         let by_exit = output_by_exit(network, actions).filter(|_| !is_exit(group));
         let done = match (exits::sent_by(actions), by_exit) {
             (_, Some(output)) => self.network_exit_v13(tenant, packets, output, out),
@@ -69,7 +69,7 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         packets: &Packets,
-        (port, max_len): Output,
+        (port, max_len): (PortNo, u16),
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
         if port == PortNo::IN_PORT && packets.entered == Entered::Nowhere {
@@ -110,13 +110,13 @@ pub(crate) fn outputs_by_exits(network: &Network, group: &GroupMod<'_>) -> BTree
 }
 
 fn output_by_exit(network: &Network, actions: List<'_, Action<'_>>) -> Option<Output> {
-    let Some(Action::Output { port, max_len }) = exits::sent_by(actions) else { return None };
+    let Some(Action::Output { port, .. }) = exits::sent_by(actions) else { return None };
     let has_tag = || exits::ports_of(network, port).any(|port| network.is_tagged(port));
     let is_for_a_host = || destination_written(actions).is_some_and(|to| !is_for_many(to));
     let is_by_exit = exits::is_for_several(port)
         || has_tag() && actions.iter().any(|action| is_about_vlan(&action))
         || exits::needs_destination(network, port) && !is_for_a_host();
-    is_by_exit.then(|| exits::output(port, max_len))
+    is_by_exit.then_some(port)
 }
 
 fn is_about_vlan(action: &Action<'_>) -> bool {

@@ -16,7 +16,7 @@
 //! An entry that cannot defer is [one for each destination](super::destinations) instead.
 
 use super::exits::{is_for_several, ports_of};
-use super::group_in_set::Written;
+use super::whole_set::Written;
 use crate::network::{Entered, Network};
 use crate::v13::delivery::Name;
 use crate::v13::looks::Destination;
@@ -50,8 +50,8 @@ impl Deferred {
         (is_empty, has_set): (bool, bool),
         delivery: Option<u8>,
     ) -> Option<Deferred> {
-        let Written { cleared, next, .. } = Written::by(instructions);
-        let can = (is_empty || cleared) && next.is_none() && !has_set;
+        let Written { cleared, goes_on, .. } = Written::by(instructions);
+        let can = (is_empty || cleared) && !goes_on && !has_set;
         let (entered, mut destination) = packets;
         let mut ports = Ports { network, entered, named: BTreeSet::new() };
         let mut at_once = Vec::new();

@@ -17,7 +17,6 @@
 //! ```
 //! Hosts whose addresses are near each other have most of these in common; others take up to 47 each.
 
-use super::wires::with_tag;
 use crate::flows::Piece;
 use crate::network::{MULTICAST, Network, Unsaid, number_of, untagged};
 use crate::v13::looks::Destination;
@@ -38,12 +37,12 @@ pub(super) fn by_looks(
     piece: &impl Fn(&Match, Destination) -> Result<Piece, Unsaid>,
 ) -> Result<Vec<Piece>, Unsaid> {
     let destination = Destination::of_match(match_);
-    match by_tags(network, match_, &|part: &Match| piece(part, destination)) {
+    match by_tags(match_, &|part: &Match| piece(part, destination)) {
         Err(Unsaid::NeedsDestination) => {
             let parts = by_destination(network, match_).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
             let mut pieces = Vec::new();
             for (part, destination) in parts {
-                pieces.extend(by_tags(network, &part, &|part: &Match| piece(part, destination))?);
+                pieces.extend(by_tags(&part, &|part: &Match| piece(part, destination))?);
             }
             Ok(pieces)
         }
@@ -53,21 +52,11 @@ pub(super) fn by_looks(
 
 /// The same by their tags. Packets with other tags do not meet it then.
 fn by_tags(
-    network: &Network,
     match_: &Match,
     piece: &impl Fn(&Match) -> Result<Piece, Unsaid>,
 ) -> Result<Vec<Piece>, Unsaid> {
     match piece(match_) {
         Err(Unsaid::NeedsVlan) => untagged(match_).map(|part| piece(&part)).into_iter().collect(),
-        Err(Unsaid::NeedsTag) => {
-            let mut pieces = Vec::new();
-            for tag in [Match::exact(Field::VlanVid, 0), with_tag()] {
-                if let Some(part) = match_.intersect(&tag) {
-                    pieces.extend(by_tags(network, &part, piece)?);
-                }
-            }
-            Ok(pieces)
-        }
         whole => whole.map(|piece| Vec::from([piece])),
     }
 }

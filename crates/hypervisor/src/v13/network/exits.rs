@@ -1,21 +1,14 @@
-//! Action sets that may be merged with others', and the *exits* by which they, some [buckets](super::buckets) and some lists
-//! send.
-//!
-//! A set has one output and one PUSH_VLAN, so in it a tag cannot be put on for one port alone, and what another set brings
-//! in its place cannot take the tag off again. A group is one action: an exit is a group of Weir's own, whose buckets send as
-//! the tenant's OUTPUT says, and stands in the set in place of that. So what comes later takes the place of all of it, or
-//! clears all of it.
+//! *Exits*, by which some [buckets](super::buckets) and some lists send: groups of Weir's own, whose buckets send as the
+//! tenant's OUTPUT says, in place of that.
 //!
 //! ```text
-//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD and ALL, ALL
-//!   output:10                  GROUP 7         tag of 10, OUTPUT 5
-//!   controller                 GROUP 8         OUTPUT CONTROLLER
+//!   the tenant's bucket        instead         the exit, of type INDIRECT or, for FLOOD and ALL, ALL
+//!   VLAN 7, output:10          GROUP 7         tag of 10, OUTPUT 5
 //!   flood                      GROUP 9         one bucket for each port
 //! ```
 //! By shared edge ports only what is for one of the tenant's hosts leaves. An exit that sends there has copies for each of
-//! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. So it stands in a set if
-//! it is known for whom packets are, or can be [presumed](super::presumed). And in a list it stands for what is for many where these
-//! have several addresses:
+//! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. In a list it stands for what
+//! is for many where these have several addresses:
 //!
 //! ```text
 //!   the tenant writes          for a host at 7       for many                 for anybody else
@@ -25,9 +18,6 @@
 //! is stored, and follows the network as they do. It is made when an entry or a group first [needs](super::needed) it, and goes with its port
 //! or the network, or a while after the last that [needs](super::unused) it; the tenant is never told of it. If the switch
 //! refuses it, the entries and groups that need it are taken back, and each is refused.
-//!
-//! In a set a group counts before an output, whichever came last; an exit in a later table would take a group's place all the
-//! same. So it is written only where [no group](super::group_in_set) is in the set.
 
 use super::buckets::outputs_by_exits;
 use super::set;
@@ -51,13 +41,8 @@ use openflow::v13::{
 };
 use openflow::{ErrorCode, Header, List, ListBuf};
 
-/// An output, and how much of a packet a controller gets.
-pub(crate) type Output = (PortNo, u16);
-
-/// An output as exits are told apart by it.
-pub(super) fn output(port: PortNo, max_len: u16) -> Output {
-    (port, if port == PortNo::CONTROLLER { max_len } else { 0 })
-}
+/// The port of an output in whose place an exit stands.
+pub(crate) type Output = PortNo;
 
 /// Whether an output stands for several ports.
 pub(crate) fn is_for_several(port: PortNo) -> bool {
@@ -309,14 +294,14 @@ fn numbers() -> impl Iterator<Item = u32> {
 pub(crate) fn output_of(body: &[u8]) -> Option<Output> {
     let group = GroupMod::parse(body).ok()?;
     match group.buckets.iter().next()?.actions.iter().next()? {
-        Action::Output { port, max_len } => Some(output(port, max_len)),
+        Action::Output { port, .. } => Some(port),
         _ => None,
     }
 }
 
 /// An exit, as a tenant would have described it; for FLOOD and ALL the [buckets] depend on the network.
-fn body((port, max_len): Output) -> Box<[u8]> {
-    let actions = ListBuf::from([Action::Output { port, max_len }]);
+fn body(port: Output) -> Box<[u8]> {
+    let actions = ListBuf::from([Action::Output { port, max_len: 0 }]);
     let mut buckets = ListBuf::<Bucket<'static>>::new();
     buckets.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
     let type_ = if is_for_several(port) { GroupType::ALL } else { GroupType::INDIRECT };

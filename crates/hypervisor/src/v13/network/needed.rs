@@ -1,24 +1,19 @@
 //! Which exits an entry needs.
 //!
-//! In an action set that may be merged an exit stands in place of the output that counts. In a list one stands in place of an
-//! output to a shared edge port, where packets are for many and do not all have one address: their copies get each host's
-//! address in turn, and only a group gives the list its packet back as it was.
+//! In a list one stands in place of an output to a shared edge port, where packets are for many and do not all have one address:
+//! their copies get each host's address in turn, and only a group gives the list its packet back as it was.
 //!
 //! ```text
 //!   the tenant writes                     exits                (port 1 is a whole edge port, 7 and 8 are shared ones)
-//!   write output:1, goto 1                1
-//!   write output:7, in a later table      7
-//!   write output:7, goto 1                7
 //!   flood, goto 1                         7, 8
 //!   output:7                              –                    it is deferred
 //!   in_port                               IN_PORT
 //! ```
-//! It depends on the network, which ports are shared. What [may need](ByExit) exits depends on the entry alone.
+//! It depends on the network, which ports are shared. What [may need](by_exits) exits depends on the entry alone.
 
 use super::deferred::Deferred;
-use super::exits::{Output, output, ports_of};
-use super::group_in_set::Written;
-use super::whole_set;
+use super::exits::{Output, ports_of};
+use super::whole_set::{self, Written};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::network::{Entered, MULTICAST, Network};
@@ -30,42 +25,23 @@ use flowspace::{Field, Match};
 use openflow::v13::{Action, Instruction, PortNo};
 use openflow::{List, Version};
 
-/// What an entry may send by exits, in whichever network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ByExit {
-    /// The output of a set.
-    Set(Output),
-    /// An output of a list that does not say for whom packets are.
-    Listed(PortNo),
-}
-
-impl ByExit {
-    /// The outputs in whose place there are exits.
-    pub(crate) fn outputs(self, network: &Network) -> Vec<Output> {
-        let is_shared = |number: &u32| network.is_shared_edge(*number);
-        match self {
-            ByExit::Set(output) => Vec::from([output]),
-            ByExit::Listed(PortNo::IN_PORT) => {
-                let is_there = ports_of(network, PortNo::IN_PORT).any(|it| is_shared(&it));
-                is_there.then_some((PortNo::IN_PORT, 0)).into_iter().collect()
-            }
-            ByExit::Listed(port) => ports_of(network, port)
-                .filter(is_shared)
-                .map(|number| (PortNo(number), 0))
-                .collect(),
+/// The outputs in whose place there are exits, for one of a list that does not say for whom packets are.
+pub(crate) fn outputs(network: &Network, listed: PortNo) -> Vec<Output> {
+    let is_shared = |number: &u32| network.is_shared_edge(*number);
+    match listed {
+        PortNo::IN_PORT => {
+            let is_there = ports_of(network, PortNo::IN_PORT).any(|it| is_shared(&it));
+            is_there.then_some(PortNo::IN_PORT).into_iter().collect()
         }
+        port => ports_of(network, port).filter(is_shared).map(PortNo).collect(),
     }
 }
 
-/// What an entry may send by exits.
-pub(crate) fn by_exits(table: u8, match_: &Match, instructions: &[u8]) -> BTreeSet<ByExit> {
+/// The outputs of an entry's lists that may send by exits, in whichever network: they do not say for whom packets are.
+pub(crate) fn by_exits(table: u8, match_: &Match, instructions: &[u8]) -> BTreeSet<PortNo> {
     let mut by_exits = BTreeSet::new();
     let Ok(instructions) = List::<Instruction<'_>>::parse(instructions) else { return by_exits };
     let whole = whole_set::as_list(table == 0, instructions);
-    let sent = Written::by(instructions).sent;
-    if let (Some(Action::Output { port, max_len }), None) = (sent, &whole) {
-        by_exits.insert(ByExit::Set(output(port, max_len)));
-    }
     let many = Match::ANY.with_masked(Field::DlDst, MULTICAST, MULTICAST);
     if !match_.overlaps(&many) {
         return by_exits;
@@ -77,7 +53,7 @@ pub(crate) fn by_exits(table: u8, match_: &Match, instructions: &[u8]) -> BTreeS
             && port != PortNo::CONTROLLER
             && !destination.is_told()
         {
-            by_exits.insert(ByExit::Listed(port));
+            by_exits.insert(port);
         }
     }
     by_exits
@@ -111,11 +87,10 @@ impl Switch {
         // It has to be able to stand with all ports in use.
         let network = network.open().unwrap_or(network);
         let by_exits = by_exits(table, match_, instructions);
-        let is_listed = |it: &ByExit| matches!(it, ByExit::Listed(_));
-        let is_deferred = || self.is_deferred(network, (table, match_), instructions);
-        let is_deferred = by_exits.iter().any(is_listed) && is_deferred();
-        let needed = by_exits.into_iter().filter(|it| !(is_deferred && is_listed(it)));
-        needed.flat_map(|it| it.outputs(network)).collect()
+        if by_exits.is_empty() || self.is_deferred(network, (table, match_), instructions) {
+            return BTreeSet::new();
+        }
+        by_exits.into_iter().flat_map(|port| outputs(network, port)).collect()
     }
 
     /// Whether an entry can defer what it sends by shared ports. If it can for all ports of entry, it can for each.

@@ -120,7 +120,6 @@ impl Switch {
             tags: Tags::new(Vlan::of_field(key.get(Field::VlanVid))),
             destination: Destination::Is(key.get(Field::DlDst)),
             defers: false,
-            has_group: None,
         };
         let id = self.tenants[tenant.0 as usize].id;
         let mut source = address(key.get(Field::DlSrc));

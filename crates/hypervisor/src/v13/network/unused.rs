@@ -6,7 +6,7 @@
 
 use super::buckets::outputs_by_exits;
 use super::exits::Output;
-use super::needed::by_exits;
+use super::needed::{by_exits, outputs};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, Operation, Switch};
@@ -91,7 +91,7 @@ impl Switch {
         let by_exits: BTreeSet<_> = state.flows.by_exits().chain(before).collect();
         let mut needed = BTreeSet::new();
         if let Some(network) = state.network.as_deref() {
-            needed.extend(by_exits.into_iter().flat_map(|it| it.outputs(network)));
+            needed.extend(by_exits.into_iter().flat_map(|port| outputs(network, port)));
             let before = changes().flat_map(|operation| &operation.numbers_before);
             let before = before.filter(|one| one.kind == Kind::Group);
             let before = before.filter_map(|one| one.before.as_ref());
