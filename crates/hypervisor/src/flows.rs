@@ -9,16 +9,14 @@ mod room;
 use crate::store::Kind;
 use crate::switch::named_of;
 use crate::time::{Duration, Instant};
-use crate::v13::network::needed::by_exits;
 use crate::work::{CHANGE, Meter};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
-use openflow::v13::PortNo;
 use room::Long;
 pub(crate) use room::{Taken, check_length, check_told, is_tellable};
 
@@ -137,8 +135,6 @@ pub struct FlowTable {
     long: Long,
     /// Entries that came, changed or went, while that is kept.
     touched: Option<HashSet<u32>>,
-    /// How many entries may send this by an exit (1.3).
-    exits: BTreeMap<PortNo, usize>,
     /// Work done here, and elsewhere for the tenant.
     meter: Meter,
 }
@@ -204,9 +200,6 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
-        for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
-            *self.exits.entry(by_exit).or_default() += 1;
-        }
         for piece in &flow.pieces {
             self.owners.insert((flow.table, piece.priority, piece.match_wire.clone()), id);
         }
@@ -233,18 +226,8 @@ impl FlowTable {
         let before = core::mem::replace(known, flow);
         self.meter.add(CHANGE * (1 + before.pieces.len() as u64));
         self.touch(id);
-        let FlowTable { flows, exits, long, by_cookie, .. } = self;
+        let FlowTable { flows, long, by_cookie, .. } = self;
         let flow = flows.get(&id)?;
-        if flow.actions != before.actions {
-            for by_exit in by_exits(before.table, &before.match_, &before.actions) {
-                if let Some(count) = exits.get_mut(&by_exit) {
-                    *count = count.saturating_sub(1);
-                }
-            }
-            for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
-                *exits.entry(by_exit).or_default() += 1;
-            }
-        }
         long.remove(id);
         long.insert(id, flow);
         if flow.cookie != before.cookie {
@@ -259,11 +242,6 @@ impl FlowTable {
         let flow = self.flows.remove(&id)?;
         self.meter.add(CHANGE);
         self.touch(id);
-        for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
-            if let Some(count) = self.exits.get_mut(&by_exit) {
-                *count = count.saturating_sub(1);
-            }
-        }
         self.long.remove(id);
         self.by_match.remove(flow.table, &flow.match_, id);
         self.by_cookie.remove(&(flow.cookie, id));
@@ -275,11 +253,6 @@ impl FlowTable {
             self.forget_piece(flow.table, piece);
         }
         Some(flow)
-    }
-
-    /// What entries may send by exits.
-    pub(crate) fn by_exits(&self) -> impl Iterator<Item = PortNo> + '_ {
-        self.exits.iter().filter(|(_, count)| **count > 0).map(|(by_exit, _)| *by_exit)
     }
 
     /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.

@@ -133,8 +133,6 @@ pub(crate) enum Unsaid {
     NeedsEntry,
     /// It depends on the VLAN tag.
     NeedsVlan,
-    /// It depends on the destination.
-    NeedsDestination,
     Code(ErrorCode),
 }
 

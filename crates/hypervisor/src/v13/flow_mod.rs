@@ -45,13 +45,6 @@ impl Switch {
             self.postpone(request);
             return Ok(());
         }
-        let exits = match deletes {
-            true => Vec::new(),
-            false => {
-                let at = (flow_mod.table_id, &match_);
-                self.ready_exits(request, at, flow_mod.instructions.as_bytes())?
-            }
-        };
         let operation = self.begin(tenant);
         let cause = Cause {
             tenant,
@@ -60,7 +53,6 @@ impl Switch {
             direct: false,
             now: request.now,
         };
-        self.remember_exits(&cause, exits);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
             state.modifies =

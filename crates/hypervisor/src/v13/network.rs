@@ -5,34 +5,30 @@
 //! all headers are the tenant's own. An entry that sends packets back where they come in on the switch matches on that port as
 //! well, since a link may have several. By which tags they leave is in [wires]. Action sets that are known in full are said as
 //! lists ([whole_set]), and others send by no port; [buckets] are sets as well. The lower 32 bits are the tenant's own, until what
-//! is left of an entry's outputs is [deferred] to the last table. Where the destination decides and nothing can be deferred an
-//! entry is several, by [destinations].
+//! is left of an entry's outputs is [deferred] to the last table.
 
 pub(crate) mod buckets;
 mod deferred;
-mod destinations;
 pub(crate) mod exits;
-pub(crate) mod needed;
 pub(super) mod packet;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
-use super::looks::{Bears, Destination, Look, To};
+use super::looks::{Bears, Look};
 use super::numbers::Numbered;
 use super::{
     METADATA_PORT, METADATA_TENANT, NO_PORT, metadata_at, metadata_of, own_part, unreadable,
 };
 use crate::flows::{Flow, Piece, Taken, check_length};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Entrance, Network, Unsaid, WayOut};
+use crate::network::{Entered, Entrance, Network, Unsaid, WayOut, untagged};
 use crate::store::Kind;
 use crate::switch::Switch;
 use crate::told;
 use alloc::vec::Vec;
 use deferred::Deferred;
-use destinations::by_looks;
 use fabric::MacAddress;
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
@@ -46,7 +42,8 @@ use wires::{Marking, Tags, Vlan};
 pub(super) struct Packets {
     pub entered: Entered,
     pub tags: Tags,
-    pub destination: Destination,
+    /// Their destination address, if it is known.
+    pub destination: Option<u128>,
     /// Whether outputs to shared edge ports are [deferred] that do not say for which host packets are.
     pub defers: bool,
 }
@@ -55,7 +52,7 @@ impl Packets {
     /// Notes what an action makes of them.
     fn follow(&mut self, action: &Action<'_>) {
         self.tags.follow(action);
-        self.destination.follow(action);
+        follow(&mut self.destination, action);
     }
 }
 
@@ -73,13 +70,12 @@ impl Switch {
         }
         let taken = Taken::default();
         let pieces = |entered| {
-            let piece = |match_: &Match, destination| {
-                let packets = (match_, entered, destination);
-                let piece = self.network_piece_v13(tenant, network, flow, packets)?;
+            let piece = |match_: &Match| {
+                let piece = self.network_piece_v13(tenant, network, flow, (match_, entered))?;
                 taken.add(&piece, self.version)?;
                 Ok(piece)
             };
-            by_looks(network, &flow.match_, &piece)
+            by_tags(&flow.match_, &piece)
         };
         if let Some(port) = flow.match_.exact_value(Field::InPort) {
             let port = port as u32;
@@ -115,14 +111,15 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-        (match_, entered, destination): (&Match, Entered, Destination),
+        (match_, entered): (&Match, Entered),
     ) -> Result<Piece, Unsaid> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let mut translated = Vec::new();
         // Nothing is in the action set of packets when an entry of the first table gets them.
         let is_empty = flow.table == 0;
         let whole = whole_set::as_list(is_empty, instructions);
-        let lists = needed::lists(whole.as_deref(), instructions);
+        let lists = whole_set::lists(whole.as_deref(), instructions);
+        let destination = match_.exact_value(Field::DlDst);
         let has_set = whole.is_none() && Written::by(instructions).is_set;
         let deferred = Deferred::of(
             network,
@@ -224,8 +221,8 @@ impl Switch {
     }
 
     /// WRITE_ACTIONS of a set that may be merged with others', and is carried out behind the last table. In it a tag cannot be put
-    /// on for one port alone, and for whom packets are then nobody knows: so it sends to the controller, or to a group of which
-    /// neither decides. Sets that are [known in full](whole_set) are said as lists.
+    /// on for one port alone, and for whom packets are then nobody knows: so it sends to the controller, or to a group that is one
+    /// for all tags. Sets that are [known in full](whole_set) are said as lists.
     fn network_merged_v13(
         &self,
         tenant: TenantIndex,
@@ -241,15 +238,11 @@ impl Switch {
             Some(Action::Group(number)) => {
                 let known = self.numbers(tenant, Kind::Group).get(number);
                 let known = known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
-                if known.is_apart_by_tag() || known.is_apart_by_destination() {
+                if known.is_apart_by_tag() {
                     return Err(code::BAD_INSTRUCTION_UNSUP_INST.into());
                 }
-                let packets = Packets {
-                    entered,
-                    tags: Tags::new(Vlan::Unknown),
-                    destination: Destination::Unknown,
-                    defers: false,
-                };
+                let tags = Tags::new(Vlan::Unknown);
+                let packets = Packets { entered, tags, destination: None, defers: false };
                 send_to(known, &packets, &mut actions)?;
             }
             Some(Action::Output { port: port @ PortNo::CONTROLLER, max_len }) => {
@@ -274,7 +267,7 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         match action {
             Action::Output { port, max_len } => {
-                self.network_output_v13(tenant, network, packets, (port, max_len), out)?;
+                output(network, packets, (port, max_len), out)?;
             }
             Action::Group(number) => {
                 self.network_group_v13(tenant, packets, number, out)?;
@@ -297,62 +290,6 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
         send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, packets, out)
-    }
-
-    fn network_output_v13(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        packets: &Packets,
-        (port, max_len): (PortNo, u16),
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unsaid> {
-        let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
-        let mut leave = |by: PortNo, way: WayOut<'_>, may_stay| {
-            if !way.hosts.is_empty() && packets.destination == Destination::Many {
-                // Copies get each host's address in turn; all the same the packet goes on with its own.
-                return self.network_exit_v13(tenant, packets, by, out);
-            }
-            let back = network.is_back(way.port, packets.entered)?;
-            let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
-            wires::leave(packets, way, port, may_stay, out)
-        };
-        match port {
-            PortNo::CONTROLLER => {
-                let max_len = max_len.max(told::HEADERS);
-                Action::Output { port, max_len }.write(out);
-                Ok(())
-            }
-            PortNo::IN_PORT => match packets.entered.port() {
-                None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
-                None => Err(bad),
-                Some(number) => match network.way_back(number) {
-                    Some(way) => leave(port, way, false),
-                    None => Ok(()),
-                },
-            },
-            port if exits::is_for_several(port) => {
-                let is_deferred = |number| {
-                    let is_told = packets.destination.is_told();
-                    packets.defers && !is_told && network.is_shared_edge(number)
-                };
-                for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
-                    if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        // It would go round.
-                        let is_anywhere = packets.entered == Entered::Anywhere;
-                        if is_anywhere && network.entrances_astray(number).next().is_some() {
-                            return Err(Unsaid::NeedsEntry);
-                        }
-                        leave(PortNo(number), way, true)?;
-                    }
-                }
-                Ok(())
-            }
-            PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(port, way, false),
-                None => Ok(()),
-            },
-        }
     }
 
     /// Whether each action of a set is one that the tenant may use, also those that others take the place of.
@@ -421,6 +358,57 @@ impl Switch {
     }
 }
 
+/// OUTPUT.
+fn output(
+    network: &Network,
+    packets: &Packets,
+    (port, max_len): (PortNo, u16),
+    out: &mut Vec<u8>,
+) -> Result<(), Unsaid> {
+    let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
+    let mut leave = |way: WayOut<'_>, may_stay| {
+        let back = network.is_back(way.port, packets.entered)?;
+        let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
+        wires::leave(packets, way, port, may_stay, out)
+    };
+    match port {
+        PortNo::CONTROLLER => {
+            let max_len = max_len.max(told::HEADERS);
+            Action::Output { port, max_len }.write(out);
+            Ok(())
+        }
+        PortNo::IN_PORT => match packets.entered.port() {
+            None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
+            None => Err(bad),
+            Some(number) => match network.way_back(number) {
+                Some(way) => leave(way, false),
+                None => Ok(()),
+            },
+        },
+        port if exits::is_for_several(port) => {
+            let is_deferred = |number| {
+                let is_told = packets.destination.is_some();
+                packets.defers && !is_told && network.is_shared_edge(number)
+            };
+            for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
+                if let Some(Some(way)) = network.way_out(number, packets.entered) {
+                    // It would go round.
+                    let is_anywhere = packets.entered == Entered::Anywhere;
+                    if is_anywhere && network.entrances_astray(number).next().is_some() {
+                        return Err(Unsaid::NeedsEntry);
+                    }
+                    leave(way, true)?;
+                }
+            }
+            Ok(())
+        }
+        PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
+            Some(way) => leave(way, false),
+            None => Ok(()),
+        },
+    }
+}
+
 /// What is made of packets that come by a port: of all, or by where on the switch they come in.
 fn by_entrances(
     network: &Network,
@@ -439,6 +427,26 @@ fn by_entrances(
     }
 }
 
+/// What is made of the packets of a match: of all, or of those without a tag. Packets with one do not meet it then.
+fn by_tags(
+    match_: &Match,
+    piece: &impl Fn(&Match) -> Result<Piece, Unsaid>,
+) -> Result<Vec<Piece>, Unsaid> {
+    match piece(match_) {
+        Err(Unsaid::NeedsVlan) => untagged(match_).map(|part| piece(&part)).into_iter().collect(),
+        whole => whole.map(|piece| Vec::from([piece])),
+    }
+}
+
+/// Notes what an action makes of a destination address, if it is known.
+fn follow(destination: &mut Option<u128>, action: &Action<'_>) {
+    if let Action::SetField(oxm) = action
+        && oxm.basic() == Some(OxmField::ETH_DST)
+    {
+        *destination = oxm.number();
+    }
+}
+
 /// Appends what sends to a group.
 fn send_to(known: &Numbered, packets: &Packets, out: &mut Vec<u8>) -> Result<(), Unsaid> {
     if known.is_apart_for(packets.entered) {
@@ -448,11 +456,7 @@ fn send_to(known: &Numbered, packets: &Packets, out: &mut Vec<u8>) -> Result<(),
         true => packets.tags.bears()?,
         false => Bears::NoTag,
     };
-    let to = match known.is_apart_by_destination() {
-        true => packets.destination.to()?,
-        false => To::Nobody,
-    };
-    Action::Group(known.at(Look::new(packets.entered, bears, to))).write(out);
+    Action::Group(known.at(Look::new(packets.entered, bears))).write(out);
     Ok(())
 }
 
@@ -464,11 +468,11 @@ pub(super) fn set(field: OxmField, value: u128, out: &mut Vec<u8>) {
     Action::SetField(Oxm::exact(field, value)).write(out);
 }
 
-/// Where the port of entry, the VLAN tag and the destination are known, nothing is left open.
+/// Where the port of entry and the VLAN tag are known, nothing is left open.
 fn said(unsaid: Unsaid) -> ErrorCode {
     match unsaid {
         Unsaid::Code(code) => code,
-        Unsaid::NeedsEntry | Unsaid::NeedsDestination => code::BAD_ACTION_BAD_OUT_PORT,
+        Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
         Unsaid::NeedsVlan => code::BAD_ACTION_BAD_ARGUMENT,
     }
 }

@@ -452,19 +452,26 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             };
             let all = [1, 2, 10, 11, LOCAL];
             let shared = plans[*tenant].shared.iter();
-            let mut shared = shared.filter(|it| stage.head(*tenant, it.0) == head).map(|it| it.2);
+            let shared = shared.filter(|it| stage.head(*tenant, it.0) == head).map(|it| it.2);
             let is_there = |port| ports.contains(port) || shared.clone().any(|it| it == *port);
             let is_there = all.iter().all(|port| is_there(port) || !names(port));
-            if is_rule && is_there && !words.contains("group") {
+            // By shared ports a rule of 1.3 sends without a word of its destination only where nothing is behind that.
+            let has_shared = shared.clone().next().is_some();
+            let names = words.split([' ', ',']).any(|it| {
+                let to = it.strip_prefix("dl_dst=").or(it.strip_prefix("match=dl_dst="));
+                to.is_some_and(|to| !to.contains('/'))
+            });
+            let is_shared_port = has_shared && told[0].contains("BAD_OUT_PORT");
+            let may_be = words.contains("group") || is_shared_port && !names;
+            if is_rule && is_there && !may_be {
                 // What any switch refuses, and two that are one on this.
                 let errors = ["MATCH_INCONSISTENT", "OFPBMC_BAD_VALUE", "OFPFMFC_OVERLAP"];
                 let is_refused = errors.iter().any(|error| told[0].contains(error));
                 prop_assert!(is_refused, "{words}: {told:?}");
             }
-            // It may not send by shared ports, or by links to 1.0, if a rule has it in a set that may be merged.
-            let is_apart = shared.next().is_some() || versions.contains(&Version::V1_0);
-            let is_used = is_apart && told[0].contains("OFPGMFC_EPERM");
-            let is_refused = is_used || told[0].contains("BAD_WATCH");
+            // It may not send by links to 1.0 if a rule has it in a set that may be merged, nor by shared ports but to one host.
+            let is_used = versions.contains(&Version::V1_0) && told[0].contains("OFPGMFC_EPERM");
+            let is_refused = is_used || is_shared_port || told[0].contains("BAD_WATCH");
             if words.starts_with("group") && is_there && !is_refused {
                 let beside = stage.say_beside(*tenant, *switch, words);
                 prop_assert_eq!(beside.len(), 1, "{}: {:?}", words, told);

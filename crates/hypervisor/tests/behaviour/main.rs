@@ -42,7 +42,6 @@ mod idle;
 mod in_turn;
 mod kept_packets;
 mod labels;
-mod later_tables;
 mod link_probes;
 mod lists_shared;
 mod local;

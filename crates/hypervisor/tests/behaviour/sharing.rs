@@ -165,8 +165,8 @@ pub(crate) fn listing() -> impl Strategy<Value = Case> {
         "00:00:00:00:00:00/01:00:00:00:00:00",
         "02:00:00:00:00:00/ff:ff:ff:ff:ff:fe",
     ]);
-    let to = prop_oneof![3 => one, 2 => some.prop_map(str::to_owned)];
-    let to = prop::option::weighted(0.4, to);
+    let to = prop_oneof![6 => one, 2 => some.prop_map(str::to_owned)];
+    let to = prop::option::weighted(0.7, to);
     let next = prop_oneof![3 => Just(None), 2 => (1..=2u8).prop_map(Some)];
     let rule = (port, to, (applied, set, meta), next, 0..=2u8, 1..60_000u16).prop_map(
         |(port, to, (applied, set, meta), next, table, priority)| {

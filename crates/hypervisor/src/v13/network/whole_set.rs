@@ -73,6 +73,23 @@ pub(super) fn as_list(is_empty: bool, instructions: List<'_, Instruction<'_>>) -
     Some(list)
 }
 
+/// What an entry applies: with its set, if that is `whole`.
+pub(super) fn lists<'a>(
+    whole: Option<&'a [u8]>,
+    instructions: List<'a, Instruction<'a>>,
+) -> Vec<List<'a, Action<'a>>> {
+    match whole {
+        Some(whole) => Vec::from([List::parse(whole).unwrap_or_default()]),
+        None => {
+            let lists = instructions.iter().filter_map(|instruction| match instruction {
+                Instruction::ApplyActions(list) => Some(list),
+                _ => None,
+            });
+            lists.collect()
+        }
+    }
+}
+
 /// Whether the controller may be told of a packet that is sent by this.
 fn may_tell(sent: Action<'_>) -> bool {
     matches!(sent, Action::Group(_) | Action::Output { port: PortNo::CONTROLLER, .. })

@@ -13,9 +13,9 @@
 //! untagged.
 
 use super::{Packets, set};
-use crate::network::{Unsaid, WayOut, Wire, number_of};
+use crate::network::{Unsaid, WayOut, Wire, is_for_many, number_of};
 use crate::v13::actions::order_in_set;
-use crate::v13::looks::{Bears, Destination, Look, To};
+use crate::v13::looks::{Bears, Look};
 use alloc::vec::Vec;
 use fabric::Tagging;
 use flowspace::field::VLAN_PRESENT;
@@ -172,23 +172,21 @@ pub(super) fn leave(
         marking.send_to(to, out);
         return Ok(());
     }
-    match (packets.destination.to()?, packets.destination) {
-        (To::Nobody, _) => {}
-        (To::Host(host), _) => {
-            if way.hosts.contains(&host) {
-                marking.send_to(to, out);
-            }
-        }
+    match packets.destination {
+        None => return Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
         // What is for everybody goes to each of the tenant's own.
-        (To::Many, Destination::Is(address)) => {
+        Some(address) if is_for_many(address) => {
             for host in way.hosts {
                 set(OxmField::ETH_DST, number_of(*host), out);
                 marking.send_to(to, out);
             }
             set(OxmField::ETH_DST, address, out);
         }
-        // Afterwards it could not be given its address back: that takes an exit.
-        (To::Many, _) => return Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
+        Some(address) => {
+            if way.hosts.iter().any(|host| number_of(*host) == address) {
+                marking.send_to(to, out);
+            }
+        }
     }
     Ok(())
 }
