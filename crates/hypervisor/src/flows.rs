@@ -4,20 +4,17 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
-mod destinations;
 mod room;
 mod shared;
 
 use crate::store::Kind;
 use crate::switch::named_of;
 use crate::time::{Duration, Instant};
-use crate::v13::network::needed::{ByExit, by_exits};
 use crate::work::{CHANGE, Meter};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
-use destinations::Destinations;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
@@ -114,11 +111,6 @@ impl Flow {
         let pieces = pieces.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
         size_of::<Flow>() + self.match_wire.len() + self.actions.len() + pieces.sum::<usize>()
     }
-
-    /// What it presumes of the destinations that others give packets (1.3).
-    pub(crate) fn presumes(&self) -> Presumes {
-        self.pieces.first().map(|piece| piece.presumes).unwrap_or_default()
-    }
 }
 
 /// An entry on the switch.
@@ -130,17 +122,6 @@ pub struct Piece {
     pub priority: u16,
     /// The actions or instructions on the wire.
     pub actions: Box<[u8]>,
-    /// What the entry that it stands for presumes of the destinations that others give packets (1.3).
-    pub presumes: Presumes,
-}
-
-/// What an entry of 1.3 takes for granted of others, because its action set sends by a shared edge port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Presumes {
-    /// None leaves a destination in the set for its table.
-    pub none_left: bool,
-    /// From this table on none gives packets another.
-    pub unchanged_from: Option<u8>,
 }
 
 /// The table.
@@ -162,10 +143,6 @@ pub struct FlowTable {
     long: Long,
     /// Entries that came, changed or went, while that is kept.
     touched: Option<HashSet<u32>>,
-    /// How many entries may send this by an exit (1.3).
-    exits: BTreeMap<ByExit, usize>,
-    /// Which entries give packets another destination, and which presume that none does (1.3).
-    destinations: Destinations,
     /// Work done here, and elsewhere for the tenant.
     meter: Meter,
 }
@@ -242,10 +219,6 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
-        for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
-            *self.exits.entry(by_exit).or_default() += 1;
-        }
-        self.destinations.insert(id, &flow);
         for piece in &flow.pieces {
             let key = shared::key(flow.table, piece);
             self.shared.owned(&key);
@@ -278,20 +251,8 @@ impl FlowTable {
         let before = core::mem::replace(known, flow);
         self.meter.add(CHANGE * (1 + before.pieces.len() as u64));
         self.touch(id);
-        let FlowTable { flows, exits, destinations, long, by_cookie, .. } = self;
+        let FlowTable { flows, long, by_cookie, .. } = self;
         let flow = flows.get(&id)?;
-        if flow.actions != before.actions {
-            for by_exit in by_exits(before.table, &before.match_, &before.actions) {
-                if let Some(count) = exits.get_mut(&by_exit) {
-                    *count = count.saturating_sub(1);
-                }
-            }
-            for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
-                *exits.entry(by_exit).or_default() += 1;
-            }
-        }
-        destinations.remove(id, &before);
-        destinations.insert(id, flow);
         long.remove(id);
         long.insert(id, flow);
         if flow.cookie != before.cookie {
@@ -306,12 +267,6 @@ impl FlowTable {
         let flow = self.flows.remove(&id)?;
         self.meter.add(CHANGE);
         self.touch(id);
-        for by_exit in by_exits(flow.table, &flow.match_, &flow.actions) {
-            if let Some(count) = self.exits.get_mut(&by_exit) {
-                *count = count.saturating_sub(1);
-            }
-        }
-        self.destinations.remove(id, &flow);
         self.long.remove(id);
         self.by_match.remove(flow.table, &flow.match_, id);
         self.by_cookie.remove(&(flow.cookie, id));
@@ -324,16 +279,6 @@ impl FlowTable {
             self.forget_piece(flow.table, piece);
         }
         Some(flow)
-    }
-
-    /// What entries may send by exits.
-    pub(crate) fn by_exits(&self) -> impl Iterator<Item = ByExit> + '_ {
-        self.exits.iter().filter(|(_, count)| **count > 0).map(|(by_exit, _)| *by_exit)
-    }
-
-    /// Which entries give packets another destination, and which presume that none does.
-    pub(crate) fn destinations(&self) -> &Destinations {
-        &self.destinations
     }
 
     /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.

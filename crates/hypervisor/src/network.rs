@@ -133,10 +133,6 @@ pub(crate) enum Unsaid {
     NeedsEntry,
     /// It depends on the VLAN tag.
     NeedsVlan,
-    /// It depends on whether there is one.
-    NeedsTag,
-    /// It depends on the destination.
-    NeedsDestination,
     Code(ErrorCode),
 }
 

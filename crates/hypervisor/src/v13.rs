@@ -41,17 +41,11 @@ use openflow::{ErrorCode, Header, Version, frame};
 /// The bits of the metadata that name the tenant; the rest is the tenant's own.
 pub(crate) const METADATA_TENANT: u64 = 0xffff << 48;
 
-/// The bits of the metadata that name the tenant and its virtual port, in a network.
+/// The bits of the metadata that name the tenant and its virtual port, in a network; table 0 writes them all.
 pub(crate) const METADATA_PORT: u64 = 0xffff_ffff << 32;
 
-/// The bit of the metadata that says whether the action set [holds a group](network) of the tenant's, in a network.
-pub(crate) const METADATA_GROUP: u64 = 1 << 31;
-
-/// The bits of the metadata that are not the tenant's own in a network; table 0 writes them all.
-pub(crate) const METADATA_NETWORK: u64 = METADATA_PORT | METADATA_GROUP;
-
 /// The bits of the metadata that are the tenant's own in a network.
-pub(crate) const METADATA_OWN: u64 = !METADATA_NETWORK;
+pub(crate) const METADATA_OWN: u64 = !METADATA_PORT;
 
 /// A tenant's number and its virtual port in the metadata.
 pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
@@ -169,7 +163,7 @@ impl Switch {
     pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
         match self.tenants[tenant.0 as usize].network {
             None if self.joins.is_none() => METADATA_TENANT,
-            _ => METADATA_NETWORK,
+            _ => METADATA_PORT,
         }
     }
 

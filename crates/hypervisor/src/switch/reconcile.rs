@@ -292,7 +292,6 @@ impl Switch {
         }
         let loose = self.reconcile_groups(held, now);
         let version = self.version;
-        let mut flows = Vec::new();
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
             let flow = Flow::from_bytes(&bytes, version, |wire| read_match(version, wire));
@@ -300,13 +299,7 @@ impl Switch {
                 Version::V1_0 => flow.map(crate::v10::flow_mod::restored),
                 _ => flow,
             };
-            flows.push((key, number, self.tenant_of(key.tenant).zip(flow)));
-        }
-        if version != Version::V1_0 {
-            self.restore_exits(flows.iter().filter_map(|(.., known)| known.as_ref()), now);
-        }
-        for (key, number, known) in flows {
-            let kept = known.and_then(|(tenant, mut flow)| {
+            let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, mut flow)| {
                 flow.installed = now;
                 if version != Version::V1_0 {
                     let kept = self.metadata_kept(tenant);

@@ -77,7 +77,7 @@ pub(crate) struct Operation {
     pub(super) adds: Vec<(u32, Box<[u8]>)>,
     /// Those that it modifies, and so adds if it does not find them (1.0).
     pub(super) adds_missing: Vec<(u32, Box<[u8]>)>,
-    /// The exits that its entries or groups name (1.3), and who is told if one of them cannot be.
+    /// The exits that its groups name (1.3), and who is told if one of them cannot be.
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
     pub(super) doomed: Option<Vec<u32>>,
@@ -437,7 +437,7 @@ impl Switch {
         cause
     }
 
-    /// The entries or groups that an operation brings name these exits.
+    /// The groups that an operation brings name these exits.
     pub(crate) fn remember_exits(&mut self, cause: &Cause, exits: Vec<u32>) {
         let operation = cause.operation.and_then(|at| self.operations.get_mut(&at));
         if let Some(operation) = operation.filter(|_| !exits.is_empty()) {

@@ -182,10 +182,7 @@ impl Switch {
         };
         // To a tenant that asked for a group it is the group that was refused, also if it was an entry that uses it.
         let code = match numbers_before.is_empty() {
-            true if doomed.is_some() => NO_EXIT,
-            false if doomed.is_some() || is_about_entries(code) => {
-                openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS
-            }
+            false if doomed.is_some() || is_about_entries(code) => NO_EXIT,
             _ => code,
         };
         if let Some(tried) = tries {
@@ -346,7 +343,7 @@ impl Switch {
     /// An entry that stands again uses groups and meters as they are now, or the map and the ports. `None`: one is gone, so
     /// nothing can stand for it.
     fn as_it_is(&self, tenant: TenantIndex, number: u32, flow: &Flow, moved: bool) -> Option<Flow> {
-        let pieces = match moved || self.uses_numbers(tenant, flow) {
+        let pieces = match moved || self.uses_numbers(flow) {
             true => self.plan(tenant, flow).ok()?,
             false => flow.pieces.clone(),
         };
@@ -532,7 +529,7 @@ impl Switch {
                 continue;
             }
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-            if self.uses_numbers(tenant, &flow) && self.plan(tenant, &flow).is_err() {
+            if self.uses_numbers(&flow) && self.plan(tenant, &flow).is_err() {
                 // What it uses is gone. A change that is on its way is taken back for that, or nothing can stand for it.
                 let is_changing = |it: &Operation| it.tenant == tenant && it.changes(number);
                 if !self.operations.values().any(is_changing) {
@@ -575,8 +572,8 @@ impl Switch {
     }
 }
 
-/// What a tenant is told whose entry cannot be because the switch has no exit for it.
-const NO_EXIT: ErrorCode = openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL;
+/// What a tenant is told whose group cannot be because the switch has no exit for it.
+const NO_EXIT: ErrorCode = openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS;
 
 fn is_about_entries(code: ErrorCode) -> bool {
     code.type_ == openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL.type_

@@ -3,7 +3,7 @@
 use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece, Presumes, Taken};
+use crate::flows::{Flow, Piece, Taken};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
@@ -280,7 +280,6 @@ impl Switch {
                 match_wire: match_wire.into_boxed_slice(),
                 priority: priority_of(&wire, flow.priority),
                 actions: translated.into_boxed_slice(),
-                presumes: Presumes::default(),
             };
             taken.add(&piece, self.version)?;
             pieces.push(piece);

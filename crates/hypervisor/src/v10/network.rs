@@ -14,7 +14,7 @@ pub(super) mod statistics;
 
 use super::flow_mod::priority_of;
 use super::unreadable;
-use crate::flows::{Flow, Piece, Presumes, Taken, check_length};
+use crate::flows::{Flow, Piece, Taken, check_length};
 use crate::ids::TenantIndex;
 use crate::network::{Arrival, Entered, Network, WayOut, Wire, is_for_many, number_of, untagged};
 use crate::switch::Switch;
@@ -143,7 +143,6 @@ impl Switch {
                             match_wire: match_wire.into_boxed_slice(),
                             priority,
                             actions: actions.into_boxed_slice(),
-                            presumes: Presumes::default(),
                         };
                         taken.add(&piece, self.version)?;
                         pieces.push(piece);

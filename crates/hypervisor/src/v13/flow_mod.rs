@@ -3,7 +3,7 @@
 use super::{METADATA_TENANT, metadata_of, unreadable};
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Piece, Presumes, Taken};
+use crate::flows::{Flow, Piece, Taken};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::Kind;
@@ -39,20 +39,12 @@ impl Switch {
             }
         };
         if self.waits_for_entries(tenant, &flow_mod, &match_)
-            || !deletes && self.waits_for_destinations(tenant, &flow_mod)
             || self.tenants[tenant.0 as usize].network.is_some()
                 && self.sends_to_open(tenant, flow_mod.instructions.as_bytes())
         {
             self.postpone(request);
             return Ok(());
         }
-        let exits = match deletes {
-            true => Vec::new(),
-            false => {
-                let at = (flow_mod.table_id, &match_);
-                self.ready_exits(request, at, flow_mod.instructions.as_bytes())?
-            }
-        };
         let operation = self.begin(tenant);
         let cause = Cause {
             tenant,
@@ -61,7 +53,6 @@ impl Switch {
             direct: false,
             now: request.now,
         };
-        self.remember_exits(&cause, exits);
         if let Some(state) = self.operations.get_mut(&operation) {
             state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
             state.modifies =
@@ -122,7 +113,6 @@ impl Switch {
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.pieces = self.plan(cause.tenant, &flow)?;
-        self.check_presumed(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
         let (flows_left, entries_left) = self.limits_left(cause.tenant, [table]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
@@ -173,7 +163,6 @@ impl Switch {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
         let pattern = new_flow(flow_mod, match_, cause.now);
         self.plan(cause.tenant, &pattern)?;
-        self.check_presumed(cause.tenant, &pattern)?;
         let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
@@ -385,12 +374,8 @@ impl Switch {
                 match_wire.into_boxed_slice()
             }
         };
-        let piece = Piece {
-            match_wire,
-            priority: flow.priority,
-            actions: translated.into_boxed_slice(),
-            presumes: Presumes::default(),
-        };
+        let piece =
+            Piece { match_wire, priority: flow.priority, actions: translated.into_boxed_slice() };
         Taken::default().add(&piece, self.version)?;
         Ok(Vec::from([piece]))
     }

@@ -12,27 +12,18 @@
 //!   output:1                     OUTPUT 1               OUTPUT 1             OUTPUT 1
 //! ```
 //! So it is with the VLAN tag where a bucket sends by a link whose other end is on 1.0 ([`super::network`], `wires`): such a
-//! group has a copy for each VLAN of the network, and one for other tags, with which packets do not pass there.
+//! group has a copy for frames with a tag, which do not pass there.
 //!
 //! ```text
-//!   bucket of the tenant's      without a tag             of VLAN 5                   of VLAN 9, which is none of the network's
-//!   output:10                   tag of 10, OUTPUT 5       tag for VLAN 5, OUTPUT 5    does nothing
-//! ```
-//! And so it is with the destination where a bucket sends by a shared edge port and does not write for which host its packets
-//! are: such a group has a copy for each of the tenant's hosts there, and one for what is for many. Entries that use it and do not
-//! name their destination are written once for each of them, and for all others ([`super::network`], `destinations`).
-//!
-//! ```text
-//!   bucket of the tenant's           for packets to a, a host at 7    to many                            to anybody else
-//!   output:7                         OUTPUT 4                         a copy for each host, OUTPUT 4     does nothing
-//!   output:1                         OUTPUT 1                         OUTPUT 1                           OUTPUT 1
+//!   bucket of the tenant's      without a tag             with one
+//!   output:10                   tag of 10, OUTPUT 5       does nothing
 //! ```
 //! A bucket that does nothing stays a bucket: it has its weight, its counts, and what it watches. A bucket that names
 //! another group names its copy for the same packets, so a group has copies for all for which one that it names
-//! has any. Entries that use a group with copies are written once per port of entry, or VLAN, as others that send to such ports.
+//! has any. Entries that use a group with copies are written once per port of entry, as others that send to such ports.
 //!
 //! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
-//! [exits], too: groups of Weir's own, by which action sets and buckets send. Which are needed is worked out in
+//! [exits], too: groups of Weir's own, by which buckets send. Which are needed is worked out in
 //! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`], and what
 //! becomes of a group that Weir cannot bring to the switch for itself in [`brought`]. Buckets that watch groups are in
 //! [`watched`].
@@ -247,7 +238,7 @@ impl Switch {
         look: Look,
     ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
         let mut out = ListBuf::<Bucket<'static>>::new();
-        let exit = network.and_then(|network| exits::buckets(network, group, look));
+        let exit = network.and_then(|network| exits::buckets(network, group));
         let buckets = exit.as_ref().map_or(group.buckets, ListBuf::as_list);
         for bucket in buckets {
             let watch_port = match (bucket.watch_port, network) {
@@ -296,8 +287,7 @@ impl Switch {
         let buckets = self.translate_buckets(tenant, network, group, look)?;
         check_buckets(buckets.as_list())?;
         let mut message = Vec::new();
-        let type_ = exits::type_of(group, look);
-        GroupMod { command, type_, group_id: physical, buckets: buckets.as_list() }
+        GroupMod { command, group_id: physical, buckets: buckets.as_list(), ..*group }
             .write_message(0, &mut message)
             .map_err(|_| code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)?;
         Ok(message)

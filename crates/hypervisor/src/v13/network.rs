@@ -3,78 +3,56 @@
 //! The metadata says by which virtual port a packet came (bits 32 to 47, behind the tenant's number), since table 0 has
 //! read it off the port and the tag and has taken the tag away. So a match on IN_PORT becomes one on the metadata, and
 //! all headers are the tenant's own. An entry that sends packets back where they come in on the switch matches on that port as
-//! well, since a link may have several. By which tags they leave is in [wires]. Action sets that may be merged send by [exits], others are said as lists
-//! ([whole_set]); [buckets] are sets as well. Bit 31 says whether a set holds a group ([group_in_set]); the bits below are the
-//! tenant's own, until what is left of an entry's outputs is [deferred] to the last table. Where the destination decides and
-//! nothing can be deferred an entry is several, by [destinations].
+//! well, since a link may have several. By which tags they leave is in [wires]. Action sets that are known in full are said as
+//! lists ([whole_set]), and others send by no port; [buckets] are sets as well. The lower 32 bits are the tenant's own, until what
+//! is left of an entry's outputs is [deferred] to the last table.
 
 pub(crate) mod buckets;
 mod deferred;
-mod destinations;
 pub(crate) mod exits;
-mod group_in_set;
-pub(crate) mod needed;
 pub(super) mod packet;
-pub(crate) mod presumed;
 pub(super) mod statistics;
 pub(crate) mod unused;
 mod whole_set;
 pub(super) mod wires;
 
-use super::looks::{Bears, Destination, Look, To};
+use super::looks::{Bears, Look};
 use super::numbers::Numbered;
 use super::{
-    METADATA_GROUP, METADATA_NETWORK, METADATA_PORT, METADATA_TENANT, NO_PORT, metadata_at,
-    metadata_of, own_part, unreadable,
+    METADATA_PORT, METADATA_TENANT, NO_PORT, metadata_at, metadata_of, own_part, unreadable,
 };
-use crate::flows::{Flow, Piece, Presumes, Taken, check_length};
+use crate::flows::{Flow, Piece, Taken, check_length};
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Entrance, Network, Unsaid, WayOut};
+use crate::network::{Entered, Entrance, Network, Unsaid, WayOut, untagged};
 use crate::store::Kind;
 use crate::switch::Switch;
 use crate::told;
 use alloc::vec::Vec;
-use buckets::destination_written;
 use deferred::Deferred;
-use destinations::by_looks;
 use fabric::MacAddress;
 use flowspace::{Field, Match};
-use group_in_set::Written;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, Instruction, MatchBuf, Oxm, OxmField, PortNo};
 use openflow::{Encode, ErrorCode, List};
-use wires::{Marking, Tags};
+use whole_set::Written;
+use wires::{Marking, Tags, Vlan};
 
 /// What is known of the packets that a list is applied to.
 #[derive(Clone)]
 pub(super) struct Packets {
     pub entered: Entered,
     pub tags: Tags,
-    pub destination: Destination,
+    /// Their destination address, if it is known.
+    pub destination: Option<u128>,
     /// Whether outputs to shared edge ports are [deferred] that do not say for which host packets are.
     pub defers: bool,
-    /// Whether their action sets hold a group of the tenant's, where that is told apart.
-    pub has_group: Option<bool>,
-}
-
-/// What is in the action sets of packets when an entry gets them.
-#[derive(Clone, Copy)]
-struct Found {
-    /// Nothing.
-    is_empty: bool,
-    /// No destination, as far as is known.
-    keeps_destination: bool,
-    /// None comes into them later, as far as is known.
-    stays: bool,
-    /// Whether a group of the tenant's is, where that is told apart.
-    has_group: Option<bool>,
 }
 
 impl Packets {
     /// Notes what an action makes of them.
     fn follow(&mut self, action: &Action<'_>) {
         self.tags.follow(action);
-        self.destination.follow(action);
+        follow(&mut self.destination, action);
     }
 }
 
@@ -90,38 +68,14 @@ impl Switch {
             // It was there when the tenant had a slice.
             return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
         }
-        let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
-        let written = Written::by(instructions);
-        let presumes = self.presumes(tenant, network, flow, instructions);
-        let is_empty = flow.table == 0;
-        let keeps_destination = is_empty || written.cleared || presumes.none_left;
-        let stays = written.next.is_none() || presumes.unchanged_from.is_some();
-        let (mut pieces, taken) = (Vec::new(), Taken::default());
-        for &has_group in written.told_apart(is_empty) {
-            let found = Found { is_empty, keeps_destination, stays, has_group };
-            pieces.extend(self.plan_network_packets_v13(tenant, network, flow, found, &taken)?);
-        }
-        pieces.iter_mut().for_each(|piece| piece.presumes = presumes);
-        Ok(pieces)
-    }
-
-    /// Those for packets that are found so.
-    fn plan_network_packets_v13(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        flow: &Flow,
-        found: Found,
-        taken: &Taken,
-    ) -> Result<Vec<Piece>, ErrorCode> {
+        let taken = Taken::default();
         let pieces = |entered| {
-            let piece = |match_: &Match, destination| {
-                let packets = (match_, entered, destination);
-                let piece = self.network_piece_v13(tenant, network, flow, packets, found)?;
+            let piece = |match_: &Match| {
+                let piece = self.network_piece_v13(tenant, network, flow, (match_, entered))?;
                 taken.add(&piece, self.version)?;
                 Ok(piece)
             };
-            by_looks(network, &flow.match_, &piece)
+            by_tags(&flow.match_, &piece)
         };
         if let Some(port) = flow.match_.exact_value(Field::InPort) {
             let port = port as u32;
@@ -157,14 +111,15 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-        (match_, entered, destination): (&Match, Entered, Destination),
-        found: Found,
+        (match_, entered): (&Match, Entered),
     ) -> Result<Piece, Unsaid> {
         let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
         let mut translated = Vec::new();
-        let Found { is_empty, has_group, .. } = found;
+        // Nothing is in the action set of packets when an entry of the first table gets them.
+        let is_empty = flow.table == 0;
         let whole = whole_set::as_list(is_empty, instructions);
-        let lists = needed::lists(whole.as_deref(), instructions);
+        let lists = whole_set::lists(whole.as_deref(), instructions);
+        let destination = match_.exact_value(Field::DlDst);
         let has_set = whole.is_none() && Written::by(instructions).is_set;
         let deferred = Deferred::of(
             network,
@@ -175,8 +130,7 @@ impl Switch {
             self.delivery_table(),
         );
         let tags = Tags::of_match(match_);
-        let packets =
-            &Packets { entered, tags, destination, defers: deferred.is_some(), has_group };
+        let packets = &Packets { entered, tags, destination, defers: deferred.is_some() };
         let (at_once, named) = match deferred {
             Some(deferred) => (deferred.at_once, deferred.named),
             None => (lists.iter().map(|list| list.as_bytes().to_vec()).collect(), None),
@@ -197,8 +151,7 @@ impl Switch {
                     self.network_list_v13(tenant, network, packets, list, &mut translated)?;
                 }
                 Instruction::WriteActions(list) => {
-                    let packets = &of_set(packets, found, instructions, list);
-                    self.network_merged_v13(tenant, network, packets, list, &mut translated)?;
+                    self.network_merged_v13(tenant, network, entered, list, &mut translated)?;
                 }
                 other => {
                     self.plain_instruction_v13(tenant, flow.table, other, &mut translated)?;
@@ -208,7 +161,7 @@ impl Switch {
         let translated = List::parse(&translated).map_err(unreadable)?;
         let translated = match named {
             Some(name) => name.written_with(translated),
-            None => Written::by(instructions).with_bit(translated),
+            None => translated.as_bytes().to_vec(),
         };
         let match_ = self.network_match_v13(tenant, match_, packets)?;
         let mut match_wire = Vec::new();
@@ -217,7 +170,6 @@ impl Switch {
             match_wire: match_wire.into_boxed_slice(),
             priority: flow.priority,
             actions: translated.into_boxed_slice(),
-            presumes: Presumes::default(),
         })
     }
 
@@ -229,19 +181,15 @@ impl Switch {
     ) -> Result<MatchBuf, ErrorCode> {
         let id = self.tenants[tenant.0 as usize].id;
         // More was allowed when the tenant had a slice.
-        let match_ = own_part(match_, METADATA_NETWORK)?;
+        let match_ = own_part(match_, METADATA_PORT)?;
         let (value, mask) = match_.get(Field::Metadata);
-        let (mut own, mut own_mask) = match packets.entered.port() {
+        let (own, own_mask) = match packets.entered.port() {
             Some(port) => (metadata_at(id, port), METADATA_PORT),
             None if packets.entered == Entered::Nowhere => {
                 (metadata_at(id, NO_PORT), METADATA_PORT)
             }
             None => (metadata_of(id), METADATA_TENANT),
         };
-        if let Some(has_group) = packets.has_group {
-            own |= if has_group { METADATA_GROUP } else { 0 };
-            own_mask |= METADATA_GROUP;
-        }
         let match_ = match packets.entered {
             Entered::Way(Entrance { at, .. }) => match_.with(Field::InPort, at.into()),
             _ => match_.without(Field::InPort),
@@ -272,17 +220,37 @@ impl Switch {
         Ok(())
     }
 
-    /// WRITE_ACTIONS of a set that may be merged with others'.
+    /// WRITE_ACTIONS of a set that may be merged with others', and is carried out behind the last table. In it a tag cannot be put
+    /// on for one port alone, and for whom packets are then nobody knows: so it sends to the controller, or to a group that is one
+    /// for all tags. Sets that are [known in full](whole_set) are said as lists.
     fn network_merged_v13(
         &self,
         tenant: TenantIndex,
         network: &Network,
-        packets: &Packets,
+        entered: Entered,
         list: List<'_, Action<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsaid> {
+        self.check_network_set_v13(tenant, network, list)?;
         let mut actions = Vec::new();
-        self.network_set_v13(tenant, network, packets, list, &mut actions)?;
+        list.iter().filter(|it| !exits::sends(it)).for_each(|it| it.write(&mut actions));
+        match exits::sent_by(list) {
+            Some(Action::Group(number)) => {
+                let known = self.numbers(tenant, Kind::Group).get(number);
+                let known = known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
+                if known.is_apart_by_tag() {
+                    return Err(code::BAD_INSTRUCTION_UNSUP_INST.into());
+                }
+                let tags = Tags::new(Vlan::Unknown);
+                let packets = Packets { entered, tags, destination: None, defers: false };
+                send_to(known, &packets, &mut actions)?;
+            }
+            Some(Action::Output { port: port @ PortNo::CONTROLLER, max_len }) => {
+                Action::Output { port, max_len: max_len.max(told::HEADERS) }.write(&mut actions);
+            }
+            Some(_) => return Err(code::BAD_INSTRUCTION_UNSUP_INST.into()),
+            None => {}
+        }
         if !actions.is_empty() {
             Instruction::WriteActions(List::parse(&actions).map_err(unreadable)?).write(out);
         }
@@ -299,7 +267,7 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         match action {
             Action::Output { port, max_len } => {
-                self.network_output_v13(tenant, network, packets, (port, max_len), out)?;
+                output(network, packets, (port, max_len), out)?;
             }
             Action::Group(number) => {
                 self.network_group_v13(tenant, packets, number, out)?;
@@ -322,62 +290,6 @@ impl Switch {
     ) -> Result<(), Unsaid> {
         let known = self.numbers(tenant, Kind::Group).get(number);
         send_to(known.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?, packets, out)
-    }
-
-    fn network_output_v13(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        packets: &Packets,
-        (port, max_len): exits::Output,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unsaid> {
-        let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
-        let mut leave = |by: PortNo, way: WayOut<'_>, may_stay| {
-            if !way.hosts.is_empty() && packets.destination == Destination::Many {
-                // Copies get each host's address in turn; all the same the packet goes on with its own.
-                return self.network_exit_v13(tenant, packets, (by, 0), out);
-            }
-            let back = network.is_back(way.port, packets.entered)?;
-            let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
-            wires::leave(packets, way, port, may_stay, out)
-        };
-        match port {
-            PortNo::CONTROLLER => {
-                let max_len = max_len.max(told::HEADERS);
-                Action::Output { port, max_len }.write(out);
-                Ok(())
-            }
-            PortNo::IN_PORT => match packets.entered.port() {
-                None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
-                None => Err(bad),
-                Some(number) => match network.way_back(number) {
-                    Some(way) => leave(port, way, false),
-                    None => Ok(()),
-                },
-            },
-            port if exits::is_for_several(port) => {
-                let is_deferred = |number| {
-                    let is_told = packets.destination.is_told();
-                    packets.defers && !is_told && network.is_shared_edge(number)
-                };
-                for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
-                    if let Some(Some(way)) = network.way_out(number, packets.entered) {
-                        // It would go round.
-                        let is_anywhere = packets.entered == Entered::Anywhere;
-                        if is_anywhere && network.entrances_astray(number).next().is_some() {
-                            return Err(Unsaid::NeedsEntry);
-                        }
-                        leave(PortNo(number), way, true)?;
-                    }
-                }
-                Ok(())
-            }
-            PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
-                Some(way) => leave(port, way, false),
-                None => Ok(()),
-            },
-        }
     }
 
     /// Whether each action of a set is one that the tenant may use, also those that others take the place of.
@@ -404,28 +316,6 @@ impl Switch {
             }
         }
         Ok(())
-    }
-
-    /// An action set that may be merged with others', and is carried out on such packets at the end of the pipeline: in place of an
-    /// output it has its [exit](exits), or nothing behind a group. Sets that are [known in full](whole_set) are said as lists.
-    fn network_set_v13(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        packets: &Packets,
-        actions: List<'_, Action<'_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unsaid> {
-        self.check_network_set_v13(tenant, network, actions)?;
-        actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
-        match exits::sent_by(actions) {
-            Some(Action::Group(number)) => self.network_group_v13(tenant, packets, number, out),
-            Some(Action::Output { port, max_len }) if packets.has_group != Some(true) => {
-                let output = exits::output(port, max_len);
-                self.network_exit_v13(tenant, packets, output, out)
-            }
-            _ => Ok(()),
-        }
     }
 
     fn network_exit_v13(
@@ -468,6 +358,57 @@ impl Switch {
     }
 }
 
+/// OUTPUT.
+fn output(
+    network: &Network,
+    packets: &Packets,
+    (port, max_len): (PortNo, u16),
+    out: &mut Vec<u8>,
+) -> Result<(), Unsaid> {
+    let bad = Unsaid::Code(code::BAD_ACTION_BAD_OUT_PORT);
+    let mut leave = |way: WayOut<'_>, may_stay| {
+        let back = network.is_back(way.port, packets.entered)?;
+        let port = if back { PortNo::IN_PORT } else { PortNo(way.port) };
+        wires::leave(packets, way, port, may_stay, out)
+    };
+    match port {
+        PortNo::CONTROLLER => {
+            let max_len = max_len.max(told::HEADERS);
+            Action::Output { port, max_len }.write(out);
+            Ok(())
+        }
+        PortNo::IN_PORT => match packets.entered.port() {
+            None if packets.entered == Entered::Anywhere => Err(Unsaid::NeedsEntry),
+            None => Err(bad),
+            Some(number) => match network.way_back(number) {
+                Some(way) => leave(way, false),
+                None => Ok(()),
+            },
+        },
+        port if exits::is_for_several(port) => {
+            let is_deferred = |number| {
+                let is_told = packets.destination.is_some();
+                packets.defers && !is_told && network.is_shared_edge(number)
+            };
+            for number in exits::ports_of(network, port).filter(|it| !is_deferred(*it)) {
+                if let Some(Some(way)) = network.way_out(number, packets.entered) {
+                    // It would go round.
+                    let is_anywhere = packets.entered == Entered::Anywhere;
+                    if is_anywhere && network.entrances_astray(number).next().is_some() {
+                        return Err(Unsaid::NeedsEntry);
+                    }
+                    leave(way, true)?;
+                }
+            }
+            Ok(())
+        }
+        PortNo(number) => match network.way_out(number, packets.entered).ok_or(bad)? {
+            Some(way) => leave(way, false),
+            None => Ok(()),
+        },
+    }
+}
+
 /// What is made of packets that come by a port: of all, or by where on the switch they come in.
 fn by_entrances(
     network: &Network,
@@ -486,6 +427,26 @@ fn by_entrances(
     }
 }
 
+/// What is made of the packets of a match: of all, or of those without a tag. Packets with one do not meet it then.
+fn by_tags(
+    match_: &Match,
+    piece: &impl Fn(&Match) -> Result<Piece, Unsaid>,
+) -> Result<Vec<Piece>, Unsaid> {
+    match piece(match_) {
+        Err(Unsaid::NeedsVlan) => untagged(match_).map(|part| piece(&part)).into_iter().collect(),
+        whole => whole.map(|piece| Vec::from([piece])),
+    }
+}
+
+/// Notes what an action makes of a destination address, if it is known.
+fn follow(destination: &mut Option<u128>, action: &Action<'_>) {
+    if let Action::SetField(oxm) = action
+        && oxm.basic() == Some(OxmField::ETH_DST)
+    {
+        *destination = oxm.number();
+    }
+}
+
 /// Appends what sends to a group.
 fn send_to(known: &Numbered, packets: &Packets, out: &mut Vec<u8>) -> Result<(), Unsaid> {
     if known.is_apart_for(packets.entered) {
@@ -495,34 +456,8 @@ fn send_to(known: &Numbered, packets: &Packets, out: &mut Vec<u8>) -> Result<(),
         true => packets.tags.bears()?,
         false => Bears::NoTag,
     };
-    let to = match known.is_apart_by_destination() {
-        true => packets.destination.to()?,
-        false => To::Nobody,
-    };
-    Action::Group(known.at(Look::new(packets.entered, bears, to))).write(out);
+    Action::Group(known.at(Look::new(packets.entered, bears))).write(out);
     Ok(())
-}
-
-/// Packets on which a set is carried out that an entry writes, behind what it applies.
-fn of_set(
-    packets: &Packets,
-    found: Found,
-    instructions: List<'_, Instruction<'_>>,
-    written: List<'_, Action<'_>>,
-) -> Packets {
-    let mut packets = packets.clone();
-    for list in needed::lists(None, instructions) {
-        list.iter().for_each(|action| packets.follow(&action));
-    }
-    packets.tags = packets.tags.in_set(written);
-    packets.destination = match destination_written(written) {
-        // What tables to come make of it nobody knows.
-        _ if !found.stays => Destination::Unforeseen,
-        Some(to) => Destination::Is(to),
-        None if found.keeps_destination => packets.destination,
-        None => Destination::Unforeseen,
-    };
-    packets
 }
 
 /// Appends a SET_FIELD.
@@ -533,11 +468,11 @@ pub(super) fn set(field: OxmField, value: u128, out: &mut Vec<u8>) {
     Action::SetField(Oxm::exact(field, value)).write(out);
 }
 
-/// Where the port of entry, the VLAN tag and the destination are known, nothing is left open.
+/// Where the port of entry and the VLAN tag are known, nothing is left open.
 fn said(unsaid: Unsaid) -> ErrorCode {
     match unsaid {
         Unsaid::Code(code) => code,
-        Unsaid::NeedsEntry | Unsaid::NeedsDestination => code::BAD_ACTION_BAD_OUT_PORT,
-        Unsaid::NeedsVlan | Unsaid::NeedsTag => code::BAD_ACTION_BAD_ARGUMENT,
+        Unsaid::NeedsEntry => code::BAD_ACTION_BAD_OUT_PORT,
+        Unsaid::NeedsVlan => code::BAD_ACTION_BAD_ARGUMENT,
     }
 }

@@ -3,7 +3,7 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use super::looks::{Bears, Look, To};
+use super::looks::{Bears, Look};
 use super::network::exits::{self, Output, is_exit};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -34,7 +34,7 @@ pub(crate) struct Numbers {
     exits: BTreeMap<Output, u32>,
 }
 
-/// In the place of a port of entry, in the store; and of the switch's, if it is not stored.
+/// In the place of a port of entry, and of the switch's, in the store.
 const NO_PORT: u32 = 0;
 
 /// One group or meter.
@@ -48,22 +48,15 @@ pub(crate) struct Numbered {
     pub body: Box<[u8]>,
 }
 
-/// First bytes of a stored group that has copies: by tags, by destinations as well, or also by where packets came in. No number
-/// on the switch is like that.
-const WITH_LOOKS: u32 = u32::MAX - 1;
-const WITH_DESTINATIONS: u32 = u32::MAX - 2;
-const WITH_ENTRANCES: u32 = u32::MAX - 3;
-/// Once by ports of entry alone. Where these were on the switch is not stored there, nor in older ones of the first two.
-const WITH_PORTS: u32 = u32::MAX;
+/// First bytes of a stored group that has copies. No number on the switch is like that.
+const WITH_COPIES: u32 = u32::MAX - 4;
 
 impl Numbered {
     /// Its number on the switch for such packets.
     pub(crate) fn at(&self, look: Look) -> u32 {
         let bears = if self.is_apart_by_tag() { look.bears } else { Bears::NoTag };
-        let of = |came, to| self.copies.get(&Look { came, bears, to }).copied();
-        // What has none for a host treats its packets as it does nobody's.
-        let by_port = |to| of(look.came, to).or_else(|| of(None, to));
-        by_port(look.to).or_else(|| by_port(To::Nobody)).unwrap_or(self.physical)
+        let of = |came| self.copies.get(&Look { came, bears }).copied();
+        of(look.came).or_else(|| of(None)).unwrap_or(self.physical)
     }
 
     /// What it is on the switch, and for which packets.
@@ -87,11 +80,6 @@ impl Numbered {
         self.copies.keys().any(|look| look.bears != Bears::NoTag)
     }
 
-    /// Whether it depends on the destination.
-    pub(crate) fn is_apart_by_destination(&self) -> bool {
-        self.copies.keys().any(|look| look.to != To::Nobody)
-    }
-
     /// Its numbers on the switch.
     pub(crate) fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.forms().map(|(_, number)| number)
@@ -100,24 +88,13 @@ impl Numbered {
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut write = |number: u32| out.extend_from_slice(&number.to_be_bytes());
-        let by_entrance = self.is_apart_for(Entered::Anywhere);
-        let by_destination = by_entrance || self.is_apart_by_destination();
         if !self.copies.is_empty() {
-            write(match (by_entrance, by_destination) {
-                (true, _) => WITH_ENTRANCES,
-                (_, true) => WITH_DESTINATIONS,
-                _ => WITH_LOOKS,
-            });
+            write(WITH_COPIES);
             write(self.copies.len() as u32);
             for (look, &number) in &self.copies {
                 write(look.came.map_or(NO_PORT, |came| came.port));
-                if by_entrance {
-                    write(look.came.map_or(NO_PORT, |came| came.at));
-                }
+                write(look.came.map_or(NO_PORT, |came| came.at));
                 write(look.bears.to_number());
-                if by_destination {
-                    look.to.to_numbers().into_iter().for_each(&mut write);
-                }
                 write(number);
             }
         }
@@ -134,22 +111,13 @@ impl Numbered {
         };
         let mut copies = BTreeMap::new();
         let mut physical = number()?;
-        let by_entrance = physical == WITH_ENTRANCES;
-        let by_destination = by_entrance || physical == WITH_DESTINATIONS;
-        let by_tag = by_destination || physical == WITH_LOOKS;
-        if by_tag || physical == WITH_PORTS {
+        if physical == WITH_COPIES {
             for _ in 0..number()? {
                 let port = Some(number()?).filter(|port| *port != NO_PORT);
-                // By no port of the switch none come: what was stored so goes when the groups are worked out anew.
-                let at = if by_entrance { number()? } else { NO_PORT };
+                let at = number()?;
                 let came = port.map(|port| Entrance { port, at });
-                let bears = if by_tag { Bears::from_number(number()?)? } else { Bears::NoTag };
-                let to = match by_destination {
-                    true => To::from_numbers([number()?, number()?])?,
-                    false => To::Nobody,
-                };
-                let look =
-                    Some(Look { came, bears, to }).filter(|look| *look != Look::default())?;
+                let bears = Bears::from_number(number()?)?;
+                let look = Some(Look { came, bears }).filter(|look| *look != Look::default())?;
                 copies.insert(look, number()?);
             }
             physical = number()?;
@@ -261,6 +229,11 @@ pub(super) fn lowest_free(used: &BTreeSet<u32>) -> u32 {
 }
 
 impl Switch {
+    /// Whether groups or meters decide what stands on the switch for an entry.
+    pub(crate) fn uses_numbers(&self, flow: &Flow) -> bool {
+        self.version != Version::V1_0 && flow.names_numbers()
+    }
+
     /// Starts a change of groups or meters, as one operation that can be undone.
     pub(crate) fn begin_numbers(
         &mut self,
@@ -552,11 +525,11 @@ pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Re
 mod tests {
     use super::*;
 
-    /// By the port, which is at the switch's 5, by the tag, and for whom packets are.
-    type Sort = (Option<u32>, Bears, To);
+    /// By the port, which is at the switch's 5, and by the tag.
+    type Sort = (Option<u32>, Bears);
 
-    fn look((port, bears, to): Sort) -> Look {
-        Look { came: port.map(|port| Entrance { port, at: 5 }), bears, to }
+    fn look((port, bears): Sort) -> Look {
+        Look { came: port.map(|port| Entrance { port, at: 5 }), bears }
     }
 
     fn group(looks: &[Sort]) -> Numbered {
@@ -564,29 +537,17 @@ mod tests {
         Numbered { physical: 7, copies, body: [1, 2, 3].into() }
     }
 
-    fn host(n: u8) -> To {
-        To::of(0x0200_0000_0000 | u128::from(n))
-    }
-
     #[test]
     fn a_stored_group_has_the_forms_that_it_had() {
         use Bears::{NoTag, Tag};
-        use To::{Many, Nobody};
         for (looks, marker) in [
             (&[][..], 7),
-            (&[(Some(10), NoTag, Nobody), (Some(0xffff_fffe), NoTag, Nobody)], WITH_ENTRANCES),
-            (&[(None, Tag, Nobody), (Some(10), Tag, Nobody)][..1], WITH_LOOKS),
-            (
-                &[(None, NoTag, host(1)), (None, NoTag, Many), (None, Tag, host(2))],
-                WITH_DESTINATIONS,
-            ),
-            (
-                &[(None, NoTag, host(1)), (None, NoTag, Many), (Some(10), Tag, host(2))],
-                WITH_ENTRANCES,
-            ),
+            (&[(Some(10), NoTag), (Some(0xffff_fffe), NoTag)], WITH_COPIES),
+            (&[(None, Tag), (Some(10), Tag)], WITH_COPIES),
+            (&[(None, Tag)], WITH_COPIES),
         ] {
             let (before, bytes) = (group(looks), group(looks).to_bytes());
-            assert_eq!(bytes[..4], marker.to_be_bytes());
+            assert_eq!(bytes[..4], u32::to_be_bytes(marker));
             let after = Numbered::from_bytes(&bytes).unwrap();
             assert_eq!(
                 (after.physical, &after.copies, &after.body),
@@ -602,9 +563,9 @@ mod tests {
         use Bears::{NoTag, Tag};
         let mut numbers = Numbers::default();
         let found = |numbers: &Numbers| [7, 8, 9].map(|physical| numbers.of_physical(physical));
-        numbers.insert(1, group(&[(None, Tag, To::Nobody), (Some(10), NoTag, To::Nobody)]));
+        numbers.insert(1, group(&[(None, Tag), (Some(10), NoTag)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(1)]);
-        numbers.insert(1, group(&[(None, Tag, To::Nobody)]));
+        numbers.insert(1, group(&[(None, Tag)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), None]);
         numbers.insert(2, Numbered { physical: 9, ..group(&[]) });
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(2)]);
@@ -612,69 +573,18 @@ mod tests {
         assert_eq!(found(&numbers), [None, None, Some(2)]);
     }
 
-    /// What was stored before groups had forms for destinations, or for where on the switch packets came in.
-    #[test]
-    fn older_stores_are_read() {
-        use Bears::{NoTag, Tag};
-        use To::Nobody;
-        let [tail, count] = [[0, 0, 0, 7, 1, 2, 3], [0, 0, 0, 1, 0, 0, 0]];
-        let by_port = [&[255; 4][..], &count, &[10, 0, 0, 0, 8], &tail].concat();
-        let by_tag =
-            [&[255, 255, 255, 254][..], &count, &[10, 0, 0, 0, 1, 0, 0, 0, 8], &tail].concat();
-        for (bytes, looks) in [
-            (&tail[..], &[][..]),
-            (&by_port, &[(Some(10), NoTag, Nobody)]),
-            (&by_tag, &[(Some(10), Tag, Nobody)]),
-        ] {
-            let (read, mut known) = (Numbered::from_bytes(bytes).unwrap(), group(looks));
-            let nowhere = |(mut look, number): (Look, u32)| {
-                look.came.iter_mut().for_each(|came| came.at = NO_PORT);
-                (look, number)
-            };
-            known.copies = known.copies.into_iter().map(nowhere).collect();
-            assert_eq!((read.physical, read.copies, read.body), (7, known.copies, known.body));
-        }
-    }
-
     #[test]
     fn packets_get_the_form_for_their_port_and_tag() {
         use Bears::{NoTag, Tag};
-        use To::Nobody;
-        let by_port = group(&[(Some(10), NoTag, Nobody)]);
-        let by_both =
-            group(&[(None, Tag, Nobody), (Some(10), NoTag, Nobody), (Some(10), Tag, Nobody)]);
-        let at = |group: &Numbered, port, bears| group.at(look((port, bears, Nobody)));
-        assert_eq!(at(&by_port, Some(10), Tag), by_port.copies[&look((Some(10), NoTag, Nobody))]);
+        let by_port = group(&[(Some(10), NoTag)]);
+        let by_both = group(&[(None, Tag), (Some(10), NoTag), (Some(10), Tag)]);
+        let at = |group: &Numbered, port, bears| group.at(look((port, bears)));
+        assert_eq!(at(&by_port, Some(10), Tag), by_port.copies[&look((Some(10), NoTag))]);
         assert_eq!(at(&by_port, Some(1), Tag), 7);
         assert_eq!(at(&by_both, Some(1), NoTag), 7);
         for (came, form) in [(Some(1), None), (None, None), (Some(10), Some(10))] {
-            let wanted = by_both.copies[&look((form, Tag, Nobody))];
+            let wanted = by_both.copies[&look((form, Tag))];
             assert_eq!(at(&by_both, came, Tag), wanted, "{came:?}");
-        }
-    }
-
-    #[test]
-    fn packets_get_the_form_for_their_destination() {
-        use Bears::{NoTag, Tag};
-        use To::{Many, Nobody};
-        let by_port = group(&[(Some(10), NoTag, Nobody)]);
-        let by_both = group(&[
-            (None, NoTag, host(1)),
-            (None, NoTag, Many),
-            (Some(10), NoTag, Nobody),
-            (Some(10), NoTag, host(1)),
-            (Some(10), NoTag, Many),
-        ]);
-        let at = |group: &Numbered, port, to| group.at(look((port, Tag, to)));
-        for to in [Nobody, host(1), host(2), Many] {
-            assert_eq!(at(&by_port, Some(10), to), 8, "{to:?}");
-            assert_eq!(at(&by_port, Some(1), to), 7, "{to:?}");
-            // No other host has a form of its own.
-            let form = if to == host(2) { Nobody } else { to };
-            let wanted = by_both.copies[&look((Some(10), NoTag, form))];
-            assert_eq!(at(&by_both, Some(10), to), wanted, "{to:?}");
-            let wanted = by_both.copies.get(&look((None, NoTag, form)));
-            assert_eq!(at(&by_both, Some(1), to), wanted.copied().unwrap_or(7), "{to:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Table 0, the hypervisor's own: it says whose a packet is, and sends it to that tenant's tables.
 
 use super::{
-    METADATA_NETWORK, METADATA_TENANT, NO_PORT, metadata_at, metadata_of, port_in, tenant_in,
+    METADATA_PORT, METADATA_TENANT, NO_PORT, metadata_at, metadata_of, port_in, tenant_in,
 };
 use crate::cookie::{Cookie, Installation};
 use crate::lldp;
@@ -195,7 +195,7 @@ fn enter(id: TenantId, number: u32, actions: &[u8], out: &mut Vec<u8>) {
         Instruction::ApplyActions(List::parse(actions).unwrap_or_default()).write(out);
     }
     let metadata = metadata_at(id, number);
-    Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK }.write(out);
+    Instruction::WriteMetadata { metadata, mask: METADATA_PORT }.write(out);
     Instruction::GotoTable(1).write(out);
 }
 
@@ -203,7 +203,7 @@ fn enter(id: TenantId, number: u32, actions: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn port_of(own: &Own) -> Option<(TenantId, u32)> {
     let instructions = List::<Instruction<'_>>::parse(&own.actions).ok()?;
     let written = instructions.iter().find_map(|instruction| match instruction {
-        Instruction::WriteMetadata { metadata, mask: METADATA_NETWORK } => {
+        Instruction::WriteMetadata { metadata, mask: METADATA_PORT } => {
             Some((TenantId((metadata >> 48) as u16), port_in(metadata)))
         }
         _ => None,

@@ -2,7 +2,7 @@
 
 use super::actions::Packets;
 use super::flow_mod::owner_of;
-use super::{METADATA_NETWORK, METADATA_TENANT, tenant_in, unreadable};
+use super::{METADATA_PORT, METADATA_TENANT, tenant_in, unreadable};
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
 use crate::flows::Flow;
@@ -81,7 +81,7 @@ impl Switch {
                 return Ok(());
             };
             seen.in_port = port;
-            seen.metadata = metadata & !METADATA_NETWORK;
+            seen.metadata = metadata & !METADATA_PORT;
             key.set(Field::InPort, u128::from(port));
         }
         self.caused_by(tenant, entry, &mut seen);

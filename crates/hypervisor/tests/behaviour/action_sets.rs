@@ -1,49 +1,149 @@
-//! Action sets of tenants' own networks, also such that are merged with others' and send into links. That random ones forward
-//! as they would on a switch of the tenant's own is in `networks`; that exits outlive refusals is in `groups_agree`, too. Sets in
-//! which a group meets an output are in `groups_in_sets`.
+//! Action sets of tenants' own networks, also such that are merged with others': those send to the controller and to groups, and by
+//! no port. That random ones forward as they would on a switch of the tenant's own is in `networks`; that groups by which buckets
+//! send outlive refusals is in `groups_agree`, too.
 
-use crate::groups::{BLUE, all_same, stage, without_eleven};
+use crate::groups::{BLUE, all_same, stage};
+use crate::groups_kept::{crowded, on};
 use crate::networks::{both_say, same, two};
 use crate::support::*;
 use emulate::Fault;
+use openflow::v13::{MultipartReply, MultipartReplyBody};
 
-/// What an entry of the first table and one of the second write: what the tenant's own switch does with it is done, and told.
+/// What three tables write, one after the other: what the tenant's own switch does with it is done, and told. A group counts
+/// before an output, whichever is written first.
 #[test]
 fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
-    for first in ["write=output:10", "write=output:1", "write=mod_nw_dst:10.0.0.7,flood"] {
-        for (second, delivers) in [
-            ("write=mod_dl_src:02.00.00.00.00.55", first != "write=output:1"),
-            ("write=output:11", true),
-            // By which it came.
-            ("write=output:1", false),
-            ("write=in_port", true),
-            ("clear", false),
-            ("clear;write=output:11;goto=2", true),
-            ("write=group:1", true),
-            ("write=output:10,group:1,output:11", true),
-            ("output:11", true),
-            ("write=flood", true),
-            ("write=all;goto=2", true),
-            ("write=controller", false),
-        ] {
+    let sets = [
+        "drop",
+        "write=group:1",
+        "write=controller",
+        "write=controller:60,group:1",
+        "clear",
+        "clear;write=group:2",
+        "write=mod_dl_src:02.00.00.00.00.55",
+        "output:11",
+    ];
+    let last = ["clear;write=output:11", "clear;write=flood,mod_nw_dst:10.0.0.7"];
+    let pairs = sets.iter().flat_map(|first| sets.iter().map(move |second| (first, second)));
+    let thirds = || sets.iter().chain(&last);
+    for (first, second, third) in pairs.flat_map(|(a, b)| thirds().map(move |c| (a, b, c))) {
+        let mut stage = stage();
+        let context = format!("{first} {second} {third}");
+        let mut words = [
+            "group add id=1 type=all buckets=output:11|output:1".to_owned(),
+            "group add id=2 buckets=mod_dl_src:02.00.00.00.00.66,output:1".to_owned(),
+            format!("flow add prio=5 match=ip actions={first};goto=1"),
+            format!("flow add prio=5 match=ip table=1 actions={second};goto=2"),
+            format!("flow add prio=5 match=ip table=2 actions={third}"),
+        ];
+        // In whichever order they come.
+        let last = (first.len() + second.len()) % 3;
+        words[2..].rotate_left(last);
+        words.iter().for_each(|words| both_say(&mut stage, BLUE, 1, words));
+        same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
+        all_same(&mut stage);
+        let out = "out in_port=1 actions=table data=10.0.0.1>10.0.0.9";
+        assert_eq!(stage.out(BLUE, 1, out), stage.out_beside(BLUE, 1, out), "{context}");
+        for question in ["stats flow", "stats aggregate", "stats group", "stats group_desc"] {
+            let told = stage.say(BLUE, 1, question);
+            assert_eq!(told, stage.say_beside(BLUE, 1, question), "{context} {question}");
+        }
+    }
+}
+
+/// By which port packets leave has to be known where a set is written; it is refused also while the port is closed.
+#[test]
+fn sets_that_may_be_merged_send_by_no_port() {
+    let mut plans = two();
+    plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
+    let mut stage = Stage::new(Version::V1_3, plans);
+    let say = |stage: &mut Stage, words: &str| stage.say(0, 1, words).join("");
+    assert_eq!(say(&mut stage, "group add id=1 buckets=output:10"), "");
+    let ports = ["output:1", "output:10", "output:7", "in_port", "flood", "all"];
+    for set in ports.map(|port| format!("{port},mod_dl_src:02.00.00.00.00.55")) {
+        for bits in [0, 1, 0x20] {
+            say(&mut stage, &format!("port_mod port=10 config={bits} mask=0x21"));
+            for (table, words) in [
+                (0, format!("write={set};goto=1")),
+                (0, format!("clear;write={set};goto=1")),
+                (1, format!("write={set}")),
+                (1, format!("clear;write={set};goto=2")),
+            ] {
+                let words = format!("prio=5 actions={words} table={table}");
+                for command in ["add", "modify"] {
+                    let told = say(&mut stage, &format!("flow {command} {words}"));
+                    assert!(told.contains("OFPBIC_UNSUP_INST"), "{command} {words}: {told}");
+                }
+            }
+        }
+    }
+    for (table, words) in [
+        (0, "write=output:10"),
+        (1, "clear;write=output:7"),
+        (1, "clear;write=flood"),
+        (0, "write=group:1;goto=1"),
+        (0, "write=output:1,group:1;goto=1"),
+        (1, "write=group:1"),
+        (1, "write=controller"),
+        (0, "write=output:1,controller;goto=1"),
+    ] {
+        let words = format!("flow add prio=5 actions={words} table={table}");
+        assert_eq!(say(&mut stage, &words), "", "{words}");
+    }
+}
+
+/// What the tenant writes into its metadata is all of the lower 32 bits, also where it names more bits than its mask has.
+#[test]
+fn the_tenants_metadata_is_as_it_was_written() {
+    for first in ["write=group:1", "write=controller", "clear", "clear;write=group:1"] {
+        for metadata in ["", ";meta=5/ff", ";meta=ffffffff00000005/ffffffff", ";meta=ffffffff/4"] {
             let mut stage = stage();
-            let context = format!("{first} {second}");
             for words in [
                 "group add id=1 type=all buckets=output:11|output:1",
-                &format!("flow add prio=5 match=ip actions={first};goto=1"),
-                &format!("flow add prio=5 match=ip table=1 actions={second}"),
-                "flow add prio=5 match=ip table=2 actions=write=mod_dl_src:02.00.00.00.00.66",
+                &format!("flow add prio=5 match=ip actions={first}{metadata};goto=1"),
+                // Without a mask it is the same: all else is 0 to the tenant.
+                "flow add prio=5 match=metadata=0x5 table=1 \
+                 actions=controller;write=group:1,mod_dl_src:02.00.00.00.00.55;goto=2",
+                "flow add prio=4 match=metadata=0x4/0x4 table=1 actions=write=group:1;goto=2",
+                "flow add prio=3 table=1 actions=meta=f0000000/f0000000;goto=2",
+                "flow add prio=5 match=metadata=0xf0000000/0xf0000000 table=2 \
+                 actions=controller;write=group:1",
+                "flow add prio=4 table=2 actions=controller",
             ] {
                 both_say(&mut stage, BLUE, 1, words);
             }
             let seen = same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
-            assert_eq!(!seen.delivered.is_empty(), delivers, "{context}: {seen:?}");
-            assert_eq!(seen.told.len(), usize::from(second == "write=controller"), "{context}");
+            assert!(!seen.told.is_empty(), "{first}{metadata}: {seen:?}");
             all_same(&mut stage);
-            for question in ["stats flow", "stats aggregate", "stats group", "stats group_desc"] {
-                let told = stage.say(BLUE, 1, question);
-                assert_eq!(told, stage.say_beside(BLUE, 1, question), "{context} {question}");
-            }
+        }
+    }
+}
+
+#[test]
+fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
+    let mut stage = stage();
+    for (words, code) in [
+        ("flow add match=metadata=0x100000000/0x100000000 prio=5", "OFPBMC_BAD_MASK"),
+        ("flow add match=metadata=0x100000005 prio=5", "OFPBMC_BAD_MASK"),
+        ("flow delete match=metadata=0x100000000/0x100000000", "OFPBMC_BAD_MASK"),
+        ("stats flow match=metadata=0x100000000/0x100000000", "OFPBMC_BAD_MASK"),
+        ("flow add prio=5 actions=meta=100000000/100000000;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
+        ("flow add prio=5 actions=meta=0/1ffffffff;goto=1", "OFPBIC_UNSUP_METADATA_MASK"),
+    ] {
+        let told = stage.say(BLUE, 1, words).join("");
+        assert!(told.contains(code), "{words}: {told}");
+    }
+    for (policy, bits) in [(on(crowded()), 0xffff_ffff), (policy("blue: ip"), 0xffff_ffff_ffff)] {
+        let setup = Setup { policy, ..Setup::new(Version::V1_3, "") };
+        let mut world = World::new(setup);
+        let blue = world.connect("blue");
+        world.say(blue, 1, "stats table_features");
+        let told = world.received(blue);
+        let reply = MultipartReply::parse(&told[0][8..]).unwrap();
+        let MultipartReplyBody::TableFeatures(tables) = reply.body else { panic!("{reply:?}") };
+        assert!(!tables.is_empty());
+        for table in tables {
+            assert_eq!((table.metadata_match, table.metadata_write), (bits, bits));
         }
     }
 }
@@ -55,9 +155,11 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
         ("write=mod_dl_src:02.00.00.00.00.55,output:10", 0, ""),
         ("output:1;write=flood", 0, ""),
         ("clear;write=output:10", 1, ""),
-        ("write=output:10", 1, ""),
-        ("write=output:10;goto=1", 0, ""),
-        ("clear;write=output:10;goto=2", 1, ""),
+        ("write=controller", 1, ""),
+        ("write=controller;goto=1", 0, ""),
+        ("write=output:10", 1, "UNSUP_INST"),
+        ("write=output:10;goto=1", 0, "UNSUP_INST"),
+        ("clear;write=output:10;goto=2", 1, "UNSUP_INST"),
         // What another takes the place of is the tenant's as well.
         ("write=output:77,output:10", 0, "BAD_OUT_PORT"),
         ("write=output:77,output:10;goto=1", 0, "BAD_OUT_PORT"),
@@ -80,49 +182,36 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
     }
 }
 
-/// The switch refuses one of the messages: the exit's, each of its copies', or one of the entry's pieces.
+/// The switch refuses one of the messages: the exit's, or one of the copies' of it and of the group.
 #[test]
-fn an_entry_is_refused_once_with_its_exit() {
+fn a_group_is_refused_once_with_its_exit() {
     let mut refused = 0;
-    for match_ in ["ip", "ip,in_port=1"] {
-        for nth in 1..12 {
-            let mut stage = stage();
-            let context = format!("{match_} {nth}");
-            both_say(
-                &mut stage,
-                BLUE,
-                1,
-                &format!("flow add prio=5 match={match_} actions=output:1"),
-            );
-            let entries = stage.entries(1);
-            stage.plant(1, vec![Fault::RefuseOnce { nth }]);
-            let words = format!("flow add prio=5 match={match_} actions=write=output:10;goto=1");
-            let told = stage.say(BLUE, 1, &words);
-            stage.plant(1, Vec::new());
-            if told.is_empty() {
-                assert_eq!(stage.groups(1), 3, "{context}");
-                stage.say_beside(BLUE, 1, &words);
-            } else {
-                refused += 1;
-                assert_eq!(told, ["7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7"], "{context}");
-                assert_eq!(stage.entries(1), entries, "{context}");
-            }
-            all_same(&mut stage);
-            both_say(&mut stage, BLUE, 1, &words);
-            all_same(&mut stage);
-            assert_eq!(stage.groups(1), 3, "{context}");
+    let words = "group add id=1 buckets=strip_vlan,output:10";
+    for nth in 1..9 {
+        let mut stage = stage();
+        stage.plant(1, vec![Fault::RefuseOnce { nth }]);
+        let told = stage.say(BLUE, 1, words);
+        stage.plant(1, Vec::new());
+        if told.is_empty() {
+            stage.say_beside(BLUE, 1, words);
+        } else {
+            refused += 1;
+            assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"], "{nth}");
+            both_say(&mut stage, BLUE, 1, words);
         }
+        assert_eq!(stage.groups(1), 6, "{nth}");
+        both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
+        assert!(all_same(&mut stage) > 0);
     }
-    // Three groups and, for packets by any port, four entries, one of them for those by none; else one.
-    assert_eq!(refused, 3 + 4 + 3 + 1);
+    assert_eq!(refused, 6);
 }
 
 #[test]
 fn exits_are_not_the_tenants_to_see_or_to_change() {
     let mut stage = stage();
-    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=output:1");
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=write=output:10;goto=1");
-    assert_eq!(stage.groups(1), 4);
+    both_say(&mut stage, BLUE, 1, "group add id=1 buckets=strip_vlan,output:10");
+    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
+    assert_eq!(stage.groups(1), 6);
     for question in ["stats group", "stats group_desc", "stats flow out_group=4294967041"] {
         let told = stage.say(BLUE, 1, question);
         assert_eq!(told, stage.say_beside(BLUE, 1, question), "{question}");
@@ -145,59 +234,9 @@ fn exits_are_not_the_tenants_to_see_or_to_change() {
         assert!(told.contains(code), "{words}: {told}");
     }
     assert_eq!(stage.say(BLUE, 1, &format!("group delete id={first}")), [""; 0]);
+    assert!(all_same(&mut stage) > 0);
     both_say(&mut stage, BLUE, 1, "group delete id=all");
     assert_eq!(stage.groups(1), 3);
-    assert!(all_same(&mut stage) > 0);
-}
-
-/// Exits and the entries that use them follow links that move, go and come back, and what is configured of ports.
-#[test]
-fn exits_follow_the_network() {
-    let mut stage = stage();
-    for (table, actions) in
-        [(0, "write=output:10;goto=1"), (1, "write=mod_dl_src:02.00.00.00.00.55")]
-    {
-        both_say(&mut stage, BLUE, 1, &format!("flow add prio=5 table={table} actions={actions}"));
-    }
-    both_say(
-        &mut stage,
-        BLUE,
-        1,
-        "flow add prio=6 match=ip,nw_src=10.0.0.2 actions=write=flood;goto=1",
-    );
-    for _ in 0..2 {
-        assert!(all_same(&mut stage) > 0);
-        assert_eq!(stage.groups(1), 6);
-        without_eleven(&mut stage, true);
-        assert_eq!(stage.groups(1), 2);
-        let frame = packet("10.0.0.0>10.0.0.9");
-        assert_eq!(stage.send(BLUE, 1, 1, &frame).delivered.len(), 1);
-        stage.send_beside(BLUE, 1, 1, &frame);
-        without_eleven(&mut stage, false);
-    }
-    for bits in [1, 0, 0x20, 0] {
-        let words = format!("port_mod port=10 config={bits} mask=0x21");
-        assert_eq!(stage.say(BLUE, 1, &words), stage.say_beside(BLUE, 1, &words));
-        all_same(&mut stage);
-    }
-}
-
-/// On a big switch the port may be on another member, to which the exit's bucket sends by a tunnel.
-#[test]
-fn merged_sets_send_to_ports_of_other_members() {
-    let mut stage = Stage::new(Version::V1_3, crate::networks::big());
-    both_say(&mut stage, 0, 1, "flow add prio=5 actions=write=output:11;goto=1");
-    both_say(
-        &mut stage,
-        0,
-        1,
-        "flow add prio=5 table=1 actions=write=mod_dl_src:02.00.00.00.00.55",
-    );
-    both_say(&mut stage, 0, 1, "flow add prio=6 match=in_port=11 actions=write=flood;goto=1");
-    for (switch, port, copies) in [(1, 1, 1), (1, 2, 1), (2, 10, 1), (3, 11, 3)] {
-        let seen = same(&mut stage, 0, switch, port, &packet("10.0.0.1>10.0.0.2"));
-        assert_eq!(seen.delivered.len(), copies, "{switch}:{port}: {seen:?}");
-    }
 }
 
 /// A list would come before the metadata are written.
@@ -213,5 +252,18 @@ fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
         both_say(&mut stage, BLUE, 1, &format!("flow add prio=5 actions={set};meta=5/ff"));
         let seen = same(&mut stage, BLUE, 1, 1, &packet("10.0.0.1>10.0.0.9"));
         assert_eq!(seen.told, [(BLUE, 1, told.to_owned())], "{set}");
+    }
+}
+
+/// Open vSwitch does what is in the set, and says of no entry that it did.
+#[test]
+fn a_set_that_is_done_on_a_miss_tells_the_controller() {
+    let mut stage =
+        Stage::made([Version::V1_3; 3], two(), Make { runs_sets: true, ..Make::default() });
+    for tenant in 0..2 {
+        let words = "flow add match=in_port=1 prio=5 actions=write=controller;goto=1";
+        both_say(&mut stage, tenant, 1, words);
+        let seen = same(&mut stage, tenant, 1, 1, &packet("10.0.0.1>10.0.0.2"));
+        assert_eq!((seen.delivered.len(), seen.told.len()), (0, 1), "{seen:?}");
     }
 }

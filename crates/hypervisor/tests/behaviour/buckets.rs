@@ -55,7 +55,6 @@ fn exits_are_made_once_and_only_where_they_are_needed() {
         // Three of its own and three of the exit's.
         ("group add id=6 buckets=strip_vlan,output:10", 13),
         ("group add id=7 buckets=push_vlan:8100,output:10", 16),
-        ("flow add prio=5 actions=write=output:10;goto=1", 16),
         ("group add id=8 type=all buckets=flood|flood|output:1", 22),
         ("group modify id=8 type=all buckets=flood|mod_vlan_vid:6,output:10", 22),
         ("group add id=9 type=all buckets=group:8", 25),
@@ -73,7 +72,6 @@ fn references_to_exits_are_not_told() {
     both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=flood|strip_vlan,output:10");
     both_say(&mut stage, BLUE, 1, "group add id=2 buckets=flood");
     both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1");
-    both_say(&mut stage, BLUE, 1, "flow add prio=5 match=arp actions=write=flood;goto=1");
     assert_eq!(stage.references(BLUE, 1), [(1, 1), (2, 0)]);
     for words in ["group delete id=2", "group delete id=1"] {
         both_say(&mut stage, BLUE, 1, words);
@@ -167,25 +165,6 @@ fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
         both_say(&mut stage, BLUE, 1, &format!("group add id=1 buckets={buckets}"));
         both_say(&mut stage, BLUE, 1, "group delete id=1");
     }
-}
-
-/// There is a number for each exit that tenants cannot use, and no more.
-#[test]
-fn exits_have_a_bound() {
-    let mut stage = stage();
-    let entry = |length: u32| {
-        format!("flow add prio={length} match=ip actions=write=controller:{length};goto=1")
-    };
-    for length in 1..=251 {
-        assert_eq!(stage.say(BLUE, 1, &entry(length)), [""; 0], "{length}");
-    }
-    assert_eq!(stage.groups(1), 251);
-    let told = stage.say(BLUE, 1, &entry(252));
-    assert_eq!(told, ["7 ERROR OFPFMFC_TABLE_FULL of type 14 xid 7"]);
-    let told = stage.say(BLUE, 1, "group add id=1 buckets=flood");
-    assert_eq!(told, ["7 ERROR OFPGMFC_OUT_OF_GROUPS of type 15 xid 7"]);
-    assert_eq!(stage.groups(1), 251);
-    assert_eq!(stage.say(BLUE, 1, "group add id=1 buckets=output:10"), [""; 0]);
 }
 
 /// Groups and their exits follow links that move, go and come back, and what is configured of ports.

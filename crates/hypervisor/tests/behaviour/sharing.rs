@@ -165,8 +165,8 @@ pub(crate) fn listing() -> impl Strategy<Value = Case> {
         "00:00:00:00:00:00/01:00:00:00:00:00",
         "02:00:00:00:00:00/ff:ff:ff:ff:ff:fe",
     ]);
-    let to = prop_oneof![3 => one, 2 => some.prop_map(str::to_owned)];
-    let to = prop::option::weighted(0.4, to);
+    let to = prop_oneof![6 => one, 2 => some.prop_map(str::to_owned)];
+    let to = prop::option::weighted(0.7, to);
     let next = prop_oneof![3 => Just(None), 2 => (1..=2u8).prop_map(Some)];
     let rule = (port, to, (applied, set, meta), next, 0..=2u8, 1..60_000u16).prop_map(
         |(port, to, (applied, set, meta), next, table, priority)| {
@@ -240,48 +240,6 @@ pub(crate) fn naming_v10() -> impl Strategy<Value = Case> {
         }
         case
     })
-}
-
-/// Whether a rule that names only ports that there are may be refused on a switch of 1.3 with shared ports. Of its set it has to
-/// be known for whom packets are: no later table may change that, nor one before have written another.
-pub(crate) fn may_be_refused<'a>(words: &str, mut before: impl Iterator<Item = &'a str>) -> bool {
-    let asked = rule(words);
-    let cannot_both_stand = |it: Rule| it.disturbs(&asked) || asked.disturbs(&it);
-    words.contains("group") || before.any(|it| cannot_both_stand(rule(it)))
-}
-
-/// What a rule does, as far as others may have to be refused beside it.
-struct Rule {
-    table: u8,
-    next: Option<u8>,
-    /// Whether its set may send.
-    sends: bool,
-    /// Whether it may give packets another destination, and whether it leaves one in the set.
-    changes: bool,
-    is_left: bool,
-}
-
-impl Rule {
-    /// Whether the other's set may send to somebody else because of this one.
-    fn disturbs(&self, other: &Rule) -> bool {
-        let is_left = self.is_left && self.next <= Some(other.table);
-        let is_changed = self.changes && other.next.is_some_and(|next| next <= self.table);
-        other.sends && (is_left || is_changed)
-    }
-}
-
-fn rule(words: &str) -> Rule {
-    let number = |name: &str| words.split(name).nth(1).map(|it| it.as_bytes()[0] - b'0');
-    let written = words.split("write=").nth(1).unwrap_or_default();
-    let next = number("goto=");
-    let sends = ["output", "flood", "all", "local", "in_port", "group"];
-    Rule {
-        table: number("table=").unwrap_or(0),
-        next,
-        sends: sends.iter().any(|it| written.contains(it)),
-        changes: words.contains("mod_dl_dst"),
-        is_left: next.is_some() && written.contains("mod_dl_dst"),
-    }
 }
 
 proptest! {

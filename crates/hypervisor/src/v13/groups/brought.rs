@@ -99,9 +99,8 @@ impl Switch {
         self.bring(cause, &rewatched);
         gone.iter().for_each(|number| self.condemn(tenant, Kind::Group, *number));
         let users = self.tenants[tenant.0 as usize].flows.iter();
-        let users = users.filter(|(_, flow)| {
-            self.uses_numbers(tenant, flow) && self.plan(tenant, flow).is_err()
-        });
+        let users =
+            users.filter(|(_, flow)| self.uses_numbers(flow) && self.plan(tenant, flow).is_err());
         let users: Vec<u32> = users.map(|(number, _)| number).collect();
         users.into_iter().for_each(|number| self.give_up(cause, number));
         self.delete_loose(cause, Kind::Group, gone);

@@ -10,9 +10,8 @@ use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
-use crate::v13::looks::{Bears, Look, To};
-use crate::v13::network::buckets::destination_written;
-use crate::v13::network::exits::{is_for_several, needs_destination, ports_of, sent_by};
+use crate::v13::looks::{Bears, Look};
+use crate::v13::network::exits::{is_for_several, ports_of, sent_by};
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -143,9 +142,8 @@ impl Switch {
         let is_same = |look| {
             changed.iter().all(|one| {
                 let (was, is) = (one.before.as_ref(), groups.get(one.number));
-                // A bucket may name the form for packets with another tag than it got, or for another host.
-                let is_apart = |it: &Numbered| it.is_apart_by_tag() || it.is_apart_by_destination();
-                match was.into_iter().chain(is).any(is_apart) {
+                // A bucket may name the form for packets with another tag than it got.
+                match was.into_iter().chain(is).any(Numbered::is_apart_by_tag) {
                     true => was.map(|it| &it.copies) == is.map(|it| &it.copies),
                     false => was.map(|it| it.at(look)) == is.map(|it| it.at(look)),
                 }
@@ -186,8 +184,8 @@ impl Switch {
         }
     }
 
-    /// The packets for which a group needs a copy: of some ports of entry; where it sends to where a frame bears one tag, with
-    /// a tag; and where it sends by shared edge ports, to each of the tenant's hosts there, and to many.
+    /// The packets for which a group needs a copy: of some ports of entry; and where it sends to where a frame bears one tag, with
+    /// a tag.
     fn looks_apart(
         &self,
         tenant: TenantIndex,
@@ -196,9 +194,7 @@ impl Switch {
     ) -> BTreeSet<Look> {
         let Some(network) = network else { return BTreeSet::new() };
         let (mut entrances, mut by_tag) = (BTreeSet::from([None]), false);
-        let mut to = BTreeSet::from([To::Nobody]);
         for bucket in group.buckets {
-            let is_for_any = destination_written(bucket.actions).is_none();
             match sent_by(bucket.actions) {
                 Some(Action::Output { port, .. }) => {
                     let meant = || ports_of(network, port);
@@ -214,18 +210,12 @@ impl Switch {
                         }
                     }
                     by_tag |= meant().any(|port| network.is_single(port));
-                    if is_for_any && needs_destination(network, port) {
-                        let hosts = meant().flat_map(|port| network.hosts_behind(port));
-                        to.extend(hosts.map(|host| To::Host(*host)));
-                        to.insert(To::Many);
-                    }
                 }
                 Some(Action::Group(number)) => {
                     let named = self.numbers(tenant, Kind::Group).get(number);
-                    let looks = || named.into_iter().flat_map(|it| it.copies.keys());
-                    entrances.extend(looks().map(|look| look.came));
+                    let looks = named.into_iter().flat_map(|it| it.copies.keys());
+                    entrances.extend(looks.map(|look| look.came));
                     by_tag |= named.is_some_and(Numbered::is_apart_by_tag);
-                    to.extend(looks().map(|look| look.to).filter(|_| is_for_any));
                 }
                 _ => {}
             }
@@ -236,9 +226,7 @@ impl Switch {
         }
         let mut looks = BTreeSet::new();
         for came in entrances {
-            for &to in &to {
-                looks.extend(bears.iter().map(|&bears| Look { came, bears, to }));
-            }
+            looks.extend(bears.iter().map(|&bears| Look { came, bears }));
         }
         looks.remove(&Look::default());
         looks
@@ -323,8 +311,7 @@ impl Switch {
         let mut loose = Vec::new();
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
-            let (mut messages, gone) = self.settle_groups(tenant, command, &|_| true);
-            messages.extend(self.missing_exits(tenant));
+            let (messages, gone) = self.settle_groups(tenant, command, &|_| true);
             self.bring(&Cause::own(tenant, now), &messages);
             loose.push((tenant, gone));
         }

@@ -10,18 +10,17 @@
 //!   VLAN 7, output:1             VLAN 7, OUTPUT 1
 //!   output:11, to a 1.0 switch   tag of 11, OUTPUT 5; in the group's copy for packets with a tag: nothing
 //!   flood                        GROUP of the exit for FLOOD, which has one bucket for each port; so ALL
-//!   output:7, a shared edge      GROUP of the exit for 7; in the group's copy for a host, or for many, the exit's copy for them
-//!   eth_dst of a host, output:7  eth_dst of the host, OUTPUT 4 if it is behind that port
+//!   eth_dst of a host, output:7  eth_dst of the host, OUTPUT 4 if it is behind that port, a shared edge
 //! ```
-//! So a bucket that writes no host's address leaves it to who uses the group to say for whom packets are.
+//! By a shared edge port sends only a bucket that writes one host's address: for whom packets are it cannot ask.
 
 use super::exits::{self, Output, is_exit};
 use super::wires::Tags;
-use super::{Packets, said};
+use super::{Packets, output, said};
 use crate::ids::TenantIndex;
 use crate::network::{Entered, Network, Unsaid, is_for_many};
 use crate::switch::Switch;
-use crate::v13::looks::{Destination, Look};
+use crate::v13::looks::Look;
 use crate::v13::unreadable;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -45,11 +44,15 @@ impl Switch {
         self.check_network_set_v13(tenant, network, actions)?;
         actions.iter().filter(|action| !exits::sends(action)).for_each(|action| action.write(out));
         let tags = Tags::of_look(look).in_bucket(actions);
-        // A group that is not apart by destination has no use for one.
-        let destination = destination_written(actions).unwrap_or(look.to.address());
-        let destination = Destination::Is(destination);
+        let destination = destination_written(actions);
+        if let Some(Action::Output { port, .. }) = exits::sent_by(actions)
+            && exits::needs_destination(network, port)
+            && (exits::is_for_several(port) || destination.is_none_or(is_for_many))
+        {
+            return Err(code::BAD_ACTION_BAD_OUT_PORT);
+        }
         let entered = look.entered();
-        let packets = &Packets { entered, tags, destination, defers: false, has_group: None };
+        let packets = &Packets { entered, tags, destination, defers: false };
         let by_exit = output_by_exit(network, actions).filter(|_| !is_exit(group));
         let done = match (exits::sent_by(actions), by_exit) {
             (_, Some(output)) => self.network_exit_v13(tenant, packets, output, out),
@@ -57,45 +60,43 @@ impl Switch {
                 self.network_group_v13(tenant, packets, number, out)
             }
             (Some(Action::Output { port, max_len }), _) => {
-                return self.send_by_bucket(tenant, network, packets, (port, max_len), out);
+                return send_by_bucket(network, packets, (port, max_len), out);
             }
             _ => Ok(()),
         };
         done.map_err(said)
     }
+}
 
-    fn send_by_bucket(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        packets: &Packets,
-        (port, max_len): Output,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
-        if port == PortNo::IN_PORT && packets.entered == Entered::Nowhere {
-            // What comes from nowhere has nowhere to go back to.
-            return Ok(());
-        }
-        let mut leaving = Vec::new();
-        match self.network_output_v13(tenant, network, packets, (port, max_len), &mut leaving) {
-            // With this tag it cannot pass there.
-            Err(Unsaid::Code(code::BAD_ACTION_BAD_ARGUMENT)) => return Ok(()),
-            done => done.map_err(said)?,
-        }
-        for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
-            action.write(out);
-            if matches!(action, Action::Output { .. }) {
-                // The packet is a copy, so its tag needs not become again what it was.
-                break;
-            }
-        }
-        Ok(())
+fn send_by_bucket(
+    network: &Network,
+    packets: &Packets,
+    (port, max_len): (PortNo, u16),
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    if port == PortNo::IN_PORT && packets.entered == Entered::Nowhere {
+        // What comes from nowhere has nowhere to go back to.
+        return Ok(());
     }
+    let mut leaving = Vec::new();
+    match output(network, packets, (port, max_len), &mut leaving) {
+        // With this tag it cannot pass there.
+        Err(Unsaid::Code(code::BAD_ACTION_BAD_ARGUMENT)) => return Ok(()),
+        done => done.map_err(said)?,
+    }
+    for action in List::<Action<'_>>::parse(&leaving).map_err(unreadable)? {
+        action.write(out);
+        if matches!(action, Action::Output { .. }) {
+            // The packet is a copy, so its tag needs not become again what it was.
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The destination that a bucket gives its packets, whatever it was. In a set that is so before they leave, in whatever order
 /// it is written.
-pub(crate) fn destination_written(actions: List<'_, Action<'_>>) -> Option<u128> {
+fn destination_written(actions: List<'_, Action<'_>>) -> Option<u128> {
     let written = actions.iter().filter_map(|action| match action {
         Action::SetField(oxm) if oxm.basic() == Some(OxmField::ETH_DST) => oxm.number(),
         _ => None,
@@ -110,13 +111,11 @@ pub(crate) fn outputs_by_exits(network: &Network, group: &GroupMod<'_>) -> BTree
 }
 
 fn output_by_exit(network: &Network, actions: List<'_, Action<'_>>) -> Option<Output> {
-    let Some(Action::Output { port, max_len }) = exits::sent_by(actions) else { return None };
+    let Some(Action::Output { port, .. }) = exits::sent_by(actions) else { return None };
     let has_tag = || exits::ports_of(network, port).any(|port| network.is_tagged(port));
-    let is_for_a_host = || destination_written(actions).is_some_and(|to| !is_for_many(to));
     let is_by_exit = exits::is_for_several(port)
-        || has_tag() && actions.iter().any(|action| is_about_vlan(&action))
-        || exits::needs_destination(network, port) && !is_for_a_host();
-    is_by_exit.then(|| exits::output(port, max_len))
+        || has_tag() && actions.iter().any(|action| is_about_vlan(&action));
+    is_by_exit.then_some(port)
 }
 
 fn is_about_vlan(action: &Action<'_>) -> bool {

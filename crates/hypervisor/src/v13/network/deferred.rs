@@ -13,13 +13,13 @@
 //! may find in the set what earlier tables have left cannot defer either, for behind the last table that set is carried out on
 //! a packet that may bear one host's address. So no tenant sees the metadata afterwards, and they may name the ports.
 //!
-//! An entry that cannot defer is [one for each destination](super::destinations) instead.
+//! An entry that cannot defer is refused.
 
 use super::exits::{is_for_several, ports_of};
-use super::group_in_set::Written;
+use super::follow;
+use super::whole_set::Written;
 use crate::network::{Entered, Network};
 use crate::v13::delivery::Name;
-use crate::v13::looks::Destination;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::List;
@@ -44,14 +44,14 @@ impl Deferred {
     /// table, if outputs may be deferred to that.
     pub(super) fn of(
         network: &Network,
-        packets: (Entered, Destination),
+        packets: (Entered, Option<u128>),
         instructions: List<'_, Instruction<'_>>,
         lists: &[List<'_, Action<'_>>],
         (is_empty, has_set): (bool, bool),
         delivery: Option<u8>,
     ) -> Option<Deferred> {
-        let Written { cleared, next, .. } = Written::by(instructions);
-        let can = (is_empty || cleared) && next.is_none() && !has_set;
+        let Written { cleared, goes_on, .. } = Written::by(instructions);
+        let can = (is_empty || cleared) && !goes_on && !has_set;
         let (entered, mut destination) = packets;
         let mut ports = Ports { network, entered, named: BTreeSet::new() };
         let mut at_once = Vec::new();
@@ -77,20 +77,20 @@ impl Ports<'_> {
     /// What of a list is done at once.
     fn taken_from(
         &mut self,
-        destination: &mut Destination,
+        destination: &mut Option<u128>,
         list: List<'_, Action<'_>>,
     ) -> Option<Vec<u8>> {
         let mut at_once = Vec::new();
         for action in list {
             match action {
-                Action::Output { port, .. } if !destination.is_told() => {
+                Action::Output { port, .. } if destination.is_none() => {
                     self.output(port, action, &mut at_once)?;
                     continue;
                 }
                 Action::Output { .. } | Action::Group(_) => {}
                 // The packet would leave changed, or by another queue.
                 _ if !self.named.is_empty() => return None,
-                _ => destination.follow(&action),
+                _ => follow(destination, &action),
             }
             action.write(&mut at_once);
         }

@@ -1,63 +1,33 @@
-//! Action sets that may be merged with others', and the *exits* by which they, some [buckets](super::buckets) and some lists
-//! send.
-//!
-//! A set has one output and one PUSH_VLAN, so in it a tag cannot be put on for one port alone, and what another set brings
-//! in its place cannot take the tag off again. A group is one action: an exit is a group of Weir's own, whose buckets send as
-//! the tenant's OUTPUT says, and stands in the set in place of that. So what comes later takes the place of all of it, or
-//! clears all of it.
+//! *Exits*, by which some [buckets](super::buckets) send: groups of Weir's own, whose buckets send as the tenant's OUTPUT says, in
+//! place of that.
 //!
 //! ```text
-//!   the tenant writes          in the set      the exit, of type INDIRECT or, for FLOOD and ALL, ALL
-//!   output:10                  GROUP 7         tag of 10, OUTPUT 5
-//!   controller                 GROUP 8         OUTPUT CONTROLLER
+//!   the tenant's bucket        instead         the exit, of type INDIRECT or, for FLOOD and ALL, ALL
+//!   VLAN 7, output:10          GROUP 7         tag of 10, OUTPUT 5
 //!   flood                      GROUP 9         one bucket for each port
 //! ```
-//! By shared edge ports only what is for one of the tenant's hosts leaves. An exit that sends there has copies for each of
-//! them, and one for what is for many, of type ALL, which has one bucket for each, with its address. So it stands in a set if
-//! it is known for whom packets are, or can be [presumed](super::presumed). And in a list it stands for what is for many where these
-//! have several addresses:
-//!
-//! ```text
-//!   the tenant writes          for a host at 7       for many                 for anybody else
-//!   output:7, goto 1           OUTPUT 4, GOTO 1      GROUP 11, GOTO 1         GOTO 1
-//! ```
 //! An exit is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use, and has copies,
-//! is stored, and follows the network as they do. It is made when an entry or a group first [needs](super::needed) it, and goes with its port
-//! or the network, or a while after the last that [needs](super::unused) it; the tenant is never told of it. If the switch
-//! refuses it, the entries and groups that need it are taken back, and each is refused.
-//!
-//! In a set a group counts before an output, whichever came last; an exit in a later table would take a group's place all the
-//! same. So it is written only where [no group](super::group_in_set) is in the set.
+//! is stored, and follows the network as they do. It is made when a group first needs it, and goes with its port or the network, or a while
+//! after the last that [needs](super::unused) it; the tenant is never told of it. If the switch refuses it, the groups that need it
+//! are taken back, and each is refused.
 
 use super::buckets::outputs_by_exits;
-use super::set;
-use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::network::{Network, is_entry, number_of};
+use crate::network::{Network, is_entry};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
-use crate::time::Instant;
-use crate::v13::looks::{Look, To};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use fabric::MacAddress;
 use fabric::embedding::VirtualPort;
-use flowspace::Match;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType,
-    OxmField, PortNo,
+    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType, PortNo,
 };
 use openflow::{ErrorCode, Header, List, ListBuf};
 
-/// An output, and how much of a packet a controller gets.
-pub(crate) type Output = (PortNo, u16);
-
-/// An output as exits are told apart by it.
-pub(super) fn output(port: PortNo, max_len: u16) -> Output {
-    (port, if port == PortNo::CONTROLLER { max_len } else { 0 })
-}
+/// The port of an output in whose place an exit stands.
+pub(crate) type Output = PortNo;
 
 /// Whether an output stands for several ports.
 pub(crate) fn is_for_several(port: PortNo) -> bool {
@@ -105,72 +75,25 @@ pub(crate) fn is_exit(number: u32) -> bool {
     number > GROUP_MAX
 }
 
-/// The buckets of an exit as a tenant would have written them for such packets; `None` if they are as it is described.
-pub(crate) fn buckets(
-    network: &Network,
-    group: &GroupMod<'_>,
-    look: Look,
-) -> Option<ListBuf<Bucket<'static>>> {
+/// The buckets of an exit as a tenant would have written them; `None` if they are as it is described.
+pub(crate) fn buckets(network: &Network, group: &GroupMod<'_>) -> Option<ListBuf<Bucket<'static>>> {
     let output = group.buckets.iter().next().and_then(|bucket| sent_by(bucket.actions));
     let Some(Action::Output { port, .. }) = output.filter(|_| is_exit(group.group_id)) else {
         return None;
     };
-    let ports: Vec<PortNo> = match port {
-        port if is_for_several(port) => ports_of(network, port).map(PortNo).collect(),
-        _ if look.to == To::Many => Vec::from([port]),
-        _ => return None,
-    };
+    if !is_for_several(port) {
+        return None;
+    }
     let mut buckets = ListBuf::<Bucket<'static>>::new();
-    let mut add = |host: Option<MacAddress>, port| {
-        let mut actions = Vec::new();
-        if let Some(host) = host {
-            set(OxmField::ETH_DST, number_of(host), &mut actions);
-        }
-        Action::Output { port, max_len: 0 }.write(&mut actions);
-        let actions = List::parse(&actions).unwrap_or_default();
-        buckets.push(Bucket { actions, ..Bucket::default() });
-    };
-    for port in ports {
-        let number = if port == PortNo::IN_PORT { look.entered().port() } else { Some(port.0) };
-        let hosts = number.map(|number| network.hosts_behind(number)).unwrap_or_default();
-        match look.to {
-            To::Many if !hosts.is_empty() => hosts.iter().for_each(|host| add(Some(*host), port)),
-            _ => add(None, port),
-        }
+    for number in ports_of(network, port) {
+        let actions = ListBuf::from([Action::Output { port: PortNo(number), max_len: 0 }]);
+        buckets.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
     }
     Some(buckets)
 }
 
-/// The type of a group's form for such packets: an exit's may have several buckets though the exit is described with one.
-pub(crate) fn type_of(group: &GroupMod<'_>, look: Look) -> GroupType {
-    match look.to {
-        To::Many if is_exit(group.group_id) => GroupType::ALL,
-        _ => group.type_,
-    }
-}
-
 impl Switch {
-    /// An entry is about to come in this table that does this: there are the exits [that it needs](super::needed), whose numbers
-    /// are given.
-    pub(crate) fn ready_exits(
-        &mut self,
-        request: &Request<'_>,
-        at: (u8, &Match),
-        instructions: &[u8],
-    ) -> Result<Vec<u32>, ErrorCode> {
-        let network = self.tenants[request.tenant.0 as usize].network.as_deref();
-        let outputs = network.map(|network| self.exits_for(network, at, instructions));
-        let outputs = outputs.unwrap_or_default();
-        // What is asked for is an entry.
-        let is_full = |refused| match refused {
-            code::GROUP_MOD_FAILED_OUT_OF_GROUPS => code::FLOW_MOD_FAILED_TABLE_FULL,
-            other => other,
-        };
-        let ready = outputs.iter().map(|output| self.ready(request, *output, &outputs));
-        ready.collect::<Result<_, _>>().map_err(is_full)
-    }
-
-    /// The same of a group and its buckets, which may need several.
+    /// A group is about to come: there are the exits that its buckets need, whose numbers are given.
     pub(crate) fn ready_exits_of_group(
         &mut self,
         request: &Request<'_>,
@@ -217,43 +140,7 @@ impl Switch {
         outputs.into_iter().filter_map(|output| groups.exit(output)).collect()
     }
 
-    /// The exits that entries need and that are not there: the messages that make them.
-    pub(crate) fn missing_exits(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
-        let outputs = self.outputs_by_exits(tenant, flows.iter().map(|(_, flow)| flow));
-        self.make_missing(tenant, outputs)
-    }
-
-    /// The same of entries that are about to be restored, each with whose it is: the network may be another than it was.
-    pub(crate) fn restore_exits<'a>(
-        &mut self,
-        flows: impl Iterator<Item = &'a (TenantIndex, Flow)>,
-        now: Instant,
-    ) {
-        let mut wanted = BTreeMap::<TenantIndex, BTreeSet<Output>>::new();
-        for (tenant, flow) in flows {
-            let outputs = self.outputs_by_exits(*tenant, core::iter::once(flow));
-            wanted.entry(*tenant).or_default().extend(outputs);
-        }
-        for (tenant, outputs) in wanted {
-            let messages = self.make_missing(tenant, outputs);
-            self.bring(&Cause::own(tenant, now), &messages);
-        }
-    }
-
-    fn outputs_by_exits<'a>(
-        &self,
-        tenant: TenantIndex,
-        flows: impl Iterator<Item = &'a Flow>,
-    ) -> BTreeSet<Output> {
-        let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() else {
-            return BTreeSet::new();
-        };
-        let of = |flow: &Flow| self.exits_for(network, (flow.table, &flow.match_), &flow.actions);
-        flows.flat_map(of).collect()
-    }
-
-    /// The same of groups.
+    /// The exits that groups need and that are not there: the messages that make them.
     pub(crate) fn missing_exits_of_groups(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
         let mut outputs = BTreeSet::new();
         if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
@@ -278,7 +165,7 @@ impl Switch {
             return messages;
         }
         for output in outputs {
-            // An entry or a group without its exit is given up.
+            // A group without its exit is given up.
             if self.numbers(tenant, Kind::Group).exit(output).is_none()
                 && let Ok((exit, made)) = self.make_exit(tenant, output)
             {
@@ -309,14 +196,14 @@ fn numbers() -> impl Iterator<Item = u32> {
 pub(crate) fn output_of(body: &[u8]) -> Option<Output> {
     let group = GroupMod::parse(body).ok()?;
     match group.buckets.iter().next()?.actions.iter().next()? {
-        Action::Output { port, max_len } => Some(output(port, max_len)),
+        Action::Output { port, .. } => Some(port),
         _ => None,
     }
 }
 
 /// An exit, as a tenant would have described it; for FLOOD and ALL the [buckets] depend on the network.
-fn body((port, max_len): Output) -> Box<[u8]> {
-    let actions = ListBuf::from([Action::Output { port, max_len }]);
+fn body(port: Output) -> Box<[u8]> {
+    let actions = ListBuf::from([Action::Output { port, max_len: 0 }]);
     let mut buckets = ListBuf::<Bucket<'static>>::new();
     buckets.push(Bucket { actions: actions.as_list(), ..Bucket::default() });
     let type_ = if is_for_several(port) { GroupType::ALL } else { GroupType::INDIRECT };

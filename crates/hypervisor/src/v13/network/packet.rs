@@ -8,7 +8,6 @@ use crate::network::{Entered, Entrance, Network};
 use crate::switch::{Request, Switch, set_length};
 use crate::v13::NO_PORT;
 use crate::v13::flow_mod::through_table;
-use crate::v13::looks::Destination;
 use crate::v13::port_in;
 use alloc::vec::Vec;
 use fabric::MacAddress;
@@ -118,9 +117,8 @@ impl Switch {
         let mut packets = Packets {
             entered,
             tags: Tags::new(Vlan::of_field(key.get(Field::VlanVid))),
-            destination: Destination::Is(key.get(Field::DlDst)),
+            destination: Some(key.get(Field::DlDst)),
             defers: false,
-            has_group: None,
         };
         let id = self.tenants[tenant.0 as usize].id;
         let mut source = address(key.get(Field::DlSrc));

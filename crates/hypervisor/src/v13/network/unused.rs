@@ -1,15 +1,14 @@
 //! Exits that nothing needs any more: after a while they are deleted.
 //!
-//! An entry that comes and goes would bring its exit and take it along each time; so what is not needed stays for some
-//! seconds, unless room is short. Needed is what an entry or a group of the tenant's sends by, and what a change on its way
-//! sends by or would bring back. What an entry could need, but defers, counts as well.
+//! A group that comes and goes would bring its exit and take it along each time; so what is not needed stays for some
+//! seconds, unless room is short. Needed is what a group of the tenant's sends by, and what a change on its way sends by or would
+//! bring back.
 
 use super::buckets::outputs_by_exits;
 use super::exits::Output;
-use super::needed::by_exits;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, Operation, Switch};
+use crate::switch::{Cause, Switch};
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 use openflow::v13::GroupMod;
@@ -82,16 +81,12 @@ impl Switch {
         }
     }
 
-    /// The outputs that entries and groups may send by exits, as they are or as a change on its way would bring them back.
+    /// The outputs that groups send by exits, as they are or as a change on its way would bring them back.
     fn needed_exits(&self, tenant: TenantIndex) -> BTreeSet<Output> {
         let state = &self.tenants[tenant.0 as usize];
         let changes = || self.operations.values().filter(|it| it.tenant == tenant);
-        let before = changes().flat_map(Operation::flows_before);
-        let before = before.flat_map(|flow| by_exits(flow.table, &flow.match_, &flow.actions));
-        let by_exits: BTreeSet<_> = state.flows.by_exits().chain(before).collect();
         let mut needed = BTreeSet::new();
         if let Some(network) = state.network.as_deref() {
-            needed.extend(by_exits.into_iter().flat_map(|it| it.outputs(network)));
             let before = changes().flat_map(|operation| &operation.numbers_before);
             let before = before.filter(|one| one.kind == Kind::Group);
             let before = before.filter_map(|one| one.before.as_ref());

@@ -13,9 +13,9 @@
 //! untagged.
 
 use super::{Packets, set};
-use crate::network::{Unsaid, WayOut, Wire, number_of};
+use crate::network::{Unsaid, WayOut, Wire, is_for_many, number_of};
 use crate::v13::actions::order_in_set;
-use crate::v13::looks::{Bears, Destination, Look, To};
+use crate::v13::looks::{Bears, Look};
 use alloc::vec::Vec;
 use fabric::Tagging;
 use flowspace::field::VLAN_PRESENT;
@@ -43,8 +43,6 @@ pub(in crate::v13) struct Tags {
     came: Vlan,
     /// How many have been pushed.
     pushed: usize,
-    /// Whether others may come, or go, before they leave.
-    is_merged: bool,
 }
 
 /// What is done to a packet so that it bears what it has to on a wire, and undone.
@@ -57,7 +55,7 @@ pub(in crate::v13) enum Marking {
 
 impl Tags {
     pub(in crate::v13) fn new(came: Vlan) -> Tags {
-        Tags { came, pushed: 0, is_merged: false }
+        Tags { came, pushed: 0 }
     }
 
     /// Of the packets that a match means.
@@ -94,12 +92,6 @@ impl Tags {
         }
     }
 
-    /// What is known of packets of which this stands in the action set, and may be merged with others': what tables to come do
-    /// to them is not, so of those with a tag it is not known with which they leave.
-    pub(super) fn in_set(self, written: List<'_, Action<'_>>) -> Tags {
-        Tags { is_merged: true, ..self.in_bucket(written) }
-    }
-
     /// What a bucket makes of them, which is a set: whatever the order in which it is written.
     pub(super) fn in_bucket(mut self, written: List<'_, Action<'_>>) -> Tags {
         let mut changes: Vec<Action<'_>> = written.iter().collect();
@@ -112,7 +104,6 @@ impl Tags {
     pub(super) fn bears(&self) -> Result<Bears, Unsaid> {
         match self.outermost() {
             Vlan::Untagged => Ok(Bears::NoTag),
-            Vlan::Unknown if self.is_merged => Err(Unsaid::NeedsTag),
             Vlan::Unknown => Err(Unsaid::NeedsVlan),
             Vlan::Tagged => Ok(Bears::Tag),
         }
@@ -181,30 +172,23 @@ pub(super) fn leave(
         marking.send_to(to, out);
         return Ok(());
     }
-    match (packets.destination.to()?, packets.destination) {
-        (To::Nobody, _) => {}
-        (To::Host(host), _) => {
-            if way.hosts.contains(&host) {
-                marking.send_to(to, out);
-            }
-        }
+    match packets.destination {
+        None => return Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
         // What is for everybody goes to each of the tenant's own.
-        (To::Many, Destination::Is(address)) => {
+        Some(address) if is_for_many(address) => {
             for host in way.hosts {
                 set(OxmField::ETH_DST, number_of(*host), out);
                 marking.send_to(to, out);
             }
             set(OxmField::ETH_DST, address, out);
         }
-        // Afterwards it could not be given its address back: that takes an exit.
-        (To::Many, _) => return Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
+        Some(address) => {
+            if way.hosts.iter().any(|host| number_of(*host) == address) {
+                marking.send_to(to, out);
+            }
+        }
     }
     Ok(())
-}
-
-/// Packets that have a tag.
-pub(in crate::v13) fn with_tag() -> Match {
-    Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT)
 }
 
 /// Appends the marking of a packet.
