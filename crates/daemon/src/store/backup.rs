@@ -116,7 +116,7 @@ pub enum BackupError {
     NoBackup,
     /// It was written by another version of Weir.
     Format(String),
-    /// What it holds has a schema that this Weir does not know.
+    /// What it holds has another schema than this Weir reads.
     Schema(u32),
     /// It ends too early, or is not what was written.
     Damaged,
@@ -130,7 +130,7 @@ impl std::fmt::Display for BackupError {
                 write!(f, "it is a backup of format {found}; this weir reads format {FORMAT}")
             }
             BackupError::Schema(found) => {
-                write!(f, "it holds schema {found}; this weir knows {SCHEMA} at most")
+                write!(f, "it holds schema {found}; this weir reads schema {SCHEMA}")
             }
             BackupError::Damaged => f.write_str("it is damaged, or cut off"),
         }
@@ -181,8 +181,8 @@ pub fn check(bytes: &[u8]) -> Result<(), BackupError> {
     let schema = schema.and_then(|(.., value)| Some(u32::from_be_bytes((*value).try_into().ok()?)));
     match schema {
         Some(SCHEMA) => Ok(()),
-        Some(newer) if newer > SCHEMA => Err(BackupError::Schema(newer)),
-        _ => Err(BackupError::Damaged),
+        Some(other) => Err(BackupError::Schema(other)),
+        None => Err(BackupError::Damaged),
     }
 }
 

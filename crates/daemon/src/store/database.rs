@@ -26,8 +26,9 @@ use super::backend::{Backend, SyncerThread};
 use super::backup::{Snapshot, restore};
 use super::{Batch, StoreError, Stored, Sync, journal};
 
-/// The version of the tables above.
-pub(super) const SCHEMA: u32 = 1;
+/// The version of the tables below, and of what stands in them: raised with every format of a record that another Weir would not
+/// read. Another is refused at the start.
+pub(super) const SCHEMA: u32 = 2;
 
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 pub(super) const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
@@ -350,8 +351,8 @@ impl From<StoreError> for redb::Error {
 enum Failure {
     /// Its contents are not what Weir wrote.
     Damaged(String),
-    /// It was written by a newer Weir.
-    Newer(u32),
+    /// It was written by another version of Weir.
+    Schema(u32),
     /// The file system refuses; the contents may be good.
     Io(&'static str, io::Error),
 }
@@ -360,7 +361,7 @@ impl Failure {
     fn into_error(self, file: &Path) -> StoreError {
         match self {
             Failure::Damaged(why) => StoreError::Database(why),
-            Failure::Newer(found) => StoreError::Newer { file: file.to_owned(), found },
+            Failure::Schema(found) => StoreError::Schema { file: file.to_owned(), found },
             Failure::Io(doing, error) => {
                 StoreError::io(format!("{doing} {}", file.display()), &error)
             }
@@ -428,8 +429,7 @@ fn initialize(database: &redb::Database) -> Result<[u8; 16], Failure> {
                     .map_err(|_| Failure::Damaged("its schema is no number".to_owned()))?;
                 match u32::from_be_bytes(bytes) {
                     SCHEMA => {}
-                    newer if newer > SCHEMA => return Err(Failure::Newer(newer)),
-                    other => return Err(Failure::Damaged(format!("there is no schema {other}"))),
+                    other => return Err(Failure::Schema(other)),
                 }
                 let secret = secret.and_then(|bytes| bytes.try_into().ok());
                 secret.ok_or_else(|| Failure::Damaged("its secret is missing".to_owned()))?

@@ -155,8 +155,8 @@ pub enum StoreError {
         /// What the holder wrote into the lock file: its process id.
         holder: String,
     },
-    /// The file was written by a newer Weir.
-    Newer {
+    /// The file was written by another version of Weir.
+    Schema {
         /// The file.
         file: PathBuf,
         /// Its schema.
@@ -199,9 +199,9 @@ impl fmt::Display for StoreError {
                     dir.display()
                 )
             }
-            StoreError::Newer { file, found } => {
+            StoreError::Schema { file, found } => {
                 let file = file.display();
-                write!(f, "{file} has schema {found}; this weir knows {} at most", database::SCHEMA)
+                write!(f, "{file} has schema {found}; this weir reads schema {}", database::SCHEMA)
             }
             StoreError::Exists { file } => {
                 let file = file.display();

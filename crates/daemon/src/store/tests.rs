@@ -455,23 +455,25 @@ fn no_flipped_byte_goes_unnoticed() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_left_alone() {
-    let folder = Folder::new("newer");
-    drop(open(&folder.0));
-    {
-        let database = redb::Database::open(folder.0.join("weir.redb")).unwrap();
-        let transaction = database.begin_write().unwrap();
-        let meta = redb::TableDefinition::<&str, &[u8]>::new("meta");
-        transaction
-            .open_table(meta)
-            .unwrap()
-            .insert("schema", 2u32.to_be_bytes().as_slice())
-            .unwrap();
-        transaction.commit().unwrap();
+fn another_schema_is_refused_and_left_alone() {
+    for found in [database::SCHEMA - 1, database::SCHEMA + 1] {
+        let folder = Folder::new(&format!("schema-{found}"));
+        drop(open(&folder.0));
+        {
+            let database = redb::Database::open(folder.0.join("weir.redb")).unwrap();
+            let transaction = database.begin_write().unwrap();
+            let meta = redb::TableDefinition::<&str, &[u8]>::new("meta");
+            transaction
+                .open_table(meta)
+                .unwrap()
+                .insert("schema", found.to_be_bytes().as_slice())
+                .unwrap();
+            transaction.commit().unwrap();
+        }
+        let error = Store::open(&folder.0, Sync::default(), Registry::new()).err().unwrap();
+        assert_eq!(error, StoreError::Schema { file: folder.0.join("weir.redb"), found });
+        assert!(!folder.0.join("weir.redb.damaged-1").exists());
     }
-    let error = Store::open(&folder.0, Sync::default(), Registry::new()).err().unwrap();
-    assert_eq!(error, StoreError::Newer { file: folder.0.join("weir.redb"), found: 2 });
-    assert!(!folder.0.join("weir.redb.damaged-1").exists());
 }
 
 #[test]

@@ -85,12 +85,12 @@ fn what_is_no_whole_backup_is_refused_and_the_folder_stays_as_it_was() {
     check(&[&good[..], b"more"].concat(), BackupError::Damaged);
     // A newer schema, in a backup that is whole.
     let mut newer = good.clone();
-    let at = newer.windows(10).position(|it| it == b"schema\0\0\0\x01").unwrap();
-    newer[at + 9] = 2;
+    let at = newer.windows(10).position(|it| it == b"schema\0\0\0\x02").unwrap();
+    newer[at + 9] = 3;
     let end = newer.len() - 4;
     let crc = crc32fast::hash(&newer[..end]).to_be_bytes();
     newer[end..].copy_from_slice(&crc);
-    check(&newer, BackupError::Schema(2));
+    check(&newer, BackupError::Schema(3));
 
     let before = fs::read(folder.0.join("weir.redb")).unwrap();
     let refused = restore(&folder, &good);
