@@ -47,7 +47,7 @@ pub struct Flow {
     pub actions: Box<[u8]>,
     /// What stands for it on the switch.
     pub pieces: Vec<Piece>,
-    /// What would stand for it, but is the same entry on the switch as a piece of another one: see [`shared`].
+    /// What would stand for it, but is the same entry on the switch as a piece of another one: see `flows::shared`.
     pub beneath: Vec<Piece>,
     /// Packets counted by pieces that are gone.
     pub past_packets: u64,

@@ -115,7 +115,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[zzz]\nx = 1",
         &[
-            "1:2: unknown key `zzz` (known keys here: tls, agents, switches, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
+            "1:2: unknown key `zzz` (known keys here: tls, agents, limits, switches, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
         ],
     ),
     ("[listen\n", &["1:8: unclosed table, expected `]`"]),

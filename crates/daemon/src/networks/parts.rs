@@ -159,7 +159,6 @@ mod tests {
         let assigned = [Assigned { mac: "02".to_owned(), address: "10.0.0.1".to_owned() }];
         let (before, after) = (parts(&before, &assigned), parts(&after, &[]));
         let expected = [
-            "VLANs: 10 -> -",
             "addresses: 10.0.0.0/24 -> 10.0.0.0/25",
             "network: started -> stopped",
             "switch a2: on 2, named \"old\" -> on 2, named \"new\"",

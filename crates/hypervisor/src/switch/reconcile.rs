@@ -45,9 +45,10 @@ impl Switch {
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
         let loose = self.restore(&numbers, now);
         self.reconcile_meters(&numbers, now);
-        let held = match self.version {
-            Version::V1_0 => crate::v10::statistics::held(&learned.flows),
-            _ => crate::v13::statistics::held(&learned.flows),
+        let pieces = learned.flows.pieces();
+        let held: Vec<Held> = match self.version {
+            Version::V1_0 => pieces.flat_map(crate::v10::statistics::held).collect(),
+            _ => pieces.flat_map(crate::v13::statistics::held).collect(),
         };
         let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
         let mut left = BTreeMap::new();

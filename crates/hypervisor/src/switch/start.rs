@@ -34,9 +34,47 @@ pub(crate) enum Phase {
 /// What the switch said of its tables, until they are reconciled: entries as they came.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    pub flows: Vec<u8>,
+    pub flows: Parts,
     pub groups: Vec<u8>,
     pub meters: Vec<u8>,
+}
+
+/// Entries of a statistics reply in pieces, each of whole entries. One piece for all would be copied with each doubling of its
+/// room: tens of milliseconds for tens of megabytes, in which no other switch is served.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    pieces: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Parts {
+    /// Room of one piece, if one message does not need more.
+    const PIECE: usize = 64 << 10;
+
+    /// Appends the entries of one message.
+    pub(crate) fn push(&mut self, entries: &[u8]) {
+        self.bytes += entries.len();
+        match self.pieces.last_mut() {
+            Some(last) if last.capacity() - last.len() >= entries.len() => {
+                last.extend_from_slice(entries);
+            }
+            _ => {
+                let mut piece = Vec::with_capacity(entries.len().max(Self::PIECE));
+                piece.extend_from_slice(entries);
+                self.pieces.push(piece);
+            }
+        }
+    }
+
+    /// Bytes of all entries.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The entries, in the order of their coming.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(Vec::as_slice)
+    }
 }
 
 /// Error codes that mean the same on both versions.

@@ -110,7 +110,7 @@ impl Switch {
                 }
             }
             Awaits::Own(Purpose::Flows) => {
-                self.learned.flows.extend_from_slice(entries);
+                self.learned.flows.push(entries);
                 if !self.has_told_too_much() && !more {
                     self.learned_one(now);
                 }

@@ -187,7 +187,7 @@ impl Switch {
                 }
                 return Ok(());
             }
-            Awaits::Own(Purpose::Flows) => self.learned.flows.extend_from_slice(entries),
+            Awaits::Own(Purpose::Flows) => self.learned.flows.push(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
             Awaits::Own(Purpose::Ports) => {

@@ -190,32 +190,6 @@ fn after_a_restart_the_same_owns() {
     agrees(&mut world).unwrap();
 }
 
-/// Here the entry that came later owns it: the first became the same by a change of its port.
-#[test]
-fn after_a_restart_an_entry_with_a_lower_number_stays_beneath() {
-    let mut world = World::new(Setup::new(Version::V1_0, "red own=1+2: -"));
-    let red = world.connect("red");
-    world.say(red, 1, "flow add match=in_port=1 prio=9 actions=output:2");
-    world.say(
-        red,
-        2,
-        "flow add match=in_port=1,dl_dst=01:80:c2:00:00:00 prio=9 actions=controller",
-    );
-    // Of what comes in by it only frames of spanning trees are left.
-    world.say(red, 3, "port_mod port=1 config=4 mask=4 mac=02:00:00:00:00:01");
-    world.advance(1_000_000_000);
-    assert_eq!(world.heard(red), [""; 0]);
-    let before = owned(&world);
-    assert_eq!(before.len(), 1, "{before:?}");
-    assert!(before[0].ends_with(" 2"), "{before:?}");
-    agrees(&mut world).unwrap();
-    assert_eq!(owned(&world), before);
-    let red = world.connect("red");
-    world.say(red, 4, "flow delete match=dl_dst=01:80:c2:00:00:00");
-    assert!(owned(&world)[0].ends_with(" 1"), "{:?}", owned(&world));
-    agrees(&mut world).unwrap();
-}
-
 #[test]
 fn the_other_takes_over_what_a_refused_entry_owned() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };
