@@ -16,7 +16,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("flowspace", &["openflow"]),
     ("fabric", &[]),
     ("simulate", &["fabric", "report"]),
-    ("hypervisor", &["openflow", "flowspace", "fabric"]),
+    ("compile", &["openflow", "flowspace", "fabric"]),
+    ("hypervisor", &["openflow", "flowspace", "fabric", "compile"]),
     ("channel", &["openflow"]),
     ("daemon", &["openflow", "flowspace", "fabric", "hypervisor", "channel"]),
     ("packet", &[]),
@@ -37,7 +38,7 @@ const BLACK_BOX: &[&str] = &["bench", "evaluate"];
 const INSIDES: &[&str] = &["hypervisor", "daemon"];
 
 /// `no_std`: the compiler proves that they touch no socket, file, clock or thread.
-const PURE: &[&str] = &["openflow", "flowspace", "fabric", "hypervisor"];
+const PURE: &[&str] = &["openflow", "flowspace", "fabric", "compile", "hypervisor"];
 
 /// What a pure crate may use from outside; each of these is `no_std` itself.
 const PURE_MAY_USE: &[&str] =

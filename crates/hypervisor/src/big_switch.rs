@@ -25,7 +25,7 @@ mod statistics;
 mod wire;
 
 use crate::outbox::Outbox;
-use crate::policy::{Entry as Space, Permission, Policy, Switches, Tenant, TenantId};
+use crate::policy::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenant, TenantId};
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;

@@ -14,12 +14,13 @@ use crate::work::{CHANGE, Meter};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use compile::EntrySpec;
+pub use compile::Rule as Piece;
 use core::hash::BuildHasher;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
-pub(crate) use room::{Taken, check_length, check_told, is_tellable};
 use shared::{RuleKey, Shared};
 
 /// One entry, as the tenant sees it, and what stands for it on the switch.
@@ -111,17 +112,6 @@ impl Flow {
         let pieces = pieces.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
         size_of::<Flow>() + self.match_wire.len() + self.actions.len() + pieces.sum::<usize>()
     }
-}
-
-/// An entry on the switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The match on the wire.
-    pub match_wire: Box<[u8]>,
-    /// The priority there: the tenant's, but the highest where nothing of the match is wild (1.0).
-    pub priority: u16,
-    /// The actions or instructions on the wire.
-    pub actions: Box<[u8]>,
 }
 
 /// The table.
@@ -382,6 +372,12 @@ impl Flow {
             Some(priority) => self.match_ == *match_ && self.priority == priority,
             None => match_.contains(&self.match_),
         }
+    }
+
+    /// It, as the compiler takes it.
+    pub(crate) fn spec(&self) -> EntrySpec<'_> {
+        let Flow { table, priority, ref match_, ref actions, .. } = *self;
+        EntrySpec { table, priority, match_, actions }
     }
 
     /// What it keeps when it is modified, beside since when it stands.

@@ -8,13 +8,13 @@
 //! ```text
 //!                     +--------------------------- Switch ---------------------------+
 //!   controllers  ---> | check, translate (v10, v13) -> Queue per tenant -> scheduler | ---> switch
-//!                     |        View  FlowTable  Buffers      Pending <- Window       |
+//!                     |   Ownership  FlowTable  Buffers      Pending <- Window       |
 //!                <--- | Outbox per controller <- translate back, prune, attribute    | <---
 //!                     +---------------------------------------------------------------+
 //! ```
 //!
-//! Start reading at [`Switch`], then [`view`] (who owns what), `v10` and `v13` (one file per message family), and
-//! [`scheduler`] and [`window`] (fairness).
+//! What a tenant's entries, groups and packets come to on the switch is compiled: see the crate [`compile`], which knows none of
+//! this. Start reading at [`Switch`], then `v10` and `v13` (one file per message family), and [`scheduler`] and [`window`] (fairness).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -31,10 +31,10 @@ pub mod counters;
 pub mod flows;
 pub mod ids;
 mod lookups;
-mod network;
 pub mod outbox;
 pub mod pending;
 pub mod policy;
+mod port_desc;
 pub mod queue;
 mod retired;
 pub mod scheduler;
@@ -42,10 +42,8 @@ pub mod store;
 mod switch;
 mod tally;
 mod tenant;
-mod told;
 mod v10;
 mod v13;
-pub mod view;
 pub mod window;
 mod work;
 

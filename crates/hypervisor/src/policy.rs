@@ -1,7 +1,7 @@
 //! The operator's intent, as one immutable snapshot.
 //!
 //! A [`Policy`] is parsed elsewhere (the daemon's configuration), shared by reference between shards, and swapped
-//! whole. Nothing here knows about a particular switch: [`crate::view`] compiles a policy for one.
+//! whole. Nothing here knows about a particular switch: [`compile::Ownership`] ranks the flowspaces for one.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -9,8 +9,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use fabric::embedding::SwitchMap;
-use flowspace::Match;
 
+use crate::ids::TenantIndex;
+use compile::ownership::Claims;
+pub use compile::ownership::{FlowspaceEntry, Ownership, Permission, Switches};
 pub use fabric::TenantId;
 
 /// Everything the hypervisor is asked to enforce.
@@ -25,6 +27,29 @@ pub struct Policy {
     pub tags: Option<RangeInclusive<u16>>,
 }
 
+impl Policy {
+    /// Who owns what on one switch. `index` gives the places of `tenants` tenants; a tenant without one owns nothing.
+    pub fn ownership(
+        &self,
+        dpid: u64,
+        tenants: usize,
+        index: impl Fn(TenantId) -> Option<TenantIndex>,
+    ) -> Ownership {
+        let flowspaces = self.tenants.iter();
+        let flowspaces = flowspaces.filter_map(|it| Some((index(it.id)?, &*it.flowspace)));
+        let map = self.maps.get(&dpid);
+        let members = map.into_iter().flat_map(|map| &map.members);
+        Ownership::new(&Claims {
+            dpid,
+            tenants,
+            flowspaces: flowspaces.collect(),
+            networks: members.filter_map(|(id, member)| Some((index(*id)?, member))).collect(),
+            transit: map.map_or(&[], |map| &map.transit),
+            labels: self.tags.as_ref(),
+        })
+    }
+}
+
 /// One tenant: its space, its share and its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tenant {
@@ -35,7 +60,7 @@ pub struct Tenant {
     /// Share of control-plane service relative to other tenants; at least 1.
     pub weight: u32,
     /// What the tenant may see and touch.
-    pub flowspace: Vec<Entry>,
+    pub flowspace: Vec<FlowspaceEntry>,
     /// Bounds on what the tenant may use.
     pub limits: Limits,
     /// Queue ids that the tenant may enqueue to; empty means none.
@@ -58,47 +83,6 @@ pub enum LabelForm {
     OpenFlow13,
     /// A message of Weir's own, on both versions.
     Experimenter,
-}
-
-/// A set of packet headers on some switches, with a priority and a permission.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// The headers, possibly with an input port.
-    pub match_: Match,
-    /// Where entries of several tenants overlap, the highest priority owns the packets.
-    pub priority: u16,
-    /// Where the entry holds.
-    pub switches: Switches,
-    /// What may be done with packets in it.
-    pub permission: Permission,
-}
-
-/// The switches on which an entry holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Switches {
-    /// On each switch.
-    Any,
-    /// On the switches with these datapath ids.
-    Only(Vec<u64>),
-}
-
-impl Switches {
-    /// Whether the switch is among them.
-    pub fn includes(&self, dpid: u64) -> bool {
-        match self {
-            Switches::Any => true,
-            Switches::Only(dpids) => dpids.contains(&dpid),
-        }
-    }
-}
-
-/// What a tenant may do with the packets of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permission {
-    /// Observe: copies of PACKET_INs, statistics. A read entry takes nothing away from anyone.
-    Read,
-    /// Own: install rules, send packets.
-    Write,
 }
 
 /// Bounds on what one tenant may use.

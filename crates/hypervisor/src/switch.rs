@@ -4,6 +4,7 @@ mod asynchronous;
 mod barriers;
 mod bounds;
 mod collect;
+mod context;
 mod counts;
 mod delayed;
 mod follow;
@@ -13,6 +14,7 @@ mod kept;
 mod labels;
 mod north;
 mod own;
+mod packet_out;
 pub(crate) mod port_mod;
 mod postponed;
 mod reconcile;
@@ -42,9 +44,8 @@ use crate::scheduler::RoundRobin;
 use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::{Controller, Tenant};
 use crate::time::{Duration, Instant};
-use crate::v13::network::unused::Unused;
+use crate::v13::groups::unused::Unused;
 use crate::v13::numbers::Used;
-use crate::view::View;
 use crate::window::Window;
 use crate::work::Turns;
 use alloc::boxed::Box;
@@ -54,6 +55,7 @@ use alloc::vec::Vec;
 pub(crate) use barriers::Barriers;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
+use compile::{InfraRule, Ownership, PhysicalPort};
 use core::fmt;
 pub use counts::Counts;
 pub(crate) use counts::{Asking, Elsewhere, Traffic, flow_question};
@@ -68,7 +70,7 @@ pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
-pub(crate) use own::{Own, OwnChange};
+pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
@@ -76,7 +78,6 @@ pub use space::{Holds, SaidBy, TableShare};
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
-pub(crate) use topology::number;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};
 use unplaced::Unplaced;
@@ -86,11 +87,11 @@ pub struct Switch {
     pub(crate) dpid: u64,
     pub(crate) version: Version,
     pub(crate) features: Features,
-    pub(crate) ports: BTreeMap<u32, Port>,
+    pub(crate) ports: BTreeMap<u32, PhysicalPort>,
     /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
     pub(crate) joins: Option<u64>,
     pub(crate) policy: Arc<Policy>,
-    pub(crate) view: View,
+    pub(crate) ownership: Ownership,
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) by_id: HashMap<TenantId, TenantIndex>,
     pub(crate) controllers: Controllers,
@@ -166,7 +167,7 @@ pub struct Switch {
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
     /// What the switch holds for the hypervisor itself.
-    pub(crate) own: Vec<Own>,
+    pub(crate) own: Vec<InfraRule>,
     pub(crate) fields: MatchBuf,
 }
 
@@ -221,14 +222,6 @@ pub(crate) struct Features {
     pub n_tables: u8,
     pub capabilities: u32,
     pub actions: u32,
-}
-
-/// A port of the switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Port {
-    /// The description as the switch gave it.
-    pub wire: Vec<u8>,
-    pub no_flood: bool,
 }
 
 /// What the driver has to do or to know.

@@ -4,8 +4,9 @@
 //! Counts are the tenant's: of a packet that bears a link's tag, the tag's four bytes are left out.
 
 use crate::cookie::{Cookie, Installation};
-use crate::network::{from_16_bits, in_16_bits};
 use crate::policy::TenantId;
+use compile::CountedPort;
+use compile::metadata::{from_16_bits, to_16_bits};
 use flowspace::{Field, Match};
 
 /// Bytes of a link's tag.
@@ -37,45 +38,31 @@ impl Count {
     }
 }
 
-/// For whose port an entry of table 0 counts what comes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Counted {
-    pub tenant: TenantId,
-    pub port: u32,
+/// The cookie of a rule of table 0 that counts what comes in by a port.
+pub(crate) fn cookie_of(counted: CountedPort) -> Cookie {
+    let port = to_16_bits(counted.port).map_or(0, u32::from);
+    Cookie { tenant: Cookie::OWN, number: u32::from(counted.tenant.0) << 16 | port }
 }
 
-impl Counted {
-    /// By a port of a network; `None` for one by which table 0 cannot tell packets apart either.
-    pub(crate) fn new(tenant: TenantId, port: u32) -> Option<Counted> {
-        in_16_bits(port).filter(|port| *port != 0)?;
-        Some(Counted { tenant, port })
+/// The port of which a rule with such a cookie counts what comes in.
+pub(crate) fn counted_by(cookie: Cookie) -> Option<CountedPort> {
+    if !cookie.is_own() {
+        return None;
     }
+    let (tenant, port) = ((cookie.number >> 16) as u16, cookie.number as u16);
+    CountedPort::new(TenantId(tenant), from_16_bits(port))
+}
 
-    /// The cookie of an entry that counts it.
-    pub(crate) fn to_cookie(self) -> Cookie {
-        let number = u32::from(self.tenant.0) << 16 | in_16_bits(self.port).map_or(0, u32::from);
-        Cookie { tenant: Cookie::OWN, number }
-    }
-
-    pub(crate) fn from_cookie(cookie: Cookie) -> Option<Counted> {
-        if !cookie.is_own() {
-            return None;
-        }
-        let (tenant, port) = ((cookie.number >> 16) as u16, cookie.number as u16);
-        Counted::new(TenantId(tenant), from_16_bits(port))
-    }
-
-    /// Cookies of all entries that count for a tenant's ports, and the bits by which they are known.
-    pub(crate) fn cookies(tenant: TenantId, by: Installation) -> (u64, u64) {
-        let number = u32::from(tenant.0) << 16;
-        (Cookie { tenant: Cookie::OWN, number }.to_wire(by), !u64::from(u16::MAX))
-    }
+/// Cookies of all rules that count for a tenant's ports, and the bits by which they are known.
+pub(crate) fn cookies_of(tenant: TenantId, by: Installation) -> (u64, u64) {
+    let number = u32::from(tenant.0) << 16;
+    (Cookie { tenant: Cookie::OWN, number }.to_wire(by), !u64::from(u16::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::at_port;
+    use compile::network::at_port;
     use flowspace::field::VLAN_PRESENT;
 
     #[test]
@@ -88,12 +75,12 @@ mod tests {
 
     #[test]
     fn a_cookie_says_for_whose_port_an_entry_counts() {
-        let counted = Counted::new(TenantId(7), 10).unwrap();
-        assert_eq!(Counted::from_cookie(counted.to_cookie()), Some(counted));
+        let counted = CountedPort::new(TenantId(7), 10).unwrap();
+        assert_eq!(counted_by(cookie_of(counted)), Some(counted));
         let by = Installation::default();
-        let (cookie, mask) = Counted::cookies(TenantId(7), by);
-        assert_eq!(counted.to_cookie().to_wire(by) & mask, cookie);
-        assert_eq!(Counted::new(TenantId(7), 0), None);
-        assert_eq!(Counted::from_cookie(Cookie { tenant: TenantId(7), number: 1 }), None);
+        let (cookie, mask) = cookies_of(TenantId(7), by);
+        assert_eq!(cookie_of(counted).to_wire(by) & mask, cookie);
+        assert_eq!(CountedPort::new(TenantId(7), 0), None);
+        assert_eq!(counted_by(Cookie { tenant: TenantId(7), number: 1 }), None);
     }
 }

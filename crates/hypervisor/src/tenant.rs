@@ -6,7 +6,6 @@ use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::lookups::Lookups;
-use crate::network::Network;
 use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
 use crate::queue::{Class, Item, Queue};
@@ -18,6 +17,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Network;
 use hashbrown::HashMap;
 use openflow::v10::PortConfig;
 

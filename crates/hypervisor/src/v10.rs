@@ -1,11 +1,10 @@
 //! Slices on OpenFlow 1.0: every message type, in each direction, has its place here.
 
-pub(crate) mod actions;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
 pub(crate) mod idle;
-mod network;
-pub(crate) mod own;
+mod network_packet;
+mod network_statistics;
 pub(crate) mod packet;
 pub(crate) mod ports;
 pub(crate) mod statistics;

@@ -3,72 +3,35 @@
 //! Table 0 is the hypervisor's: one entry per flowspace entry writes the tenant's number into the upper 16 bits of the
 //! metadata and sends the packet to table 1. Tenants' tables stand behind it, each table shared by all tenants and each
 //! entry in it matching on that number as well. So a FLOW_MOD stays one FLOW_MOD. For networks the last table is the
-//! hypervisor's as well ([delivery]).
+//! hypervisor's as well ([`compile::last_table`]).
 
-pub(crate) mod actions;
-pub(crate) mod delivery;
 mod features;
 pub(crate) mod flow_mod;
 mod flow_removed;
 pub(crate) mod groups;
 pub(crate) mod idle;
-pub(crate) mod looks;
 mod meters;
-pub(crate) mod network;
+mod network_statistics;
 pub(crate) mod numbers;
-pub(crate) mod own;
 mod packet;
 pub(crate) mod statistics;
 pub(crate) mod switch;
 
 use crate::ids::TenantIndex;
-use crate::network::{from_16_bits, in_16_bits};
 use crate::pending::{Awaits, Purpose};
-use crate::policy::TenantId;
 use crate::switch::{Request, Switch};
 use crate::tenant::Role;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
-use flowspace::{Field, Match};
+use compile::metadata::own_part;
+use flowspace::Match;
 use openflow::error::v13 as code;
 use openflow::v13::{
     ConfigFlags, FlowStatsRequest, Message, MessageType, MultipartRequest, MultipartRequestBody,
     SwitchConfig,
 };
 use openflow::{ErrorCode, Header, Version, frame};
-
-/// The bits of the metadata that name the tenant; the rest is the tenant's own.
-pub(crate) const METADATA_TENANT: u64 = 0xffff << 48;
-
-/// The bits of the metadata that name the tenant and its virtual port, in a network; table 0 writes them all.
-pub(crate) const METADATA_PORT: u64 = 0xffff_ffff << 32;
-
-/// The bits of the metadata that are the tenant's own in a network.
-pub(crate) const METADATA_OWN: u64 = !METADATA_PORT;
-
-/// A tenant's number and its virtual port in the metadata.
-pub(crate) fn metadata_at(tenant: TenantId, port: u32) -> u64 {
-    metadata_of(tenant) | in_16_bits(port).map_or(0, u64::from) << 32
-}
-
-/// In place of a virtual port in the metadata: packets have come by none, but out of a controller's hands.
-pub(crate) const NO_PORT: u32 = 0;
-
-/// The virtual port in the metadata.
-pub(crate) fn port_in(metadata: u64) -> u32 {
-    from_16_bits((metadata >> 32) as u16)
-}
-
-/// The tenant whose number is in the metadata.
-pub(crate) fn tenant_in(metadata: u64) -> TenantId {
-    TenantId((metadata >> 48) as u16)
-}
-
-/// A tenant's number in the metadata.
-pub(crate) fn metadata_of(tenant: TenantId) -> u64 {
-    u64::from(tenant.0) << 48
-}
 
 impl Switch {
     /// From a controller.
@@ -159,14 +122,6 @@ impl Switch {
         }
     }
 
-    /// The bits of the metadata that are not the tenant's own.
-    pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
-        match self.tenants[tenant.0 as usize].network {
-            None if self.joins.is_none() => METADATA_TENANT,
-            _ => METADATA_PORT,
-        }
-    }
-
     /// A match in a tenant's request, without the bits of the metadata that are not the tenant's own: the tenant sees them as 0,
     /// so a match on 0 there says nothing, and one on anything else means no packet.
     pub(crate) fn match_of_v13(
@@ -175,27 +130,13 @@ impl Switch {
         wire: &openflow::v13::Match<'_>,
     ) -> Result<Match, ErrorCode> {
         let match_ = Match::from_v13(wire).map_err(|error| error.error_code())?;
-        own_part(&match_, self.metadata_kept(tenant))
+        let has_network = self.tenants[tenant.0 as usize].network.is_some();
+        own_part(&match_, self.target().metadata_kept(has_network))
     }
 
     /// Tables that a tenant sees.
     pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
-        let behind = self.features.n_tables.saturating_sub(self.first_table());
-        let has_network = self.tenants[tenant.0 as usize].network.is_some();
-        let is_taken = has_network && self.delivery_table().is_some();
-        behind.saturating_sub(u8::from(is_taken))
-    }
-
-    /// The switch's last table, which is the hypervisor's for networks: see [`delivery`]. A switch of two has none to spare.
-    pub(crate) fn delivery_table(&self) -> Option<u8> {
-        let is_real = self.version != Version::V1_0 && self.joins.is_none();
-        let last = self.features.n_tables.checked_sub(1).filter(|last| *last >= 2);
-        last.filter(|_| is_real)
-    }
-
-    /// The first of the switch's tables that is the tenants'.
-    pub(crate) fn first_table(&self) -> u8 {
-        u8::from(self.joins.is_none())
+        self.target().tenant_tables(self.tenants[tenant.0 as usize].network.is_some())
     }
 
     fn is_slave(&self, controller: crate::ids::ControllerIndex) -> bool {
@@ -238,15 +179,6 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
         ),
         (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
     ]
-}
-
-/// A match without these bits of the metadata.
-pub(crate) fn own_part(match_: &Match, kept: u64) -> Result<Match, ErrorCode> {
-    let (value, mask) = match_.get(Field::Metadata);
-    if value & u128::from(kept) != 0 {
-        return Err(code::BAD_MATCH_BAD_MASK);
-    }
-    Ok(match_.with_masked(Field::Metadata, value, mask & !u128::from(kept)))
 }
 
 /// A match from its wire form, with the padding.

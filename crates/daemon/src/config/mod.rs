@@ -255,8 +255,8 @@ impl Tenant {
 }
 
 impl Entry {
-    fn policy(&self) -> policy::Entry {
-        policy::Entry {
+    fn policy(&self) -> policy::FlowspaceEntry {
+        policy::FlowspaceEntry {
             match_: self.match_,
             priority: self.priority,
             switches: self.switches.clone(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fabric::labels::Notice;
 use fabric::{Dpid, End, LinkId, LldpKey, PortId, PortNumber, TenantId};
-use hypervisor::view::View;
+use hypervisor::policy::Ownership;
 use hypervisor::{FlowChange, Label, TenantIndex};
 
 use super::inbox::{Inbox, News, SwitchNews};
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     tracker: Tracker,
     labeller: Labeller,
     /// What each tenant may see on each switch that is there.
-    views: BTreeMap<Dpid, View>,
+    ownership: BTreeMap<Dpid, Ownership>,
     places: BTreeMap<TenantId, TenantIndex>,
     origin: Instant,
     inbox: Arc<Inbox>,
@@ -76,7 +76,7 @@ impl Worker {
             setup,
             seed,
             tracker: Tracker::default(),
-            views: BTreeMap::new(),
+            ownership: BTreeMap::new(),
             places: BTreeMap::new(),
             origin,
             inbox: Arc::clone(inbox),
@@ -165,7 +165,7 @@ impl Worker {
             self.state.handle_switch_gone(dpid, now);
             self.tracker.handle_switch_gone(dpid);
             self.board.handle_switch_gone(dpid);
-            self.views.remove(&dpid);
+            self.ownership.remove(&dpid);
             self.repeat_labels(dpid, now);
         }
         let is_new = self.state.network().switch_index(dpid).is_err() && !news.ports.is_empty();
@@ -203,7 +203,7 @@ impl Worker {
         self.board.set_tenants(told.map(|tenant| (tenant.name.clone(), tenant.id)).collect());
         let tenants = self.setup.tenants.iter().enumerate();
         self.places = tenants.map(|(at, tenant)| (tenant.id, TenantIndex(at as u32))).collect();
-        self.views.clear();
+        self.ownership.clear();
     }
 
     /// The network has changed, perhaps, and with it where flows go and what is left. Returns whether there are more flows
@@ -215,15 +215,15 @@ impl Worker {
             let (places, policy) = (&self.places, &self.setup.policy);
             for (_, switch) in network.switches() {
                 let dpid = switch.dpid();
-                self.views.entry(dpid).or_insert_with(|| {
-                    View::compile(policy, dpid.0, places.len(), |id| places.get(&id).copied())
+                self.ownership.entry(dpid).or_insert_with(|| {
+                    policy.ownership(dpid.0, places.len(), |id| places.get(&id).copied())
                 });
             }
         }
-        let (places, views) = (&self.places, &self.views);
+        let (places, ownership) = (&self.places, &self.ownership);
         let sees = |tenant: TenantId, port: PortId| {
-            let at = places.get(&tenant).zip(views.get(&port.dpid));
-            at.is_some_and(|(place, view)| view.sees_port(*place, port.port.get()))
+            let at = places.get(&tenant).zip(ownership.get(&port.dpid));
+            at.is_some_and(|(place, owns)| owns.sees_port(*place, port.port.get()))
         };
         if let Some(changed) = &changed {
             self.tracker.handle_links(network, changed);

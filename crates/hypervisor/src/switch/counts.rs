@@ -17,13 +17,13 @@
 use super::{Event, Question, Share, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::pending::Awaits;
 use crate::policy::TenantId;
-use crate::tally::{Count, Counted};
+use crate::tally::{Count, cookies_of, counted_by};
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use compile::{CountedPort, Network};
 use fabric::embedding::{FarEnd, PortKind};
 use flowspace::Match;
 use openflow::v13::{FlowStats, FlowStatsRequest, MultipartRequest};
@@ -120,7 +120,7 @@ impl Switch {
     /// Who may share an answer about a tenant's ports.
     pub(crate) fn share_of_ports(&self, tenant: TenantIndex) -> Share {
         let tells_more = |network: &Network| {
-            network.ports.values().any(|port| match &port.kind {
+            network.ports().values().any(|port| match &port.kind {
                 PortKind::Edge { hosts, .. } => !hosts.is_empty(),
                 PortKind::Link { .. } => true,
                 PortKind::Remote { .. } => false,
@@ -166,7 +166,8 @@ impl Switch {
     /// What is known of a port that is not the tenant's whole.
     pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> Traffic {
         let state = &self.tenants[tenant.0 as usize];
-        let kind = state.network.as_deref().and_then(|it| it.ports.get(&number)).map(|it| &it.kind);
+        let kind =
+            state.network.as_deref().and_then(|it| it.ports().get(&number)).map(|it| &it.kind);
         let is_known = match kind {
             Some(PortKind::Link { .. }) => true,
             Some(PortKind::Edge { hosts, .. }) => !hosts.is_empty(),
@@ -200,7 +201,7 @@ impl Switch {
         if !core::mem::replace(&mut state.asking.is_open, true) {
             state.asking.asked += 1;
             state.asking.parts.clear();
-            let (cookie, cookie_mask) = Counted::cookies(state.id, self.settings.installation);
+            let (cookie, cookie_mask) = cookies_of(state.id, self.settings.installation);
             let filter = FlowStatsRequest {
                 table_id: 0,
                 cookie,
@@ -254,7 +255,7 @@ impl Switch {
         let askers = core::mem::take(&mut self.tenants[tenant.0 as usize].asking.askers);
         let state = &self.tenants[tenant.0 as usize];
         let Some(network) = state.network.as_deref() else { return };
-        let numbers = network.ports.keys().copied();
+        let numbers = network.ports().keys().copied();
         let received = |number| self.traffic(tenant, number).received.map(|it| (number, it));
         let can_tell = self.version != Version::V1_0;
         let received = can_tell.then(|| numbers.filter_map(received).collect());
@@ -289,14 +290,14 @@ pub(crate) fn flow_question(filter: FlowStatsRequest<'_>) -> Question {
 }
 
 /// For whom the entry with this cookie counts.
-pub(super) fn counted(cookie: u64, by: Installation) -> Option<Counted> {
-    Counted::from_cookie(Cookie::from_wire(cookie, by)?)
+pub(super) fn counted(cookie: u64, by: Installation) -> Option<CountedPort> {
+    counted_by(Cookie::from_wire(cookie, by)?)
 }
 
 /// The switches at the other ends of a network's links, and the ports there.
 fn far_ends(network: &Network) -> BTreeMap<u64, BTreeSet<u32>> {
     let mut ends: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
-    for port in network.ports.values() {
+    for port in network.ports().values() {
         if let PortKind::Link { far, .. } = &port.kind {
             for dpid in &far.on {
                 ends.entry(dpid.0).or_default().insert(far.port);

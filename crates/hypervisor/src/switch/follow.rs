@@ -11,13 +11,14 @@
 
 use super::north::Asynchronous;
 use super::start::write_port_status;
-use super::{Event, Port, Switch};
+use super::{Event, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::Policy;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::PhysicalPort;
 
 /// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
 const PORT_ADD: u8 = 0;
@@ -57,7 +58,7 @@ impl Switch {
     }
 
     /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
-    pub(crate) fn port_changed(&mut self, number: u32, port: Option<Port>, now: Instant) {
+    pub(crate) fn port_changed(&mut self, number: u32, port: Option<PhysicalPort>, now: Instant) {
         let before = match &port {
             Some(port) => self.ports.insert(number, port.clone()),
             None => self.ports.remove(&number),
@@ -66,7 +67,8 @@ impl Switch {
             return;
         }
         self.tell_port_change(number);
-        let flooded = |port: &Option<Port>| port.as_ref().is_some_and(|port| !port.no_flood);
+        let flooded =
+            |port: &Option<PhysicalPort>| port.as_ref().is_some_and(|port| !port.no_flood);
         if self.is_ready()
             && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())
         {
@@ -135,7 +137,7 @@ impl Switch {
 
     /// Whether a tenant has a part of the switch.
     pub(super) fn is_served(&self, tenant: TenantIndex) -> bool {
-        let space = self.view.space(tenant);
+        let space = self.ownership.space(tenant);
         let has_slice =
             space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
         let state = &self.tenants[tenant.0 as usize];

@@ -249,7 +249,7 @@ impl Switch {
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         let unasked = match self.version {
             Version::V1_0 => crate::v10::idle::questions(flow, last),
-            _ => crate::v13::idle::questions(cookie, flow, self.first_table()),
+            _ => crate::v13::idle::questions(cookie, flow, self.target().first_table()),
         };
         if let Some(idle) = self.tenants[tenant.0 as usize].idle.get_mut(&number) {
             idle.round = Some(Round { begun: now, unasked, awaited: 0 });

@@ -45,7 +45,7 @@ impl Switch {
         }
         state.port_labels.insert(port, label);
         let (version, form) = (self.version, state.labels);
-        if !self.view.sees_port(tenant, port) {
+        if !self.ownership.sees_port(tenant, port) {
             return;
         }
         let Some(known) = self.ports.get(&port) else { return };
@@ -54,7 +54,7 @@ impl Switch {
             | (Some(LabelForm::OpenFlow13), Version::V1_3) => {
                 /// OFPPR_MODIFY, in both versions.
                 const MODIFY: u8 = 2;
-                let wire = self.with_label(tenant, port, known.wire.clone());
+                let wire = self.with_label(tenant, port, known.description.clone());
                 self.tell_port(tenant, &wire, MODIFY);
             }
             (Some(LabelForm::Experimenter), _) => {
@@ -100,7 +100,7 @@ impl Switch {
         }
         let mut messages = Vec::new();
         for (&port, &label) in &state.port_labels {
-            if self.view.sees_port(tenant, port) {
+            if self.ownership.sees_port(tenant, port) {
                 // It fits: a label is a few bytes.
                 let _ = write_label(self.version, port, label, &mut messages);
             }

@@ -5,28 +5,16 @@
 
 use super::refused::Tried;
 use super::{Cause, Held, Switch};
-use crate::cookie::{Cookie, Installation};
+use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
-use crate::tally::Counted;
+use crate::tally;
 use crate::time::Instant;
 use alloc::vec::Vec;
+use compile::{CountedPort, InfraRule, infra};
 use flowspace::Match;
 use hashbrown::HashMap;
-use openflow::Version;
-
-/// An entry of the hypervisor's own.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Own {
-    /// The switch's table (1.3).
-    pub table: u8,
-    pub match_: Match,
-    pub priority: u16,
-    /// Actions (1.0) or instructions (1.3).
-    pub actions: Vec<u8>,
-    /// For whose port it counts, if it does (1.3).
-    pub counted: Option<Counted>,
-}
+use openflow::{List, Version};
 
 /// What is done about an entry of the hypervisor's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +22,6 @@ pub(crate) enum OwnChange {
     /// It is there from now on, in the place of what is there.
     Add,
     Remove,
-}
-
-impl Own {
-    /// Its cookie.
-    pub(crate) fn cookie(&self, by: Installation) -> u64 {
-        let nobodys = Cookie { tenant: Cookie::OWN, number: 0 };
-        self.counted.map_or(nobodys, Counted::to_cookie).to_wire(by)
-    }
 }
 
 impl Switch {
@@ -53,7 +33,7 @@ impl Switch {
         for held in held.iter().filter(|held| held.table == 0 || has_tables) {
             let counted = super::counts::counted(held.cookie, self.settings.installation);
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
-            own.push(Own { table, match_, priority: held.priority, actions, counted });
+            own.push(InfraRule { table, match_, priority: held.priority, actions, counted });
         }
         self.own = own;
         self.bring_own(now)
@@ -65,16 +45,13 @@ impl Switch {
     }
 
     fn bring_own(&mut self, now: Instant) -> (usize, usize, usize) {
-        let wanted = match self.version {
-            Version::V1_0 => self.wanted_own_v10(),
-            _ => self.wanted_own_v13(),
-        };
+        let wanted = self.wanted_infra();
         let held = core::mem::take(&mut self.own);
         // A switch in the middle of a big network holds thousands.
-        let key = |own: &Own| (own.table, own.match_, own.priority);
-        let stays: HashMap<(u8, Match, u16), Option<Counted>> =
+        let key = |own: &InfraRule| (own.table, own.match_, own.priority);
+        let stays: HashMap<(u8, Match, u16), Option<CountedPort>> =
             wanted.iter().map(|own| (key(own), own.counted)).collect();
-        let there: HashMap<(u8, Match, u16), &Own> =
+        let there: HashMap<(u8, Match, u16), &InfraRule> =
             held.iter().map(|own| (key(own), own)).collect();
         let (mut kept, mut installed, mut removed) = (0, 0, 0);
         for own in &held {
@@ -99,7 +76,7 @@ impl Switch {
         (kept, installed, removed)
     }
 
-    fn send_own_entry(&mut self, own: &Own, change: OwnChange, now: Instant) {
+    fn send_own_entry(&mut self, own: &InfraRule, change: OwnChange, now: Instant) {
         let mut message = Vec::new();
         if !self.write_own(own, change, &mut message) {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
@@ -113,12 +90,58 @@ impl Switch {
         }
     }
 
-    /// Appends the message that does this to an entry. False if the version cannot say it.
-    pub(super) fn write_own(&self, own: &Own, change: OwnChange, out: &mut Vec<u8>) -> bool {
-        let by = self.settings.installation;
+    /// Appends the message that does this to a rule. False if the version cannot say it.
+    pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange, out: &mut Vec<u8>) -> bool {
+        let cookie = cookie_of(own).to_wire(self.settings.installation);
         match self.version {
-            Version::V1_0 => crate::v10::own::write_entry(own, by, change, out),
-            _ => crate::v13::own::write_entry(own, by, change, out),
+            Version::V1_0 => write_v10(own, cookie, change, out),
+            _ => write_v13(own, cookie, change, out),
         }
     }
+}
+
+/// A rule's cookie. Where a rule of table 0 counts for no port, the cookie still says to whose tables it leads, as for a port 0,
+/// which does not exist.
+fn cookie_of(own: &InfraRule) -> Cookie {
+    let nobodys = Cookie { tenant: Cookie::OWN, number: 0 };
+    let leads_to = || infra::leads_to(own).filter(|_| own.table == 0);
+    match (own.counted, leads_to()) {
+        (Some(counted), _) => tally::cookie_of(counted),
+        (None, Some(tenant)) => Cookie { number: u32::from(tenant.0) << 16, ..nobodys },
+        (None, None) => nobodys,
+    }
+}
+
+fn write_v10(own: &InfraRule, cookie: u64, change: OwnChange, out: &mut Vec<u8>) -> bool {
+    use openflow::v10::{FlowMod, FlowModCommand};
+    let Ok(match_) = own.match_.to_v10() else { return false };
+    let (command, actions) = match change {
+        OwnChange::Add => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
+        OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    };
+    let priority = own.priority;
+    FlowMod { match_, cookie, command, priority, actions, ..FlowMod::default() }
+        .write_message(0, out)
+        .is_ok()
+}
+
+fn write_v13(own: &InfraRule, cookie: u64, change: OwnChange, out: &mut Vec<u8>) -> bool {
+    use openflow::v13::{FlowMod, FlowModCommand, MatchBuf};
+    let mut fields = MatchBuf::new();
+    let (command, instructions) = match change {
+        OwnChange::Add => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
+        OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
+    };
+    own.match_.to_v13(&mut fields).is_ok()
+        && FlowMod {
+            cookie,
+            table_id: own.table,
+            command,
+            priority: own.priority,
+            match_: fields.as_match(),
+            instructions,
+            ..FlowMod::default()
+        }
+        .write_message(0, out)
+        .is_ok()
 }

@@ -20,13 +20,14 @@
 use super::follow::PORT_MODIFY;
 use super::refused::{Tried, without};
 use super::start::write_port_status;
-use super::{Asynchronous, Cause, Change, Own, OwnChange, Request, Switch};
+use super::{Asynchronous, Cause, Change, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Piece};
 use crate::ids::TenantIndex;
-use crate::network::Network;
+use crate::port_desc;
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::{InfraRule, Network, infra};
 use flowspace::{Field, port_from_v10};
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
@@ -61,7 +62,7 @@ impl Switch {
         let (tenant, number) = (request.tenant, change.number);
         let state = &self.tenants[tenant.0 as usize];
         let Some(network) = state.network.clone() else { return Err(codes.bad_port) };
-        let port = network.ports.get(&number).ok_or(codes.bad_port)?;
+        let port = network.ports().get(&number).ok_or(codes.bad_port)?;
         if port.mac != change.hw_addr {
             return Err(codes.bad_hw_addr);
         }
@@ -86,7 +87,7 @@ impl Switch {
         // Whoever did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
         let part = without(member, &state.refused_ports);
-        let after = Arc::new(Network::new(&part, self.version, port_config.clone()));
+        let after = Arc::new(Network::new(&part, port_config.clone()));
         let refused = |_| codes.not_permitted;
         let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
         let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
@@ -108,10 +109,11 @@ impl Switch {
         // It ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
         // waits until the store has it, and the tenant cannot ask for more of them than are stored.
         self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);
-        if let Some(wire) = after.wires.get(&number) {
-            let (version, kind) = (self.version, Asynchronous::PortStatus(PORT_MODIFY));
+        let version = self.version;
+        if let Some(wire) = port_desc::of_port(&after, version, number) {
+            let kind = Asynchronous::PortStatus(PORT_MODIFY);
             self.notify_others(tenant, doer, kind, |out| {
-                write_port_status(version, PORT_MODIFY, wire, out)
+                write_port_status(version, PORT_MODIFY, &wire, out)
             });
         }
         Ok(())
@@ -124,7 +126,7 @@ impl Switch {
             let config = bytes.first_chunk().map(|bytes| PortConfig(u32::from_be_bytes(*bytes)));
             let config = config.filter(|config| can_hold(self.version, *config));
             let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
-            let has_port = |network: &Network| network.ports.contains_key(&number);
+            let has_port = |network: &Network| network.has_port(number);
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
             match (tenant, config) {
                 (Some(tenant), Some(config)) => drop(tenant.port_config.insert(number, config)),
@@ -135,7 +137,7 @@ impl Switch {
         for tenant in self.tenants.iter_mut().filter(|tenant| !tenant.port_config.is_empty()) {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let config = tenant.port_config.clone();
-            let network = member.map(|member| Network::new(member, self.version, config));
+            let network = member.map(|member| Network::new(member, config));
             tenant.network = network.map(Arc::new);
         }
     }
@@ -158,7 +160,7 @@ impl Switch {
             let sends = leaves && sends_by(self.version, flow, number);
             let comes = self.version == Version::V1_0 && comes_otherwise(flow, number, admits);
             if sends || comes {
-                let pieces = self.plan_network(tenant, after, flow)?;
+                let pieces = self.plan_in(tenant, after, flow)?;
                 if pieces != flow.pieces {
                     planned.insert(at, pieces);
                 }
@@ -174,8 +176,9 @@ impl Switch {
     fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
         let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
         let (before, after) = (own(before), own(after));
-        let same =
-            |a: &Own, b: &Own| (a.table, a.match_, a.priority) == (b.table, b.match_, b.priority);
+        let same = |a: &InfraRule, b: &InfraRule| {
+            (a.table, a.match_, a.priority) == (b.table, b.match_, b.priority)
+        };
         for own in before.iter().filter(|own| !after.iter().any(|other| same(own, other))) {
             self.own.retain(|held| !same(held, own));
             self.submit_own_entry(cause, own, OwnChange::Remove);
@@ -187,20 +190,12 @@ impl Switch {
         }
     }
 
-    fn own_of_port(&self, tenant: TenantIndex, network: &Network, number: u32) -> Vec<Own> {
-        if self.version == Version::V1_0 {
-            return crate::v10::own::closed(network, number);
-        }
-        let mut own = Vec::new();
-        if let Some(port) = network.ports.get(&number) {
-            let id = self.tenants[tenant.0 as usize].id;
-            crate::v13::own::add_port(id, number, port, network.admits(number), &mut own);
-            self.add_deliveries(id, network, &mut own);
-        }
-        own
+    fn own_of_port(&self, tenant: TenantIndex, network: &Network, number: u32) -> Vec<InfraRule> {
+        let id = self.tenants[tenant.0 as usize].id;
+        infra::rules_of_port(&self.target(), id, network, number)
     }
 
-    fn submit_own_entry(&mut self, cause: &Cause, own: &Own, change: OwnChange) {
+    fn submit_own_entry(&mut self, cause: &Cause, own: &InfraRule, change: OwnChange) {
         let mut message = Vec::new();
         if self.write_own(own, change, &mut message) {
             match change {

@@ -3,15 +3,18 @@
 use super::tables::{Cause, Change};
 use super::{Event, Switch};
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Piece, check_told};
+use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use crate::v13::numbers::Held as Numbers;
 use crate::work::PLAN;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compile::metadata::own_part;
+use compile::rule::check_reportable;
+use compile::wire::do_the_same;
+use compile::{Wire, entry};
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::{ErrorCode, NO_BUFFER, Version};
@@ -246,30 +249,9 @@ impl Switch {
     ) -> Result<Vec<Piece>, ErrorCode> {
         let state = &self.tenants[tenant.0 as usize];
         state.flows.meter().add(PLAN);
-        check_told(self.version, &flow.match_wire, &flow.actions)?;
-        let network = state.network.as_deref();
-        match (self.version, network) {
-            (Version::V1_0, None) => self.plan_v10(tenant, flow),
-            (_, None) => self.plan_v13(tenant, flow, like),
-            (_, Some(network)) => self.plan_network(tenant, network, flow),
-        }
-    }
-
-    /// The same in a network that the tenant has, or is about to have. An entry that could not stand there were all
-    /// ports in use cannot stand at all: ports come into use again.
-    pub(super) fn plan_network(
-        &self,
-        tenant: TenantIndex,
-        network: &Network,
-        flow: &Flow,
-    ) -> Result<Vec<Piece>, ErrorCode> {
-        if let Some(open) = network.open() {
-            self.plan_network(tenant, open, flow)?;
-        }
-        match self.version {
-            Version::V1_0 => self.plan_network_v10(tenant, network, flow),
-            _ => self.plan_network_v13(tenant, network, flow),
-        }
+        check_reportable(Wire::of(self.version), &flow.match_wire, &flow.actions)?;
+        let standing = like.map_or(&[][..], |like| &like.pieces);
+        entry::compile_like(&self.context(tenant), &flow.spec(), standing)
     }
 
     /// Fills the tables from the store, and installs the groups. Gives those that are to be deleted once no entry uses them.
@@ -303,8 +285,9 @@ impl Switch {
             let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, mut flow)| {
                 flow.installed = now;
                 if version != Version::V1_0 {
-                    let kept = self.metadata_kept(tenant);
-                    flow.match_ = crate::v13::own_part(&flow.match_, kept).ok()?;
+                    let has_network = self.tenants[tenant.0 as usize].network.is_some();
+                    let kept = self.target().metadata_kept(has_network);
+                    flow.match_ = own_part(&flow.match_, kept).ok()?;
                 }
                 flow.pieces = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
@@ -347,16 +330,13 @@ impl Switch {
         let wire = read_match(self.version, &piece.match_wire);
         let table = match self.version {
             Version::V1_0 => entry.table,
-            _ => flow.table.saturating_add(self.first_table()),
+            _ => flow.table.saturating_add(self.target().first_table()),
         };
         wire == Some(entry.match_) && piece.priority == entry.priority && table == entry.table
     }
 
     pub(super) fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
-        match self.version {
-            Version::V1_0 => crate::v10::actions::same(a, b),
-            _ => crate::v13::actions::same(a, b),
-        }
+        do_the_same(Wire::of(self.version), a, b)
     }
 
     /// Takes away what the switch holds and should not. If it stood for an entry that lives on in another form, the

@@ -6,15 +6,16 @@
 //! by it, whoever drew the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] tell it to whoever runs the hypervisor.
 
-use super::{Cause, Event, Own, OwnChange, Switch};
+use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
-use crate::network::at_hop;
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use compile::network::at_hop;
+use compile::{InfraRule, infra, last_table};
 use fabric::embedding::{Member, Transit};
 use flowspace::Match;
 use openflow::Version;
@@ -34,8 +35,8 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    pub(super) fn new(own: &Own, change: OwnChange) -> Tried {
-        let Own { table, match_, priority, .. } = *own;
+    pub(super) fn new(own: &InfraRule, change: OwnChange) -> Tried {
+        let InfraRule { table, match_, priority, .. } = *own;
         Tried { table, match_, priority, change, again: false }
     }
 }
@@ -53,7 +54,7 @@ impl Switch {
     /// The switch has refused one.
     pub(super) fn own_entry_refused(&mut self, cause: &Cause, tried: Tried) {
         let tried_for = (tried.table, tried.match_, tried.priority);
-        let is_it = |own: &&Own| (own.table, own.match_, own.priority) == tried_for;
+        let is_it = |own: &&InfraRule| (own.table, own.match_, own.priority) == tried_for;
         // If it is not wanted any more, that is as well.
         let Some(own) = self.own.iter().find(is_it).cloned() else { return };
         if !tried.again {
@@ -66,7 +67,7 @@ impl Switch {
         }
         if self.told_refused < TOLD {
             self.told_refused += 1;
-            let Own { match_, priority, .. } = own;
+            let InfraRule { match_, priority, .. } = own;
             self.events.push_back(Event::OwnRefused { match_: Box::new(match_), priority });
         }
         if own.table == 0
@@ -102,16 +103,15 @@ impl Switch {
     }
 
     /// The ports that an entry is about.
-    fn ports_of(&self, own: &Own) -> Vec<(TenantIndex, u32)> {
-        use crate::v13::{delivery, own};
-        if let Some((id, name)) = delivery::named_by(own)
+    fn ports_of(&self, own: &InfraRule) -> Vec<(TenantIndex, u32)> {
+        if let Some((id, name)) = last_table::selected_by(own)
             && let Some(tenant) = self.tenant_of(id)
         {
             let network = self.tenants[tenant.0 as usize].network.as_deref();
             let ports = network.map(|network| name.ports(network)).unwrap_or_default();
             return ports.into_iter().map(|port| (tenant, port)).collect();
         }
-        let port = own::port_of(own).and_then(|(id, port)| Some((self.tenant_of(id)?, port)));
+        let port = infra::port_of(own).and_then(|(id, port)| Some((self.tenant_of(id)?, port)));
         port.into_iter().collect()
     }
 

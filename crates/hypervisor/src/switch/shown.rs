@@ -141,7 +141,7 @@ impl Switch {
         let written = match self.version {
             Version::V1_0 => crate::v10::flow_mod::write_piece(flow, piece, &writing, &mut message),
             _ => {
-                let first = self.first_table();
+                let first = self.target().first_table();
                 crate::v13::flow_mod::write_piece(flow, piece, &writing, first, &mut message)
             }
         };

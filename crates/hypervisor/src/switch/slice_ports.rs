@@ -51,20 +51,20 @@ impl Switch {
         let Some(known) = self.ports.get(&done.number) else { return };
         let (_, port) = match self.version {
             Version::V1_0 => {
-                let Ok(mut port) = v10::PhyPort::parse(&known.wire) else { return };
+                let Ok(mut port) = v10::PhyPort::parse(&known.description) else { return };
                 port.config.0 = bits(port.config.0);
                 crate::v10::ports::known(&port)
             }
             _ => {
-                let Ok(mut port) = v13::Port::parse(&known.wire) else { return };
+                let Ok(mut port) = v13::Port::parse(&known.description) else { return };
                 port.config.0 = bits(port.config.0);
                 crate::v13::switch::known(&port)
             }
         };
-        if port.wire == known.wire {
+        if port.description == known.description {
             return;
         }
-        let wire = port.wire.clone();
+        let wire = port.description.clone();
         self.port_changed(done.number, Some(port), now);
         self.tell_slices(done.number, &wire, PORT_MODIFY, Some((tenant, done.doer)));
     }
@@ -80,7 +80,7 @@ impl Switch {
         let version = self.version;
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
-            if self.tenants[at].network.is_none() && self.view.sees_port(tenant, number) {
+            if self.tenants[at].network.is_none() && self.ownership.sees_port(tenant, number) {
                 let wire: Vec<u8> = self.with_label(tenant, number, wire.to_vec());
                 let doer = doer.filter(|(whose, _)| *whose == tenant).map(|(_, doer)| doer);
                 self.notify_others(tenant, doer, Asynchronous::PortStatus(reason), |out| {

@@ -233,7 +233,7 @@ impl Switch {
     fn physical(&self, table: u8) -> u8 {
         match self.version {
             Version::V1_0 => 0,
-            _ => table.saturating_add(self.first_table()),
+            _ => table.saturating_add(self.target().first_table()),
         }
     }
 }

@@ -5,18 +5,19 @@ use super::refused::without;
 use super::{Event, Features, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
-use crate::network::Network;
 use crate::pending::{Awaits, Pending, Purpose};
 use crate::policy::{self, Limits, Policy};
+use crate::port_desc;
 use crate::scheduler::RoundRobin;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use crate::view::View;
 use crate::window::Window;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Network;
+use compile::ownership::{Claims, Ownership};
 use hashbrown::HashMap;
 use openflow::{ErrorCode, Header, Version, frame, v10, v13};
 
@@ -144,7 +145,7 @@ impl Switch {
             features,
             ports,
             joins: crate::big_switch::is_key(dpid).then_some(dpid),
-            view: View::compile(&Policy::default(), dpid, 0, |_| None),
+            ownership: Ownership::new(&Claims::default()),
             policy: Arc::new(Policy::default()),
             tenants: Vec::new(),
             by_id: HashMap::new(),
@@ -221,36 +222,31 @@ impl Switch {
 
     /// Whether a tenant may change anything at all.
     pub(crate) fn may_write(&self, tenant: TenantIndex) -> bool {
-        self.tenants[tenant.0 as usize].network.is_some() || self.view.may_write(tenant)
+        self.tenants[tenant.0 as usize].network.is_some() || self.ownership.may_write(tenant)
     }
 
     /// The datapath id that a tenant is told.
     pub(crate) fn datapath_of(&self, tenant: TenantIndex) -> u64 {
         let network = &self.tenants[tenant.0 as usize].network;
         let own = self.joins.unwrap_or(self.dpid);
-        network.as_ref().map_or(own, |network| network.datapath)
+        network.as_ref().map_or(own, |network| network.datapath())
     }
 
     /// Descriptions of the ports that a tenant sees, by their numbers.
     pub(crate) fn described_ports(&self, tenant: TenantIndex) -> BTreeMap<u32, Vec<u8>> {
         match &self.tenants[tenant.0 as usize].network {
-            Some(network) => network.wires.clone(),
+            Some(network) => port_desc::of_network(network, self.version),
             None => {
-                let seen = |port: &&u32| self.view.sees_port(tenant, **port);
+                let seen = |port: &&u32| self.ownership.sees_port(tenant, **port);
                 let described = |port: &u32| {
                     Some((
                         *port,
-                        self.with_label(tenant, *port, self.ports.get(port)?.wire.clone()),
+                        self.with_label(tenant, *port, self.ports.get(port)?.description.clone()),
                     ))
                 };
                 self.ports.keys().filter(seen).filter_map(described).collect()
             }
         }
-    }
-
-    /// The switch's ports that a tenant with a slice sees.
-    pub(crate) fn visible_ports(&self, tenant: TenantIndex) -> BTreeSet<u32> {
-        self.ports.keys().copied().filter(|port| self.view.sees_port(tenant, *port)).collect()
     }
 
     /// One of the hypervisor's own questions is answered in full.
@@ -343,7 +339,7 @@ impl Switch {
             let config = || tenant.port_config.clone();
             let network = member.map(|member| {
                 let member = without(member, &tenant.refused_ports);
-                Network::new(&member, self.version, config())
+                Network::new(&member, config())
             });
             tenant.network = network.map(Arc::new);
             if member.is_some_and(|member| member.shared_with) {
@@ -356,9 +352,8 @@ impl Switch {
         for at in 0..self.tenants.len() {
             self.keep_counts(TenantIndex(at as u32));
         }
-        let by_id = &self.by_id;
-        self.view =
-            View::compile(&policy, self.dpid, self.tenants.len(), |id| by_id.get(&id).copied());
+        let index = |id| self.tenant_of(id);
+        self.ownership = policy.ownership(self.dpid, self.tenants.len(), index);
         self.policy = policy;
         self.divide_space();
     }

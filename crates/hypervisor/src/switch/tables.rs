@@ -9,7 +9,6 @@ use super::slice_ports::Configures;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::pending::{Awaits, Origin};
 use crate::policy::TenantId;
 use crate::queue::{Class, Item};
@@ -22,6 +21,7 @@ use crate::work::MESSAGE;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Network;
 use hashbrown::HashSet;
 use openflow::{NO_BUFFER, Version};
 
@@ -519,7 +519,7 @@ impl Switch {
         let written = match self.version {
             Version::V1_0 => crate::v10::flow_mod::write_piece(flow, piece, &writing, &mut message),
             _ => {
-                let first = self.first_table();
+                let first = self.target().first_table();
                 crate::v13::flow_mod::write_piece(flow, piece, &writing, first, &mut message)
             }
         };
@@ -608,7 +608,8 @@ impl Switch {
         for one in done.numbers_before.iter().rev() {
             one.deleted.iter().for_each(|number| self.free_number(one.kind, *number));
             // Also numbers that only a change which has failed meanwhile would have kept, or had taken.
-            let was = one.before.iter().flat_map(Numbered::all).chain(one.made.iter().copied());
+            let was =
+                one.before.iter().flat_map(|it| it.instances.ids()).chain(one.made.iter().copied());
             let was = was.filter(|number| !one.deleted.contains(number));
             self.delete_loose(&cause, one.kind, was.chain(one.dropped.iter().copied()).collect());
         }

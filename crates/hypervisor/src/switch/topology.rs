@@ -3,7 +3,7 @@
 //! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] tell whoever keeps the topology, and
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
-use super::{Event, Port, Switch};
+use super::{Event, Switch};
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::pending::Awaits;
@@ -11,6 +11,7 @@ use crate::policy::TenantId;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
+use compile::PhysicalPort;
 use flowspace::{Field, Key, port_to_v10};
 use openflow::{ListBuf, Version, v10, v13};
 
@@ -61,7 +62,7 @@ impl Switch {
 
     /// Tells of all ports.
     pub(crate) fn tell_topology(&mut self) {
-        let state = |port: &Port| Some(state(self.version, &port.wire));
+        let state = |port: &PhysicalPort| Some(state(self.version, &port.description));
         let ports = self.ports.iter().map(|(&number, port)| (number, state(port)));
         self.events.push_back(Event::Ports(ports.collect()));
     }
@@ -69,7 +70,7 @@ impl Switch {
     /// Tells of one.
     pub(crate) fn tell_port_change(&mut self, number: u32) {
         if self.is_ready() {
-            let port = self.ports.get(&number).map(|port| state(self.version, &port.wire));
+            let port = self.ports.get(&number).map(|port| state(self.version, &port.description));
             self.events.push_back(Event::Ports(vec![(number, port)]));
         }
     }

@@ -492,7 +492,7 @@ impl Switch {
 
     /// Whether a change that is on its way would, should it fail, give this number on the switch back to somebody.
     pub(crate) fn may_return(&self, kind: Kind, physical: u32) -> bool {
-        let has = |before: &Numbered| before.all().any(|number| number == physical);
+        let has = |before: &Numbered| before.instances.ids().any(|number| number == physical);
         let changes = self.operations.values().flat_map(|operation| &operation.numbers_before);
         changes.filter(|one| one.kind == kind).any(|one| one.before.as_ref().is_some_and(has))
     }

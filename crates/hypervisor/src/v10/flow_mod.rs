@@ -1,19 +1,17 @@
 //! FLOW_MOD: a tenant's entry becomes one entry for each of the tenant's own flowspace entries that it meets.
 
-use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece, Taken};
+use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use compile::entry::priority_v10 as priority_of;
 use flowspace::{Field, Match};
 use openflow::error::v10 as code;
-use openflow::v10::{
-    self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo, Wildcards,
-};
+use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo};
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version};
 
 impl Switch {
@@ -247,48 +245,6 @@ impl Switch {
             _ => flows.matching(None, match_),
         }
     }
-
-    /// The entries on the switch that stand for one of the tenant's.
-    ///
-    /// Where a flowspace entry of another tenant ranks higher, the packets are not this tenant's; an entry that would
-    /// reach them cannot be said on OpenFlow 1.0, which has no "but not", and is refused.
-    pub(crate) fn plan_v10(
-        &self,
-        tenant: TenantIndex,
-        flow: &Flow,
-    ) -> Result<Vec<Piece>, ErrorCode> {
-        let actions = List::<Action<'_>>::parse(&flow.actions).map_err(unreadable)?;
-        let Some(space) = self.view.space(tenant) else {
-            return Err(code::FLOW_MOD_FAILED_EPERM);
-        };
-        let (mut pieces, taken) = (Vec::<Piece>::new(), Taken::default());
-        for own in &space.write {
-            let Some(region) = own.match_.intersect(&flow.match_) else { continue };
-            if own.contested && !self.view.wins_everywhere(tenant, &region) {
-                return Err(code::FLOW_MOD_FAILED_EPERM);
-            }
-            let wire = region.to_v10().map_err(|_| code::FLOW_MOD_FAILED_EPERM)?;
-            let mut match_wire = Vec::with_capacity(v10::Match::LEN);
-            wire.write(&mut match_wire);
-            if pieces.iter().any(|piece| *piece.match_wire == *match_wire) {
-                continue;
-            }
-            let mut translated = Vec::new();
-            let packets = Packets::Region(&region);
-            self.translate_actions_v10(tenant, packets, actions, &mut translated)?;
-            let piece = Piece {
-                match_wire: match_wire.into_boxed_slice(),
-                priority: priority_of(&wire, flow.priority),
-                actions: translated.into_boxed_slice(),
-            };
-            taken.add(&piece, self.version)?;
-            pieces.push(piece);
-        }
-        if pieces.is_empty() {
-            return Err(code::FLOW_MOD_FAILED_EPERM);
-        }
-        Ok(pieces)
-    }
 }
 
 /// The kept packet goes with the first piece that takes it, and with no other: the switch knows its number once.
@@ -309,7 +265,7 @@ pub(crate) fn write_piece(
     let (Ok(match_), Ok(actions)) =
         (v10::Match::parse(&piece.match_wire), List::parse(&piece.actions))
     else {
-        // Both were written by `plan_v10`.
+        // Both were written by the compiler.
         return Err(TooLong { length: 0 });
     };
     FlowMod {
@@ -363,13 +319,6 @@ pub(crate) fn outputs_to(actions: &[u8], out_port: PortNo) -> bool {
             _ => false,
         })
     })
-}
-
-/// The priority of an entry of which this is said: one without wildcards has the highest, whatever that is (specification section
-/// 3.4). A packet's match, as a controller fills it, is one also if the packet has no VLAN tag, and so no VLAN priority; then it
-/// would not be one to the switch, which is told what it means.
-pub(crate) fn priority_of(match_: &v10::Match, said: u16) -> u16 {
-    if match_.wildcards.intersects(Wildcards::ALL) { said } else { u16::MAX }
 }
 
 /// An entry as it was stored, with the priority that it has.

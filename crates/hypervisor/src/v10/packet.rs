@@ -1,6 +1,5 @@
 //! PACKET_IN and PACKET_OUT: the forwarding path. Nothing is allocated here for a message.
 
-use super::actions::Packets;
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
@@ -9,6 +8,8 @@ use crate::pending::Awaits;
 use crate::queue::{Class, Item};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
+use compile::packet::{self, Sent};
+use compile::{Actions, Space};
 use flowspace::{Field, Key, port_from_v10, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
@@ -22,6 +23,8 @@ fn sends_to_table(action: Action<'_>) -> bool {
     matches!(action, Action::Output { port: PortNo::TABLE, .. })
 }
 
+/// Bytes of a PACKET_OUT before its actions.
+const PACKET_OUT_ACTIONS: usize = 16;
 /// Bytes of a PACKET_IN before the packet.
 const PACKET_IN_DATA: usize = 18;
 
@@ -36,7 +39,7 @@ impl Switch {
             && let Some((id, frame)) = self.lldp.verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
-                && self.view.sees_port(tenant, port_from_v10(packet.in_port.0))
+                && self.ownership.sees_port(tenant, port_from_v10(packet.in_port.0))
             {
                 let told = PacketIn {
                     buffer_id: NO_BUFFER,
@@ -53,7 +56,7 @@ impl Switch {
         if self.take_probe(&key, packet.data) {
             return Ok(());
         }
-        let owner = self.view.owner(&key);
+        let owner = self.ownership.owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
             self.tenants[tenant.0 as usize].lookups.missed();
@@ -65,7 +68,7 @@ impl Switch {
             },
             None => self.counters.nobody += 1,
         }
-        if network.is_none() && self.view.has_readers() {
+        if network.is_none() && self.ownership.has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
                 switch.deliver_v10(tenant, &packet, &key, frame, false, now);
             });
@@ -124,7 +127,7 @@ impl Switch {
         mut deliver: impl FnMut(&mut Switch, TenantIndex),
     ) {
         let mut readers = alloc::vec::Vec::new();
-        self.view.for_each_reader(key, |reader| readers.push(reader));
+        self.ownership.for_each_reader(key, |reader| readers.push(reader));
         readers.sort_unstable();
         readers.dedup();
         for reader in readers {
@@ -182,18 +185,8 @@ impl Switch {
         }
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
-        let built = match &network {
-            None => self.build_packet_out(request, packet, &key, in_port, physical, &mut message),
-            Some(network) => self.build_network_packet_out_v10(
-                request,
-                network,
-                packet,
-                &key,
-                in_port,
-                physical,
-                &mut message,
-            ),
-        };
+        let built =
+            self.build_packet_out_v10(request, packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
                 self.take_kept(tenant, packet.buffer_id);
@@ -264,76 +257,42 @@ impl Switch {
         });
     }
 
-    fn build_packet_out(
+    fn build_packet_out_v10(
         &self,
         request: &Request<'_>,
         packet: &PacketOut<'_>,
-        key: &Key,
-        in_port: Option<u32>,
+        (key, in_port): (&Key, Option<u32>),
         physical: u32,
         out: &mut alloc::vec::Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let tenant = request.tenant;
-        let is_probe =
-            key.get(Field::DlType) == u128::from(lldp::ETHERTYPE) && physical == NO_BUFFER;
-        let owned =
-            physical != NO_BUFFER || self.view.owns_frame(tenant, key, packet.data, in_port);
-        if !owned && !is_probe {
-            return Err(code::BAD_REQUEST_EPERM);
-        }
+        let cx = self.context(request.tenant);
+        let is_buffered = physical != NO_BUFFER;
+        let actions = Actions::V10(packet.actions);
         // Header and fixed part as they were; then the actions, then the packet.
-        out.extend_from_slice(request.frame.get(..16).unwrap_or_default());
+        out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
-        if physical != NO_BUFFER
-            && let Some(in_port) = in_port.and_then(port_to_v10)
-        {
-            frame::set_in_port(out, in_port.into());
-        }
-        if !owned {
-            self.probe_actions(tenant, packet.actions, out)?;
-        } else {
-            let packets = Packets::One(key, in_port);
-            self.translate_actions_v10(tenant, packets, packet.actions, out)?;
-        }
-        let actions_len = u16::try_from(out.len() - 16).map_err(|_| code::BAD_ACTION_TOO_MANY)?;
+        let probe = match cx.space {
+            Space::Network(network) => {
+                let sent = Sent { key, in_port, is_buffered };
+                let in_port = packet::compile(&cx, network, &sent, actions, out)?;
+                let in_port = port_to_v10(in_port.0).unwrap_or(PortNo::NONE.0);
+                frame::set_in_port(out, in_port.into());
+                None
+            }
+            Space::Slice(slice) => {
+                if is_buffered && let Some(in_port) = in_port.and_then(port_to_v10) {
+                    frame::set_in_port(out, in_port.into());
+                }
+                let packet = (key, packet.data, in_port);
+                self.slice_packet_out(&cx, slice, packet, is_buffered, actions, out)?
+            }
+        };
+        let actions_len = u16::try_from(out.len() - PACKET_OUT_ACTIONS);
+        let actions_len = actions_len.map_err(|_| code::BAD_ACTION_TOO_MANY)?;
         if let Some(field) = out.get_mut(14..16) {
             field.copy_from_slice(&actions_len.to_be_bytes());
         }
-        // Also where LLDP is the tenant's: the link may end at somebody else's port.
-        let id = self.tenants[tenant.0 as usize].id;
-        let tagged = is_probe && self.tag_probe(id, packet.data, owned, request.now, out);
-        if !tagged && !owned {
-            return Err(code::BAD_REQUEST_EPERM);
-        }
-        if !tagged && physical == NO_BUFFER {
-            out.extend_from_slice(packet.data);
-        }
-        if out.len() > usize::from(u16::MAX) {
-            return Err(code::BAD_REQUEST_BAD_LEN);
-        }
-        set_length(out);
-        Ok(())
-    }
-
-    /// A link probe may be sent out of the slice's ports, and nothing else may be done with it.
-    fn probe_actions(
-        &self,
-        tenant: TenantIndex,
-        actions: List<'_, Action<'_>>,
-        out: &mut alloc::vec::Vec<u8>,
-    ) -> Result<(), ErrorCode> {
-        for action in actions {
-            match action {
-                Action::Output { port, .. }
-                    if port.is_physical()
-                        && self.view.may_output(tenant, port_from_v10(port.0)) =>
-                {
-                    action.write(out);
-                }
-                Action::Output { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
-                _ => return Err(code::BAD_ACTION_EPERM),
-            }
-        }
-        Ok(())
+        let probe = probe.map(|is_own| (is_own, request.now));
+        self.append_packet(&cx, packet.data, is_buffered, probe, out)
     }
 }

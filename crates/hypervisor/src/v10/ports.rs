@@ -2,19 +2,20 @@
 
 use super::unreadable;
 use crate::switch::port_mod::PortChange;
-use crate::switch::{Port, Request, Switch};
+use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use compile::PhysicalPort;
 use flowspace::port_from_v10;
 use openflow::ErrorCode;
 use openflow::error::v10 as code;
 use openflow::v10::{PhyPort, PortConfig, PortMod, PortReason, PortStatus};
 
 /// A port's number in the core, and what is kept of it.
-pub(crate) fn known(port: &PhyPort) -> (u32, Port) {
-    let mut wire = alloc::vec::Vec::with_capacity(PhyPort::LEN);
-    port.write(&mut wire);
+pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
+    let mut description = alloc::vec::Vec::with_capacity(PhyPort::LEN);
+    port.write(&mut description);
     let no_flood = port.config.contains(PortConfig::NO_FLOOD);
-    (port_from_v10(port.port_no.0), Port { wire, no_flood })
+    (port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
 }
 
 impl Switch {
@@ -22,7 +23,7 @@ impl Switch {
     pub(crate) fn port_status_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
         let (number, port) = known(&status.desc);
-        let wire = port.wire.clone();
+        let wire = port.description.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         self.tell_slices(number, &wire, status.reason.0, None);
         Ok(())
@@ -42,10 +43,10 @@ impl Switch {
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             return self.configure_port(request, &change);
         }
-        if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+        if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
             return Err(code::PORT_MOD_FAILED_BAD_PORT);
         }
-        if !self.view.owns_port_whole(request.tenant, number) {
+        if !self.ownership.owns_port_whole(request.tenant, number) {
             return Err(code::BAD_REQUEST_EPERM);
         }
         self.forward_port_mod(request, &change);

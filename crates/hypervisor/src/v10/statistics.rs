@@ -1,7 +1,7 @@
 //! STATS: every question answered for the tenant, from its own tables and the switch's counts.
 
 use super::flow_mod::outputs_to;
-use super::network::statistics::{port_statistics, questions};
+use super::network_statistics::{port_statistics, questions};
 use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
@@ -162,7 +162,7 @@ impl Switch {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
                 let seen = all
                     .iter()
-                    .filter(|port| self.view.sees_port(tenant, port_from_v10(port.port_no.0)));
+                    .filter(|port| self.ownership.sees_port(tenant, port_from_v10(port.port_no.0)));
                 write_parts(Version::V1_0, StatsType::PORT.0, waiter.origin.xid, seen, &mut out)
             }
             StatsRequestBody::Queue { .. } => {
@@ -170,7 +170,7 @@ impl Switch {
                 let queues = &self.tenants[tenant.0 as usize].queues;
                 let seen = all.iter().filter(|queue| {
                     queues.contains(&queue.queue_id)
-                        && self.view.sees_port(tenant, port_from_v10(queue.port_no.0))
+                        && self.ownership.sees_port(tenant, port_from_v10(queue.port_no.0))
                 });
                 write_parts(Version::V1_0, StatsType::QUEUE.0, waiter.origin.xid, seen, &mut out)
             }
@@ -251,7 +251,7 @@ impl Switch {
             return out;
         }
         let wanted = Match::from_v10(&filter.match_);
-        let Some(space) = self.view.space(tenant) else { return out };
+        let Some(space) = self.ownership.space(tenant) else { return out };
         let mut asked: Vec<v10::Match> = Vec::new();
         for own in &space.write {
             let Some(Ok(match_)) = own.match_.intersect(&wanted).map(|m| m.to_v10()) else {

@@ -1,21 +1,21 @@
 //! FLOW_MOD: one for one, with the tenant's number in the match and the tables one further on.
 
-use super::{METADATA_TENANT, metadata_of, unreadable};
+use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Piece, Taken};
+use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::policy::TenantId;
 use crate::store::Kind;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use compile::packet::{self, Sent};
+use compile::{Actions, EntrySpec, Space, entry};
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::v13::{
-    self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, MatchBuf, PortNo,
-    TABLE_ALL,
+    self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, PortNo, TABLE_ALL,
 };
 use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version};
 
@@ -82,11 +82,16 @@ impl Switch {
     /// Sends a kept packet through the tables after a change that it did not go with, as the specification has it (section
     /// 6.4): the change may have become several messages, or none, and the packet is to go once.
     fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
-        let network = self.tenants[cause.tenant.0 as usize].network.clone();
         let came = PortNo(buffered.key.get(Field::InPort) as u32);
-        let entered = match &network {
-            None => Ok((came, through_table().into_bytes())),
-            Some(network) => self.network_entering_v13(cause.tenant, network, came, &buffered.key),
+        let through = through_table();
+        let cx = self.context(cause.tenant);
+        let entered = match cx.space {
+            Space::Slice(_) => Ok((came, through.clone().into_bytes())),
+            Space::Network(network) => {
+                let sent = Sent { key: &buffered.key, in_port: Some(came.0), is_buffered: true };
+                let (list, mut actions) = (Actions::V13(through.as_list()), Vec::new());
+                packet::compile(&cx, network, &sent, list, &mut actions).map(|at| (at, actions))
+            }
         };
         // A port that has gone meanwhile has no packets.
         let Ok((in_port, actions)) = entered else { return };
@@ -241,26 +246,26 @@ impl Switch {
         flow_mod: &FlowMod<'_>,
         entries: usize,
     ) -> Result<(), ErrorCode> {
-        let tenant = &self.tenants[cause.tenant.0 as usize];
         let own = self.match_of_v13(cause.tenant, &flow_mod.match_)?;
-        let match_ = physical_match(&own, tenant.id, self.joins.is_some())?;
+        let cx = self.context(cause.tenant);
+        let match_ = entry::slice_match(&cx, &own)?;
         let mut instructions = Vec::new();
         // A deletion's instructions mean nothing.
         let modifies =
             matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
         if modifies {
-            self.translate_instructions_v13(
-                cause.tenant,
-                flow_mod.table_id,
-                &own,
-                flow_mod.instructions,
-                &mut instructions,
-            )?;
+            let spec = EntrySpec {
+                table: flow_mod.table_id,
+                priority: flow_mod.priority,
+                match_: &own,
+                actions: flow_mod.instructions.as_bytes(),
+            };
+            entry::slice_instructions(&cx, self.slice(), &spec, &mut instructions)?;
         }
         let out_group = match flow_mod.out_group {
             GROUP_ANY => GROUP_ANY,
             number => match self.numbers(cause.tenant, Kind::Group).get(number) {
-                Some(known) => known.physical,
+                Some(known) => known.instances.id(),
                 // No such group: nothing can point to it.
                 None => return Ok(()),
             },
@@ -269,7 +274,7 @@ impl Switch {
         FlowMod {
             cookie: 0,
             cookie_mask: 0,
-            table_id: physical_table(flow_mod.table_id, self.first_table()),
+            table_id: physical_table(flow_mod.table_id, self.target().first_table()),
             out_group,
             buffer_id: NO_BUFFER,
             flags: FlowModFlags(flow_mod.flags.0 & FlowModFlags::RESET_COUNTS.0),
@@ -344,41 +349,6 @@ impl Switch {
         found.retain(|number| flows.get(*number).is_some_and(is_meant));
         found
     }
-
-    /// The entry on the switch that stands for one of the tenant's.
-    pub(crate) fn plan_v13(
-        &self,
-        tenant: TenantIndex,
-        flow: &Flow,
-        like: Option<&Flow>,
-    ) -> Result<Vec<Piece>, ErrorCode> {
-        let instructions = List::<Instruction<'_>>::parse(&flow.actions).map_err(unreadable)?;
-        if !self.view.may_write(tenant) {
-            return Err(code::FLOW_MOD_FAILED_EPERM);
-        }
-        let mut translated = Vec::new();
-        self.translate_instructions_v13(
-            tenant,
-            flow.table,
-            &flow.match_,
-            instructions,
-            &mut translated,
-        )?;
-        let match_wire = match like.map(|like| like.pieces.as_slice()) {
-            Some([piece]) => piece.match_wire.clone(),
-            _ => {
-                let id = self.tenants[tenant.0 as usize].id;
-                let match_ = physical_match(&flow.match_, id, self.joins.is_some())?;
-                let mut match_wire = Vec::new();
-                Encode::write(&match_.as_match(), &mut match_wire);
-                match_wire.into_boxed_slice()
-            }
-        };
-        let piece =
-            Piece { match_wire, priority: flow.priority, actions: translated.into_boxed_slice() };
-        Taken::default().add(&piece, self.version)?;
-        Ok(Vec::from([piece]))
-    }
 }
 
 /// Whether a request that changes entries, or deletes them, has such a match.
@@ -411,25 +381,6 @@ pub(in crate::v13) fn through_table() -> ListBuf<Action<'static>> {
     ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }])
 }
 
-/// The tenant's match with its number in the metadata.
-fn physical_match(match_: &Match, tenant: TenantId, alone: bool) -> Result<MatchBuf, ErrorCode> {
-    if alone {
-        // Nobody else has entries there, and the members mark what is theirs.
-        let mut out = MatchBuf::new();
-        match_.to_v13(&mut out).map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
-        return Ok(out);
-    }
-    let (value, mask) = match_.get(Field::Metadata);
-    let value = value | u128::from(metadata_of(tenant));
-    let mask = mask | u128::from(METADATA_TENANT);
-    let mut out = MatchBuf::new();
-    match_
-        .with_masked(Field::Metadata, value, mask)
-        .to_v13(&mut out)
-        .map_err(|_| code::BAD_MATCH_BAD_WILDCARDS)?;
-    Ok(out)
-}
-
 /// Tenants' tables stand behind the hypervisor's; `first` is the first of them.
 pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
     if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(first) }
@@ -447,7 +398,7 @@ pub(crate) fn write_piece(
     let (Ok(match_), Ok(instructions)) =
         (v13::Match::parse(&piece.match_wire), List::parse(&piece.actions))
     else {
-        // Both were written by `plan_v13`.
+        // Both were written by the compiler.
         return Err(TooLong { length: 0 });
     };
     let counting = FlowModFlags::NO_PKT_COUNTS | FlowModFlags::NO_BYT_COUNTS;

@@ -1,57 +1,33 @@
-//! Groups: one of a tenant's is one on the switch, or several.
+//! A tenant's groups: changes of them, and of what they are on the switch.
 //!
-//! A switch sends nothing back by the port that a packet came from unless told IN_PORT, and a packet is never sent back by
-//! the virtual port that it came by. So where several virtual ports stand on one physical port, what a bucket has to say
-//! depends on the port of entry, and a bucket cannot ask for it. Such a group has *copies* beside the form that is for all
-//! other packets, each for one port of entry and, since the end of a link may receive at several, one port of the switch:
-//!
-//! ```text
-//!   buckets of the tenant's      for packets by 10      by 11                by others, or out of a controller's hands
-//!   output:10                    does nothing           tag of 10, IN_PORT   tag of 10, OUTPUT 5
-//!   output:11                    tag of 11, IN_PORT     does nothing         tag of 11, OUTPUT 5
-//!   output:1                     OUTPUT 1               OUTPUT 1             OUTPUT 1
-//! ```
-//! So it is with the VLAN tag where a bucket sends by a link whose other end is on 1.0 ([`super::network`], `wires`): such a
-//! group has a copy for frames with a tag, which do not pass there.
-//!
-//! ```text
-//!   bucket of the tenant's      without a tag             with one
-//!   output:10                   tag of 10, OUTPUT 5       does nothing
-//! ```
-//! A bucket that does nothing stays a bucket: it has its weight, its counts, and what it watches. A bucket that names
-//! another group names its copy for the same packets, so a group has copies for all for which one that it names
-//! has any. Entries that use a group with copies are written once per port of entry, as others that send to such ports.
-//!
-//! A group that has to do with no such port has no copies, and is one on the switch. What is said here holds for
-//! [exits], too: groups of Weir's own, by which buckets send. Which are needed is worked out in
-//! [`copies`] whenever a group or the network changes; the way back when the switch refuses a part is in [`undo`], and what
-//! becomes of a group that Weir cannot bring to the switch for itself in [`brought`]. Buckets that watch groups are in
-//! [`watched`].
+//! A group is one on the switch or several instances: [`compile::group`] says why and which. What is said here holds for egress groups,
+//! too: groups of Weir's own, by which buckets send. Which instances are needed is compiled whenever a group or the network
+//! changes ([`instances`]); the way back when the switch refuses a part is in [`undo`], and what becomes of a group that Weir cannot
+//! bring to the switch for itself in [`brought`]. Buckets that watch groups are in [`watched`].
 
 pub(crate) mod brought;
-pub(crate) mod copies;
+mod egress;
+pub(crate) mod instances;
 pub(crate) mod statistics;
 pub(crate) mod undo;
+pub(crate) mod unused;
 mod watched;
 
-use super::looks::Look;
-use super::network::exits::{self, is_exit};
 use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
-use crate::flows::is_tellable;
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use copies::Change;
+use compile::egress_group::is_egress_group;
+use compile::group::check_buckets;
+use compile::{Instances, Network, Variant};
+use instances::Change;
+use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{
-    Action, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, PortNo,
-};
-use openflow::{ErrorCode, List, ListBuf};
+use openflow::v13::{Action, GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand};
 
 /// Groups of one tenant on one switch.
 const MAX_GROUPS: usize = 1024;
@@ -64,7 +40,7 @@ impl Switch {
             check_buckets(group.buckets)?;
         }
         let is_any = group.group_id == GROUP_ALL;
-        let is_meant = |number| (is_any || number == group.group_id) && !is_exit(number);
+        let is_meant = |number| (is_any || number == group.group_id) && !is_egress_group(number);
         let named: Vec<u32> = named_by(&group).collect();
         // There it has several forms, which a change that is refused may leave half made.
         let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
@@ -118,7 +94,7 @@ impl Switch {
         body: Box<[u8]>,
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
         let physical = self.take_group()?;
-        let wanted = Numbered { physical, copies: BTreeMap::new(), body };
+        let wanted = Numbered { instances: Instances::new(physical, BTreeMap::new()), body };
         let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::ADD);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
@@ -161,7 +137,7 @@ impl Switch {
         let tenant = request.tenant;
         let mut gone = match number {
             GROUP_ALL => self.groups_in_order(tenant),
-            number if is_exit(number) => Vec::new(),
+            number if is_egress_group(number) => Vec::new(),
             _ => Vec::from([number]),
         };
         if self.has_open_callers(tenant, &gone) {
@@ -178,7 +154,7 @@ impl Switch {
             let Some(known) = self.replace_number(tenant, Kind::Group, number, None) else {
                 continue;
             };
-            let deleted: Vec<u32> = known.all().collect();
+            let deleted: Vec<u32> = known.instances.ids().collect();
             for physical in &deleted {
                 let mut message = Vec::new();
                 // It fits: a deletion is a few bytes.
@@ -229,65 +205,18 @@ impl Switch {
         })
     }
 
-    /// A group's buckets as they have to be on the switch, for such packets.
-    fn translate_buckets(
+    /// The message for one instance of a group, in a network that the tenant has or is about to have.
+    fn write_instance(
         &self,
         tenant: TenantIndex,
         network: Option<&Network>,
         group: &GroupMod<'_>,
-        look: Look,
-    ) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
-        let mut out = ListBuf::<Bucket<'static>>::new();
-        let exit = network.and_then(|network| exits::buckets(network, group));
-        let buckets = exit.as_ref().map_or(group.buckets, ListBuf::as_list);
-        for bucket in buckets {
-            let watch_port = match (bucket.watch_port, network) {
-                (PortNo::ANY, _) => PortNo::ANY,
-                (watched, Some(network)) if network.ports.contains_key(&watched.0) => {
-                    let physical = network.physical(watched.0).map(PortNo);
-                    physical.filter(|_| network.is_live(watched.0)).unwrap_or(PortNo::ANY)
-                }
-                (watched, None) if self.view.sees_port(tenant, watched.0) => watched,
-                _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
-            };
-            if self.is_left_out(tenant, network, group.type_, &bucket) {
-                continue;
-            }
-            let watch_group = self.watched(tenant, bucket.watch_group).unwrap_or(GROUP_ANY);
-            let (number, list) = (group.group_id, bucket.actions);
-            let mut actions = Vec::new();
-            match network {
-                Some(network) => {
-                    let group = (number, look);
-                    self.network_bucket_v13(tenant, network, group, list, &mut actions)?;
-                }
-                None => self.translate_bucket_v13(tenant, number, list, &mut actions)?,
-            }
-            let actions = List::parse(&actions).map_err(unreadable)?;
-            out.push(Bucket { watch_port, watch_group, actions, ..bucket });
-        }
-        Ok(out)
-    }
-
-    /// The message for one form of a group, in a network that the tenant has or is about to have.
-    fn write_form(
-        &self,
-        tenant: TenantIndex,
-        network: Option<&Network>,
-        group: &GroupMod<'_>,
-        (look, physical): (Look, u32),
+        (variant, id): (Variant, u32),
         command: GroupModCommand,
     ) -> Result<Vec<u8>, ErrorCode> {
-        if network.is_none() && is_exit(group.group_id) {
-            return Err(code::BAD_ACTION_BAD_OUT_PORT);
-        }
-        if let Some(open) = network.and_then(Network::open) {
-            self.translate_buckets(tenant, Some(open), group, look)?;
-        }
-        let buckets = self.translate_buckets(tenant, network, group, look)?;
-        check_buckets(buckets.as_list())?;
+        let buckets = compile::group::buckets(&self.context_in(tenant, network), group, variant)?;
         let mut message = Vec::new();
-        GroupMod { command, group_id: physical, buckets: buckets.as_list(), ..*group }
+        GroupMod { command, group_id: id, buckets: buckets.as_list(), ..*group }
             .write_message(0, &mut message)
             .map_err(|_| code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)?;
         Ok(message)
@@ -304,10 +233,10 @@ impl Switch {
         let mut messages = Vec::new();
         for (number, known) in self.numbers(tenant, Kind::Group).iter() {
             let Ok(group) = GroupMod::parse(&known.body) else { continue };
-            for form in known.forms() {
+            for instance in known.instances.iter() {
                 let written = |network| {
                     let command = GroupModCommand::MODIFY;
-                    self.write_form(tenant, Some(network), &group, form, command)
+                    self.write_instance(tenant, Some(network), &group, instance, command)
                 };
                 let is = written(after)?;
                 if written(before).as_ref() != Ok(&is) {
@@ -317,12 +246,6 @@ impl Switch {
         }
         Ok(messages)
     }
-}
-
-/// An error if nobody could be told of so many buckets, or so long ones.
-fn check_buckets(buckets: List<'_, Bucket<'_>>) -> Result<(), ErrorCode> {
-    let is_tellable = is_tellable(buckets.as_bytes().len(), buckets.iter().count());
-    is_tellable.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)
 }
 
 /// Groups, by ascending numbers, each after those of them that it names; where they name each other in a circle, somehow.

@@ -1,7 +1,6 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
 use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
-use crate::flows::is_tellable;
 use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::store::Kind;
@@ -9,6 +8,8 @@ use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compile::Instances;
+use compile::rule::is_reportable;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
@@ -38,7 +39,7 @@ impl Switch {
         {
             return Err(code::METER_MOD_FAILED_BAD_BAND);
         }
-        if !deletes && !is_tellable(meter.bands.as_bytes().len(), meter.bands.iter().count()) {
+        if !deletes && !is_reportable(meter.bands.as_bytes().len(), meter.bands.iter().count()) {
             return Err(code::METER_MOD_FAILED_OUT_OF_BANDS);
         }
         match meter.command {
@@ -55,7 +56,7 @@ impl Switch {
             }
             MeterModCommand::MODIFY => {
                 let known = known.ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
-                self.put_meter(request, &meter, known.physical)
+                self.put_meter(request, &meter, known.instances.id())
             }
             MeterModCommand::DELETE => {
                 let gone = match meter.meter_id {
@@ -81,7 +82,10 @@ impl Switch {
         MeterMod { meter_id: physical, ..*meter }
             .write_message(0, &mut message)
             .map_err(|_| code::METER_MOD_FAILED_OUT_OF_BANDS)?;
-        let wanted = Numbered { physical, copies: BTreeMap::new(), body: request.body().into() };
+        let wanted = Numbered {
+            instances: Instances::new(physical, BTreeMap::new()),
+            body: request.body().into(),
+        };
         let number = meter.meter_id;
         let before = self.replace_number(request.tenant, Kind::Meter, number, Some(wanted));
         let made = if before.is_none() { Vec::from([physical]) } else { Vec::new() };
@@ -96,9 +100,9 @@ impl Switch {
             return Ok(());
         };
         let mut message = Vec::new();
-        write_deletion(Kind::Meter, before.physical, &mut message)
+        write_deletion(Kind::Meter, before.instances.id(), &mut message)
             .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        let deleted = Vec::from([before.physical]);
+        let deleted = Vec::from([before.instances.id()]);
         let change =
             NumberBefore { deleted, ..NumberBefore::new(Kind::Meter, number, Some(before)) };
         let cause = self.begin_numbers(request, Vec::from([change]));
@@ -113,13 +117,13 @@ impl Switch {
         for tenant in &self.tenants {
             for (_, known) in tenant.meters.iter() {
                 let Ok(meter) = MeterMod::parse(&known.body) else { continue };
-                let command = match held.meters.get(&known.physical) {
+                let command = match held.meters.get(&known.instances.id()) {
                     None => MeterModCommand::ADD,
                     Some(does) if *does == said(meter.flags, meter.bands) => continue,
                     Some(_) => MeterModCommand::MODIFY,
                 };
                 let mut message = Vec::new();
-                let wanted = MeterMod { meter_id: known.physical, command, ..meter };
+                let wanted = MeterMod { meter_id: known.instances.id(), command, ..meter };
                 if wanted.write_message(0, &mut message).is_ok() {
                     messages.push(message);
                 }
@@ -137,7 +141,7 @@ impl Switch {
             let present = self.tenants[at].present;
             let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
             let gone = gone.into_iter().filter_map(|number| {
-                Some(self.replace_number(tenant, Kind::Meter, number, None)?.physical)
+                Some(self.replace_number(tenant, Kind::Meter, number, None)?.instances.id())
             });
             let gone = gone.collect();
             self.delete_loose(&Cause::own(tenant, now), Kind::Meter, gone);

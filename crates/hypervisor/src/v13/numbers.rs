@@ -3,11 +3,8 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use super::looks::{Bears, Look};
-use super::network::exits::{self, Output, is_exit};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::network::{Entered, Entrance};
 use crate::policy::TenantId;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
@@ -16,11 +13,15 @@ use alloc::boxed::Box;
 use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use compile::class::TagState;
+use compile::egress_group::{is_egress_group, output_described};
+use compile::network::IngressPort;
+use compile::{Instances, Variant};
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{
     GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MeterBand, MeterConfig, MeterFlags,
-    MeterMod, MeterModCommand,
+    MeterMod, MeterModCommand, PortNo,
 };
 use openflow::{Encode, ErrorCode, List, TooLong, Version};
 
@@ -31,7 +32,7 @@ pub(crate) struct Numbers {
     /// Each number on the switch, with the tenant's that it belongs to.
     by_physical: BTreeSet<(u32, u32)>,
     /// Those of exits, by the outputs in whose place they stand.
-    exits: BTreeMap<Output, u32>,
+    exits: BTreeMap<PortNo, u32>,
 }
 
 /// In the place of a port of entry, and of the switch's, in the store.
@@ -40,65 +41,31 @@ const NO_PORT: u32 = 0;
 /// One group or meter.
 #[derive(Clone)]
 pub(crate) struct Numbered {
-    /// Its number on the switch.
-    pub physical: u32,
-    /// Numbers of the forms that a group has for some packets, see [`super::groups`].
-    pub copies: BTreeMap<Look, u32>,
+    /// Its ids on the switch; a meter has one.
+    pub instances: Instances,
     /// The body of the GROUP_MOD or METER_MOD by which the tenant last described it.
     pub body: Box<[u8]>,
 }
 
-/// First bytes of a stored group that has copies. No number on the switch is like that.
-const WITH_COPIES: u32 = u32::MAX - 4;
+/// First bytes of a stored group that has several instances. No id on the switch is like that.
+const WITH_VARIANTS: u32 = u32::MAX - 4;
 
 impl Numbered {
-    /// Its number on the switch for such packets.
-    pub(crate) fn at(&self, look: Look) -> u32 {
-        let bears = if self.is_apart_by_tag() { look.bears } else { Bears::NoTag };
-        let of = |came| self.copies.get(&Look { came, bears }).copied();
-        of(look.came).or_else(|| of(None)).unwrap_or(self.physical)
-    }
-
-    /// What it is on the switch, and for which packets.
-    pub(crate) fn forms(&self) -> impl Iterator<Item = (Look, u32)> + '_ {
-        let copies = self.copies.iter().map(|(&look, &number)| (look, number));
-        core::iter::once((Look::default(), self.physical)).chain(copies)
-    }
-
-    /// Whether it depends on more than is known of where packets came in what it is for them.
-    pub(crate) fn is_apart_for(&self, entered: Entered) -> bool {
-        let mut came = self.copies.keys().filter_map(|look| look.came);
-        match entered {
-            Entered::Anywhere => came.next().is_some(),
-            Entered::Port(port) => came.any(|came| came.port == port),
-            Entered::Way(_) | Entered::Nowhere => false,
-        }
-    }
-
-    /// Whether it depends on the VLAN tag.
-    pub(crate) fn is_apart_by_tag(&self) -> bool {
-        self.copies.keys().any(|look| look.bears != Bears::NoTag)
-    }
-
-    /// Its numbers on the switch.
-    pub(crate) fn all(&self) -> impl Iterator<Item = u32> + '_ {
-        self.forms().map(|(_, number)| number)
-    }
-
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut write = |number: u32| out.extend_from_slice(&number.to_be_bytes());
-        if !self.copies.is_empty() {
-            write(WITH_COPIES);
-            write(self.copies.len() as u32);
-            for (look, &number) in &self.copies {
-                write(look.came.map_or(NO_PORT, |came| came.port));
-                write(look.came.map_or(NO_PORT, |came| came.at));
-                write(look.bears.to_number());
-                write(number);
+        let variants = self.instances.variants();
+        if !variants.is_empty() {
+            write(WITH_VARIANTS);
+            write(variants.len() as u32);
+            for (variant, &id) in variants {
+                write(variant.ingress.map_or(NO_PORT, |ingress| ingress.port));
+                write(variant.ingress.map_or(NO_PORT, |ingress| ingress.at));
+                write(u32::from(variant.tag == TagState::Tagged));
+                write(id);
             }
         }
-        write(self.physical);
+        write(self.instances.id());
         out.extend_from_slice(&self.body);
         out
     }
@@ -109,27 +76,31 @@ impl Numbered {
             bytes = rest;
             Some(u32::from_be_bytes(*first))
         };
-        let mut copies = BTreeMap::new();
-        let mut physical = number()?;
-        if physical == WITH_COPIES {
+        let mut variants = BTreeMap::new();
+        let mut id = number()?;
+        if id == WITH_VARIANTS {
             for _ in 0..number()? {
                 let port = Some(number()?).filter(|port| *port != NO_PORT);
                 let at = number()?;
-                let came = port.map(|port| Entrance { port, at });
-                let bears = Bears::from_number(number()?)?;
-                let look = Some(Look { came, bears }).filter(|look| *look != Look::default())?;
-                copies.insert(look, number()?);
+                let ingress = port.map(|port| IngressPort { port, at });
+                let tag = match number()? {
+                    0 => TagState::Untagged,
+                    1 => TagState::Tagged,
+                    _ => return None,
+                };
+                let variant = Variant { ingress, tag };
+                variants.insert(Some(variant).filter(|it| *it != Variant::default())?, number()?);
             }
-            physical = number()?;
+            id = number()?;
         }
-        Some(Numbered { physical, copies, body: bytes.into() })
+        Some(Numbered { instances: Instances::new(id, variants), body: bytes.into() })
     }
 }
 
 impl Numbers {
     /// One of the tenant's.
     pub(crate) fn get(&self, number: u32) -> Option<&Numbered> {
-        self.any(number).filter(|_| !is_exit(number))
+        self.any(number).filter(|_| !is_egress_group(number))
     }
 
     /// One of the tenant's, or an exit.
@@ -138,18 +109,18 @@ impl Numbers {
     }
 
     /// The exit for an output.
-    pub(crate) fn exit(&self, output: Output) -> Option<u32> {
+    pub(crate) fn exit(&self, output: PortNo) -> Option<u32> {
         self.exits.get(&output).copied()
     }
 
     fn insert(&mut self, number: u32, numbered: Numbered) -> Option<Numbered> {
-        if is_exit(number)
-            && let Some(output) = exits::output_of(&numbered.body)
+        if is_egress_group(number)
+            && let Some(output) = output_described(&numbered.body)
         {
             self.exits.insert(output, number);
         }
         let before = self.take(number);
-        self.by_physical.extend(numbered.all().map(|physical| (physical, number)));
+        self.by_physical.extend(numbered.instances.ids().map(|physical| (physical, number)));
         self.known.insert(number, numbered);
         before
     }
@@ -161,7 +132,7 @@ impl Numbers {
 
     fn take(&mut self, number: u32) -> Option<Numbered> {
         let taken = self.known.remove(&number)?;
-        for physical in taken.all() {
+        for physical in taken.instances.ids() {
             self.by_physical.remove(&(physical, number));
         }
         Some(taken)
@@ -173,16 +144,16 @@ impl Numbers {
     }
 
     fn own(&self) -> impl Iterator<Item = u32> {
-        self.known.keys().copied().filter(|number| !is_exit(*number))
+        self.known.keys().copied().filter(|number| !is_egress_group(*number))
     }
 
     /// The numbers of exits.
     pub(crate) fn exits(&self) -> Vec<u32> {
-        self.known.keys().copied().filter(|number| is_exit(*number)).collect()
+        self.known.keys().copied().filter(|number| is_egress_group(*number)).collect()
     }
 
     /// The exits, each with the output in whose place it stands.
-    pub(crate) fn exits_by_output(&self) -> Vec<(Output, u32)> {
+    pub(crate) fn exits_by_output(&self) -> Vec<(PortNo, u32)> {
         self.exits.iter().map(|(output, exit)| (*output, *exit)).collect()
     }
 
@@ -300,8 +271,8 @@ impl Switch {
         match numbered {
             Some(numbered) => {
                 self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
-                used.extend(numbered.all());
-                numbered.all().for_each(|number| self.pardon(kind, number));
+                used.extend(numbered.instances.ids());
+                numbered.instances.ids().for_each(|number| self.pardon(kind, number));
                 let state = &mut self.tenants[tenant.0 as usize];
                 let numbers = match kind {
                     Kind::Meter => &mut state.meters,
@@ -425,12 +396,12 @@ impl Switch {
                     Kind::Meter => (&mut state.meters, &mut self.used.meters),
                     _ => (&mut state.groups, &mut self.used.groups),
                 };
-                used.extend(numbered.all());
+                used.extend(numbered.instances.ids());
                 numbers.insert(number, numbered);
             }
             (_, numbered) => {
                 // A tenant that is gone leaves nothing behind.
-                for number in numbered.iter().flat_map(Numbered::all) {
+                for number in numbered.iter().flat_map(|it| it.instances.ids()) {
                     let key = condemned_key(id, kind, number);
                     self.journal.push(StoreOp::Put(key, Vec::new()));
                     self.restore_condemned(id, kind, number);
@@ -526,33 +497,30 @@ mod tests {
     use super::*;
 
     /// By the port, which is at the switch's 5, and by the tag.
-    type Sort = (Option<u32>, Bears);
+    type Sort = (Option<u32>, TagState);
 
-    fn look((port, bears): Sort) -> Look {
-        Look { came: port.map(|port| Entrance { port, at: 5 }), bears }
+    fn variant((port, tag): Sort) -> Variant {
+        Variant { ingress: port.map(|port| IngressPort { port, at: 5 }), tag }
     }
 
-    fn group(looks: &[Sort]) -> Numbered {
-        let copies = looks.iter().map(|sort| look(*sort)).zip(8..).collect();
-        Numbered { physical: 7, copies, body: [1, 2, 3].into() }
+    fn group(sorts: &[Sort]) -> Numbered {
+        let variants = sorts.iter().map(|sort| variant(*sort)).zip(8..).collect();
+        Numbered { instances: Instances::new(7, variants), body: [1, 2, 3].into() }
     }
 
     #[test]
-    fn a_stored_group_has_the_forms_that_it_had() {
-        use Bears::{NoTag, Tag};
-        for (looks, marker) in [
+    fn a_stored_group_has_the_instances_that_it_had() {
+        use TagState::{Tagged, Untagged};
+        for (sorts, marker) in [
             (&[][..], 7),
-            (&[(Some(10), NoTag), (Some(0xffff_fffe), NoTag)], WITH_COPIES),
-            (&[(None, Tag), (Some(10), Tag)], WITH_COPIES),
-            (&[(None, Tag)], WITH_COPIES),
+            (&[(Some(10), Untagged), (Some(0xffff_fffe), Untagged)], WITH_VARIANTS),
+            (&[(None, Tagged), (Some(10), Tagged)], WITH_VARIANTS),
+            (&[(None, Tagged)], WITH_VARIANTS),
         ] {
-            let (before, bytes) = (group(looks), group(looks).to_bytes());
+            let (before, bytes) = (group(sorts), group(sorts).to_bytes());
             assert_eq!(bytes[..4], u32::to_be_bytes(marker));
             let after = Numbered::from_bytes(&bytes).unwrap();
-            assert_eq!(
-                (after.physical, &after.copies, &after.body),
-                (7, &before.copies, &before.body)
-            );
+            assert_eq!((&after.instances, &after.body), (&before.instances, &before.body));
             let head = bytes.len() - before.body.len();
             assert!((0..head).all(|cut| Numbered::from_bytes(&bytes[..cut]).is_none()));
         }
@@ -560,31 +528,34 @@ mod tests {
 
     #[test]
     fn numbers_on_the_switch_are_found_as_groups_come_change_and_go() {
-        use Bears::{NoTag, Tag};
+        use TagState::{Tagged, Untagged};
         let mut numbers = Numbers::default();
         let found = |numbers: &Numbers| [7, 8, 9].map(|physical| numbers.of_physical(physical));
-        numbers.insert(1, group(&[(None, Tag), (Some(10), NoTag)]));
+        numbers.insert(1, group(&[(None, Tagged), (Some(10), Untagged)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(1)]);
-        numbers.insert(1, group(&[(None, Tag)]));
+        numbers.insert(1, group(&[(None, Tagged)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), None]);
-        numbers.insert(2, Numbered { physical: 9, ..group(&[]) });
+        numbers.insert(2, Numbered { instances: Instances::new(9, BTreeMap::new()), ..group(&[]) });
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(2)]);
         assert!(numbers.remove(1).is_some() && numbers.remove(1).is_none());
         assert_eq!(found(&numbers), [None, None, Some(2)]);
     }
 
     #[test]
-    fn packets_get_the_form_for_their_port_and_tag() {
-        use Bears::{NoTag, Tag};
-        let by_port = group(&[(Some(10), NoTag)]);
-        let by_both = group(&[(None, Tag), (Some(10), NoTag), (Some(10), Tag)]);
-        let at = |group: &Numbered, port, bears| group.at(look((port, bears)));
-        assert_eq!(at(&by_port, Some(10), Tag), by_port.copies[&look((Some(10), NoTag))]);
-        assert_eq!(at(&by_port, Some(1), Tag), 7);
-        assert_eq!(at(&by_both, Some(1), NoTag), 7);
+    fn packets_get_the_instance_for_their_port_and_tag() {
+        use TagState::{Tagged, Untagged};
+        let by_port = group(&[(Some(10), Untagged)]);
+        let by_both = group(&[(None, Tagged), (Some(10), Untagged), (Some(10), Tagged)]);
+        let at = |group: &Numbered, port, bears| group.instances.id_for(variant((port, bears)));
+        assert_eq!(
+            at(&by_port, Some(10), Tagged),
+            by_port.instances.variants()[&variant((Some(10), Untagged))]
+        );
+        assert_eq!(at(&by_port, Some(1), Tagged), 7);
+        assert_eq!(at(&by_both, Some(1), Untagged), 7);
         for (came, form) in [(Some(1), None), (None, None), (Some(10), Some(10))] {
-            let wanted = by_both.copies[&look((form, Tag))];
-            assert_eq!(at(&by_both, came, Tag), wanted, "{came:?}");
+            let wanted = by_both.instances.variants()[&variant((form, Tagged))];
+            assert_eq!(at(&by_both, came, Tagged), wanted, "{came:?}");
         }
     }
 }

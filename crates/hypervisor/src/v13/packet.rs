@@ -1,8 +1,7 @@
 //! PACKET_IN and PACKET_OUT: the forwarding path. Nothing is allocated here for a message.
 
-use super::actions::Packets;
 use super::flow_mod::owner_of;
-use super::{METADATA_PORT, METADATA_TENANT, tenant_in, unreadable};
+use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
 use crate::flows::Flow;
@@ -10,9 +9,11 @@ use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::pending::Awaits;
 use crate::queue::{Class, Item};
-use crate::switch::{Asynchronous, Request, Switch, set_length};
+use crate::switch::{Asynchronous, Request, Switch};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use compile::packet::{self, Sent, ingress_by_metadata};
+use compile::{Actions, Space, metadata};
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
 use openflow::v13::{
@@ -51,7 +52,7 @@ impl Switch {
             && let Some((id, frame)) = self.lldp.verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
-                && self.view.sees_port(tenant, in_port)
+                && self.ownership.sees_port(tenant, in_port)
             {
                 self.tell_link_probe(tenant, &packet, in_port, metadata, &frame);
             }
@@ -61,39 +62,39 @@ impl Switch {
             return Ok(());
         }
         let mut seen =
-            Seen { packet, in_port, metadata: metadata & !METADATA_TENANT, wanted: None };
+            Seen { packet, in_port, metadata: metadata & !metadata::TENANT, wanted: None };
         let mut key = key;
-        seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
+        seen.packet.table_id = packet.table_id.saturating_sub(self.target().first_table());
         let entry = owner_of(packet.cookie, self.settings.installation);
         let owner = match entry {
             Some(cookie) => self.tenant_of(cookie.tenant),
-            None => {
-                self.owner_by_metadata(packet.cookie, metadata).or_else(|| self.view.owner(&key))
-            }
+            None => self
+                .owner_by_metadata(packet.cookie, metadata)
+                .or_else(|| self.ownership.owner(&key)),
         };
         let Some(tenant) = owner else {
             self.counters.nobody += 1;
             return Ok(());
         };
-        if self.tenants[tenant.0 as usize].network.is_some() {
-            let Some(port) = self.network_entry_v13(tenant, metadata, &key) else {
+        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
+            let Some(port) = ingress_by_metadata(network, metadata, &key) else {
                 self.counters.nobody += 1;
                 return Ok(());
             };
             seen.in_port = port;
-            seen.metadata = metadata & !METADATA_PORT;
+            seen.metadata = metadata & !metadata::PORT;
             key.set(Field::InPort, u128::from(port));
         }
         self.caused_by(tenant, entry, &mut seen);
         let is_miss = seen.packet.reason == PacketInReason::NO_MATCH;
         let state = &mut self.tenants[tenant.0 as usize];
-        if state.network.as_ref().is_some_and(|it| it.keeps_back(seen.in_port, is_miss)) {
+        if state.network.as_ref().is_some_and(|it| it.sends_no_packet_in(seen.in_port, is_miss)) {
             state.counters.unwanted += 1;
             return Ok(());
         }
         self.deliver_v13(tenant, &seen, &key, true, now);
         let is_slice = self.tenants[tenant.0 as usize].network.is_none();
-        if is_slice && self.view.has_readers() {
+        if is_slice && self.ownership.has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
                 let mut copy = Seen { packet: seen.packet, ..seen };
                 copy.packet.cookie = NO_COOKIE;
@@ -142,8 +143,8 @@ impl Switch {
         let mut seen = Seen { packet: told, in_port, metadata: 0, wanted: None };
         match entry {
             Some(_) => {
-                seen.packet.table_id = packet.table_id.saturating_sub(self.first_table());
-                seen.metadata = metadata & !METADATA_TENANT;
+                seen.packet.table_id = packet.table_id.saturating_sub(self.target().first_table());
+                seen.metadata = metadata & !metadata::TENANT;
             }
             None => {
                 seen.packet.table_id = 0;
@@ -158,7 +159,7 @@ impl Switch {
     /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
     fn owner_by_metadata(&self, cookie: u64, metadata: u64) -> Option<TenantIndex> {
         let is_own = Cookie::from_wire(cookie, self.settings.installation).is_some();
-        (!is_own).then(|| self.tenant_of(tenant_in(metadata)))?
+        (!is_own).then(|| self.tenant_of(metadata::tenant(metadata)))?
     }
 
     fn deliver_v13(
@@ -230,7 +231,7 @@ impl Switch {
             let in_port = match packet.in_port {
                 PortNo::CONTROLLER | PortNo::ANY => None,
                 port if network.is_some() => Some(port.0),
-                port if self.view.sees_port(tenant, port.0) => Some(port.0),
+                port if self.ownership.sees_port(tenant, port.0) => Some(port.0),
                 _ => return Err(code::BAD_REQUEST_BAD_PORT),
             };
             let key = Key::extract(packet.in_port.0, packet.data);
@@ -247,20 +248,8 @@ impl Switch {
         };
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
-        let built = match &network {
-            None => {
-                self.build_packet_out_v13(request, &packet, &key, in_port, physical, &mut message)
-            }
-            Some(network) => self
-                .network_entered_v13(network, in_port.map_or(PortNo::ANY, PortNo))
-                .and_then(|entered| {
-                    let out = &mut message;
-                    let key = &key;
-                    self.build_network_packet_out_v13(
-                        request, network, &packet, key, entered, physical, out,
-                    )
-                }),
-        };
+        let built =
+            self.build_packet_out_v13(request, &packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
                 self.take_kept(tenant, packet.buffer_id);
@@ -285,72 +274,37 @@ impl Switch {
         &self,
         request: &Request<'_>,
         packet: &PacketOut<'_>,
-        key: &Key,
-        in_port: Option<u32>,
+        (key, in_port): (&Key, Option<u32>),
         physical: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorCode> {
-        let tenant = request.tenant;
-        let is_probe =
-            key.get(Field::DlType) == u128::from(lldp::ETHERTYPE) && physical == NO_BUFFER;
-        let owned =
-            physical != NO_BUFFER || self.view.owns_frame(tenant, key, packet.data, in_port);
-        if !owned && !is_probe {
-            return Err(code::BAD_REQUEST_EPERM);
-        }
+        let cx = self.context(request.tenant);
+        let is_buffered = physical != NO_BUFFER;
+        let actions = Actions::V13(packet.actions);
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
-        if physical != NO_BUFFER
-            && let Some(in_port) = in_port
-        {
-            frame::set_in_port(out, in_port);
-        }
-        if !owned {
-            self.probe_actions_v13(tenant, packet.actions, out)?;
-        } else {
-            let packets = Packets::One(key, in_port);
-            self.translate_actions_v13(tenant, packets, packet.actions, out)?;
-        }
-        let actions_len =
-            u16::try_from(out.len() - PACKET_OUT_ACTIONS).map_err(|_| code::BAD_ACTION_TOO_MANY)?;
+        let probe = match cx.space {
+            Space::Network(network) => {
+                let sent = Sent { key, in_port, is_buffered };
+                let in_port = packet::compile(&cx, network, &sent, actions, out)?;
+                frame::set_in_port(out, in_port.0);
+                None
+            }
+            Space::Slice(slice) => {
+                if is_buffered && let Some(in_port) = in_port {
+                    frame::set_in_port(out, in_port);
+                }
+                let packet = (key, packet.data, in_port);
+                self.slice_packet_out(&cx, slice, packet, is_buffered, actions, out)?
+            }
+        };
+        let actions_len = u16::try_from(out.len() - PACKET_OUT_ACTIONS);
+        let actions_len = actions_len.map_err(|_| code::BAD_ACTION_TOO_MANY)?;
         if let Some(field) = out.get_mut(16..18) {
             field.copy_from_slice(&actions_len.to_be_bytes());
         }
-        // Also where LLDP is the tenant's: the link may end at somebody else's port.
-        let id = self.tenants[tenant.0 as usize].id;
-        let tagged = is_probe && self.tag_probe(id, packet.data, owned, request.now, out);
-        if !tagged && !owned {
-            return Err(code::BAD_REQUEST_EPERM);
-        }
-        if !tagged && physical == NO_BUFFER {
-            out.extend_from_slice(packet.data);
-        }
-        if out.len() > usize::from(u16::MAX) {
-            return Err(code::BAD_REQUEST_BAD_LEN);
-        }
-        set_length(out);
-        Ok(())
-    }
-
-    /// A link probe may be sent out of the slice's ports, and nothing else may be done with it.
-    fn probe_actions_v13(
-        &self,
-        tenant: TenantIndex,
-        actions: List<'_, Action<'_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
-        for action in actions {
-            match action {
-                Action::Output { port, .. }
-                    if port.is_physical() && self.view.may_output(tenant, port.0) =>
-                {
-                    action.write(out);
-                }
-                Action::Output { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
-                _ => return Err(code::BAD_ACTION_EPERM),
-            }
-        }
-        Ok(())
+        let probe = probe.map(|is_own| (is_own, request.now));
+        self.append_packet(&cx, packet.data, is_buffered, probe, out)
     }
 }
 

@@ -1,17 +1,18 @@
 //! MULTIPART: every question answered for the tenant, from its own tables and the switch's counts.
 
 use super::flow_mod::{next_table, owner_of, physical_table, sends_to};
-use super::network::statistics::port_statistics;
-use super::{METADATA_TENANT, metadata_of, unreadable};
+use super::network_statistics::port_statistics;
+use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::lookups::Standing;
 use crate::pending::{Awaits, Purpose};
 use crate::store::Kind;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
-use crate::tally::Counted;
+use crate::tally::cookies_of;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
+use compile::metadata;
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::text::Text;
@@ -102,7 +103,7 @@ impl Switch {
                 let meter_id = match known {
                     // Filtered in the answer.
                     _ if meter_id == METER_ALL => METER_ALL,
-                    Some(known) => known.physical,
+                    Some(known) => known.instances.id(),
                     None => return Err(code::METER_MOD_FAILED_UNKNOWN_METER),
                 };
                 self.ask_switch(request, MultipartRequestBody::Meter { meter_id }, 1)?;
@@ -240,7 +241,8 @@ impl Switch {
             }
             MultipartRequestBody::PortStats { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
-                let seen = all.iter().filter(|port| self.view.sees_port(tenant, port.port_no.0));
+                let seen =
+                    all.iter().filter(|port| self.ownership.sees_port(tenant, port.port_no.0));
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
             MultipartRequestBody::Queue { .. } => {
@@ -248,7 +250,7 @@ impl Switch {
                 let allowed = &self.tenants[tenant.0 as usize].queues;
                 let seen = all.iter().filter(|queue| {
                     allowed.contains(&queue.queue_id)
-                        && self.view.sees_port(tenant, queue.port_no.0)
+                        && self.ownership.sees_port(tenant, queue.port_no.0)
                 });
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
@@ -267,9 +269,10 @@ impl Switch {
                 write_parts(self.version, type_, xid, own, &mut out)
             }
             MultipartRequestBody::TableFeatures(_) => {
-                let first = self.first_table();
+                let first = self.target().first_table();
                 let tables = first..first + self.tenant_tables(tenant);
-                let kept = self.metadata_kept(tenant);
+                let has_network = self.tenants[tenant.0 as usize].network.is_some();
+                let kept = self.target().metadata_kept(has_network);
                 let tables = super::features::of_tenant(answers, kept, &tables);
                 write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
@@ -349,7 +352,8 @@ impl Switch {
         }
         let (value, mask) = wanted.get(Field::Metadata);
         let id = self.tenants[tenant.0 as usize].id;
-        let own = if self.joins.is_some() { (0, 0) } else { (metadata_of(id), METADATA_TENANT) };
+        let own =
+            if self.joins.is_some() { (0, 0) } else { (metadata::of_tenant(id), metadata::TENANT) };
         let (value, mask) = (value | u128::from(own.0), mask | u128::from(own.1));
         let mut fields = MatchBuf::new();
         wanted
@@ -361,7 +365,7 @@ impl Switch {
             number => match self.numbers(tenant, Kind::Group).get(number) {
                 // And groups may have several.
                 Some(_) if is_network => GROUP_ANY,
-                Some(known) => known.physical,
+                Some(known) => known.instances.id(),
                 // No such group, so nothing points to it: no question, and an empty answer.
                 None if !aggregate => return Ok(Vec::new()),
                 // A number that is never given out.
@@ -369,7 +373,7 @@ impl Switch {
             },
         };
         let filter = FlowStatsRequest {
-            table_id: physical_table(filter.table_id, self.first_table()),
+            table_id: physical_table(filter.table_id, self.target().first_table()),
             out_port,
             out_group,
             cookie: 0,
@@ -403,7 +407,7 @@ impl Switch {
     /// What the entries of table 0 have counted by which a tenant's packets come to its tables.
     fn question_of_table_0(&self, tenant: TenantIndex) -> Result<Vec<u8>, ErrorCode> {
         let (cookie, cookie_mask) =
-            Counted::cookies(self.tenants[tenant.0 as usize].id, self.settings.installation);
+            cookies_of(self.tenants[tenant.0 as usize].id, self.settings.installation);
         let filter =
             FlowStatsRequest { table_id: 0, cookie, cookie_mask, ..FlowStatsRequest::default() };
         question(MultipartRequestBody::Flow(filter))
@@ -411,7 +415,7 @@ impl Switch {
 
     fn table_statistics_v13(&mut self, tenant: TenantIndex, answers: &[u8]) -> Vec<TableStats> {
         let tables = self.tenant_tables(tenant);
-        let first = self.first_table();
+        let first = self.target().first_table();
         let state = &mut self.tenants[tenant.0 as usize];
         let mut active = vec![0u32; tables.into()];
         let mut standing = Standing::new(tables);

@@ -5,10 +5,11 @@ use crate::ids::TenantIndex;
 use crate::pending::Awaits;
 use crate::queue::Class;
 use crate::switch::port_mod::PortChange;
-use crate::switch::{Port as Known, Request, Switch};
+use crate::switch::{Request, Switch};
 use crate::tenant::{AsyncConfig as Wanted, Role as Held};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use compile::PhysicalPort;
 use openflow::error::v13 as code;
 use openflow::v10::PortConfig;
 use openflow::v13::{
@@ -19,10 +20,10 @@ use openflow::v13::{
 use openflow::{ErrorCode, List, ListBuf};
 
 /// A port's number in the core, and what is kept of it.
-pub(crate) fn known(port: &Port) -> (u32, Known) {
-    let mut wire = Vec::with_capacity(Port::LEN);
-    port.write(&mut wire);
-    (port.port_no.0, Known { wire, no_flood: false })
+pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
+    let mut description = Vec::with_capacity(Port::LEN);
+    port.write(&mut description);
+    (port.port_no.0, PhysicalPort { description, no_flood: false })
 }
 
 impl Switch {
@@ -67,7 +68,7 @@ impl Switch {
     pub(crate) fn port_status_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
         let (number, port) = known(&status.desc);
-        let wire = port.wire.clone();
+        let wire = port.description.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         self.tell_slices(number, &wire, status.reason.0, None);
         Ok(())
@@ -76,8 +77,8 @@ impl Switch {
     /// Whether a tenant's switch has the port.
     pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
         match &self.tenants[tenant.0 as usize].network {
-            Some(network) => network.ports.contains_key(&number),
-            None => self.view.sees_port(tenant, number),
+            Some(network) => network.has_port(number),
+            None => self.ownership.sees_port(tenant, number),
         }
     }
 
@@ -95,10 +96,10 @@ impl Switch {
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             return self.configure_port(request, &change);
         }
-        if !self.view.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+        if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
             return Err(code::PORT_MOD_FAILED_BAD_PORT);
         }
-        if !self.view.owns_port_whole(request.tenant, number) {
+        if !self.ownership.owns_port_whole(request.tenant, number) {
             return Err(code::PORT_MOD_FAILED_EPERM);
         }
         self.forward_port_mod(request, &change);
@@ -151,7 +152,8 @@ impl Switch {
         let allowed = &self.tenants[origin.tenant.0 as usize].queues;
         let mut queues = ListBuf::<PacketQueue<'static>>::new();
         for queue in reply.queues.iter().filter(|queue| {
-            allowed.contains(&queue.queue_id) && self.view.sees_port(origin.tenant, queue.port.0)
+            allowed.contains(&queue.queue_id)
+                && self.ownership.sees_port(origin.tenant, queue.port.0)
         }) {
             queues.push(queue);
         }

@@ -5,7 +5,7 @@
 //! cannot be what its tenant was told. Then it is lost: it is taken off the switch, and with it go the groups that name it and
 //! the entries that use it, of which the tenant is told as of others that are lost.
 
-use super::copies::Change;
+use super::instances::Change;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch};
@@ -57,7 +57,8 @@ impl Switch {
     pub(crate) fn form_refused(&mut self, cause: &Cause, brought: Brought, code: ErrorCode) {
         let Brought { number, physical, command, refused } = brought;
         let known = self.numbers(cause.tenant, Kind::Group).any(number).cloned();
-        let form = known.as_ref().and_then(|it| it.forms().find(|(_, at)| *at == physical));
+        let form =
+            known.as_ref().and_then(|it| it.instances.iter().find(|(_, id)| *id == physical));
         // If it is not needed any more, then by a change that sees to it.
         let Some((known, form)) = known.zip(form) else { return };
         // Which of the two it has to be depends on what else is on its way, and is known by now.
@@ -69,7 +70,7 @@ impl Switch {
         let network = self.tenants[cause.tenant.0 as usize].network.clone();
         let group = GroupMod::parse(&known.body).ok();
         let message = group.filter(|_| refused < patience).and_then(|group| {
-            self.write_form(cause.tenant, network.as_deref(), &group, form, command).ok()
+            self.write_instance(cause.tenant, network.as_deref(), &group, form, command).ok()
         });
         match message {
             Some(message) => {
@@ -90,7 +91,7 @@ impl Switch {
         // What names others goes before them.
         for number in lost.iter().rev() {
             if let Some(known) = self.replace_number(tenant, Kind::Group, *number, None) {
-                gone.extend(known.all());
+                gone.extend(known.instances.ids());
             }
         }
         self.unsettle(tenant, &lost);

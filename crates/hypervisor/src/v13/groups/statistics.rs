@@ -1,12 +1,12 @@
 //! Statistics of groups: what a group and its copies have counted, as one.
 
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Switch, groups_of};
-use crate::v13::network::exits::is_exit;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compile::egress_group::is_egress_group;
+use compile::group::is_left_out;
 use openflow::v13::{
     BucketCounter, GROUP_ALL, GroupMod, GroupStats, MultipartRequest, MultipartRequestBody,
 };
@@ -71,7 +71,7 @@ impl Switch {
             }
             _ => {
                 let known = self.numbers(tenant, Kind::Group).get(number);
-                known.into_iter().flat_map(|known| known.all()).collect()
+                known.into_iter().flat_map(|known| known.instances.ids()).collect()
             }
         };
         let mut questions = Vec::new();
@@ -85,8 +85,8 @@ impl Switch {
     /// A tenant's groups by their numbers on the switch, but for exits, of which it does not know.
     fn own_groups(&self, tenant: TenantIndex) -> BTreeMap<u32, u32> {
         let own = self.numbers(tenant, Kind::Group).iter();
-        let own = own.filter(|(number, _)| !is_exit(*number));
-        own.flat_map(|(number, known)| known.all().map(move |at| (at, number))).collect()
+        let own = own.filter(|(number, _)| !is_egress_group(*number));
+        own.flat_map(|(number, known)| known.instances.ids().map(move |at| (at, number))).collect()
     }
 
     /// What of an answer is about a tenant's groups: others' are not to take up its room.
@@ -112,30 +112,25 @@ impl Switch {
         for counted in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(&group_id) = own.get(&counted.group_id) else { continue };
             let mut counted = GroupStats { group_id, ..counted };
-            let network = state.network.as_deref();
-            if network.is_some() {
+            if state.network.is_some() {
                 // On the switch copies refer to copies, and one entry may be several.
                 counted.ref_count = self.references_to(tenant, group_id);
             }
-            sums.add(counted, self.bucket_counters(tenant, network, &counted));
+            sums.add(counted, self.bucket_counters(tenant, &counted));
         }
         sums.written()
     }
 
     /// A group's counts as its tenant knows its buckets: those that are left out on the switch count nothing.
-    fn bucket_counters(
-        &self,
-        tenant: TenantIndex,
-        network: Option<&Network>,
-        counted: &GroupStats<'_>,
-    ) -> Vec<BucketCounter> {
+    fn bucket_counters(&self, tenant: TenantIndex, counted: &GroupStats<'_>) -> Vec<BucketCounter> {
         let known = self.numbers(tenant, Kind::Group).get(counted.group_id);
         let known = known.and_then(|known| GroupMod::parse(&known.body).ok());
         let mut counted = counted.bucket_stats.iter();
+        let cx = self.context(tenant);
         let mut counters = Vec::new();
         if let Some(known) = known {
             for bucket in known.buckets {
-                match self.is_left_out(tenant, network, known.type_, &bucket) {
+                match is_left_out(&cx, known.type_, &bucket) {
                     true => counters.push(BucketCounter::default()),
                     false => counters.extend(counted.next()),
                 }

@@ -8,11 +8,11 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Operation, Switch, groups_of};
-use crate::v13::network::exits::is_exit;
 use crate::v13::numbers::Numbered;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::egress_group::is_egress_group;
 use openflow::v13::GroupModCommand;
 
 /// What was done to the switch for a change that failed.
@@ -42,7 +42,7 @@ impl Switch {
         for one in undone {
             let Some(one) = self.hand_number_on(tenant, failed, one, extent) else { continue };
             let NumberBefore { kind, number, before, made, dropped, deleted, network, .. } = one;
-            let is_exit = kind == Kind::Group && is_exit(number);
+            let is_exit = kind == Kind::Group && is_egress_group(number);
             if kind == Kind::Group && !is_exit {
                 has_groups = true;
                 let now = self.tenants[tenant.0 as usize].network.as_ref();
@@ -68,14 +68,14 @@ impl Switch {
                 told.extend(self.watchers_of(tenant, |group| group == number));
             }
             // What names it names others of its forms.
-            let forms = |known: Option<&Numbered>| known.map(|known| known.copies.clone());
+            let forms = |known: Option<&Numbered>| known.map(|it| it.instances.variants().clone());
             if kind == Kind::Group
                 && forms(current.as_ref()) != forms(self.numbers(tenant, kind).any(number))
             {
                 told.extend(self.callers_of(tenant, number));
             }
             // Also those that it has got meanwhile with another.
-            let mut gone: Vec<u32> = current.iter().flat_map(Numbered::all).collect();
+            let mut gone: Vec<u32> = current.iter().flat_map(|it| it.instances.ids()).collect();
             match extent {
                 // What names an exit is on its way: till it is there the number is not another's.
                 Extent::Nothing if !is_exit => {

@@ -4,15 +4,14 @@
 //! again under that number. On the switch the number is another's by then, perhaps another tenant's. So groups that watch one
 //! are written anew when it goes or comes, and what watches nothing that there is, is not written.
 
-use super::copies::Change;
+use super::instances::Change;
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{Bucket, GROUP_ANY, GroupMod, GroupModCommand, GroupType, PortNo};
+use openflow::v13::{GROUP_ANY, GroupMod, GroupModCommand};
 
 impl Switch {
     /// What a tenant's buckets watch has to be there when it asks for them.
@@ -21,31 +20,12 @@ impl Switch {
         tenant: TenantIndex,
         group: &GroupMod<'_>,
     ) -> Result<(), ErrorCode> {
+        let groups = self.numbers(tenant, Kind::Group);
         let mut watched = group.buckets.iter().map(|bucket| bucket.watch_group);
-        match watched.all(|it| it == GROUP_ANY || self.watched(tenant, it).is_some()) {
+        match watched.all(|it| it == GROUP_ANY || groups.get(it).is_some()) {
             true => Ok(()),
             false => Err(code::GROUP_MOD_FAILED_BAD_WATCH),
         }
-    }
-
-    /// The group on the switch that a bucket watches, if it is there. All forms watch the same.
-    pub(super) fn watched(&self, tenant: TenantIndex, number: u32) -> Option<u32> {
-        self.numbers(tenant, Kind::Group).get(number).map(|known| known.physical)
-    }
-
-    /// Whether a bucket is not written: its group is for failing over, and it watches nothing but a port that is not live,
-    /// though what that stands on may be, or a group that is gone.
-    pub(super) fn is_left_out(
-        &self,
-        tenant: TenantIndex,
-        network: Option<&Network>,
-        type_: GroupType,
-        bucket: &Bucket<'_>,
-    ) -> bool {
-        let Bucket { watch_port: port, watch_group: group, .. } = *bucket;
-        let may_live = port != PortNo::ANY && network.is_none_or(|it| it.is_live(port.0))
-            || self.watched(tenant, group).is_some();
-        type_ == GroupType::FF && !may_live && (port != PortNo::ANY || group != GROUP_ANY)
     }
 
     /// Groups have come or gone in the tables: those that watch one of them follow, and their messages are given.

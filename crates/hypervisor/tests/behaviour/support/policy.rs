@@ -10,7 +10,7 @@ use fabric::embedding::{Member, PortKind, SwitchMap, VirtualPort};
 use fabric::{Dpid, PortNumber};
 use hypervisor::Policy;
 use hypervisor::TenantId;
-use hypervisor::policy::{Entry, Limits, Permission, Rate, Statistics, Switches, Tenant};
+use hypervisor::policy::{FlowspaceEntry, Limits, Permission, Rate, Statistics, Switches, Tenant};
 use std::sync::Arc;
 
 /// Reads a policy; panics on text that is none, which is a mistake in the test.
@@ -79,8 +79,8 @@ fn new_tenant(id: u16, name: &str) -> Tenant {
     }
 }
 
-fn read_entry(text: &str) -> Entry {
-    let mut entry = Entry {
+fn read_entry(text: &str) -> FlowspaceEntry {
+    let mut entry = FlowspaceEntry {
         match_: "".parse().unwrap(),
         priority: 100,
         switches: Switches::Any,

@@ -1,23 +1,80 @@
-//! A policy compiled for one switch: who owns a packet, who sees a port, what stays inside a tenant's space.
+//! Who owns a packet, who sees a port, and what stays inside a tenant's space: the flowspaces of all tenants on one switch.
 //!
-//! Write entries of all tenants are ranked by priority, then by their order in the configuration. The owner of a
-//! packet is the tenant of the highest ranking write entry that contains it. Read entries are apart: their tenants
-//! observe, and take nothing away from anyone.
+//! Write entries of all tenants are ranked by priority, then by their order in the configuration. The owner of a packet is the
+//! tenant of the highest entry that contains the packet. Tenants with read entries observe, and take nothing away from anyone.
 
 use crate::ids::TenantIndex;
-use crate::network::{at_hop, at_port, number_of, ways_in};
-use crate::policy::{Permission, Policy, TenantId};
+use crate::network::{at_hop, at_port, hops_received, number_of};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use fabric::embedding::{PortKind, VirtualPort};
+use core::ops::RangeInclusive;
+use fabric::embedding::{Member, PortKind, Transit, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Classifier, Field, Key, Match, wins_everywhere};
 
-/// Pieces that a containment check may split a region into before it gives up and answers "no".
-const PIECE_LIMIT: usize = 1024;
+/// Parts that a containment check may split a region into before it gives up and answers "no".
+const PART_LIMIT: usize = 1024;
 
-/// The compiled policy.
-pub struct View {
+/// A set of packet headers on some switches, with a priority and a permission.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowspaceEntry {
+    /// The headers, possibly with an input port.
+    pub match_: Match,
+    /// Where entries of several tenants overlap, the highest priority owns the packets.
+    pub priority: u16,
+    /// Where the entry holds.
+    pub switches: Switches,
+    /// What may be done with packets in it.
+    pub permission: Permission,
+}
+
+/// The switches on which an entry holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Switches {
+    /// On each switch.
+    Any,
+    /// On the switches with these datapath ids.
+    Only(Vec<u64>),
+}
+
+impl Switches {
+    /// Whether the switch is among them.
+    pub fn includes(&self, dpid: u64) -> bool {
+        match self {
+            Switches::Any => true,
+            Switches::Only(dpids) => dpids.contains(&dpid),
+        }
+    }
+}
+
+/// What a tenant may do with the packets of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Observe: copies of PACKET_INs, statistics. A read entry takes nothing away from anyone.
+    Read,
+    /// Own: install rules, send packets.
+    Write,
+}
+
+/// What tenants claim on one switch.
+#[derive(Default)]
+pub struct Claims<'a> {
+    /// The switch's datapath id.
+    pub dpid: u64,
+    /// How many tenants there are; each index is below.
+    pub tenants: usize,
+    /// Entries of slices, by tenants in the order of the configuration.
+    pub flowspaces: Vec<(TenantIndex, &'a [FlowspaceEntry])>,
+    /// Networks, as far as they lie on the switch.
+    pub networks: Vec<(TenantIndex, &'a Member)>,
+    /// What passes through for networks.
+    pub transit: &'a [Transit],
+    /// VLAN ids that are reserved for labels.
+    pub labels: Option<&'a RangeInclusive<u16>>,
+}
+
+/// Who owns what on one switch.
+pub struct Ownership {
     owners: Classifier<TenantIndex>,
     readers: Classifier<TenantIndex>,
     /// What belongs to networks, then write entries of slices, in decreasing rank.
@@ -25,11 +82,11 @@ pub struct View {
     /// How many of those are of networks.
     above: usize,
     spaces: Vec<Space>,
-    /// Ports at the edge of networks, where slices have nothing to seek.
+    /// Ports at the edge of networks, where slices own nothing.
     taken: BTreeSet<u32>,
 }
 
-/// Who owns what passes through for networks, and what bears a tag where none should be.
+/// Who owns what passes through for networks, and what bears a label where none should be.
 const FABRIC: TenantIndex = TenantIndex(u32::MAX);
 /// Networks rank above all priorities of slices.
 const NETWORKS: u32 = 1 << 16;
@@ -89,25 +146,19 @@ impl Ports {
     }
 }
 
-impl View {
-    /// Compiles the policy for the switch. `index` gives the tenants' places.
-    pub fn compile(
-        policy: &Policy,
-        dpid: u64,
-        tenants: usize,
-        mut index: impl FnMut(TenantId) -> Option<TenantIndex>,
-    ) -> View {
+impl Ownership {
+    /// Ranks what tenants claim.
+    pub fn new(claims: &Claims<'_>) -> Ownership {
         let mut networks: Vec<(u32, Match, TenantIndex)> = Vec::new();
         let mut taken = BTreeSet::new();
         let mut owners = Classifier::new();
         let mut readers = Classifier::new();
         let mut ranked: Vec<(u16, Match, TenantIndex)> = Vec::new();
         let mut spaces: Vec<Space> = Vec::new();
-        spaces.resize_with(tenants, Space::default);
-        for tenant in &policy.tenants {
-            let Some(at) = index(tenant.id) else { continue };
+        spaces.resize_with(claims.tenants, Space::default);
+        for &(at, flowspace) in &claims.flowspaces {
             let space = &mut spaces[at.0 as usize];
-            for entry in tenant.flowspace.iter().filter(|e| e.switches.includes(dpid)) {
+            for entry in flowspace.iter().filter(|e| e.switches.includes(claims.dpid)) {
                 space.ports.add(&entry.match_);
                 match entry.permission {
                     Permission::Write => {
@@ -122,17 +173,15 @@ impl View {
                 }
             }
         }
-        if let Some(map) = policy.maps.get(&dpid) {
-            for (id, member) in &map.members {
-                let Some(at) = index(*id) else { continue };
-                for number in member.ports.values() {
-                    add_network_port(number, at, &mut networks, &mut taken);
-                }
+        for &(at, member) in &claims.networks {
+            for port in member.ports.values() {
+                add_network_port(port, at, &mut networks, &mut taken);
             }
-            let at_sea = map.transit.iter().map(|transit| at_hop(&transit.from));
-            networks.extend(at_sea.map(|match_| (NETWORKS + 3, match_, FABRIC)));
         }
-        networks.extend(reserved(policy).into_iter().map(|match_| (NETWORKS, match_, FABRIC)));
+        let passing = claims.transit.iter().map(|transit| at_hop(&transit.from));
+        networks.extend(passing.map(|match_| (NETWORKS + 3, match_, FABRIC)));
+        let reserved = claims.labels.map(reserved).unwrap_or_default();
+        networks.extend(reserved.into_iter().map(|match_| (NETWORKS, match_, FABRIC)));
         networks.sort_by_key(|(rank, ..)| core::cmp::Reverse(*rank));
         for (rank, match_, at) in &networks {
             owners.insert(*match_, *rank, *at);
@@ -150,9 +199,8 @@ impl View {
         let above = networks.len();
         let slices = ranked.into_iter().map(|(_, match_, at)| (match_, at));
         let ranked = networks.into_iter().chain(slices).collect();
-        View { owners, readers, ranked, above, spaces, taken }
+        Ownership { owners, readers, ranked, above, spaces, taken }
     }
-
     /// The tenant that owns a packet.
     pub fn owner(&self, key: &Key) -> Option<TenantIndex> {
         self.owners.lookup(key).map(|entry| *entry.value).filter(|owner| *owner != FABRIC)
@@ -221,7 +269,7 @@ impl View {
             region,
             self.ranked.iter().map(|(match_, at)| (match_, at)),
             &tenant,
-            PIECE_LIMIT,
+            PART_LIMIT,
         )
     }
 
@@ -243,7 +291,7 @@ impl View {
     }
 }
 
-impl View {
+impl Ownership {
     /// The same for a whole frame, however many VLAN tags the switch looks behind.
     pub fn owns_frame(
         &self,
@@ -273,25 +321,25 @@ fn add_network_port(
             for host in hosts {
                 networks.push((NETWORKS + 2, whole.with(Field::DlSrc, number_of(*host)), tenant));
             }
-            // Of a shared port, what no known host has sent is nobody's.
+            // Frames of unknown hosts at a shared port are nobody's.
             let owner = if hosts.is_empty() { tenant } else { FABRIC };
             networks.push((NETWORKS + 1, whole, owner));
         }
         kind => {
-            networks.extend(ways_in(kind).iter().map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
+            let hops = hops_received(kind).iter();
+            networks.extend(hops.map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
         }
     }
 }
 
-/// The packets that bear a VLAN id which is reserved for virtual links, as few matches as say it.
-pub(crate) fn reserved(policy: &Policy) -> Vec<Match> {
-    let Some(tags) = &policy.tags else { return Vec::new() };
+/// The packets that bear a VLAN id which is reserved for labels, in as few matches as possible.
+pub fn reserved(labels: &RangeInclusive<u16>) -> Vec<Match> {
     let mut matches = Vec::new();
-    let mut from = *tags.start();
-    while from <= *tags.end() && from <= 0xfff {
+    let mut from = *labels.start();
+    while from <= *labels.end() && from <= 0xfff {
         let aligned = 1u16 << from.trailing_zeros().min(12);
         let mut size = aligned;
-        while u32::from(from) + u32::from(size) - 1 > u32::from(*tags.end()) {
+        while u32::from(from) + u32::from(size) - 1 > u32::from(*labels.end()) {
             size /= 2;
         }
         let mask = VLAN_PRESENT | u128::from(0xfff & !(size - 1));
@@ -302,7 +350,7 @@ pub(crate) fn reserved(policy: &Policy) -> Vec<Match> {
 }
 
 /// The set of just this packet.
-pub(crate) fn exactly(key: &Key) -> Match {
+pub fn exactly(key: &Key) -> Match {
     Field::ALL.into_iter().fold(Match::ANY, |match_, field| {
         if match_.permits(field) { match_.with(field, key.get(field)) } else { match_ }
     })

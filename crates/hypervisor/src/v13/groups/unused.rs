@@ -4,14 +4,13 @@
 //! seconds, unless room is short. Needed is what a group of the tenant's sends by, and what a change on its way sends by or would
 //! bring back.
 
-use super::buckets::outputs_by_exits;
-use super::exits::Output;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, Switch};
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
-use openflow::v13::GroupMod;
+use compile::egress_group::outputs;
+use openflow::v13::{GroupMod, PortNo};
 
 /// How long what is not needed stays, at most twice.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,7 +51,7 @@ impl Switch {
     pub(super) fn collect_exits(
         &mut self,
         tenant: TenantIndex,
-        wanted: &BTreeSet<Output>,
+        wanted: &BTreeSet<PortNo>,
         now: Instant,
     ) {
         let exits = self.numbers(tenant, Kind::Group).exits_by_output();
@@ -76,13 +75,13 @@ impl Switch {
         for (_, exit) in unused {
             if let Some(gone) = self.replace_number(tenant, Kind::Group, exit, None) {
                 let cause = Cause::own(tenant, now);
-                self.delete_loose(&cause, Kind::Group, gone.all().collect());
+                self.delete_loose(&cause, Kind::Group, gone.instances.ids().collect());
             }
         }
     }
 
     /// The outputs that groups send by exits, as they are or as a change on its way would bring them back.
-    fn needed_exits(&self, tenant: TenantIndex) -> BTreeSet<Output> {
+    fn needed_exits(&self, tenant: TenantIndex) -> BTreeSet<PortNo> {
         let state = &self.tenants[tenant.0 as usize];
         let changes = || self.operations.values().filter(|it| it.tenant == tenant);
         let mut needed = BTreeSet::new();
@@ -93,7 +92,7 @@ impl Switch {
             let groups = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);
             for known in groups.chain(before) {
                 if let Ok(group) = GroupMod::parse(&known.body) {
-                    needed.extend(outputs_by_exits(network, &group));
+                    needed.extend(outputs(network, &group));
                 }
             }
         }

@@ -2,11 +2,11 @@
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::switch::{Switch, Traffic};
 use crate::tally::Count;
 use crate::v13::flow_mod::{owner_of, sends_to};
 use alloc::vec::Vec;
+use compile::Network;
 use hashbrown::HashMap;
 use openflow::List;
 use openflow::v13::{self, FlowStats, FlowStatsRequest, PortNo, PortStats, TABLE_ALL};
@@ -85,7 +85,7 @@ pub(in crate::v13) fn port_statistics(
         .iter()
         .map(|port| (port.port_no.0, port))
         .collect();
-    let numbers = network.ports.keys().filter(|n| wanted == PortNo::ANY || wanted.0 == **n);
+    let numbers = network.ports().keys().filter(|n| wanted == PortNo::ANY || wanted.0 == **n);
     numbers
         .map(|&number| {
             let port_no = PortNo(number);

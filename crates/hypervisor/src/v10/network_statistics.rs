@@ -1,7 +1,7 @@
 //! Statistics of a network: questions about its ways in, ports by their virtual numbers.
 
-use crate::network::Network;
 use alloc::vec::Vec;
+use compile::Network;
 use flowspace::{port_from_v10, port_to_v10};
 use hashbrown::HashMap;
 use openflow::List;
@@ -11,10 +11,10 @@ use openflow::v10::{self, PortNo, PortStats};
 const UNSUPPORTED: u64 = u64::MAX;
 
 /// What the switch is asked for the entries of a network: everything at the ports where it comes in.
-pub(in crate::v10) fn questions(network: &Network) -> Vec<v10::Match> {
+pub(super) fn questions(network: &Network) -> Vec<v10::Match> {
     let mut asked = Vec::new();
-    let arrivals = network.entries().flat_map(|port| network.arrivals(port));
-    for wire in arrivals.filter_map(|arrival| arrival.looks.to_v10().ok()) {
+    let arrivals = network.ingress_ports().flat_map(|port| network.incoming(port));
+    for wire in arrivals.filter_map(|incoming| incoming.match_.to_v10().ok()) {
         if !asked.contains(&wire) {
             asked.push(wire);
         }
@@ -24,18 +24,14 @@ pub(in crate::v10) fn questions(network: &Network) -> Vec<v10::Match> {
 
 /// Counts of virtual ports. Those of a whole edge port are the switch's; on what is shared with others the switch counts
 /// everybody's packets, so nothing is told.
-pub(in crate::v10) fn port_statistics(
-    network: &Network,
-    wanted: PortNo,
-    answers: &[u8],
-) -> Vec<PortStats> {
+pub(super) fn port_statistics(network: &Network, wanted: PortNo, answers: &[u8]) -> Vec<PortStats> {
     let all: HashMap<u32, PortStats> = List::<PortStats>::parse(answers)
         .unwrap_or_default()
         .iter()
         .map(|port| (port_from_v10(port.port_no.0), port))
         .collect();
     let everything = wanted == PortNo::NONE;
-    let numbers = network.ports.keys().filter(|n| everything || port_from_v10(wanted.0) == **n);
+    let numbers = network.ports().keys().filter(|n| everything || port_from_v10(wanted.0) == **n);
     numbers
         .filter_map(|&number| {
             let port_no = PortNo(port_to_v10(number)?);

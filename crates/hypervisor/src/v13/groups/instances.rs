@@ -1,4 +1,4 @@
-//! Which copies each group has, see [`super`]: worked out anew when a group changes, or what is beneath.
+//! Which instances each group has: compiled anew when a group changes, or the network.
 //!
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
@@ -6,24 +6,23 @@
 use super::{named_by, named_first, names};
 use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
-use crate::network::Network;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
 use crate::time::Instant;
-use crate::v13::looks::{Bears, Look};
-use crate::v13::network::exits::{is_for_several, ports_of, sent_by};
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use compile::group::variants;
+use compile::{Instances, Variant};
 use hashbrown::HashMap;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, GroupMod, GroupModCommand, PortNo};
+use openflow::v13::{GroupMod, GroupModCommand};
 
-/// Numbers on the switch that the groups of one tenant may have, with their copies.
+/// Numbers on the switch that the groups of one tenant may have in all.
 const MAX_NUMBERS: usize = 4096;
 
-/// A group with the copies that it needs.
+/// A group with the instances that it needs.
 pub(super) struct Formed {
     pub after: Numbered,
     /// Numbers that it has not had before.
@@ -34,18 +33,18 @@ pub(super) struct Formed {
     pub messages: Vec<Vec<u8>>,
 }
 
-/// A change of a group, and of those that get other copies with it.
+/// A change of a group, and of those that get other instances with it.
 #[derive(Default)]
 pub(super) struct Change {
     pub before: Vec<NumberBefore>,
     pub messages: Vec<Vec<u8>>,
-    /// Groups that have got other copies.
+    /// Groups that have got other instances.
     pub regrouped: BTreeSet<u32>,
 }
 
 impl Switch {
-    /// Works out the copies of a group whose own are those of `known`, if it can be there. `command` says how a number is
-    /// written that the group has had before.
+    /// Compiles the instances of a group whose own are those of `known`, if it can be there. `command` says how an id is written
+    /// that the group has had before.
     pub(super) fn form_group(
         &mut self,
         tenant: TenantIndex,
@@ -55,41 +54,43 @@ impl Switch {
         let network = self.tenants[tenant.0 as usize].network.clone();
         let network = network.as_deref();
         let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
-        let looks = self.looks_apart(tenant, network, &group);
-        let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);
-        let others = others.filter(|other| other.physical != known.physical);
-        if others.map(|other| other.all().count()).sum::<usize>() + looks.len() >= MAX_NUMBERS {
+        let wanted = variants(&self.context(tenant), &group);
+        let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| &known.instances);
+        let others = others.filter(|other| other.id() != known.instances.id());
+        if others.map(|other| other.ids().count()).sum::<usize>() + wanted.len() >= MAX_NUMBERS {
             return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
         }
-        let (mut copies, mut made) = (BTreeMap::new(), Vec::new());
+        let (mut ids, mut made) = (BTreeMap::new(), Vec::new());
         let mut taken = Ok(());
-        for &look in &looks {
-            match known.copies.get(&look) {
-                Some(&number) => drop(copies.insert(look, number)),
+        for &variant in &wanted {
+            match known.instances.variants().get(&variant) {
+                Some(&id) => drop(ids.insert(variant, id)),
                 None => match self.take_group() {
-                    Ok(number) => {
-                        made.push(number);
-                        copies.insert(look, number);
+                    Ok(id) => {
+                        made.push(id);
+                        ids.insert(variant, id);
                     }
                     Err(code) => taken = Err(code),
                 },
             }
         }
-        let gone = known.copies.iter().filter(|(look, _)| !looks.contains(look));
-        let dropped = gone.map(|(_, &number)| number).collect();
-        let after = Numbered { copies, ..known.clone() };
-        let write = |form: (Look, u32)| {
-            let command = match made.contains(&form.1) {
+        let gone = known.instances.variants().iter();
+        let gone = gone.filter(|(variant, _)| !wanted.contains(variant));
+        let dropped = gone.map(|(_, &id)| id).collect();
+        let instances = Instances::new(known.instances.id(), ids);
+        let after = Numbered { instances, ..known.clone() };
+        let write = |instance: (Variant, u32)| {
+            let command = match made.contains(&instance.1) {
                 true => GroupModCommand::ADD,
-                false => command(form.1),
+                false => command(instance.1),
             };
-            self.write_form(tenant, network, &group, form, command)
+            self.write_instance(tenant, network, &group, instance, command)
         };
-        let messages = taken.and_then(|()| after.forms().map(write).collect());
+        let messages = taken.and_then(|()| after.instances.iter().map(write).collect());
         match messages {
             Ok(messages) => Ok(Formed { after, made, dropped, messages }),
             Err(code) => {
-                made.into_iter().for_each(|number| self.free_number(Kind::Group, number));
+                made.into_iter().for_each(|id| self.free_number(Kind::Group, id));
                 Err(code)
             }
         }
@@ -139,21 +140,22 @@ impl Switch {
         changed: &[NumberBefore],
     ) {
         let groups = self.numbers(tenant, Kind::Group);
-        let is_same = |look| {
+        let is_same = |variant| {
             changed.iter().all(|one| {
-                let (was, is) = (one.before.as_ref(), groups.get(one.number));
-                // A bucket may name the form for packets with another tag than it got.
-                match was.into_iter().chain(is).any(Numbered::is_apart_by_tag) {
-                    true => was.map(|it| &it.copies) == is.map(|it| &it.copies),
-                    false => was.map(|it| it.at(look)) == is.map(|it| it.at(look)),
+                let was = one.before.as_ref().map(|it| &it.instances);
+                let is = groups.get(one.number).map(|it| &it.instances);
+                // A bucket may name the instance for packets with another tag than it got.
+                match was.into_iter().chain(is).any(Instances::depend_on_tag) {
+                    true => was.map(Instances::variants) == is.map(Instances::variants),
+                    false => was.map(|it| it.id_for(variant)) == is.map(|it| it.id_for(variant)),
                 }
             })
         };
         let Formed { after, made, messages, .. } = formed;
-        let mut forms = after.forms();
+        let mut instances = after.instances.iter();
         messages.retain(|_| {
-            let form = forms.next();
-            form.is_none_or(|(look, number)| made.contains(&number) || !is_same(look))
+            let instance = instances.next();
+            instance.is_none_or(|(variant, id)| made.contains(&id) || !is_same(variant))
         });
     }
 
@@ -184,54 +186,6 @@ impl Switch {
         }
     }
 
-    /// The packets for which a group needs a copy: of some ports of entry; and where it sends to where a frame bears one tag, with
-    /// a tag.
-    fn looks_apart(
-        &self,
-        tenant: TenantIndex,
-        network: Option<&Network>,
-        group: &GroupMod<'_>,
-    ) -> BTreeSet<Look> {
-        let Some(network) = network else { return BTreeSet::new() };
-        let (mut entrances, mut by_tag) = (BTreeSet::from([None]), false);
-        for bucket in group.buckets {
-            match sent_by(bucket.actions) {
-                Some(Action::Output { port, .. }) => {
-                    let meant = || ports_of(network, port);
-                    for number in meant() {
-                        match port {
-                            PortNo::IN_PORT => {
-                                entrances.extend(network.entrances(number).map(Some))
-                            }
-                            _ => entrances.extend(network.entrances_beside(number).map(Some)),
-                        }
-                        if is_for_several(port) {
-                            entrances.extend(network.entrances_astray(number).map(Some));
-                        }
-                    }
-                    by_tag |= meant().any(|port| network.is_single(port));
-                }
-                Some(Action::Group(number)) => {
-                    let named = self.numbers(tenant, Kind::Group).get(number);
-                    let looks = named.into_iter().flat_map(|it| it.copies.keys());
-                    entrances.extend(looks.map(|look| look.came));
-                    by_tag |= named.is_some_and(Numbered::is_apart_by_tag);
-                }
-                _ => {}
-            }
-        }
-        let mut bears = Vec::from([Bears::NoTag]);
-        if by_tag {
-            bears.push(Bears::Tag);
-        }
-        let mut looks = BTreeSet::new();
-        for came in entrances {
-            looks.extend(bears.iter().map(|&bears| Look { came, bears }));
-        }
-        looks.remove(&Look::default());
-        looks
-    }
-
     /// All of a tenant's groups are worked out anew, in the tables and on the switch: what is beneath them has changed. Those
     /// that cannot be any more are taken out of the tables. Gives the messages, and the numbers that are to be deleted when
     /// entries do not use them any more.
@@ -260,7 +214,7 @@ impl Switch {
             };
             let Some(formed) = formed else {
                 self.replace_number(tenant, Kind::Group, number, None);
-                loose.extend(known.all());
+                loose.extend(known.instances.ids());
                 gone.insert(number);
                 continue;
             };

@@ -1,0 +1,88 @@
+//! For whom and for which switch is compiled.
+
+use crate::ids::TenantIndex;
+use crate::instances::Instances;
+use crate::network::Network;
+use crate::ownership::Ownership;
+use crate::target::{PhysicalPort, Target};
+use crate::wire::Action;
+use alloc::collections::BTreeMap;
+use fabric::TenantId;
+use openflow::ErrorCode;
+use openflow::v13::PortNo;
+
+/// For whom and for which switch is compiled.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The switch.
+    pub target: Target,
+    /// The tenant, as the switch's [`Ownership`] numbers it.
+    pub tenant: TenantIndex,
+    /// The tenant's number, which stands in the metadata.
+    pub id: TenantId,
+    /// What the tenant has there.
+    pub space: Space<'a>,
+    /// Experimenters whose actions the tenant may use.
+    pub experimenters: &'a [u32],
+    /// Queues that the tenant may use.
+    pub queues: &'a [u32],
+    /// The tenant's groups and meters (1.3).
+    pub groups: &'a dyn GroupTable,
+    /// The label that says of a packet from a controller whose it is, on its way into the tables: see [`crate::infra`].
+    pub controller_label: Option<u16>,
+}
+
+/// The two modes in which a tenant can be on a switch.
+#[derive(Clone, Copy)]
+pub enum Space<'a> {
+    /// A part of the physical network.
+    Slice(Slice<'a>),
+    /// A network of its own.
+    Network(&'a Network),
+}
+
+/// A part of the physical network.
+#[derive(Clone, Copy)]
+pub struct Slice<'a> {
+    /// Who owns what on the switch.
+    pub ownership: &'a Ownership,
+    /// The switch's ports.
+    pub ports: &'a BTreeMap<u32, PhysicalPort>,
+}
+
+/// The ids on the switch of a tenant's groups and meters.
+pub trait GroupTable {
+    /// The instances of a group of the tenant's.
+    fn instances(&self, group: u32) -> Option<&Instances>;
+
+    /// The instances of the egress group for an output: see [`crate::egress_group`].
+    fn egress(&self, output: PortNo) -> Option<&Instances>;
+
+    /// The id of a meter on the switch.
+    fn meter(&self, meter: u32) -> Option<u32>;
+}
+
+impl<'a> Context<'a> {
+    /// The tenant's network, if it has one.
+    pub fn network(&self) -> Option<&'a Network> {
+        match self.space {
+            Space::Network(network) => Some(network),
+            Space::Slice(_) => None,
+        }
+    }
+
+    /// The same for another network, which the tenant is about to have.
+    pub fn within(&self, network: &'a Network) -> Context<'a> {
+        Context { space: Space::Network(network), ..*self }
+    }
+
+    /// Tables that the tenant sees.
+    pub fn tables(&self) -> u8 {
+        self.target.tenant_tables(self.network().is_some())
+    }
+
+    /// Whether the tenant may use an action on packets that are its own.
+    pub fn check(&self, action: &Action<'_>) -> Result<(), ErrorCode> {
+        action.check(self.network().is_some(), self.experimenters, self.queues)
+    }
+}

@@ -1,0 +1,200 @@
+//! Delivery by the last table: outputs to shared edge ports by entries that do not say for which host packets are (1.3).
+//!
+//! ```text
+//!   the tenant writes             on the switch (port 1 is a whole edge port, 7 and 8 are shared ones)
+//!   output:7                      write metadata "7", GOTO the last table
+//!   flood                         OUTPUT 1, write metadata "all", GOTO the last table
+//!   output:7, mod_dl_dst          refused: the packet would leave changed
+//!   output:7, goto 1              refused: there is one GOTO_TABLE
+//! ```
+//! The last table acts when all else is done. So an entry can leave an output to it only where nothing comes after that would show:
+//! no change of the packet, no other table, and no action set but one that is [written as a list](crate::action_set). An
+//! entry that may find in the set what earlier tables wrote cannot either, since that set would be carried out on a packet that
+//! may bear one host's address. No tenant sees the metadata afterwards, so they may name the ports.
+
+use crate::action_set::Program;
+use crate::class::PacketClass;
+use crate::metadata::{self, from_16_bits, to_16_bits};
+use crate::network::Network;
+use crate::wire::Action;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use openflow::List;
+use openflow::v13::{self, Instruction, PortNo};
+
+/// All shared ports, in the metadata: above all numbers of ports.
+const ALL: u64 = 1 << 16;
+
+/// By which shared edge ports packets leave from the last table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// By this one.
+    Port(u32),
+    /// By all.
+    All,
+}
+
+impl Selector {
+    /// How it is written to the metadata, with the mask.
+    pub fn to_metadata(self) -> (u64, u64) {
+        let value = match self {
+            Selector::Port(number) => to_16_bits(number).map_or(0, u64::from),
+            Selector::All => ALL,
+        };
+        (value, metadata::OWN)
+    }
+
+    /// The inverse.
+    pub fn from_metadata(metadata: u64) -> Selector {
+        match metadata & metadata::OWN {
+            ALL => Selector::All,
+            number => Selector::Port(from_16_bits(number as u16)),
+        }
+    }
+
+    /// The ports, as far as packets can leave by them.
+    pub fn ports(self, network: &Network) -> Vec<u32> {
+        let is_meant = |number: &u32| self == Selector::All || self == Selector::Port(*number);
+        let is_open = |number: &u32| network.egress_back(*number).is_some();
+        network.shared_edges().filter(is_meant).filter(is_open).collect()
+    }
+}
+
+/// An entry that leaves to the last table all outputs that it has to; these may be none.
+pub struct Delivery {
+    /// What its lists do at once.
+    pub at_once: Vec<Vec<u8>>,
+    /// What the last table does, and which table that is.
+    pub later: Option<Later>,
+}
+
+/// What the last table does.
+pub struct Later {
+    selector: Selector,
+    table: u8,
+}
+
+impl Delivery {
+    /// `None` if there is an output that the entry cannot leave to the last table. `lists` are what it applies, also of its set;
+    /// `is_empty` says that nothing is in the set when the entry gets its packets, `leaves_set` that something is afterwards;
+    /// `last_table` is the switch's last table, if that is Weir's.
+    pub fn of(
+        network: &Network,
+        class: &PacketClass,
+        program: &Program<'_>,
+        lists: &[List<'_, v13::Action<'_>>],
+        (is_empty, leaves_set): (bool, bool),
+        last_table: Option<u8>,
+    ) -> Option<Delivery> {
+        let can = (is_empty || program.clears) && !program.goes_on && !leaves_set;
+        let mut ports = Ports { network, class: class.clone(), selected: BTreeSet::new() };
+        let mut at_once = Vec::new();
+        for list in lists {
+            at_once.push(ports.take_from(*list)?);
+        }
+        if ports.selected.is_empty() {
+            return Some(Delivery { at_once, later: None });
+        }
+        let (selector, table) = (ports.selector()?, last_table.filter(|_| can)?);
+        Some(Delivery { at_once, later: Some(Later { selector, table }) })
+    }
+}
+
+/// The ports to which outputs are left to the last table, as lists go on.
+struct Ports<'a> {
+    network: &'a Network,
+    class: PacketClass,
+    selected: BTreeSet<u32>,
+}
+
+impl Ports<'_> {
+    /// What of a list is done at once.
+    fn take_from(&mut self, list: List<'_, v13::Action<'_>>) -> Option<Vec<u8>> {
+        let mut at_once = Vec::new();
+        for action in list {
+            match action {
+                v13::Action::Output { port, .. } if self.class.destination.is_none() => {
+                    self.output(port, action, &mut at_once)?;
+                    continue;
+                }
+                v13::Action::Output { .. } | v13::Action::Group(_) => {}
+                // The packet would leave changed, or by another queue.
+                _ if !self.selected.is_empty() => return None,
+                _ => self.class.follow(&Action::V13(action)),
+            }
+            action.write(&mut at_once);
+        }
+        Some(at_once)
+    }
+
+    /// What of an OUTPUT is done at once.
+    fn output(
+        &mut self,
+        port: PortNo,
+        action: v13::Action<'_>,
+        at_once: &mut Vec<u8>,
+    ) -> Option<()> {
+        match port {
+            PortNo::FLOOD | PortNo::ALL => {
+                // The list leaves the shared ones among these out: see `ListWriter::delivering_later`.
+                for number in self.network.ports().keys() {
+                    self.select(*number)?;
+                }
+            }
+            // Each host behind that port would get the packet, but for the one that sent it.
+            PortNo::IN_PORT if self.may_have_come_by_shared_port() => return None,
+            PortNo(number) if self.select(number)? => return Some(()),
+            _ => {}
+        }
+        action.write(at_once);
+        Some(())
+    }
+
+    fn may_have_come_by_shared_port(&self) -> bool {
+        match self.class.ingress.port() {
+            Some(number) => self.network.is_shared_edge(number),
+            None => self.network.ingress_ports().any(|number| self.network.is_shared_edge(number)),
+        }
+    }
+
+    /// Whether an output to a port is not done at once: then it is left to the last table, if any packet leaves by the port.
+    /// `None`: packets would leave twice.
+    fn select(&mut self, number: u32) -> Option<bool> {
+        if !self.network.is_shared_edge(number) {
+            return Some(false);
+        }
+        let leaves =
+            self.class.ingress.port() != Some(number) && self.network.egress_back(number).is_some();
+        (!leaves || self.selected.insert(number)).then_some(true)
+    }
+
+    /// What selects all of them: one port, or all that there are.
+    fn selector(&self) -> Option<Selector> {
+        if let (Some(&first), 1) = (self.selected.first(), self.selected.len()) {
+            return Some(Selector::Port(first));
+        }
+        // A packet is not sent back anyway.
+        let mut all = Selector::All.ports(self.network);
+        all.retain(|number| self.class.ingress.port() != Some(*number));
+        self.selected.iter().copied().eq(all).then_some(Selector::All)
+    }
+}
+
+impl Later {
+    /// The instructions of such an entry. The tenant's own metadata would be for tables that do not come.
+    pub fn appended_to(&self, instructions: List<'_, Instruction<'_>>) -> Vec<u8> {
+        let mut out = Vec::new();
+        for instruction in instructions {
+            match instruction {
+                Instruction::WriteMetadata { .. } => {}
+                // A switch may not report an empty list.
+                Instruction::ApplyActions(list) if list.is_empty() => {}
+                other => other.write(&mut out),
+            }
+        }
+        let (metadata, mask) = self.selector.to_metadata();
+        Instruction::WriteMetadata { metadata, mask }.write(&mut out);
+        Instruction::GotoTable(self.table).write(&mut out);
+        out
+    }
+}

@@ -1,0 +1,580 @@
+//! One entry of a tenant becomes rules: the central function of the compiler.
+//!
+//! ```text
+//!   the tenant says     dl_dst=H  actions=output:10   (port 10 is a link that leaves at physical port 5 with label 2001;
+//!                                                      port 1 is the whole physical port 3; port 11 receives at 6 with label 2107)
+//!   1.3, one rule       table 1  metadata=red, dl_dst=H          push_vlan, set_vlan 2001, output 5, pop_vlan
+//!   1.0, one per way in in_port=3, no VLAN tag, dl_dst=H         set_vlan 2001, output 5
+//!                       in_port=6, dl_vlan=2107, dl_dst=H        set_vlan 2001, output 5
+//! ```
+//! On 1.3 table 0 has written to the metadata whose a packet is and by which virtual port it came, and has taken the label off. So
+//! an entry is one rule, and a match on IN_PORT is one on the metadata. Only where a list [stops](Stop) because its result depends
+//! on the port of entry, the entry becomes a rule per port of entry, or per physical port of entry.
+//!
+//! On 1.0 there is one table and no metadata. So an entry is a rule for each way in. In a slice these are the tenant's flowspace
+//! entries; in a network they are the virtual ports, and a label stays on a packet all the way through the table: the label is a
+//! part of the match.
+
+use crate::action_set::{Program, sent_by};
+use crate::class::{PacketClass, Vlan};
+use crate::context::{Context, Slice, Space};
+use crate::delivery::Delivery;
+use crate::list::{ListWriter, check_set};
+use crate::metadata;
+use crate::network::{Incoming, Ingress, IngressPort, Network, Stop, Written, untagged};
+use crate::packet_in_len;
+use crate::rule::{Budget, Rule};
+use crate::slice::{self, Packets};
+use crate::wire::{Actions, in_port_of};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use flowspace::{Field, Match};
+use hashbrown::HashSet;
+use openflow::v10::Wildcards;
+use openflow::v13::{self, Instruction, MatchBuf, PortNo};
+use openflow::{Encode, ErrorCode, List, error, v10};
+
+/// An entry as its tenant wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct EntrySpec<'a> {
+    /// The tenant's table; 0 on OpenFlow 1.0.
+    pub table: u8,
+    /// The tenant's priority.
+    pub priority: u16,
+    /// The tenant's match, normalized.
+    pub match_: &'a Match,
+    /// Actions (1.0) or instructions (1.3).
+    pub actions: &'a [u8],
+}
+
+/// The rules that stand for an entry. In a network these may be none: its packets come in on another switch, or its link has no
+/// path. An entry that could not stand were all ports of the network in use cannot stand at all: ports come into use again.
+pub fn compile(cx: &Context<'_>, entry: &EntrySpec<'_>) -> Result<Vec<Rule>, ErrorCode> {
+    let has_metadata = cx.target.has_metadata();
+    match cx.space {
+        Space::Slice(slice) if has_metadata => slice_rule(cx, slice, entry, None),
+        Space::Slice(slice) => slice_rules(cx, slice, entry),
+        Space::Network(network) => {
+            if let Some(open) = network.open() {
+                compile(&cx.within(open), entry)?;
+            }
+            match has_metadata {
+                true => network_rules(cx, network, entry),
+                false => network_rules_by_port(cx, network, entry),
+            }
+        }
+    }
+}
+
+/// The same for an entry in a slice of 1.3 that only does something else: its rule has the match of the rule that stands.
+pub fn compile_like(
+    cx: &Context<'_>,
+    entry: &EntrySpec<'_>,
+    standing: &[Rule],
+) -> Result<Vec<Rule>, ErrorCode> {
+    match (cx.space, standing) {
+        (Space::Slice(slice), [rule]) if cx.target.has_metadata() => {
+            slice_rule(cx, slice, entry, Some(&rule.match_wire))
+        }
+        _ => compile(cx, entry),
+    }
+}
+
+/// The priority of an entry of 1.0 on the switch: an entry without wildcards has the highest, whatever it says (specification
+/// section 3.4). The match of a packet as a controller fills it has no wildcards either, if the packet has no VLAN tag, and so no
+/// VLAN priority. But to the switch, which is told what the match means, it has.
+pub fn priority_v10(match_: &v10::Match, said: u16) -> u16 {
+    if match_.wildcards.intersects(Wildcards::ALL) { said } else { u16::MAX }
+}
+
+// ---- Slices
+
+/// 1.3: one rule.
+fn slice_rule(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    entry: &EntrySpec<'_>,
+    match_wire: Option<&[u8]>,
+) -> Result<Vec<Rule>, ErrorCode> {
+    if !slice.ownership.may_write(cx.tenant) {
+        return Err(error::v13::FLOW_MOD_FAILED_EPERM);
+    }
+    let mut actions = Vec::new();
+    slice_instructions(cx, slice, entry, &mut actions)?;
+    let match_wire: Box<[u8]> = match match_wire {
+        Some(wire) => wire.into(),
+        None => written(&slice_match(cx, entry.match_)?),
+    };
+    let rule = Rule { match_wire, priority: entry.priority, actions: actions.into() };
+    Budget::default().add(&rule, cx.target.wire)?;
+    Ok(Vec::from([rule]))
+}
+
+/// Appends the instructions of an entry in a slice of 1.3.
+pub fn slice_instructions(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    entry: &EntrySpec<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    let instructions = instructions(cx, entry.actions)?;
+    let regions = slice::regions(cx, slice, entry.match_);
+    for instruction in instructions {
+        match instruction {
+            Instruction::ApplyActions(list) => {
+                let mut actions = Vec::new();
+                let packets = Packets::Regions(&regions);
+                slice::list(cx, slice, packets, Actions::V13(list), &mut actions)?;
+                Instruction::ApplyActions(parsed(cx, &actions)?).write(out);
+            }
+            Instruction::WriteActions(list) => {
+                let mut actions = Vec::new();
+                slice::set(cx, slice, list, &mut actions)?;
+                Instruction::WriteActions(parsed(cx, &actions)?).write(out);
+            }
+            other => plain_instruction(cx, entry.table, other, out)?,
+        }
+    }
+    Ok(())
+}
+
+/// A match of a slice's, with the tenant's number in the metadata. On a big switch nobody else has entries, and the members mark
+/// what is the tenant's.
+pub fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, ErrorCode> {
+    let (value, mask) = match_.get(Field::Metadata);
+    let match_ = match cx.target.is_joined {
+        true => *match_,
+        false => {
+            let own = u128::from(metadata::of_tenant(cx.id));
+            let mask = mask | u128::from(metadata::TENANT);
+            match_.with_masked(Field::Metadata, value | own, mask)
+        }
+    };
+    let mut out = MatchBuf::new();
+    match_.to_v13(&mut out).map_err(|_| error::v13::BAD_MATCH_BAD_WILDCARDS)?;
+    Ok(out)
+}
+
+/// 1.0: a rule for each flowspace entry that the entry meets. Where a flowspace entry of another tenant ranks higher, the packets
+/// are not this tenant's. OpenFlow 1.0 has no "but not", so an entry that would reach these packets is refused.
+fn slice_rules(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    entry: &EntrySpec<'_>,
+) -> Result<Vec<Rule>, ErrorCode> {
+    use error::v10::FLOW_MOD_FAILED_EPERM as NOT_PERMITTED;
+    let actions = cx.target.wire.actions(entry.actions)?;
+    let space = slice.ownership.space(cx.tenant).ok_or(NOT_PERMITTED)?;
+    let mut rules = Rules::default();
+    for own in &space.write {
+        let Some(region) = own.match_.intersect(entry.match_) else { continue };
+        if own.contested && !slice.ownership.wins_everywhere(cx.tenant, &region) {
+            return Err(NOT_PERMITTED);
+        }
+        rules.add(cx, entry, &region, |out| {
+            slice::list(cx, slice, Packets::Regions(&[region]), actions, out)
+        })?;
+    }
+    match rules.rules.is_empty() {
+        true => Err(NOT_PERMITTED),
+        false => Ok(rules.rules),
+    }
+}
+
+// ---- Networks
+
+/// 1.3: one rule, or one per port of entry.
+fn network_rules(
+    cx: &Context<'_>,
+    network: &Network,
+    entry: &EntrySpec<'_>,
+) -> Result<Vec<Rule>, ErrorCode> {
+    if entry.table >= cx.tables() {
+        // The entry was there when the tenant had a slice.
+        return Err(error::v13::FLOW_MOD_FAILED_BAD_TABLE_ID);
+    }
+    let budget = Budget::default();
+    let rules = |ingress| {
+        let rule = |match_: &Match| {
+            let rule = network_rule(cx, network, entry, match_, ingress)?;
+            budget.add(&rule, cx.target.wire)?;
+            Ok(rule)
+        };
+        by_vlan(entry.match_, &rule)
+    };
+    if let Some(port) = in_port_of(entry.match_) {
+        if !network.has_port(port) {
+            return Err(error::v13::BAD_MATCH_BAD_VALUE);
+        }
+        // By ports of other members packets come in there.
+        return match network.is_ingress(port) {
+            true => by_ingress(network, port, &rules).map_err(Stop::refusal),
+            false => Ok(Vec::new()),
+        };
+    }
+    match rules(Ingress::Any) {
+        Err(Stop::ByIngress) => {
+            let mut all = Vec::new();
+            for port in network.ingress_ports() {
+                all.extend(by_ingress(network, port, &rules).map_err(Stop::refusal)?);
+            }
+            // And for what a controller sends into the tables, which has no port to go back by.
+            match rules(Ingress::Controller) {
+                Err(Stop::Refused(error::v13::BAD_ACTION_BAD_OUT_PORT)) => {}
+                sent => all.extend(sent.map_err(Stop::refusal)?),
+            }
+            Ok(all)
+        }
+        rules => rules.map_err(Stop::refusal),
+    }
+}
+
+/// The rules for packets that come by a port: for all, or by the physical port at which they come in.
+fn by_ingress(
+    network: &Network,
+    port: u32,
+    rules: &impl Fn(Ingress) -> Written<Vec<Rule>>,
+) -> Written<Vec<Rule>> {
+    match rules(Ingress::Port(port)) {
+        Err(Stop::ByIngress) => {
+            let mut all = Vec::new();
+            for ingress in network.received_at(port) {
+                all.extend(rules(Ingress::At(ingress))?);
+            }
+            Ok(all)
+        }
+        rules => rules,
+    }
+}
+
+/// The rule for the packets of a match: for all, or for those without a VLAN tag. Packets with a tag do not meet it then.
+fn by_vlan(match_: &Match, rule: &impl Fn(&Match) -> Written<Rule>) -> Written<Vec<Rule>> {
+    match rule(match_) {
+        Err(Stop::ByVlan) => untagged(match_).map(|part| rule(&part)).into_iter().collect(),
+        whole => whole.map(|rule| Vec::from([rule])),
+    }
+}
+
+/// The rule for those of an entry's packets that `match_` means and that came so.
+fn network_rule(
+    cx: &Context<'_>,
+    network: &Network,
+    entry: &EntrySpec<'_>,
+    match_: &Match,
+    ingress: Ingress,
+) -> Written<Rule> {
+    let instructions = instructions(cx, entry.actions)?;
+    let class = PacketClass::of_match(ingress, match_);
+    // Nothing is in the action set of packets that an entry of the first table gets.
+    let is_empty = entry.table == 0;
+    let program = Program::new(instructions);
+    let whole = program.as_list(is_empty);
+    let lists: Vec<List<'_, v13::Action<'_>>> = match &whole {
+        Some(whole) => Vec::from([parsed(cx, whole)?]),
+        None => applied(instructions).collect(),
+    };
+    let leaves_set = whole.is_none() && program.written.is_some();
+    let last_table = cx.target.delivery_table();
+    let set = (is_empty, leaves_set);
+    let delivery = Delivery::of(network, &class, &program, &lists, set, last_table);
+    let is_delivered_later = delivery.is_some();
+    let (at_once, later) = match delivery {
+        Some(delivery) => (delivery.at_once, delivery.later),
+        None => (lists.iter().map(|list| list.as_bytes().to_vec()).collect(), None),
+    };
+    let mut at_once = at_once.iter();
+    let mut apply = |out: &mut Vec<u8>| -> Written {
+        let list = at_once.next().map(Vec::as_slice).unwrap_or_default();
+        let mut actions = Vec::new();
+        ListWriter::new(cx, network, class.clone(), &mut actions)
+            .delivering_later(is_delivered_later)
+            .actions(Actions::V13(parsed(cx, list)?))?;
+        Instruction::ApplyActions(parsed(cx, &actions)?).write(out);
+        Ok(())
+    };
+    let mut out = Vec::new();
+    if whole.is_some() {
+        apply(&mut out)?;
+    }
+    for instruction in instructions {
+        match instruction {
+            Instruction::ApplyActions(_) if whole.is_some() => {}
+            Instruction::WriteActions(set) if whole.is_some() => check_set(cx, network, set)?,
+            Instruction::ApplyActions(_) => apply(&mut out)?,
+            Instruction::WriteActions(set) => merged_set(cx, network, ingress, set, &mut out)?,
+            other => plain_instruction(cx, entry.table, other, &mut out)?,
+        }
+    }
+    let actions = match later {
+        Some(later) => {
+            later.appended_to(List::parse(&out).map_err(|error| cx.target.wire.unreadable(error))?)
+        }
+        None => out,
+    };
+    let match_wire = written(&network_match(cx, match_, ingress)?);
+    Ok(Rule { match_wire, priority: entry.priority, actions: actions.into() })
+}
+
+/// A match of a network's, with the tenant's number and the virtual port in the metadata.
+fn network_match(
+    cx: &Context<'_>,
+    match_: &Match,
+    ingress: Ingress,
+) -> Result<MatchBuf, ErrorCode> {
+    // More was allowed when the tenant had a slice.
+    let match_ = metadata::own_part(match_, metadata::PORT)?;
+    let (value, mask) = match_.get(Field::Metadata);
+    let (own, own_mask) = match ingress {
+        Ingress::Port(port) | Ingress::At(IngressPort { port, .. }) => {
+            (metadata::of_port(cx.id, port), metadata::PORT)
+        }
+        Ingress::Controller => (metadata::of_port(cx.id, metadata::NO_PORT), metadata::PORT),
+        Ingress::Any => (metadata::of_tenant(cx.id), metadata::TENANT),
+    };
+    let match_ = match ingress {
+        Ingress::At(IngressPort { at, .. }) => match_.with(Field::InPort, at.into()),
+        _ => match_.without(Field::InPort),
+    };
+    let mut out = MatchBuf::new();
+    match_
+        .with_masked(Field::Metadata, value | u128::from(own), mask | u128::from(own_mask))
+        .to_v13(&mut out)
+        .map_err(|_| error::v13::BAD_MATCH_BAD_WILDCARDS)?;
+    Ok(out)
+}
+
+/// Appends WRITE_ACTIONS of a set that may be merged with other sets, and is carried out behind the last table. In it a label
+/// cannot be put on for one port alone, and nobody knows the destination of packets then. So such a set sends to the controller, or
+/// to a group that is the same for all tags.
+fn merged_set(
+    cx: &Context<'_>,
+    network: &Network,
+    ingress: Ingress,
+    set: List<'_, v13::Action<'_>>,
+    out: &mut Vec<u8>,
+) -> Written {
+    use error::v13::BAD_INSTRUCTION_UNSUP_INST as UNSUPPORTED;
+    check_set(cx, network, set)?;
+    let mut actions = Vec::new();
+    let stays = |action: &v13::Action<'_>| !crate::action_set::sends(action);
+    set.iter().filter(stays).for_each(|action| action.write(&mut actions));
+    match sent_by(set) {
+        Some(v13::Action::Group(number)) => {
+            let instances =
+                cx.groups.instances(number).ok_or(error::v13::BAD_ACTION_BAD_OUT_GROUP)?;
+            if instances.depend_on_tag() {
+                return Err(UNSUPPORTED.into());
+            }
+            let class = PacketClass::new(ingress, Vlan::Unknown);
+            ListWriter::new(cx, network, class, &mut actions).group(instances)?;
+        }
+        Some(v13::Action::Output { port: port @ PortNo::CONTROLLER, max_len }) => {
+            let max_len = max_len.max(packet_in_len::HEADERS);
+            cx.target.wire.output(port, max_len, &mut actions)?;
+        }
+        Some(_) => return Err(UNSUPPORTED.into()),
+        None => {}
+    }
+    if !actions.is_empty() {
+        Instruction::WriteActions(parsed(cx, &actions)?).write(out);
+    }
+    Ok(())
+}
+
+/// 1.0: a rule for each way in.
+fn network_rules_by_port(
+    cx: &Context<'_>,
+    network: &Network,
+    entry: &EntrySpec<'_>,
+) -> Result<Vec<Rule>, ErrorCode> {
+    use error::v10::FLOW_MOD_FAILED_EPERM as NOT_PERMITTED;
+    let actions = cx.target.wire.actions(entry.actions)?;
+    let only = in_port_of(entry.match_);
+    if only.is_some_and(|port| !network.has_port(port)) {
+        return Err(NOT_PERMITTED);
+    }
+    let mut rules = Rules::default();
+    for port in network.ingress_ports().filter(|port| only.is_none_or(|only| only == *port)) {
+        for incoming in network.incoming(port) {
+            let Some(region) = incoming_region(&incoming, entry.match_) else { continue };
+            let class = incoming_class(network, port, &incoming, &region);
+            let write = |class: &PacketClass, out: &mut Vec<u8>| {
+                ListWriter::new(cx, network, class.clone(), out).actions(actions)
+            };
+            let mut out = Vec::new();
+            match write(&class, &mut out) {
+                Ok(()) => rules.add_at(cx, network, entry, (port, &region), &out)?,
+                Err(Stop::ByVlan) => {
+                    // Frames with a tag do not pass, so they do not meet the rule. A refusal is one all the same.
+                    out.clear();
+                    write(&class.untagged(), &mut out).map_err(Stop::refusal)?;
+                    if let Some(part) = untagged(&region) {
+                        rules.add_at(cx, network, entry, (port, &part), &out)?;
+                    }
+                }
+                Err(stop) => return Err(stop.refusal()),
+            }
+        }
+    }
+    Ok(rules.rules)
+}
+
+/// The incoming packets that a tenant's match means; `None` if it means none of them. A label takes the VLAN tag's place, so with a
+/// label there is no tag of the tenant's.
+fn incoming_region(incoming: &Incoming, match_: &Match) -> Option<Match> {
+    let match_ = match_.without(Field::InPort);
+    if incoming.label.is_none() {
+        return incoming.match_.intersect(&match_);
+    }
+    let inner = untagged(&match_)?.without(Field::VlanPcp).without(Field::VlanVid);
+    incoming.match_.intersect(&inner)
+}
+
+fn incoming_class(
+    network: &Network,
+    port: u32,
+    incoming: &Incoming,
+    region: &Match,
+) -> PacketClass {
+    let at = incoming.label.map(|hop| hop.port.get()).or_else(|| network.physical(port));
+    let ingress = at.map_or(Ingress::Port(port), |at| Ingress::At(IngressPort { port, at }));
+    let class = PacketClass::of_match(ingress, region);
+    match incoming.label {
+        Some(hop) => class.labelled(hop.tag.get()),
+        None => class,
+    }
+}
+
+/// Rules of 1.0, each with another match.
+#[derive(Default)]
+struct Rules {
+    rules: Vec<Rule>,
+    matches: HashSet<Box<[u8]>>,
+    budget: Budget,
+}
+
+impl Rules {
+    /// Adds the rule for a region of a slice, if there is none with the same match.
+    fn add(
+        &mut self,
+        cx: &Context<'_>,
+        entry: &EntrySpec<'_>,
+        region: &Match,
+        actions: impl FnOnce(&mut Vec<u8>) -> Result<(), ErrorCode>,
+    ) -> Result<(), ErrorCode> {
+        let (match_, match_wire) = match_v10(region)?;
+        if self.matches.contains(&match_wire) {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        actions(&mut out)?;
+        self.push(cx, match_wire, priority_v10(&match_, entry.priority), &out)
+    }
+
+    /// Adds the rule for packets that come by a port of a network, if there is none with the same match.
+    fn add_at(
+        &mut self,
+        cx: &Context<'_>,
+        network: &Network,
+        entry: &EntrySpec<'_>,
+        (port, region): (u32, &Match),
+        actions: &[u8],
+    ) -> Result<(), ErrorCode> {
+        let (match_, match_wire) = match_v10(region)?;
+        let priority = priority_v10(&match_, entry.priority);
+        // Where a port lets nothing in, rules stand and age below the one that drops; this would be its equal.
+        let is_hidden = !network.admits(port) && priority == u16::MAX;
+        if is_hidden || self.matches.contains(&match_wire) {
+            return Ok(());
+        }
+        self.push(cx, match_wire, priority, actions)
+    }
+
+    fn push(
+        &mut self,
+        cx: &Context<'_>,
+        match_wire: Box<[u8]>,
+        priority: u16,
+        actions: &[u8],
+    ) -> Result<(), ErrorCode> {
+        let rule = Rule { match_wire: match_wire.clone(), priority, actions: actions.into() };
+        self.budget.add(&rule, cx.target.wire)?;
+        self.matches.insert(match_wire);
+        self.rules.push(rule);
+        Ok(())
+    }
+}
+
+fn match_v10(region: &Match) -> Result<(v10::Match, Box<[u8]>), ErrorCode> {
+    let match_ = region.to_v10().map_err(|_| error::v10::FLOW_MOD_FAILED_EPERM)?;
+    let mut wire = Vec::with_capacity(v10::Match::LEN);
+    match_.write(&mut wire);
+    Ok((match_, wire.into()))
+}
+
+// ---- Both
+
+/// Appends an instruction without actions.
+fn plain_instruction(
+    cx: &Context<'_>,
+    table: u8,
+    instruction: Instruction<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    use error::v13 as code;
+    let kept = cx.target.metadata_kept(cx.network().is_some());
+    match instruction {
+        Instruction::GotoTable(next) => {
+            if next <= table || next >= cx.tables() {
+                return Err(code::BAD_INSTRUCTION_BAD_TABLE_ID);
+            }
+            Instruction::GotoTable(next + cx.target.first_table()).write(out);
+        }
+        Instruction::WriteMetadata { mask, .. } if mask & kept != 0 => {
+            return Err(code::BAD_INSTRUCTION_UNSUP_METADATA_MASK);
+        }
+        Instruction::WriteMetadata { .. } | Instruction::ClearActions => instruction.write(out),
+        Instruction::Meter(number) => {
+            let meter = cx.groups.meter(number).ok_or(code::METER_MOD_FAILED_UNKNOWN_METER)?;
+            Instruction::Meter(meter).write(out);
+        }
+        Instruction::Experimenter { experimenter, .. } => {
+            if !cx.experimenters.contains(&experimenter) {
+                return Err(code::BAD_INSTRUCTION_BAD_EXPERIMENTER);
+            }
+            instruction.write(out);
+        }
+        Instruction::ApplyActions(_)
+        | Instruction::WriteActions(_)
+        | Instruction::Unknown { .. } => return Err(code::BAD_INSTRUCTION_UNKNOWN_INST),
+    }
+    Ok(())
+}
+
+fn instructions<'a>(
+    cx: &Context<'_>,
+    bytes: &'a [u8],
+) -> Result<List<'a, Instruction<'a>>, ErrorCode> {
+    List::parse(bytes).map_err(|error| cx.target.wire.unreadable(error))
+}
+
+fn applied<'a>(
+    instructions: List<'a, Instruction<'a>>,
+) -> impl Iterator<Item = List<'a, v13::Action<'a>>> {
+    instructions.into_iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(list) => Some(list),
+        _ => None,
+    })
+}
+
+/// A list that was written here.
+fn parsed<'a>(cx: &Context<'_>, actions: &'a [u8]) -> Result<List<'a, v13::Action<'a>>, ErrorCode> {
+    List::parse(actions).map_err(|error| cx.target.wire.unreadable(error))
+}
+
+/// A match of 1.3 on the wire.
+fn written(match_: &MatchBuf) -> Box<[u8]> {
+    let mut wire = Vec::new();
+    Encode::write(&match_.as_match(), &mut wire);
+    wire.into()
+}

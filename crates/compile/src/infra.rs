@@ -1,0 +1,310 @@
+//! Weir's own rules: whose a packet is, what passes through for networks, and what is not let in.
+//!
+//! On 1.3 these are all of table 0, which writes to the metadata whose a packet is and sends it to that tenant's tables, and the
+//! [last table](crate::last_table). On 1.0 they are the rules for what passes through, and for ports that let nothing in.
+
+use crate::ids::TenantIndex;
+use crate::last_table;
+use crate::metadata;
+use crate::network::{Network, at_hop, at_port, number_of};
+use crate::ownership::{Ownership, reserved};
+use crate::rule::{CountedPort, InfraRule};
+use crate::target::Target;
+use crate::wire::Wire;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+use fabric::embedding::{Exit, PortKind, SwitchMap, Transit, VirtualPort};
+use fabric::{TenantId, lldp};
+use flowspace::field::VLAN_PRESENT;
+use flowspace::{Field, Match};
+use openflow::v13::{CONTROLLER_NO_BUFFER, Instruction, PortNo};
+use openflow::{ErrorCode, List};
+
+/// What bears a label, above all: also a tenant's own link probes.
+const LABELLED: u16 = u16::MAX;
+/// Frames of known hosts at an edge port that several networks share: no link ends there.
+const HOSTS: u16 = u16::MAX - 1;
+/// Whatever comes in at an edge port of a network.
+const EDGES: u16 = u16::MAX - 2;
+/// Above all rules for slices: link probes of Weir's own, and those of tenants that no tenant's entries may meet.
+const PROBES: u16 = u16::MAX - 3;
+/// A label where none should be.
+const STRAY: u16 = u16::MAX - 4;
+/// The highest priority of rules for slices.
+const HIGHEST: u16 = u16::MAX - 16;
+/// Below all rules for slices: link probes that come in where LLDP is nobody's.
+const STRANDED: u16 = 0;
+/// What passes through on 1.0, and ports that let nothing in there: no tenant's entry is above.
+const ABOVE_TENANTS: u16 = u16::MAX;
+
+/// All bits of a hardware address.
+const ADDRESS: u128 = 0xffff_ffff_ffff;
+
+/// What Weir's own rules depend on.
+pub struct Infra<'a> {
+    /// The switch.
+    pub target: Target,
+    /// What the networks need on the switch.
+    pub map: Option<&'a SwitchMap>,
+    /// VLAN ids that are reserved for labels.
+    pub labels: Option<&'a RangeInclusive<u16>>,
+    /// Who owns what.
+    pub ownership: &'a Ownership,
+    /// All tenants, as [`TenantIndex`] counts them.
+    pub tenants: Vec<InfraTenant<'a>>,
+}
+
+/// A tenant, as far as Weir's own rules depend on it.
+#[derive(Clone, Copy)]
+pub struct InfraTenant<'a> {
+    /// The tenant's number.
+    pub id: TenantId,
+    /// Its network here.
+    pub network: Option<&'a Network>,
+    /// The network's ports that are down because the switch refuses their rules (1.3).
+    pub refused_ports: &'a BTreeSet<u32>,
+}
+
+impl Infra<'_> {
+    /// The rules.
+    pub fn rules(&self) -> Vec<InfraRule> {
+        match self.target.wire {
+            // The members of a big switch have table 0.
+            Wire::V13 if self.target.is_joined => Vec::new(),
+            Wire::V13 => self.rules_v13(),
+            Wire::V10 => self.rules_v10(),
+        }
+    }
+
+    fn rules_v10(&self) -> Vec<InfraRule> {
+        let Some(map) = self.map else { return Vec::new() };
+        let passing = map.transit.iter().filter_map(|it| passing_v10(it).ok());
+        let networks = self.tenants.iter().filter_map(|tenant| tenant.network);
+        let closed = networks
+            .flat_map(|network| network.ingress_ports().flat_map(|port| closed(network, port)));
+        passing.chain(closed).collect()
+    }
+
+    /// Table 0: the ranks of flowspace entries as priorities, as few as needed.
+    fn rules_v13(&self) -> Vec<InfraRule> {
+        let frames = Match::exact(Field::DlType, u128::from(lldp::ETHERTYPE));
+        let (own, guests) = (octets(lldp::PROBE_SOURCE), octets(lldp::GUEST_SOURCE));
+        let probes = frames.with_masked(Field::DlSrc, own, !(own ^ guests) & ADDRESS);
+        let mut to_weir = Vec::new();
+        // 1.3 can name each port.
+        let _ = Wire::V13.output(PortNo::CONTROLLER, CONTROLLER_NO_BUFFER, &mut to_weir);
+        let to_weir = applied(&to_weir);
+        let probe = |(match_, priority)| rule(match_, priority, to_weir.clone());
+        let mut rules: Vec<InfraRule> = [(probes, PROBES), (frames, STRANDED)].map(probe).into();
+        self.add_networks(&mut rules);
+        let mut priority = HIGHEST;
+        let mut level: Vec<usize> = Vec::new();
+        let ranked = self.ownership.slices();
+        for (rank, (match_, tenant)) in ranked.iter().enumerate() {
+            // A new level begins where an entry overlaps one of another tenant in the level before.
+            let collides = level
+                .iter()
+                .any(|&other| ranked[other].1 != *tenant && ranked[other].0.overlaps(match_));
+            if collides {
+                priority = priority.saturating_sub(1).max(STRANDED + 1);
+                level.clear();
+            }
+            level.push(rank);
+            let metadata = metadata::of_tenant(self.id(*tenant));
+            let mut instructions = Vec::new();
+            Instruction::WriteMetadata { metadata, mask: metadata::TENANT }
+                .write(&mut instructions);
+            Instruction::GotoTable(1).write(&mut instructions);
+            rules.push(rule(*match_, priority, instructions));
+        }
+        rules
+    }
+
+    fn id(&self, tenant: TenantIndex) -> TenantId {
+        self.tenants[tenant.0 as usize].id
+    }
+
+    /// How packets of networks come in, and pass through.
+    fn add_networks(&self, rules: &mut Vec<InfraRule>) {
+        let Some(map) = self.map else { return };
+        for (&id, member) in &map.members {
+            let tenant = self.tenants.iter().find(|tenant| tenant.id == id);
+            let network = tenant.and_then(|tenant| tenant.network);
+            let is_refused =
+                |number: &u32| tenant.is_some_and(|it| it.refused_ports.contains(number));
+            for (&number, port) in member.ports.iter().filter(|(number, _)| !is_refused(number)) {
+                let admits = network.is_none_or(|it| it.admits(number));
+                add_port(id, number, port, admits, rules);
+            }
+            if let Some(label) = controller_label(self.labels, id) {
+                rules.push(from_controller(id, label));
+            }
+            if let (Some(network), Some(table)) = (network, self.target.delivery_table()) {
+                last_table::rules(table, id, network, rules);
+            }
+        }
+        for transit in &map.transit {
+            rules.push(passing_v13(transit));
+        }
+        let strays = self.labels.map(reserved).unwrap_or_default();
+        rules.extend(strays.into_iter().map(|match_| rule(match_, STRAY, Vec::new())));
+    }
+}
+
+/// The rules about one port of a network.
+pub fn rules_of_port(
+    target: &Target,
+    id: TenantId,
+    network: &Network,
+    number: u32,
+) -> Vec<InfraRule> {
+    if target.wire == Wire::V10 {
+        return closed(network, number);
+    }
+    let mut rules = Vec::new();
+    if let Some(port) = network.ports().get(&number) {
+        add_port(id, number, port, network.admits(number), &mut rules);
+        if let Some(table) = target.delivery_table() {
+            last_table::rules(table, id, network, &mut rules);
+        }
+    }
+    rules
+}
+
+/// Whose port a rule of table 0 is about, if it is about one (1.3).
+pub fn port_of(rule: &InfraRule) -> Option<(TenantId, u32)> {
+    let instructions = List::<Instruction<'_>>::parse(&rule.actions).ok()?;
+    let written = instructions.iter().find_map(|instruction| match instruction {
+        Instruction::WriteMetadata { metadata, mask: metadata::PORT } => {
+            Some((metadata::tenant(metadata), metadata::port(metadata)))
+        }
+        _ => None,
+    });
+    let counted = || rule.counted.map(|it| (it.tenant, it.port));
+    written.filter(|(_, port)| *port != metadata::NO_PORT).or_else(counted)
+}
+
+/// To whose tables a rule of table 0 leads (1.3).
+pub fn leads_to(rule: &InfraRule) -> Option<TenantId> {
+    let instructions = List::<Instruction<'_>>::parse(&rule.actions).ok()?;
+    instructions.iter().find_map(|instruction| match instruction {
+        Instruction::WriteMetadata { metadata, .. } => Some(metadata::tenant(metadata)),
+        _ => None,
+    })
+}
+
+/// The label that says of a packet from a controller whose it is, on its way into the tables (1.3): one of those that are reserved
+/// for links, at a port where no link ends. `None` for a tenant whose number is beyond them.
+pub fn controller_label(labels: Option<&RangeInclusive<u16>>, id: TenantId) -> Option<u16> {
+    let labels = labels?;
+    let label = labels.start().checked_add(id.0.checked_sub(1)?)?;
+    labels.contains(&label).then_some(label)
+}
+
+/// How packets come in that a controller sends into the tables and does not say to have come by a port.
+fn from_controller(id: TenantId, label: u16) -> InfraRule {
+    let match_ =
+        at_port(PortNo::CONTROLLER.0).with(Field::VlanVid, u128::from(label) | VLAN_PRESENT);
+    let mut pop = Vec::new();
+    Wire::V13.pop_vlan(&mut pop);
+    rule(match_, LABELLED, entering(id, metadata::NO_PORT, &pop))
+}
+
+/// How packets come in by one port of a network, or are dropped there.
+fn add_port(
+    id: TenantId,
+    number: u32,
+    port: &VirtualPort,
+    admits: bool,
+    rules: &mut Vec<InfraRule>,
+) {
+    if !port.up {
+        return;
+    }
+    // For a port that is the tenant's whole the tenant gets the switch's own counters.
+    let counts = CountedPort::new(id, number);
+    let mut add = |match_, priority, actions: &[u8], counted| {
+        // Without a rule, what the port does not let in would be a slice's.
+        let instructions = if admits { entering(id, number, actions) } else { Vec::new() };
+        rules.push(InfraRule { counted, ..rule(match_, priority, instructions) });
+    };
+    match &port.kind {
+        PortKind::Edge { port, hosts } if hosts.is_empty() => {
+            add(at_port(port.get()), EDGES, &[], None);
+        }
+        PortKind::Edge { port, hosts } => {
+            for host in hosts {
+                let match_ = at_port(port.get()).with(Field::DlSrc, number_of(*host));
+                add(match_, HOSTS, &[], counts);
+            }
+        }
+        PortKind::Link { receives, .. } => {
+            let mut pop = Vec::new();
+            Wire::V13.pop_vlan(&mut pop);
+            receives.iter().for_each(|hop| add(at_hop(hop), LABELLED, &pop, counts));
+        }
+        PortKind::Remote { .. } => {}
+    }
+}
+
+/// The instructions that let packets in by a port, with these actions before.
+fn entering(id: TenantId, number: u32, actions: &[u8]) -> Vec<u8> {
+    let mut out = if actions.is_empty() { Vec::new() } else { applied(actions) };
+    let metadata = metadata::of_port(id, number);
+    Instruction::WriteMetadata { metadata, mask: metadata::PORT }.write(&mut out);
+    Instruction::GotoTable(1).write(&mut out);
+    out
+}
+
+/// What passes something on. The error is for a port that 1.0 cannot name.
+fn passing_v10(transit: &Transit) -> Result<InfraRule, ErrorCode> {
+    Ok(rule(at_hop(&transit.from), ABOVE_TENANTS, passing(Wire::V10, transit)?))
+}
+
+fn passing_v13(transit: &Transit) -> InfraRule {
+    // 1.3 can name each port.
+    let actions = passing(Wire::V13, transit).unwrap_or_default();
+    rule(at_hop(&transit.from), LABELLED, applied(&actions))
+}
+
+fn passing(wire: Wire, transit: &Transit) -> Result<Vec<u8>, ErrorCode> {
+    let mut actions = Vec::new();
+    let port = match transit.to {
+        Exit::Next(hop) => {
+            wire.set_vlan(hop.tag.get(), &mut actions);
+            hop.port
+        }
+        Exit::Edge(port) => {
+            wire.pop_vlan(&mut actions);
+            port
+        }
+    };
+    let is_back = port == transit.from.port;
+    let port = if is_back { PortNo::IN_PORT } else { PortNo(port.get()) };
+    wire.output(port, 0, &mut actions)?;
+    Ok(actions)
+}
+
+/// What drops the packets that come to a port which lets nothing in (1.0).
+fn closed(network: &Network, port: u32) -> Vec<InfraRule> {
+    if network.admits(port) {
+        return Vec::new();
+    }
+    let drop = |match_| rule(match_, ABOVE_TENANTS, Vec::new());
+    network.incoming(port).into_iter().map(|incoming| drop(incoming.match_)).collect()
+}
+
+fn rule(match_: Match, priority: u16, actions: Vec<u8>) -> InfraRule {
+    InfraRule { table: 0, match_, priority, actions, counted: None }
+}
+
+fn applied(actions: &[u8]) -> Vec<u8> {
+    let mut instructions = Vec::new();
+    Instruction::ApplyActions(List::parse(actions).unwrap_or_default()).write(&mut instructions);
+    instructions
+}
+
+fn octets(address: [u8; 6]) -> u128 {
+    address.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+}

@@ -1,0 +1,92 @@
+//! The instances of a group on the switch, and for which packets each is: see [`crate::group`].
+
+use crate::class::{PacketClass, TagState, Vlan};
+use crate::network::{Ingress, IngressPort};
+use alloc::collections::BTreeMap;
+
+/// Packets for which a group may have an instance of its own; by default those for which it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Variant {
+    /// They came by this port.
+    pub ingress: Option<IngressPort>,
+    /// They bear a VLAN tag or not.
+    pub tag: TagState,
+}
+
+/// The ids on the switch of one group's instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instances {
+    id: u32,
+    variants: BTreeMap<Variant, u32>,
+}
+
+impl Variant {
+    /// Of packets that came so, with such a tag.
+    pub fn new(ingress: Ingress, tag: TagState) -> Variant {
+        let ingress = match ingress {
+            Ingress::At(ingress) => Some(ingress),
+            // Where it mattered, it would be known.
+            Ingress::Any | Ingress::Port(_) | Ingress::Controller => None,
+        };
+        Variant { ingress, tag }
+    }
+
+    /// What is known of its packets.
+    pub fn class(self) -> PacketClass {
+        let vlan = match self.tag {
+            TagState::Untagged => Vlan::Untagged,
+            TagState::Tagged => Vlan::Tagged,
+        };
+        PacketClass::new(self.ingress.map_or(Ingress::Controller, Ingress::At), vlan)
+    }
+}
+
+impl Instances {
+    /// A group with an instance for these variants, and one for all other packets.
+    pub fn new(id: u32, variants: BTreeMap<Variant, u32>) -> Instances {
+        Instances { id, variants }
+    }
+
+    /// The id of the instance for packets of no variant.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The ids of the other instances.
+    pub fn variants(&self) -> &BTreeMap<Variant, u32> {
+        &self.variants
+    }
+
+    /// The id of the instance for such packets.
+    pub fn id_for(&self, variant: Variant) -> u32 {
+        let tag = if self.depend_on_tag() { variant.tag } else { TagState::Untagged };
+        let of = |ingress| self.variants.get(&Variant { ingress, tag }).copied();
+        of(variant.ingress).or_else(|| of(None)).unwrap_or(self.id)
+    }
+
+    /// All instances, and for which packets they are.
+    pub fn iter(&self) -> impl Iterator<Item = (Variant, u32)> + '_ {
+        let variants = self.variants.iter().map(|(&variant, &id)| (variant, id));
+        core::iter::once((Variant::default(), self.id)).chain(variants)
+    }
+
+    /// The ids of all instances.
+    pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.iter().map(|(_, id)| id)
+    }
+
+    /// Whether more has to be known of where packets came in to choose an instance for them.
+    pub fn depend_on_ingress(&self, ingress: Ingress) -> bool {
+        let mut ports = self.variants.keys().filter_map(|variant| variant.ingress);
+        match ingress {
+            Ingress::Any => ports.next().is_some(),
+            Ingress::Port(port) => ports.any(|ingress| ingress.port == port),
+            Ingress::At(_) | Ingress::Controller => false,
+        }
+    }
+
+    /// Whether there are instances by VLAN tag.
+    pub fn depend_on_tag(&self) -> bool {
+        self.variants.keys().any(|variant| variant.tag != TagState::Untagged)
+    }
+}

@@ -1,0 +1,306 @@
+//! A list of actions in a network: virtual ports become physical ports and labels.
+//!
+//! ```text
+//!   the tenant says     labels are stacked (1.3)                       a label takes the tag's place (1.0)
+//!   output:1, an edge   OUTPUT 3                                       STRIP_VLAN if there is a label, OUTPUT 3
+//!   output:10, a link   PUSH_VLAN, set label, OUTPUT 5, POP_VLAN       SET_VLAN_VID label, OUTPUT 5
+//! ```
+//! Between two switches of 1.3 the tenant's VLAN tags travel behind the label, and nobody asks for them. Where this switch or the
+//! remote end is on 1.0, a frame bears one tag. There only frames without a tag of the tenant's pass a link: a list that sends
+//! into such a link and is for frames with and without a tag [stops](Stop::ByVlan), and is written for frames without.
+//!
+//! By an edge port that other tenants share, frames leave for the tenant's own hosts only. So a list has to know the destination
+//! address, or [the last table](crate::delivery) asks for it.
+
+use crate::class::{PacketClass, Vlan};
+use crate::context::Context;
+use crate::instances::{Instances, Variant};
+use crate::network::{
+    Egress, Encapsulation, Ingress, IngressPort, Network, Stop, Written, is_for_many, number_of,
+};
+use crate::packet_in_len;
+use crate::rule::check_length;
+use crate::wire::{Action, Actions, Verb, Wire};
+use alloc::vec::Vec;
+use openflow::error::v13 as code;
+use openflow::v13::{self, PortNo};
+use openflow::{ErrorCode, List};
+
+/// A list on its way to the switch.
+pub struct ListWriter<'c, 'a, 'o> {
+    cx: &'c Context<'a>,
+    network: &'a Network,
+    /// The packets, as the list has changed them so far.
+    class: PacketClass,
+    /// Who sends to the controller.
+    controller: ToController,
+    /// Whether outputs to shared edge ports are left to [the last table](crate::delivery) if the destination is unknown.
+    is_delivered_later: bool,
+    /// Whether the list has an experimenter's action: what that makes of packets only the switch knows.
+    has_experimenter: bool,
+    /// Whether packets may bear another source address than the one with which they came.
+    has_other_source: bool,
+    out: &'o mut Vec<u8>,
+}
+
+/// Who sends a PACKET_IN for an output to CONTROLLER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToController {
+    /// The switch.
+    Switch,
+    /// Weir, since the switch would report a packet that has come in.
+    Weir,
+}
+
+impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
+    /// A list for such packets in a network, appended to `out`.
+    pub fn new(
+        cx: &'c Context<'a>,
+        network: &'a Network,
+        class: PacketClass,
+        out: &'o mut Vec<u8>,
+    ) -> Self {
+        ListWriter {
+            cx,
+            network,
+            class,
+            controller: ToController::Switch,
+            is_delivered_later: false,
+            has_experimenter: false,
+            has_other_source: false,
+            out,
+        }
+    }
+
+    /// The same list, with outputs to CONTROLLER by `controller`.
+    pub fn informing(self, controller: ToController) -> Self {
+        ListWriter { controller, ..self }
+    }
+
+    /// The same list; outputs to shared edge ports may be left to the last table.
+    pub fn delivering_later(self, is_delivered_later: bool) -> Self {
+        ListWriter { is_delivered_later, ..self }
+    }
+
+    /// Writes all of a list.
+    pub fn actions(&mut self, actions: Actions<'_>) -> Written {
+        actions.iter().try_for_each(|action| self.action(&action))
+    }
+
+    /// Writes one action.
+    pub fn action(&mut self, action: &Action<'_>) -> Written {
+        match action.verb() {
+            Verb::Output { port, max_len } => self.output(port, max_len)?,
+            // Virtual ports have no queues.
+            Verb::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE.into()),
+            Verb::Group(group) => {
+                let instances = self.cx.groups.instances(group);
+                self.group(instances.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?)?;
+            }
+            Verb::Stay => {
+                self.cx.check(action)?;
+                self.has_experimenter |= action.is_experimenter();
+                self.has_other_source |= action.is_experimenter() || action.source().is_some();
+                if let Action::V10(openflow::v10::Action::SetVlanPcp(_)) = action {
+                    // The action changes a part of the tag only, so the packet needs its own.
+                    self.bear(None);
+                }
+                self.class.follow(action);
+                action.write(self.out);
+            }
+        }
+        check_length(self.out)?;
+        Ok(())
+    }
+
+    /// Writes an OUTPUT.
+    pub fn output(&mut self, port: PortNo, max_len: u16) -> Written {
+        let network = self.network;
+        let bad_port = Stop::Refused(code::BAD_ACTION_BAD_OUT_PORT);
+        match port {
+            PortNo::CONTROLLER => self.output_to_controller(max_len),
+            PortNo::IN_PORT => match self.class.ingress {
+                Ingress::Any => Err(Stop::ByIngress),
+                Ingress::Controller => Err(bad_port),
+                Ingress::Port(number) | Ingress::At(IngressPort { port: number, .. }) => {
+                    network.egress_back(number).map_or(Ok(()), |egress| self.leave(egress))
+                }
+            },
+            PortNo::FLOOD => self.output_to_all(network.flooded()),
+            PortNo::ALL => self.output_to_all(network.ports().keys().copied()),
+            PortNo(number) => {
+                let egress = network.egress(number, self.class.ingress).ok_or(bad_port)?;
+                egress.map_or(Ok(()), |egress| self.leave(egress))
+            }
+        }
+    }
+
+    fn output_to_controller(&mut self, max_len: u16) -> Written {
+        if self.controller == ToController::Weir && !self.has_experimenter {
+            return Ok(());
+        }
+        if self.cx.target.has_metadata() {
+            let max_len = max_len.max(packet_in_len::HEADERS);
+            return Ok(self.wire().output(PortNo::CONTROLLER, max_len, self.out)?);
+        }
+        // By the source address Weir knows whose the packet is.
+        let came_by_shared_edge =
+            self.class.ingress.port().is_some_and(|number| self.network.is_shared_edge(number));
+        if self.has_other_source && came_by_shared_edge {
+            return Err(code::BAD_ACTION_BAD_OUT_PORT.into());
+        }
+        // With the label by which Weir knows how the packet came.
+        let label = match self.class.ingress {
+            Ingress::At(IngressPort { port, at }) => self.network.label_received(port, at),
+            _ => None,
+        };
+        let label = match (label, self.class.vlan()) {
+            (None, _) | (_, Vlan::Unknown) => None,
+            (Some(label), Vlan::Untagged) => Some(label.get()),
+            (Some(_), Vlan::Tagged) => return Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
+        };
+        self.bear(label);
+        let max_len = packet_in_len::length(max_len, self.class.dl_type);
+        Ok(self.wire().output(PortNo::CONTROLLER, max_len, self.out)?)
+    }
+
+    fn output_to_all(&mut self, numbers: impl Iterator<Item = u32>) -> Written {
+        let network = self.network;
+        for number in numbers {
+            let is_later = self.is_delivered_later
+                && self.class.destination.is_none()
+                && network.is_shared_edge(number);
+            let egress = network.egress(number, self.class.ingress).flatten();
+            let Some(egress) = egress.filter(|_| !is_later) else { continue };
+            // The packet would come back to where it was.
+            if self.class.ingress == Ingress::Any
+                && network.received_elsewhere(number).next().is_some()
+            {
+                return Err(Stop::ByIngress);
+            }
+            match self.leave(egress) {
+                // Of a copy for each port, those stay that cannot pass.
+                Err(Stop::Refused(code::BAD_ACTION_BAD_ARGUMENT))
+                    if self.cx.target.stacks_labels() => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what sends to a group.
+    pub fn group(&mut self, instances: &Instances) -> Written {
+        let group = self.instance(instances)?;
+        v13::Action::Group(group).write(self.out);
+        Ok(())
+    }
+
+    fn instance(&self, instances: &Instances) -> Written<u32> {
+        if instances.depend_on_ingress(self.class.ingress) {
+            return Err(Stop::ByIngress);
+        }
+        let tag = match instances.depend_on_tag() {
+            true => self.class.tag_state()?,
+            false => Default::default(),
+        };
+        Ok(instances.id_for(Variant::new(self.class.ingress, tag)))
+    }
+
+    /// Writes what sends a packet by a port and, where labels are stacked, leaves it as it was for what comes after.
+    fn leave(&mut self, egress: Egress<'_>) -> Written {
+        let is_back = self.network.is_back(egress.port, self.class.ingress)?;
+        let port = if is_back { PortNo::IN_PORT } else { PortNo(egress.port) };
+        let encapsulation = egress.encapsulation;
+        self.class.check(encapsulation, self.cx.target.stacks_labels())?;
+        if !self.cx.target.stacks_labels() {
+            self.bear(match encapsulation {
+                Encapsulation::None => None,
+                Encapsulation::Label { label, .. } => Some(label.get()),
+            });
+        }
+        if egress.hosts.is_empty() {
+            return self.send(encapsulation, port);
+        }
+        let is_behind = |address| egress.hosts.iter().any(|host| number_of(*host) == address);
+        match self.class.destination {
+            None => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
+            // What is for many goes to each of the tenant's own hosts.
+            Some(address) if is_for_many(address) => {
+                for host in egress.hosts {
+                    self.wire().set_destination(number_of(*host), self.out);
+                    self.send(encapsulation, port)?;
+                }
+                self.wire().set_destination(address, self.out);
+                Ok(())
+            }
+            Some(address) if is_behind(address) => self.send(encapsulation, port),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn send(&mut self, encapsulation: Encapsulation, port: PortNo) -> Written {
+        match encapsulation {
+            Encapsulation::Label { label, .. } if self.cx.target.stacks_labels() => {
+                send_labelled(label.get(), port, self.out)?;
+            }
+            _ => self.wire().output(port, 0, self.out)?,
+        }
+        Ok(())
+    }
+
+    /// Writes what sends a packet to the tables, with this label in front of its own tags (1.3).
+    pub fn enter_tables(&mut self, label: Option<u16>) -> Result<(), ErrorCode> {
+        match label {
+            Some(label) => send_labelled(label, PortNo::TABLE, self.out),
+            None => self.wire().output(PortNo::TABLE, 0, self.out),
+        }
+    }
+
+    /// Makes the packet bear this label, or none, where labels take the tag's place.
+    pub fn bear(&mut self, label: Option<u16>) {
+        match (self.class.label(), label) {
+            // A packet with a label has no tag of its own.
+            (Some(_), None) => self.wire().pop_vlan(self.out),
+            (borne, Some(label)) if borne != Some(label) => {
+                self.wire().set_vlan(label, self.out);
+            }
+            _ => {}
+        }
+        self.class.set_label(label);
+    }
+
+    fn wire(&self) -> Wire {
+        self.cx.target.wire
+    }
+}
+
+/// Whether each action of a set, or of a bucket, is one that the tenant may use, also those whose place others take.
+pub fn check_set(
+    cx: &Context<'_>,
+    network: &Network,
+    actions: List<'_, v13::Action<'_>>,
+) -> Result<(), ErrorCode> {
+    for action in actions {
+        match action {
+            v13::Action::Output { port, .. } => {
+                let reserved = [PortNo::CONTROLLER, PortNo::IN_PORT, PortNo::FLOOD, PortNo::ALL];
+                if !reserved.contains(&port) && !network.has_port(port.0) {
+                    return Err(code::BAD_ACTION_BAD_OUT_PORT);
+                }
+            }
+            v13::Action::Group(number) => {
+                cx.groups.instances(number).ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
+            }
+            other => cx.check(&Action::V13(other))?,
+        }
+    }
+    Ok(())
+}
+
+/// Appends what sends a packet with a label in front of its own tags, and takes the label off again (1.3).
+pub fn send_labelled(label: u16, port: PortNo, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+    Wire::push_label(label, out);
+    Wire::V13.output(port, 0, out)?;
+    Wire::V13.pop_vlan(out);
+    Ok(())
+}

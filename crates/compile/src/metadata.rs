@@ -1,0 +1,70 @@
+//! The metadata of OpenFlow 1.3: table 0 writes there whose a packet is.
+//!
+//! ```text
+//!   63          48 47             32 31             17 16              0
+//!  +--------------+-----------------+---------------------------------+
+//!  |    tenant    | network: virtual | the tenant's own; on the way to the last table of |
+//!  |              | port, else own   | the switch: by which shared ports a packet leaves |
+//!  +--------------+-----------------+---------------------------------+
+//! ```
+
+use fabric::{PortNumber, TenantId};
+use flowspace::{Field, Match};
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+use openflow::v10;
+
+/// The bits that name the tenant; in a slice the rest is the tenant's own.
+pub const TENANT: u64 = 0xffff << 48;
+
+/// The bits that name the tenant and the virtual port by which a packet came, in a network.
+pub const PORT: u64 = 0xffff_ffff << 32;
+
+/// The bits that are the tenant's own in a network.
+pub const OWN: u64 = !PORT;
+
+/// In place of a virtual port: the packet came out of a controller's hands.
+pub const NO_PORT: u32 = 0;
+
+/// A tenant's number in the metadata.
+pub fn of_tenant(tenant: TenantId) -> u64 {
+    u64::from(tenant.0) << 48
+}
+
+/// A tenant's number and its virtual port in the metadata.
+pub fn of_port(tenant: TenantId, port: u32) -> u64 {
+    of_tenant(tenant) | to_16_bits(port).map_or(0, u64::from) << 32
+}
+
+/// The tenant whose number is in the metadata.
+pub fn tenant(metadata: u64) -> TenantId {
+    TenantId((metadata >> 48) as u16)
+}
+
+/// The virtual port in the metadata.
+pub fn port(metadata: u64) -> u32 {
+    from_16_bits((metadata >> 32) as u16)
+}
+
+/// A match of a tenant's without the bits that are not the tenant's own. The tenant sees these bits as 0, so a match on 0
+/// there says nothing, and a match on 1 there is an error.
+pub fn own_part(match_: &Match, kept: u64) -> Result<Match, ErrorCode> {
+    let (value, mask) = match_.get(Field::Metadata);
+    if value & u128::from(kept) != 0 {
+        return Err(code::BAD_MATCH_BAD_MASK);
+    }
+    Ok(match_.with_masked(Field::Metadata, value, mask & !u128::from(kept)))
+}
+
+/// A network's port in 16 bits. LOCAL is what it is on 1.0, above all other ports that a network can have.
+pub fn to_16_bits(port: u32) -> Option<u16> {
+    if port == PortNumber::LOCAL.get() {
+        return Some(v10::PortNo::LOCAL.0);
+    }
+    u16::try_from(port).ok().filter(|port| *port != v10::PortNo::LOCAL.0)
+}
+
+/// The inverse of [`to_16_bits`].
+pub fn from_16_bits(port: u16) -> u32 {
+    if port == v10::PortNo::LOCAL.0 { PortNumber::LOCAL.get() } else { port.into() }
+}

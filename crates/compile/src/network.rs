@@ -1,0 +1,494 @@
+//! A tenant's own network, as far as it lies on one switch: virtual ports, and where they are on the switch.
+//!
+//! ```text
+//!   virtual port          on the switch, coming in                      going out
+//!   edge, whole           in_port                                       OUTPUT
+//!   edge, shared          in_port and the source address of a host      OUTPUT, for frames to the tenant's hosts only
+//!   end of a link         in_port and a label (VLAN id)                 the label is put on, OUTPUT
+//!   on another member     –                                             the label of a tunnel is put on, OUTPUT; if the port is
+//!                                                                       a shared edge, for frames to its hosts only
+//! ```
+//! A packet is never sent back by the virtual port by which it came in, unless an action says IN_PORT. Several virtual ports may
+//! stand on one physical port, a *hairpin* port. A switch sends nothing back by the physical port by which a packet came, unless
+//! told IN_PORT; so an entry that sends to a hairpin port is written once per port of entry.
+//!
+//! The end of a link sends by one physical port and may receive by others as well: its backup, and the port that the remote end
+//! still uses. So the switch is told IN_PORT only in rules that match on the physical port of entry. Otherwise IN_PORT would send
+//! the label of one port by another port, where that label may be another tenant's.
+//!
+//! LOCAL is a port like any other: at an edge, or the end of a link.
+//!
+//! What the tenant configures of its ports (PORT_MOD) is kept here too. The switch's own ports are not configured, since they may
+//! carry packets of others.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use fabric::embedding::{Hop, Member, PortKind, Tag, VirtualPort};
+use fabric::{MacAddress, Tagging};
+use flowspace::field::VLAN_PRESENT;
+use flowspace::{Field, Key, Match};
+use hashbrown::HashMap;
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+use openflow::v10::PortConfig;
+
+/// The bit of addresses that are for many hosts.
+pub const MULTICAST: u128 = 1 << 40;
+
+/// A tenant's virtual switch on this switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    datapath: u64,
+    ports: BTreeMap<u32, VirtualPort>,
+    /// What the tenant has configured of its ports: bits of `ofp_port_config`. 1.3 has some of 1.0's.
+    config: BTreeMap<u32, PortConfig>,
+    /// The same network with all its ports in use, if some are not.
+    open: Option<Box<Network>>,
+    /// Physical ports on which several virtual ports stand, one of which receives there.
+    hairpins: BTreeSet<u32>,
+    /// By which virtual port a packet came, by the physical port and what the packet bears.
+    received: HashMap<(u32, Mark), u32>,
+}
+
+/// Packets that come in by a virtual port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// As they are on the switch.
+    pub match_: Match,
+    /// The label that they bear, and the physical port; `None` at the edge.
+    pub label: Option<Hop>,
+}
+
+/// What a packet bears that tells by which of several virtual ports it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Mark {
+    Nothing,
+    Label(u16),
+    Source(u128),
+}
+
+/// How packets came to the virtual switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ingress {
+    /// By any port, or none.
+    Any,
+    /// By this virtual port, at whichever physical port.
+    Port(u32),
+    /// By this virtual port, at this physical port.
+    At(IngressPort),
+    /// Out of a controller's hands.
+    Controller,
+}
+
+/// A virtual port by which packets come in, and the physical port at which they do: the end of a link may have several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IngressPort {
+    /// The virtual port.
+    pub port: u32,
+    /// The physical port.
+    pub at: u32,
+}
+
+/// How packets leave for a virtual port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Egress<'a> {
+    /// The physical port.
+    pub port: u32,
+    /// What is done to packets before.
+    pub encapsulation: Encapsulation,
+    /// If other tenants' hosts are behind the port too: the tenant's own hosts there, which alone may get packets.
+    pub hosts: &'a [MacAddress],
+}
+
+/// What is done to packets before they leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encapsulation {
+    /// Nothing.
+    None,
+    /// They get a label. `remote` says what the other end can do with VLAN tags.
+    Label {
+        /// The label.
+        label: Tag,
+        /// Of the other end.
+        remote: Tagging,
+    },
+}
+
+/// Why a list of actions is not written for a whole class of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The result depends on the port of entry: the class is to be split by that.
+    ByIngress,
+    /// The result depends on whether there is a VLAN tag: the class is to be split by that.
+    ByVlan,
+    /// The tenant's request is refused.
+    Refused(ErrorCode),
+}
+
+/// The result of writing a list.
+pub type Written<T = ()> = Result<T, Stop>;
+
+impl From<ErrorCode> for Stop {
+    fn from(code: ErrorCode) -> Self {
+        Stop::Refused(code)
+    }
+}
+
+impl Stop {
+    /// The error of a list that stops where the port of entry and the VLAN tag are known: nothing is left to split by.
+    pub fn refusal(self) -> ErrorCode {
+        match self {
+            Stop::Refused(code) => code,
+            Stop::ByIngress => code::BAD_ACTION_BAD_OUT_PORT,
+            Stop::ByVlan => code::BAD_ACTION_BAD_ARGUMENT,
+        }
+    }
+}
+
+impl Ingress {
+    /// The virtual port, if it is known.
+    pub const fn port(self) -> Option<u32> {
+        match self {
+            Ingress::Port(port) | Ingress::At(IngressPort { port, .. }) => Some(port),
+            Ingress::Any | Ingress::Controller => None,
+        }
+    }
+}
+
+impl Network {
+    /// The part of a virtual switch that lies on this switch, with its ports configured so.
+    pub fn new(member: &Member, config: BTreeMap<u32, PortConfig>) -> Network {
+        let open = config.values().any(|config| config.intersects(CLOSED));
+        let open = open.then(|| Box::new(Network::new(member, BTreeMap::new())));
+        let mut standing = BTreeMap::<u32, usize>::new();
+        for port in member.ports.values().filter_map(physical) {
+            *standing.entry(port).or_default() += 1;
+        }
+        // Where nothing comes in, nothing has to go back: by a wire that leads to other members' ports only.
+        let receiving = member.ports.values().filter(|port| is_here(port));
+        let receiving: BTreeSet<u32> = receiving.filter_map(physical).collect();
+        let hairpins =
+            standing.into_iter().filter(|(port, count)| *count > 1 && receiving.contains(port));
+        let hairpins = hairpins.map(|(port, _)| port).collect();
+        let mut received = HashMap::new();
+        for (&number, port) in &member.ports {
+            received.extend(marks(port).into_iter().map(|at| (at, number)));
+        }
+        let (datapath, ports) = (member.datapath.0, member.ports.clone());
+        Network { datapath, ports, config, open, hairpins, received }
+    }
+
+    /// The virtual switch's datapath id.
+    pub fn datapath(&self) -> u64 {
+        self.datapath
+    }
+
+    /// All ports of the virtual switch, also those that lie on other members.
+    pub fn ports(&self) -> &BTreeMap<u32, VirtualPort> {
+        &self.ports
+    }
+
+    /// Whether there is such a port.
+    pub fn has_port(&self, number: u32) -> bool {
+        self.ports.contains_key(&number)
+    }
+
+    /// Ports by which packets come in here: not those of other members.
+    pub fn ingress_ports(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ports.iter().filter(|(_, port)| is_here(port)).map(|(&number, _)| number)
+    }
+
+    /// Whether packets come in here by that port.
+    pub fn is_ingress(&self, number: u32) -> bool {
+        self.ports.get(&number).is_some_and(is_here)
+    }
+
+    /// Whether packets get a label when they leave by the port.
+    pub fn is_labelled(&self, number: u32) -> bool {
+        let kind = self.kind(number);
+        matches!(kind, Some(PortKind::Link { .. } | PortKind::Remote { .. }))
+    }
+
+    /// Whether the port is the end of a link.
+    pub fn is_link(&self, number: u32) -> bool {
+        matches!(self.kind(number), Some(PortKind::Link { .. }))
+    }
+
+    /// The physical port on which a virtual port stands.
+    pub fn physical(&self, number: u32) -> Option<u32> {
+        self.ports.get(&number).and_then(physical)
+    }
+
+    /// The physical ports at which packets come in by a virtual port, in order.
+    pub fn received_at(&self, number: u32) -> impl Iterator<Item = IngressPort> + use<> {
+        let ports: BTreeSet<u32> =
+            self.ports.get(&number).into_iter().flat_map(receives_at).collect();
+        ports.into_iter().map(move |at| IngressPort { port: number, at })
+    }
+
+    /// The ports of entry for which packets that leave by this port go back by the physical port by which they came.
+    pub fn hairpins(&self, number: u32) -> impl Iterator<Item = IngressPort> + '_ {
+        let at = self.physical(number).filter(|at| self.hairpins.contains(at));
+        let beside = at.into_iter().flat_map(|at| self.ingress_ports().map(move |port| (port, at)));
+        let comes = |port, at| {
+            self.ports.get(&port).is_some_and(|it| receives_at(it).any(|other| other == at))
+        };
+        let beside = beside.filter(move |&(port, at)| comes(port, at));
+        beside.map(|(port, at)| IngressPort { port, at })
+    }
+
+    /// Where packets come in by a port that sends by another physical port. A rule that sends to the port and does not know by
+    /// which port packets came would send these back, since the switch does not see that it does.
+    pub fn received_elsewhere(&self, number: u32) -> impl Iterator<Item = IngressPort> + use<> {
+        let sends = self.physical(number);
+        self.received_at(number).filter(move |it| sends.is_some_and(|sends| sends != it.at))
+    }
+
+    /// The physical port that is a virtual port's alone.
+    pub fn whole_edge(&self, number: u32) -> Option<u32> {
+        match self.kind(number)? {
+            PortKind::Edge { port, hosts } if hosts.is_empty() => Some(port.get()),
+            _ => None,
+        }
+    }
+
+    /// Whether other tenants' hosts may be behind the port as well, here or on another member.
+    pub fn is_shared_edge(&self, number: u32) -> bool {
+        !self.hosts_behind(number).is_empty()
+    }
+
+    /// The tenant's own hosts behind a port that others share.
+    pub fn hosts_behind(&self, number: u32) -> &[MacAddress] {
+        match self.kind(number) {
+            Some(PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. }) => hosts,
+            _ => &[],
+        }
+    }
+
+    /// Edge ports that other tenants share.
+    pub fn shared_edges(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ports.keys().copied().filter(|number| self.is_shared_edge(*number))
+    }
+
+    /// How packets leave for a port: not at all if the port is down, is told not to forward, or the packets came by it. `None` for
+    /// the outer option is a port that does not exist.
+    pub fn egress(&self, number: u32, ingress: Ingress) -> Option<Option<Egress<'_>>> {
+        self.ports.get(&number)?;
+        if ingress.port() == Some(number) {
+            return Some(None);
+        }
+        Some(self.egress_back(number))
+    }
+
+    /// How packets leave for a port, also for the one by which they came.
+    pub fn egress_back(&self, number: u32) -> Option<Egress<'_>> {
+        let closed = PortConfig::PORT_DOWN | PortConfig::NO_FWD;
+        egress(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
+    }
+
+    /// What the tenant has configured of a port.
+    pub fn config(&self, number: u32) -> PortConfig {
+        self.config.get(&number).copied().unwrap_or_default()
+    }
+
+    /// The network with all ports in use, if it is another.
+    pub fn open(&self) -> Option<&Network> {
+        self.open.as_deref()
+    }
+
+    /// Ports that FLOOD means.
+    pub fn flooded(&self) -> impl Iterator<Item = u32> + '_ {
+        let flooded = |number: &u32| !self.config(*number).contains(PortConfig::NO_FLOOD);
+        self.ports.keys().copied().filter(flooded)
+    }
+
+    /// Whether packets are let in by a port.
+    pub fn admits(&self, number: u32) -> bool {
+        !self.config(number).intersects(PortConfig::PORT_DOWN | PortConfig::NO_RECV)
+    }
+
+    /// Whether the controller gets no PACKET_IN of a packet that has come by this port.
+    pub fn sends_no_packet_in(&self, number: u32, is_miss: bool) -> bool {
+        let is_unwanted = is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN);
+        is_unwanted || !self.admits(number)
+    }
+
+    /// Whether packets can leave by the port, as far as is known here.
+    pub fn is_live(&self, number: u32) -> bool {
+        self.ports.get(&number).is_some_and(|port| port.up)
+            && !self.config(number).contains(PortConfig::PORT_DOWN)
+            && self.physical(number).is_some()
+    }
+
+    /// Whether the switch has to be told IN_PORT to send by this physical port.
+    pub fn is_back(&self, port: u32, ingress: Ingress) -> Written<bool> {
+        let comes =
+            |number| self.ports.get(&number).is_some_and(|it| receives_at(it).any(|at| at == port));
+        match ingress {
+            Ingress::Any if self.hairpins.contains(&port) => Err(Stop::ByIngress),
+            Ingress::Port(number) if comes(number) => Err(Stop::ByIngress),
+            Ingress::Any | Ingress::Port(_) | Ingress::Controller => Ok(false),
+            Ingress::At(IngressPort { at, .. }) => Ok(at == port),
+        }
+    }
+
+    /// The packets that come in by a virtual port, as the switch sees them; several sets for a link with a backup and for a
+    /// shared edge.
+    pub fn incoming(&self, number: u32) -> Vec<Incoming> {
+        let plain = |match_| Incoming { match_, label: None };
+        match self.kind(number) {
+            Some(PortKind::Edge { port, hosts }) if hosts.is_empty() => {
+                Vec::from([plain(at_port(port.get()))])
+            }
+            Some(PortKind::Edge { port, hosts }) => {
+                let from = |host: &MacAddress| {
+                    plain(at_port(port.get()).with(Field::DlSrc, number_of(*host)))
+                };
+                hosts.iter().map(from).collect()
+            }
+            Some(kind) => {
+                let by = |hop: &Hop| Incoming { match_: at_hop(hop), label: Some(*hop) };
+                hops_received(kind).iter().map(by).collect()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether a port leads to where a frame bears one VLAN tag.
+    pub fn leads_to_single_tags(&self, number: u32) -> bool {
+        match self.kind(number) {
+            Some(PortKind::Link { far, .. }) => far.tagging == Tagging::Single,
+            Some(PortKind::Remote { tagging, .. }) => *tagging == Tagging::Single,
+            _ => false,
+        }
+    }
+
+    /// The virtual port by which a packet came that the switch shows as it came.
+    pub fn ingress_of(&self, key: &Key) -> Option<u32> {
+        let port = key.get(Field::InPort) as u32;
+        let vid = key.get(Field::VlanVid);
+        let label = (vid & VLAN_PRESENT != 0).then_some(Mark::Label((vid & 0xfff) as u16));
+        let marks = [label, Some(Mark::Source(key.get(Field::DlSrc))), Some(Mark::Nothing)];
+        marks.into_iter().flatten().find_map(|mark| self.received.get(&(port, mark)).copied())
+    }
+
+    /// The label with which packets come by the end of a link at this physical port.
+    pub fn label_received(&self, number: u32, at: u32) -> Option<Tag> {
+        let mut hops = hops_received(self.kind(number)?).iter();
+        hops.find(|hop| hop.port.get() == at).map(|hop| hop.tag)
+    }
+
+    /// The physical port and the label for a packet that is made to look as if it came by the end of a link.
+    pub fn hop_received(&self, number: u32) -> Option<Hop> {
+        match self.kind(number)? {
+            PortKind::Link { receives, sends, .. } => {
+                let active = |hop: &&Hop| sends.is_some_and(|sends| sends.port == hop.port);
+                receives.iter().find(active).or(receives.first()).copied()
+            }
+            _ => None,
+        }
+    }
+
+    fn kind(&self, number: u32) -> Option<&PortKind> {
+        self.ports.get(&number).map(|port| &port.kind)
+    }
+}
+
+/// What keeps packets from a port.
+const CLOSED: PortConfig = PortConfig(
+    PortConfig::PORT_DOWN.0 | PortConfig::NO_RECV.0 | PortConfig::NO_FWD.0 | PortConfig::NO_FLOOD.0,
+);
+
+/// Packets that come in at a physical port.
+pub fn at_port(port: u32) -> Match {
+    Match::exact(Field::InPort, u128::from(port))
+}
+
+/// Packets that come in at a physical port with a label.
+pub fn at_hop(hop: &Hop) -> Match {
+    at_port(hop.port.get()).with(Field::VlanVid, u128::from(hop.tag.get()) | VLAN_PRESENT)
+}
+
+/// A hardware address as a number.
+pub fn number_of(address: MacAddress) -> u128 {
+    address.octets().iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+}
+
+/// Whether a destination address is for many hosts: broadcast or multicast (IEEE 802-2014, section 8.2.2).
+pub fn is_for_many(dl_dst: u128) -> bool {
+    dl_dst & MULTICAST != 0
+}
+
+/// The packets of a match without a VLAN tag, if the match means any.
+pub fn untagged(match_: &Match) -> Option<Match> {
+    match_.intersect(&Match::exact(Field::VlanVid, 0))
+}
+
+/// How packets come by a link; not at all by other ports.
+pub fn hops_received(kind: &PortKind) -> &[Hop] {
+    match kind {
+        PortKind::Link { receives, .. } => receives,
+        PortKind::Edge { .. } | PortKind::Remote { .. } => &[],
+    }
+}
+
+/// Whether packets come in by a port here: it is not another member's.
+pub fn is_here(port: &VirtualPort) -> bool {
+    !matches!(port.kind, PortKind::Remote { .. })
+}
+
+/// The physical ports at which packets come in by a virtual port; some several times.
+fn receives_at(port: &VirtualPort) -> impl Iterator<Item = u32> + '_ {
+    let edge = match &port.kind {
+        PortKind::Edge { port, .. } => Some(port.get()),
+        PortKind::Link { .. } | PortKind::Remote { .. } => None,
+    };
+    edge.into_iter().chain(hops_received(&port.kind).iter().map(|hop| hop.port.get()))
+}
+
+fn marks(port: &VirtualPort) -> Vec<(u32, Mark)> {
+    match &port.kind {
+        PortKind::Edge { port, hosts } if hosts.is_empty() => {
+            Vec::from([(port.get(), Mark::Nothing)])
+        }
+        PortKind::Edge { port, hosts } => {
+            hosts.iter().map(|host| (port.get(), Mark::Source(number_of(*host)))).collect()
+        }
+        kind => {
+            let mark = |hop: &Hop| (hop.port.get(), Mark::Label(hop.tag.get()));
+            hops_received(kind).iter().map(mark).collect()
+        }
+    }
+}
+
+fn egress(port: &VirtualPort) -> Option<Egress<'_>> {
+    if !port.up {
+        return None;
+    }
+    let labelled = |hop: &Hop, remote, hosts| Egress {
+        port: hop.port.get(),
+        encapsulation: Encapsulation::Label { label: hop.tag, remote },
+        hosts,
+    };
+    match &port.kind {
+        PortKind::Edge { port, hosts } => {
+            Some(Egress { port: port.get(), encapsulation: Encapsulation::None, hosts })
+        }
+        PortKind::Link { sends, far, .. } => {
+            sends.as_ref().map(|hop| labelled(hop, far.tagging, &[]))
+        }
+        PortKind::Remote { sends, tagging, hosts } => {
+            sends.as_ref().map(|hop| labelled(hop, *tagging, hosts))
+        }
+    }
+}
+
+fn physical(port: &VirtualPort) -> Option<u32> {
+    match &port.kind {
+        PortKind::Edge { port, .. } => Some(port.get()),
+        PortKind::Link { sends, .. } | PortKind::Remote { sends, .. } => {
+            sends.map(|hop| hop.port.get())
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Packets of a network that pass a controller: PACKET_OUT, and the port of entry of a PACKET_IN.
+
+use crate::class::{PacketClass, Vlan};
+use crate::context::Context;
+use crate::list::{ListWriter, ToController};
+use crate::metadata;
+use crate::network::{Ingress, IngressPort, Network, Stop, number_of};
+use crate::wire::{Actions, Verb};
+use alloc::vec::Vec;
+use fabric::embedding::PortKind;
+use flowspace::{Field, Key};
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+use openflow::v13::PortNo;
+
+/// A packet that a controller sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// Its headers. Of a packet that a switch of 1.0 keeps, as they were when it came in, with the label.
+    pub key: &'a Key,
+    /// The virtual port by which it came, if it did, or by which the controller says that it came.
+    pub in_port: Option<u32>,
+    /// Whether the switch keeps it.
+    pub is_buffered: bool,
+}
+
+/// Appends the actions of a PACKET_OUT, and gives the physical port by which the packet is to enter: ANY if by none.
+pub fn compile(
+    cx: &Context<'_>,
+    network: &Network,
+    sent: &Sent<'_>,
+    actions: Actions<'_>,
+    out: &mut Vec<u8>,
+) -> Result<PortNo, ErrorCode> {
+    match cx.target.has_metadata() {
+        true => compile_by_metadata(cx, network, sent, actions, out),
+        false => compile_by_headers(cx, network, sent, actions, out),
+    }
+}
+
+/// The virtual port by which a packet came, by its metadata or, before table 0 has written these, by its headers (1.3).
+pub fn ingress_by_metadata(network: &Network, metadata: u64, key: &Key) -> Option<u32> {
+    let written = metadata::port(metadata);
+    let in_port = key.get(Field::InPort) as u32;
+    if network.has_port(written) {
+        Some(written)
+    } else if written == metadata::NO_PORT && in_port == PortNo::CONTROLLER.0 {
+        // The tenant has sent it into the tables, and they send it back.
+        Some(in_port)
+    } else {
+        network.ingress_of(key)
+    }
+}
+
+/// 1.3: the packet goes through the tables as any other, once it has the label with which packets come by its port.
+fn compile_by_metadata(
+    cx: &Context<'_>,
+    network: &Network,
+    sent: &Sent<'_>,
+    actions: Actions<'_>,
+    out: &mut Vec<u8>,
+) -> Result<PortNo, ErrorCode> {
+    let (ingress, in_port) = match sent.in_port.map_or(PortNo::ANY, PortNo) {
+        PortNo::CONTROLLER | PortNo::ANY => (Ingress::Controller, PortNo::CONTROLLER),
+        PortNo(port) if network.has_port(port) => {
+            // Wherever the packet came in by another way, it is treated as if it had come by the active one.
+            let at = ingress_at(network, port).unwrap_or(PortNo::CONTROLLER.0);
+            (Ingress::At(IngressPort { port, at }), PortNo(at))
+        }
+        _ => return Err(code::BAD_REQUEST_BAD_PORT),
+    };
+    let class = PacketClass::of_packet(ingress, sent.key);
+    let mut source = sent.key.get(Field::DlSrc);
+    let mut list = ListWriter::new(cx, network, class, out);
+    for action in actions.iter() {
+        if let Verb::Output { port: PortNo::TABLE, .. } = action.verb() {
+            let label = match ingress.port() {
+                Some(number) => label_to_enter(network, number, source)?,
+                None => Some(cx.controller_label.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
+            };
+            list.enter_tables(label)?;
+            continue;
+        }
+        if let Some(written) = action.source() {
+            source = written;
+        }
+        list.action(&action).map_err(Stop::refusal)?;
+    }
+    Ok(in_port)
+}
+
+/// The label with which a packet of that source enters the tables as if it had come by a port; `None` for none.
+fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option<u16>, ErrorCode> {
+    let port = network.ports().get(&number).ok_or(code::BAD_REQUEST_BAD_PORT)?;
+    match &port.kind {
+        PortKind::Edge { hosts, .. } => {
+            let is_known = hosts.is_empty() || hosts.iter().any(|host| number_of(*host) == source);
+            is_known.then_some(None).ok_or(code::BAD_ACTION_EPERM)
+        }
+        PortKind::Link { .. } => {
+            let hop = network.hop_received(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+            Ok(Some(hop.tag.get()))
+        }
+        PortKind::Remote { .. } => Err(code::BAD_ACTION_BAD_OUT_PORT),
+    }
+}
+
+/// 1.0: the list knows by which port the packet came, since only its headers tell.
+fn compile_by_headers(
+    cx: &Context<'_>,
+    network: &Network,
+    sent: &Sent<'_>,
+    actions: Actions<'_>,
+    out: &mut Vec<u8>,
+) -> Result<PortNo, ErrorCode> {
+    let class = match sent.is_buffered {
+        true => class_buffered(network, sent.key),
+        false => class_sent(network, sent.key, sent.in_port),
+    };
+    let in_port = match class.ingress {
+        Ingress::At(IngressPort { at, .. }) => PortNo(at),
+        _ => PortNo::ANY,
+    };
+    let to_table = actions.iter().find_map(|action| match action.verb() {
+        Verb::Output { port: PortNo::TABLE, max_len } => Some(max_len),
+        _ => None,
+    });
+    if let Some(max_len) = to_table {
+        // Back through the table as if it had come by the port; nothing else may be done with the packet.
+        let is_alone = actions.iter().count() == 1;
+        let label = label_to_look_like(network, &class, sent.key).filter(|_| is_alone);
+        let label = label.ok_or(code::BAD_ACTION_EPERM)?;
+        ListWriter::new(cx, network, class, out).bear(label);
+        cx.target.wire.output(PortNo::TABLE, max_len, out)?;
+        return Ok(in_port);
+    }
+    let controller = match sent.is_buffered {
+        true => ToController::Switch,
+        false => ToController::Weir,
+    };
+    let list = ListWriter::new(cx, network, class, out);
+    list.informing(controller).actions(actions).map_err(Stop::refusal)?;
+    Ok(in_port)
+}
+
+/// A packet from a controller: it bears what its headers say.
+fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass {
+    let ingress = in_port.map_or(Ingress::Controller, |port| {
+        let hop = network.hop_received(port).map(|hop| hop.port.get());
+        let at = hop.or_else(|| network.physical(port)).unwrap_or(PortNo::ANY.0);
+        Ingress::At(IngressPort { port, at })
+    });
+    PacketClass::of_packet(ingress, key)
+}
+
+/// A packet that the switch keeps: it bears the label with which it came.
+fn class_buffered(network: &Network, key: &Key) -> PacketClass {
+    let Some(port) = network.ingress_of(key) else { return class_sent(network, key, None) };
+    if !network.is_link(port) {
+        let at = network.physical(port).unwrap_or(PortNo::ANY.0);
+        return PacketClass::of_packet(Ingress::At(IngressPort { port, at }), key);
+    }
+    let at = key.get(Field::InPort) as u32;
+    let label = (key.get(Field::VlanVid) & 0xfff) as u16;
+    PacketClass::of_packet(Ingress::At(IngressPort { port, at }), key).labelled(label)
+}
+
+/// The label that a packet has to bear for the table to take it for a packet of its port; `None` if it cannot be taken for one.
+fn label_to_look_like(network: &Network, class: &PacketClass, key: &Key) -> Option<Option<u16>> {
+    let Ingress::At(IngressPort { port, at }) = class.ingress else { return None };
+    match &network.ports().get(&port)?.kind {
+        PortKind::Edge { hosts, .. } => {
+            let source = key.get(Field::DlSrc);
+            let is_known = |host| number_of(host) == source;
+            (hosts.is_empty() || hosts.iter().copied().any(is_known)).then_some(None)
+        }
+        PortKind::Link { .. } => {
+            let label = network.label_received(port, at)?;
+            (class.vlan() == Vlan::Untagged).then_some(Some(label.get()))
+        }
+        PortKind::Remote { .. } => None,
+    }
+}
+
+/// The physical port that stands for where a packet is said to have come in.
+fn ingress_at(network: &Network, number: u32) -> Option<u32> {
+    match network.ports().get(&number).map(|port| &port.kind) {
+        Some(PortKind::Edge { port, .. }) => Some(port.get()),
+        Some(PortKind::Link { .. }) => network.hop_received(number).map(|hop| hop.port.get()),
+        _ => None,
+    }
+}

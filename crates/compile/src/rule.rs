@@ -1,0 +1,111 @@
+//! The result of the compiler: rules on the switch, and what one entry may become at most.
+
+use crate::metadata::to_16_bits;
+use crate::wire::Wire;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use fabric::TenantId;
+use flowspace::Match;
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+
+/// An entry on the physical switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The match on the wire.
+    pub match_wire: Box<[u8]>,
+    /// The priority there: the tenant's, but the highest where the match has no wildcards (1.0).
+    pub priority: u16,
+    /// The actions (1.0) or instructions (1.3) on the wire.
+    pub actions: Box<[u8]>,
+}
+
+/// A rule of Weir's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InfraRule {
+    /// The switch's table (1.3).
+    pub table: u8,
+    /// The match.
+    pub match_: Match,
+    /// The priority.
+    pub priority: u16,
+    /// Actions (1.0) or instructions (1.3).
+    pub actions: Vec<u8>,
+    /// For whose port it counts what comes in, if it does (1.3).
+    pub counted: Option<CountedPort>,
+}
+
+/// A port of a network of which a rule of table 0 counts what comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CountedPort {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The virtual port.
+    pub port: u32,
+}
+
+/// Bytes that all rules of one entry may take together, and what each takes beside its own.
+const MOST: usize = 4 << 20;
+const EACH: usize = 256;
+/// Bytes in flow statistics of 1.0 before an entry's actions. A FLOW_MOD has fewer.
+const BEFORE_ACTIONS_V10: usize = 12 + 88;
+/// Bytes in flow statistics of 1.3 before an entry's match. A FLOW_MOD has fewer.
+const BEFORE_MATCH_V13: usize = 16 + 48;
+/// Bytes of an OpenFlow message.
+const LONGEST: usize = u16::MAX as usize;
+
+/// What the rules of one entry take while they are made: they are made before anybody can say that there is no room for them.
+#[derive(Debug, Default)]
+pub struct Budget(Cell<usize>);
+
+impl Rule {
+    /// Bytes of its match and its actions.
+    pub fn size(&self) -> usize {
+        self.match_wire.len() + self.actions.len()
+    }
+}
+
+impl CountedPort {
+    /// A port of a network; `None` for one that table 0 cannot tell from others either.
+    pub fn new(tenant: TenantId, port: u32) -> Option<CountedPort> {
+        to_16_bits(port).filter(|port| *port != 0)?;
+        Some(CountedPort { tenant, port })
+    }
+}
+
+impl Budget {
+    /// Takes one more rule in, or says why it cannot be.
+    pub fn add(&self, rule: &Rule, wire: Wire) -> Result<(), ErrorCode> {
+        let taken = self.0.get() + rule.size() + EACH;
+        self.0.set(taken);
+        check_reportable(wire, &rule.match_wire, &rule.actions)?;
+        bounded(taken <= MOST)
+    }
+}
+
+/// An error if flow statistics have no room for an entry.
+pub fn check_reportable(wire: Wire, match_: &[u8], actions: &[u8]) -> Result<(), ErrorCode> {
+    let before = match wire {
+        Wire::V10 => BEFORE_ACTIONS_V10,
+        Wire::V13 => BEFORE_MATCH_V13 + match_.len(),
+    };
+    bounded(before + actions.len() <= LONGEST)
+}
+
+/// Whether statistics of 1.3 have room for a group or a meter: for its description, whose buckets or bands take `described`
+/// bytes, and for the counters of its `parts`.
+pub fn is_reportable(described: usize, parts: usize) -> bool {
+    // The header of a reply; then that of the description, or that of the counters and, for each part, two counters.
+    16 + (8 + described).max(40 + 16 * parts) <= LONGEST
+}
+
+/// An error as soon as a list that is being written is too long for any message.
+pub fn check_length(list: &[u8]) -> Result<(), ErrorCode> {
+    bounded(list.len() <= LONGEST)
+}
+
+fn bounded(is_within: bool) -> Result<(), ErrorCode> {
+    // The same number in both versions.
+    is_within.then_some(()).ok_or(code::BAD_ACTION_TOO_MANY)
+}

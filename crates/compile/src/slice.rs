@@ -1,0 +1,302 @@
+//! A list of actions in a slice: packets may leave by the slice's ports only, and only with headers inside the slice's flowspace.
+//!
+//! Packets in a tenant's tables are the tenant's: on 1.3 table 0 saw to it, on 1.0 the match of each rule. They stay the tenant's by
+//! induction: before packets leave or go on to another table, their changed headers are checked to be inside the flowspace. Action
+//! sets are merged from several tables, so in a set each change has to keep the whole flowspace inside, by itself.
+
+use crate::action_set::{order_in_set, sends};
+use crate::context::{Context, Slice};
+use crate::ownership::exactly;
+use crate::packet_in_len;
+use crate::rule::check_length;
+use crate::wire::{Action, Actions, Verb};
+use alloc::vec::Vec;
+use flowspace::{Field, Key, Match};
+use openflow::error::v13 as code;
+use openflow::v13::{self, PortNo};
+use openflow::{ErrorCode, List};
+
+/// The packets that a list is applied to.
+#[derive(Clone, Copy)]
+pub enum Packets<'a> {
+    /// Those of these regions.
+    Regions(&'a [Match]),
+    /// One packet that a controller sends, and the port by which it entered, if it did.
+    One(&'a Key, Option<u32>),
+}
+
+/// Where a list stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is carried out in order.
+    List,
+    /// An action set or a bucket: it has one output at most, so FLOOD cannot become several.
+    Set,
+}
+
+impl Packets<'_> {
+    fn regions(self) -> Vec<Match> {
+        match self {
+            Packets::Regions(regions) => regions.to_vec(),
+            Packets::One(key, _) => Vec::from([exactly(key)]),
+        }
+    }
+
+    /// Their Ethernet type, where it is the same for all.
+    fn dl_type(self) -> Option<u128> {
+        match self {
+            Packets::Regions(regions) => {
+                let mut types = regions.iter().map(|region| region.exact_value(Field::DlType));
+                let first = types.next()?;
+                first.filter(|_| types.all(|other| other == first))
+            }
+            Packets::One(key, _) => Some(key.get(Field::DlType)),
+        }
+    }
+}
+
+/// A list on its way to the switch.
+struct Lister<'c, 'a> {
+    cx: &'c Context<'a>,
+    slice: Slice<'a>,
+    packets: Packets<'c>,
+    place: Place,
+    /// What the list has made of the packets, if it has changed them.
+    images: Option<Vec<Match>>,
+    /// Whether those are known to be inside the flowspace.
+    is_inside: bool,
+}
+
+/// Appends a list as it has to be on the switch.
+pub fn list(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    packets: Packets<'_>,
+    actions: Actions<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    let mut lister = Lister::new(cx, slice, packets, Place::List);
+    for action in actions.iter() {
+        match action.verb() {
+            Verb::Stay => {
+                cx.check(&action)?;
+                lister.follow(&action);
+                action.write(out);
+            }
+            _ => {
+                lister.check_images()?;
+                lister.send(&action, out)?;
+                check_length(out)?;
+            }
+        }
+    }
+    match packets {
+        // What goes on to other tables has to be inside too.
+        Packets::Regions(_) if cx.target.has_metadata() => lister.check_images(),
+        Packets::Regions(_) | Packets::One(..) => Ok(()),
+    }
+}
+
+/// Appends an action set, which is merged with others and carried out at the end of the pipeline.
+pub fn set(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    actions: List<'_, v13::Action<'_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    let whole = regions(cx, slice, &Match::ANY);
+    for action in actions.iter().map(Action::V13) {
+        let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
+        if action.verb() != Verb::Stay {
+            lister.send(&action, out)?;
+            continue;
+        }
+        cx.check(&action)?;
+        lister.follow(&action);
+        lister.check_images()?;
+        action.write(out);
+    }
+    Ok(())
+}
+
+/// Appends a bucket of a group: its actions are carried out as a set, on a copy of any of the tenant's packets.
+pub fn bucket(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    group: u32,
+    actions: List<'_, v13::Action<'_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    let whole = regions(cx, slice, &Match::ANY);
+    let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
+    let mut sorted: Vec<v13::Action<'_>> = actions.iter().collect();
+    sorted.sort_by_key(order_in_set);
+    for action in sorted.into_iter().filter(|action| !sends(action)).map(Action::V13) {
+        cx.check(&action)?;
+        lister.follow(&action);
+    }
+    lister.check_images()?;
+    for action in actions {
+        if action == v13::Action::Group(group) {
+            return Err(code::GROUP_MOD_FAILED_LOOP);
+        }
+        match sends(&action) {
+            true => {
+                let lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
+                lister.send(&Action::V13(action), out)?;
+            }
+            false => action.write(out),
+        }
+    }
+    Ok(())
+}
+
+/// Appends the list of a link probe that a tenant sends where LLDP is not the tenant's: it may leave by the slice's ports, and
+/// nothing else may be done with it.
+pub fn probe(
+    cx: &Context<'_>,
+    slice: Slice<'_>,
+    actions: Actions<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), ErrorCode> {
+    for action in actions.iter() {
+        match action.verb() {
+            Verb::Output { port, .. }
+                if port.is_physical() && slice.ownership.may_output(cx.tenant, port.0) =>
+            {
+                action.write(out);
+            }
+            Verb::Output { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
+            _ => return Err(code::BAD_ACTION_EPERM),
+        }
+    }
+    Ok(())
+}
+
+/// The parts of the tenant's space that a match meets, whatever the match says of metadata.
+pub fn regions(cx: &Context<'_>, slice: Slice<'_>, match_: &Match) -> Vec<Match> {
+    let match_ = match_.without(Field::Metadata);
+    let Some(space) = slice.ownership.space(cx.tenant) else { return Vec::new() };
+    space.write.iter().filter_map(|own| own.match_.intersect(&match_)).collect()
+}
+
+impl<'c, 'a> Lister<'c, 'a> {
+    fn new(
+        cx: &'c Context<'a>,
+        slice: Slice<'a>,
+        packets: Packets<'c>,
+        place: Place,
+    ) -> Lister<'c, 'a> {
+        Lister { cx, slice, packets, place, images: None, is_inside: true }
+    }
+
+    /// Notes what an action makes of the packets.
+    fn follow(&mut self, action: &Action<'_>) {
+        if action.changes_headers() {
+            let before = self.images.take().unwrap_or_else(|| self.packets.regions());
+            self.images = Some(before.iter().map(|region| action.image(region)).collect());
+            self.is_inside = false;
+        }
+    }
+
+    /// Whether the packets, if they were changed since the last check, are inside the tenant's space.
+    fn check_images(&mut self) -> Result<(), ErrorCode> {
+        if self.is_inside {
+            return Ok(());
+        }
+        for image in self.images.iter().flatten() {
+            // A packet that entered by no port has no port to be checked.
+            let port = image.exact_value(Field::InPort);
+            let is_nowhere = [PortNo::CONTROLLER, PortNo::ANY].map(|port| Some(port.0.into()));
+            let image = match is_nowhere.contains(&port) {
+                true => image.without(Field::InPort),
+                false => *image,
+            };
+            if !self.slice.ownership.wins_everywhere(self.cx.tenant, &image)
+                && !self.wins_at_own_ports(&image)
+            {
+                return Err(code::BAD_ACTION_EPERM);
+            }
+        }
+        self.is_inside = true;
+        Ok(())
+    }
+
+    /// For a region without a port: whether it is the tenant's at one of the tenant's ports.
+    fn wins_at_own_ports(&self, region: &Match) -> bool {
+        let Slice { ownership, ports } = self.slice;
+        let tenant = self.cx.tenant;
+        let wins = |port: &u32| {
+            let there = region.with(Field::InPort, u128::from(*port));
+            ownership.sees_port(tenant, *port) && ownership.wins_everywhere(tenant, &there)
+        };
+        region.is_wild(Field::InPort) && ports.keys().any(wins)
+    }
+
+    /// Appends an action by which packets leave.
+    fn send(&self, action: &Action<'_>, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+        let Slice { ownership, ports } = self.slice;
+        let (cx, tenant) = (self.cx, self.cx.tenant);
+        let bad_port = Err(code::BAD_ACTION_BAD_OUT_PORT);
+        let (port, max_len) = match action.verb() {
+            Verb::Output { port, max_len } => (port, max_len),
+            Verb::Enqueue { port, queue } => {
+                if port != PortNo::IN_PORT
+                    && !(port.is_physical() && ownership.may_output(tenant, port.0))
+                {
+                    return bad_port;
+                }
+                if !cx.queues.contains(&queue) {
+                    return Err(code::BAD_ACTION_BAD_QUEUE);
+                }
+                action.write(out);
+                return Ok(());
+            }
+            Verb::Group(group) => {
+                let instances = cx.groups.instances(group).ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
+                v13::Action::Group(instances.id()).write(out);
+                return Ok(());
+            }
+            Verb::Stay => return Err(code::BAD_ACTION_BAD_TYPE),
+        };
+        match port {
+            PortNo::FLOOD | PortNo::ALL if !ownership.may_output_everywhere(tenant) => {
+                if self.place == Place::Set {
+                    return bad_port;
+                }
+                let entered = match self.packets {
+                    Packets::One(_, in_port) => in_port,
+                    Packets::Regions(_) => None,
+                };
+                for (&number, known) in ports {
+                    if (port == PortNo::ALL || !known.no_flood)
+                        && number != PortNo::LOCAL.0
+                        && Some(number) != entered
+                        && ownership.may_output(tenant, number)
+                    {
+                        cx.target.wire.output(PortNo(number), max_len, out)?;
+                    }
+                }
+            }
+            PortNo::TABLE => {
+                // Back through the tables, where the packet has to meet its own tenant's rules and no other's.
+                let Packets::One(key, in_port) = self.packets else { return bad_port };
+                let is_changed_and_from_nowhere = self.images.is_some() && in_port.is_none();
+                if ownership.owner(key) != Some(tenant) || is_changed_and_from_nowhere {
+                    return Err(code::BAD_ACTION_EPERM);
+                }
+                action.write(out);
+            }
+            PortNo::CONTROLLER => {
+                let max_len = packet_in_len::length(max_len, self.packets.dl_type());
+                cx.target.wire.output(port, max_len, out)?;
+            }
+            PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.write(out),
+            // NORMAL would hand packets to a forwarding that knows no tenants.
+            PortNo::NORMAL | PortNo::ANY => return bad_port,
+            port if ownership.may_output(tenant, port.0) => action.write(out),
+            _ => return bad_port,
+        }
+        Ok(())
+    }
+}

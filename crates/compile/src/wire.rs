@@ -1,0 +1,440 @@
+//! Actions of both versions, and how the compiler writes its own. Nothing else in this crate knows the bytes of an action.
+//!
+//! Ports are numbered as in 1.3 everywhere: see [`flowspace::port_from_v10`].
+
+use alloc::vec::Vec;
+use flowspace::field::{VLAN_PRESENT, ethertype};
+use flowspace::frame::is_vlan;
+use flowspace::{Field, Match, port_from_v10, port_to_v10};
+use openflow::error::v13 as code;
+use openflow::v13::{Oxm, OxmField, PortNo};
+use openflow::{DecodeError, ErrorCode, List, Version, v10, v13};
+
+/// The version of OpenFlow that the switch speaks, and so its tenants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// OpenFlow 1.0.
+    V10,
+    /// OpenFlow 1.3.
+    V13,
+}
+
+/// A list of actions of either version.
+#[derive(Clone, Copy, Debug)]
+pub enum Actions<'a> {
+    /// OpenFlow 1.0.
+    V10(List<'a, v10::Action<'a>>),
+    /// OpenFlow 1.3.
+    V13(List<'a, v13::Action<'a>>),
+}
+
+/// An action of either version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action<'a> {
+    /// OpenFlow 1.0.
+    V10(v10::Action<'a>),
+    /// OpenFlow 1.3.
+    V13(v13::Action<'a>),
+}
+
+/// What the compiler asks first of an action: whether a packet leaves by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// The packet leaves by a port.
+    Output {
+        /// The port.
+        port: PortNo,
+        /// How many bytes the controller gets.
+        max_len: u16,
+    },
+    /// The packet leaves by a queue of a port (1.0).
+    Enqueue {
+        /// The port.
+        port: PortNo,
+        /// The queue.
+        queue: u32,
+    },
+    /// The packet goes to a group (1.3).
+    Group(u32),
+    /// It does not leave: it is changed, or the way in which it will leave.
+    Stay,
+}
+
+/// What an action does to the outermost VLAN tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VlanChange {
+    /// A tag is there afterwards, with another id (1.0).
+    SetsId,
+    /// A tag is there afterwards, with another priority (1.0).
+    SetsPriority,
+    /// There is one tag more (1.3).
+    Push,
+    /// There is one tag less, if there was one.
+    Pop,
+}
+
+/// TPID of a VLAN tag (IEEE 802.1Q).
+const VLAN: u16 = 0x8100;
+
+impl Wire {
+    /// The version, if it is one of those that are compiled for.
+    pub fn of(version: Version) -> Wire {
+        match version {
+            Version::V1_0 => Wire::V10,
+            _ => Wire::V13,
+        }
+    }
+
+    /// A tenant's list of actions.
+    pub fn actions(self, bytes: &[u8]) -> Result<Actions<'_>, ErrorCode> {
+        match self {
+            Wire::V10 => List::parse(bytes).map(Actions::V10),
+            Wire::V13 => List::parse(bytes).map(Actions::V13),
+        }
+        .map_err(|error| self.unreadable(error))
+    }
+
+    /// The error for bytes that make no sense.
+    pub fn unreadable(self, error: DecodeError) -> ErrorCode {
+        match self {
+            Wire::V10 => error.openflow_error(Version::V1_0),
+            Wire::V13 => error.openflow_error(Version::V1_3),
+        }
+    }
+
+    /// Appends an OUTPUT. The error is for a port that 1.0 cannot name.
+    pub fn output(self, port: PortNo, max_len: u16, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+        match self {
+            Wire::V10 => {
+                let port = port_to_v10(port.0).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+                v10::Action::Output { port: v10::PortNo(port), max_len }.write(out);
+            }
+            Wire::V13 => v13::Action::Output { port, max_len }.write(out),
+        }
+        Ok(())
+    }
+
+    /// Appends an action that writes the destination address.
+    pub fn set_destination(self, address: u128, out: &mut Vec<u8>) {
+        match self {
+            Wire::V10 => {
+                let [_, _, octets @ ..] = (address as u64).to_be_bytes();
+                v10::Action::SetDlDst(octets).write(out);
+            }
+            Wire::V13 => set_field(OxmField::ETH_DST, address, out),
+        }
+    }
+
+    /// Appends an action that writes the VLAN id; on 1.3 of a tag that is there.
+    pub fn set_vlan(self, vid: u16, out: &mut Vec<u8>) {
+        match self {
+            Wire::V10 => v10::Action::SetVlanVid(vid).write(out),
+            Wire::V13 => set_field(OxmField::VLAN_VID, u128::from(vid) | VLAN_PRESENT, out),
+        }
+    }
+
+    /// Appends an action that takes the outermost VLAN tag off.
+    pub fn pop_vlan(self, out: &mut Vec<u8>) {
+        match self {
+            Wire::V10 => v10::Action::StripVlan.write(out),
+            Wire::V13 => v13::Action::PopVlan.write(out),
+        }
+    }
+
+    /// Appends what puts a label in front of a packet's own VLAN tag (1.3).
+    pub fn push_label(vid: u16, out: &mut Vec<u8>) {
+        v13::Action::PushVlan(VLAN).write(out);
+        Wire::V13.set_vlan(vid, out);
+    }
+}
+
+impl<'a> Actions<'a> {
+    /// The actions in order.
+    pub fn iter(self) -> impl Iterator<Item = Action<'a>> {
+        let (v10, v13) = match self {
+            Actions::V10(list) => (list, List::EMPTY),
+            Actions::V13(list) => (List::EMPTY, list),
+        };
+        v10.into_iter().map(Action::V10).chain(v13.into_iter().map(Action::V13))
+    }
+
+    /// The bytes of the list.
+    pub fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Actions::V10(list) => list.as_bytes(),
+            Actions::V13(list) => list.as_bytes(),
+        }
+    }
+}
+
+impl Action<'_> {
+    /// Whether a packet leaves by the action, and how.
+    pub fn verb(&self) -> Verb {
+        match *self {
+            Action::V10(v10::Action::Output { port, max_len }) => {
+                Verb::Output { port: PortNo(port_from_v10(port.0)), max_len }
+            }
+            Action::V10(v10::Action::Enqueue { port, queue_id: queue }) => {
+                Verb::Enqueue { port: PortNo(port_from_v10(port.0)), queue }
+            }
+            Action::V13(v13::Action::Output { port, max_len }) => Verb::Output { port, max_len },
+            Action::V13(v13::Action::Group(group)) => Verb::Group(group),
+            Action::V10(_) | Action::V13(_) => Verb::Stay,
+        }
+    }
+
+    /// Whether headers that a flowspace can tell may change.
+    pub fn changes_headers(&self) -> bool {
+        match self {
+            Action::V10(action) => !matches!(
+                action,
+                v10::Action::Output { .. }
+                    | v10::Action::Enqueue { .. }
+                    | v10::Action::Vendor { .. }
+                    | v10::Action::Unknown { .. }
+            ),
+            Action::V13(action) => matches!(
+                action,
+                v13::Action::SetField(_)
+                    | v13::Action::PushVlan(_)
+                    | v13::Action::PopVlan
+                    | v13::Action::PushMpls(_)
+                    | v13::Action::PopMpls(_)
+                    | v13::Action::PushPbb(_)
+                    | v13::Action::PopPbb
+            ),
+        }
+    }
+
+    /// What the packets of a set become, or a superset of it.
+    pub fn image(&self, packets: &Match) -> Match {
+        match self {
+            Action::V10(action) => packets.image_v10(action),
+            Action::V13(action) => packets.image_v13(action),
+        }
+    }
+
+    /// What the action does to the outermost VLAN tag. A SET_FIELD of 1.3 adds no tag, and whatever a switch makes of a
+    /// SET_FIELD on a packet without a tag, that packet gets a link's label in front.
+    pub fn vlan_change(&self) -> Option<VlanChange> {
+        match self {
+            Action::V10(v10::Action::SetVlanVid(_)) => Some(VlanChange::SetsId),
+            Action::V10(v10::Action::SetVlanPcp(_)) => Some(VlanChange::SetsPriority),
+            Action::V13(v13::Action::PushVlan(_)) => Some(VlanChange::Push),
+            Action::V10(v10::Action::StripVlan) | Action::V13(v13::Action::PopVlan) => {
+                Some(VlanChange::Pop)
+            }
+            Action::V10(_) | Action::V13(_) => None,
+        }
+    }
+
+    /// Whether the action changes a VLAN tag in any way.
+    pub fn is_about_vlan(&self) -> bool {
+        self.vlan_change().is_some()
+            || matches!(self, Action::V13(v13::Action::SetField(oxm))
+                if matches!(oxm.basic(), Some(OxmField::VLAN_VID | OxmField::VLAN_PCP)))
+    }
+
+    /// The destination address that the action writes.
+    pub fn destination(&self) -> Option<u128> {
+        match self {
+            Action::V10(v10::Action::SetDlDst(octets)) => Some(number(octets)),
+            Action::V13(v13::Action::SetField(oxm)) if oxm.basic() == Some(OxmField::ETH_DST) => {
+                oxm.number()
+            }
+            _ => None,
+        }
+    }
+
+    /// The source address that the action writes.
+    pub fn source(&self) -> Option<u128> {
+        match self {
+            Action::V10(v10::Action::SetDlSrc(octets)) => Some(number(octets)),
+            Action::V13(v13::Action::SetField(oxm)) if oxm.basic() == Some(OxmField::ETH_SRC) => {
+                oxm.number()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether only the switch knows what the action makes of a packet.
+    pub fn is_experimenter(&self) -> bool {
+        matches!(
+            self,
+            Action::V10(v10::Action::Vendor { .. }) | Action::V13(v13::Action::Experimenter { .. })
+        )
+    }
+
+    /// Whether a tenant may use the action, with such arguments, on packets that are its own. Where packets may leave is another
+    /// question.
+    pub fn check(
+        &self,
+        in_network: bool,
+        experimenters: &[u32],
+        queues: &[u32],
+    ) -> Result<(), ErrorCode> {
+        match self {
+            Action::V10(action) => check_v10(action, experimenters),
+            Action::V13(action) => check_v13(action, in_network, experimenters, queues),
+        }
+    }
+
+    /// Appends the action.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Action::V10(action) => action.write(out),
+            Action::V13(action) => action.write(out),
+        }
+    }
+}
+
+/// The errors have the same numbers in both versions.
+fn check_v10(action: &v10::Action<'_>, experimenters: &[u32]) -> Result<(), ErrorCode> {
+    use v10::Action;
+    match *action {
+        Action::Vendor { vendor, .. } if !experimenters.contains(&vendor) => {
+            Err(code::BAD_ACTION_BAD_EXPERIMENTER)
+        }
+        Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
+        Action::SetVlanVid(vid) if vid > 0xfff => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        Action::SetVlanPcp(pcp) if pcp > 7 => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        Action::SetNwTos(tos) if tos & 3 != 0 => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        _ => Ok(()),
+    }
+}
+
+fn check_v13(
+    action: &v13::Action<'_>,
+    in_network: bool,
+    experimenters: &[u32],
+    queues: &[u32],
+) -> Result<(), ErrorCode> {
+    use v13::Action;
+    match action {
+        Action::SetQueue(queue) if !queues.contains(queue) => Err(code::BAD_ACTION_BAD_QUEUE),
+        Action::Experimenter { experimenter, .. } if !experimenters.contains(experimenter) => {
+            Err(code::BAD_ACTION_BAD_EXPERIMENTER)
+        }
+        Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
+        // Other Ethernet types would make tags and shims that nobody takes for such.
+        Action::PushVlan(type_) if !is_vlan(*type_) => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        Action::PushMpls(type_)
+            if !matches!(*type_, ethertype::MPLS | ethertype::MPLS_MULTICAST) =>
+        {
+            Err(code::BAD_ACTION_BAD_ARGUMENT)
+        }
+        Action::PushPbb(type_) if *type_ != ethertype::PBB => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        // The addresses and tags that come to light would not say whose a network's packets are, and for whom.
+        Action::PopMpls(type_) if in_network && is_vlan(*type_) => {
+            Err(code::BAD_ACTION_BAD_ARGUMENT)
+        }
+        Action::PushPbb(_) | Action::PopPbb if in_network => Err(code::BAD_ACTION_BAD_TYPE),
+        // Where a packet came from and whose it is are not the tenant's to say.
+        Action::SetField(oxm)
+            if matches!(
+                oxm.basic(),
+                None | Some(OxmField::IN_PORT | OxmField::IN_PHY_PORT | OxmField::METADATA)
+            ) =>
+        {
+            Err(code::BAD_ACTION_BAD_SET_TYPE)
+        }
+        Action::SetField(oxm) if oxm.has_mask() => Err(code::BAD_ACTION_BAD_SET_ARGUMENT),
+        _ => Ok(()),
+    }
+}
+
+/// Whether two entries do the same: a switch may report a length limit that it does not use. `a` and `b` are actions (1.0) or
+/// instructions (1.3).
+pub fn do_the_same(wire: Wire, a: &[u8], b: &[u8]) -> bool {
+    match wire {
+        Wire::V10 => same_actions(a, b),
+        Wire::V13 => same_instructions(a, b),
+    }
+}
+
+fn same_actions(a: &[u8], b: &[u8]) -> bool {
+    use v10::{Action, PortNo};
+    let (Ok(a), Ok(b)) = (List::<Action<'_>>::parse(a), List::<Action<'_>>::parse(b)) else {
+        return false;
+    };
+    let without_limit = |action| match action {
+        Action::Output { port, .. } if port != PortNo::CONTROLLER => {
+            Action::Output { port, max_len: 0 }
+        }
+        other => other,
+    };
+    a.iter().map(without_limit).eq(b.iter().map(without_limit))
+}
+
+fn same_instructions(a: &[u8], b: &[u8]) -> bool {
+    use v13::Instruction;
+    let parse = |bytes| List::<Instruction<'_>>::parse(bytes);
+    let (Ok(a), Ok(b)) = (parse(a), parse(b)) else { return false };
+    let mut b: Vec<Instruction<'_>> = b.iter().collect();
+    // The order of instructions in an entry means nothing (specification section 5.9).
+    let is_in_both = a.iter().all(|x| match b.iter().position(|y| same_instruction(&x, y)) {
+        Some(at) => {
+            b.swap_remove(at);
+            true
+        }
+        None => false,
+    });
+    is_in_both && b.is_empty()
+}
+
+fn same_instruction(a: &v13::Instruction<'_>, b: &v13::Instruction<'_>) -> bool {
+    use v13::{Action, Instruction};
+    let without_limit = |action| match action {
+        Action::Output { port, .. } if port != PortNo::CONTROLLER => {
+            Action::Output { port, max_len: 0 }
+        }
+        other => other,
+    };
+    match (a, b) {
+        (Instruction::ApplyActions(a), Instruction::ApplyActions(b))
+        | (Instruction::WriteActions(a), Instruction::WriteActions(b)) => {
+            a.iter().map(without_limit).eq(b.iter().map(without_limit))
+        }
+        _ => a == b,
+    }
+}
+
+/// Appends a SET_FIELD (1.3).
+fn set_field(field: OxmField, value: u128, out: &mut Vec<u8>) {
+    let bytes = value.to_be_bytes();
+    let length = field.value_len().unwrap_or(0);
+    let value = bytes.get(bytes.len() - length..).unwrap_or_default();
+    v13::Action::SetField(Oxm::exact(field, value)).write(out);
+}
+
+/// An address as a number.
+fn number(octets: &[u8; 6]) -> u128 {
+    octets.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
+}
+
+/// The port of entry that a key has, or that a match asks for.
+pub fn in_port_of(match_: &Match) -> Option<u32> {
+    match_.exact_value(Field::InPort).map(|port| port as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow::error::{v10, v13};
+
+    #[test]
+    fn the_errors_used_for_both_versions_have_the_same_numbers() {
+        let both = [
+            (v10::BAD_ACTION_BAD_OUT_PORT, v13::BAD_ACTION_BAD_OUT_PORT),
+            (v10::BAD_ACTION_BAD_ARGUMENT, v13::BAD_ACTION_BAD_ARGUMENT),
+            (v10::BAD_ACTION_BAD_TYPE, v13::BAD_ACTION_BAD_TYPE),
+            (v10::BAD_ACTION_BAD_VENDOR, v13::BAD_ACTION_BAD_EXPERIMENTER),
+            (v10::BAD_ACTION_BAD_QUEUE, v13::BAD_ACTION_BAD_QUEUE),
+            (v10::BAD_ACTION_EPERM, v13::BAD_ACTION_EPERM),
+            (v10::BAD_ACTION_TOO_MANY, v13::BAD_ACTION_TOO_MANY),
+            (v10::BAD_REQUEST_EPERM, v13::BAD_REQUEST_EPERM),
+        ];
+        for (old, new) in both {
+            assert_eq!(old, new);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the compiler is asked with: the switch, the tenant, and what the tenant has here.
+
+use super::Switch;
+use crate::flows::{Flow, Piece};
+use crate::ids::TenantIndex;
+use crate::tenant::Tenant;
+use alloc::vec::Vec;
+use compile::infra::{self, Infra, InfraTenant};
+use compile::{Context, GroupTable, InfraRule, Instances, Network, Slice, Space, Target, Wire};
+use openflow::ErrorCode;
+use openflow::v13::PortNo;
+
+impl Switch {
+    /// The switch, as the compiler sees it.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            wire: Wire::of(self.version),
+            tables: self.features.n_tables,
+            is_joined: self.joins.is_some(),
+        }
+    }
+
+    /// A tenant on the switch.
+    pub(crate) fn context(&self, tenant: TenantIndex) -> Context<'_> {
+        let state = &self.tenants[tenant.0 as usize];
+        let space = match state.network.as_deref() {
+            Some(network) => Space::Network(network),
+            None => Space::Slice(self.slice()),
+        };
+        Context {
+            target: self.target(),
+            tenant,
+            id: state.id,
+            space,
+            experimenters: &state.experimenters,
+            queues: &state.queues,
+            groups: state,
+            controller_label: infra::controller_label(self.policy.tags.as_ref(), state.id),
+        }
+    }
+
+    /// The same in a network that the tenant is about to have; without one, in its slice.
+    pub(crate) fn context_in<'a>(
+        &'a self,
+        tenant: TenantIndex,
+        network: Option<&'a Network>,
+    ) -> Context<'a> {
+        let space = network.map_or(Space::Slice(self.slice()), Space::Network);
+        Context { space, ..self.context(tenant) }
+    }
+
+    /// What the compiler needs of the physical network for slices.
+    pub(crate) fn slice(&self) -> Slice<'_> {
+        Slice { ownership: &self.ownership, ports: &self.ports }
+    }
+
+    /// The rules that an entry comes to in a network that the tenant is about to have.
+    pub(crate) fn plan_in(
+        &self,
+        tenant: TenantIndex,
+        network: &Network,
+        flow: &Flow,
+    ) -> Result<Vec<Piece>, ErrorCode> {
+        compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec())
+    }
+
+    /// Weir's own rules, as they have to be now.
+    pub(crate) fn wanted_infra(&self) -> Vec<InfraRule> {
+        let mut tenants = Vec::with_capacity(self.tenants.len());
+        for Tenant { id, network, refused_ports, .. } in &self.tenants {
+            tenants.push(InfraTenant { id: *id, network: network.as_deref(), refused_ports });
+        }
+        let infra = Infra {
+            target: self.target(),
+            map: self.policy.maps.get(&self.dpid).map(|map| &**map),
+            labels: self.policy.tags.as_ref(),
+            ownership: &self.ownership,
+            tenants,
+        };
+        infra.rules()
+    }
+}
+
+impl GroupTable for Tenant {
+    fn instances(&self, group: u32) -> Option<&Instances> {
+        self.groups.get(group).map(|known| &known.instances)
+    }
+
+    fn egress(&self, output: PortNo) -> Option<&Instances> {
+        let number = self.groups.exit(output)?;
+        self.groups.any(number).map(|known| &known.instances)
+    }
+
+    fn meter(&self, meter: u32) -> Option<u32> {
+        self.meters.get(meter).map(|known| known.instances.id())
+    }
+}

@@ -1,0 +1,63 @@
+//! What PACKET_OUT has in common in both versions: a packet that a tenant with a slice sends has to be the tenant's, or a link probe.
+
+use super::{Switch, set_length};
+use crate::lldp;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use compile::slice::{self, Packets};
+use compile::{Actions, Context, Slice};
+use flowspace::{Field, Key};
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+
+impl Switch {
+    /// Appends the actions of a PACKET_OUT in a slice. For a link probe it says whether LLDP is the tenant's. A packet is its
+    /// headers, its bytes and the port by which it entered.
+    pub(crate) fn slice_packet_out(
+        &self,
+        cx: &Context<'_>,
+        slice: Slice<'_>,
+        (key, frame, in_port): (&Key, &[u8], Option<u32>),
+        is_buffered: bool,
+        actions: Actions<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<bool>, ErrorCode> {
+        let is_lldp = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE);
+        let is_probe = is_lldp && !is_buffered;
+        let is_own = is_buffered || slice.ownership.owns_frame(cx.tenant, key, frame, in_port);
+        match (is_own, is_probe) {
+            (true, _) => slice::list(cx, slice, Packets::One(key, in_port), actions, out)?,
+            (false, true) => slice::probe(cx, slice, actions, out)?,
+            // The same number in both versions.
+            (false, false) => return Err(code::BAD_REQUEST_EPERM),
+        }
+        Ok(is_probe.then_some(is_own))
+    }
+
+    /// Appends the packet of a PACKET_OUT, unless the switch keeps it, and sets the message's length. A link probe gets the
+    /// tenant's tag; `probe` says whether LLDP is the tenant's, and the time. A tenant that owns LLDP may send what is no whole
+    /// frame of it.
+    pub(crate) fn append_packet(
+        &self,
+        cx: &Context<'_>,
+        frame: &[u8],
+        is_buffered: bool,
+        probe: Option<(bool, Instant)>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorCode> {
+        // Also where LLDP is the tenant's: the link may end at somebody else's port.
+        let is_tagged =
+            probe.is_some_and(|(is_own, now)| self.tag_probe(cx.id, frame, is_own, now, out));
+        if !is_tagged && probe.is_some_and(|(is_own, _)| !is_own) {
+            return Err(code::BAD_REQUEST_EPERM);
+        }
+        if !is_tagged && !is_buffered {
+            out.extend_from_slice(frame);
+        }
+        if out.len() > usize::from(u16::MAX) {
+            return Err(code::BAD_REQUEST_BAD_LEN);
+        }
+        set_length(out);
+        Ok(())
+    }
+}

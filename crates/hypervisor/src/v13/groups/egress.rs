@@ -1,0 +1,109 @@
+//! Egress groups in a tenant's group table: see [`compile::egress_group`] for what they are.
+//!
+//! An egress group is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use. It has instances,
+//! is stored, and follows the network as they do. It is made when a group first needs it. It goes with its port or the network, or a
+//! while after the last group that [needs](super::unused) it; the tenant never hears of it. If the switch refuses it, the groups
+//! that need it are taken back, and each is refused.
+
+use crate::ids::TenantIndex;
+use crate::store::Kind;
+use crate::switch::{Cause, NumberBefore, Request, Switch};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use compile::egress_group::{description, numbers, outputs};
+use openflow::ErrorCode;
+use openflow::error::v13 as code;
+use openflow::v13::{GroupMod, PortNo};
+
+impl Switch {
+    /// A group is about to come: there are the exits that its buckets need, whose numbers are given.
+    pub(crate) fn ready_exits_of_group(
+        &mut self,
+        request: &Request<'_>,
+        group: &GroupMod<'_>,
+    ) -> Result<Vec<u32>, ErrorCode> {
+        let network = self.tenants[request.tenant.0 as usize].network.as_deref();
+        let outputs = network.map(|network| outputs(network, group)).unwrap_or_default();
+        outputs.iter().map(|output| self.ready(request, *output, &outputs)).collect()
+    }
+
+    /// There is an exit for one of the outputs that are wanted.
+    fn ready(
+        &mut self,
+        request: &Request<'_>,
+        output: PortNo,
+        wanted: &BTreeSet<PortNo>,
+    ) -> Result<u32, ErrorCode> {
+        let tenant = request.tenant;
+        if let Some(known) = self.numbers(tenant, Kind::Group).exit(output) {
+            return Ok(known);
+        }
+        let (change, messages) = match self.make_exit(tenant, output) {
+            Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS) => {
+                self.collect_exits(tenant, wanted, request.now);
+                self.make_exit(tenant, output)?
+            }
+            made => made?,
+        };
+        let cause = Cause { direct: false, ..Cause::own(tenant, request.now) };
+        let cause = self.begin_unasked(&cause);
+        let number = change.number;
+        if let Some(operation) = cause.operation {
+            self.remember_numbers(operation, Vec::from([change]));
+        }
+        messages.iter().for_each(|message| self.submit_change(&cause, message));
+        Ok(number)
+    }
+
+    /// The exits that a group's buckets send to, as far as they are there.
+    pub(crate) fn exits_of(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Vec<u32> {
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let outputs = network.map(|network| outputs(network, group)).unwrap_or_default();
+        let groups = self.numbers(tenant, Kind::Group);
+        outputs.into_iter().filter_map(|output| groups.exit(output)).collect()
+    }
+
+    /// The exits that groups need and that are not there: the messages that make them.
+    pub(crate) fn missing_exits_of_groups(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
+        let mut wanted = BTreeSet::new();
+        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
+            for (_, known) in self.numbers(tenant, Kind::Group).iter() {
+                let group = GroupMod::parse(&known.body);
+                wanted.extend(group.map(|it| outputs(network, &it)).unwrap_or_default());
+            }
+        }
+        self.make_missing(tenant, wanted)
+    }
+
+    fn make_missing(
+        &mut self,
+        tenant: TenantIndex,
+        outputs: BTreeSet<PortNo>,
+    ) -> Vec<(u32, Vec<u8>)> {
+        let state = &self.tenants[tenant.0 as usize];
+        let mut messages = Vec::new();
+        if !state.present || state.network.is_none() {
+            return messages;
+        }
+        for output in outputs {
+            // A group without its exit is given up.
+            if self.numbers(tenant, Kind::Group).exit(output).is_none()
+                && let Ok((exit, made)) = self.make_exit(tenant, output)
+            {
+                messages.extend(made.into_iter().map(|message| (exit.number, message)));
+            }
+        }
+        messages
+    }
+
+    fn make_exit(
+        &mut self,
+        tenant: TenantIndex,
+        output: PortNo,
+    ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
+        let known = self.numbers(tenant, Kind::Group);
+        let number = numbers().find(|number| known.any(*number).is_none());
+        let number = number.ok_or(code::GROUP_MOD_FAILED_OUT_OF_GROUPS)?;
+        self.make_group(tenant, number, description(output))
+    }
+}
