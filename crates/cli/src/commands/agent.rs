@@ -12,12 +12,13 @@ mod show;
 mod station;
 
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use agent::edge::Edge;
 use agent::standing::Standing;
 use anyhow::Context;
 use config::Duties;
 use guard::{Guard, Remains};
+use lab::Interrupt;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,7 +105,7 @@ impl Agent {
                 return Ok(Exit::usage(&"neither a CONFIG nor a --lab; see weir agent --help"));
             }
         };
-        self.do_all(&duties, &Interrupt::catch()?)
+        self.do_all(&duties, &signals::interrupt()?)
     }
 
     fn do_all(&self, duties: &Duties, interrupt: &Interrupt) -> anyhow::Result<Exit> {

@@ -14,14 +14,14 @@
 mod intruder;
 mod latency;
 mod network;
-pub mod peers;
-pub mod process;
+mod peers;
 mod screen;
 mod story;
 
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
 use anyhow::Context;
+use lab::{Interrupt, Interrupted};
 use screen::Screen;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Protocol {
 
 impl Demo {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let outcome = self.perform(&interrupt);
         // What failed because it was interrupted did not fail.
         if interrupt.is_asked() && outcome.is_err() {

@@ -4,9 +4,9 @@ mod ends;
 
 use super::screen::Screen;
 use super::{Demo, Folder};
-use crate::signals::Interrupt;
 use bench::{Collector, Kind, Load, Measurement};
 use ends::{Place, SYSTEMS, System};
+use lab::Interrupt;
 use report::{Environment, Results, Scalar};
 use std::time::Duration;
 

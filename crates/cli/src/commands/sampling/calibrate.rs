@@ -29,13 +29,14 @@ mod turns;
 
 use super::{Output, write};
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use agent::ovsdb::LARGEST_HEADER;
 use anyhow::Context;
 use borrowed::Target;
 use bridge::Bridge;
 pub use calibration::Calibration;
 use calibration::{Lost, Turned};
+use lab::Interrupt;
 use mechanism::{Mechanism, Running};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -155,7 +156,7 @@ impl Effort {
         let repetitions = self.repetitions;
         self.mechanism.iter().try_for_each(|mechanism| self.check(*mechanism, repetitions))?;
         let batch = Batch::of(self.batch, self.length)?;
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         // Before the lab is made: its processes inherit it.
         let cpu = share_one_cpu(self.cpu)?;
         let folder = self.switch.clone();

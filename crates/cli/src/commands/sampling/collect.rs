@@ -2,7 +2,7 @@
 
 use super::tenant;
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use agent::{Collector, Limits, Row, Tenant};
 use anyhow::Context;
 use report::Table;
@@ -40,7 +40,7 @@ pub struct Collect {
 
 impl Collect {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let socket = UdpSocket::bind(self.listen)
             .with_context(|| format!("cannot listen on {}", self.listen))?;
         socket

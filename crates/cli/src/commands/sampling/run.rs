@@ -14,10 +14,11 @@ pub mod verify;
 use super::collect::told;
 use super::{percent, read};
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
 use agent::station::Processing;
 use anyhow::Context;
 use driver::{CapacityOption, Driver, Manner, News, Round};
+use lab::{Interrupt, Interrupted};
 use report::table::number;
 use sampling::control::{Event, Settings};
 use serde_json::{Value, json};
@@ -111,7 +112,7 @@ enum CostsOption {
 
 impl Run {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let manner = self.manner();
         let result = match &self.site {
             Some(path) => {

@@ -8,10 +8,10 @@
 //!   h3 ── s3 ──► weir serve ──► the generator's 20 controllers
 //! ```
 
-use crate::commands::demo::process::{Weir, own_program};
 use anyhow::Context;
 use bench::system::{Target, weir_config};
 use bench::{Controllers, DataPort, Session, Setup, Topology, Version};
+use lab::programs::{Weir, own_program};
 use lab::{FailMode, Lab, LabGuard};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

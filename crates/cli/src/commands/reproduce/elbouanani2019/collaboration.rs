@@ -8,9 +8,9 @@
 use crate::commands::sampling::run::driver::{CapacityOption, Driver, Manner, News};
 use crate::commands::sampling::run::servers::{Received, Servers};
 use crate::commands::sampling::run::verify::Verdict;
-use crate::signals::Interrupt;
 use agent::station::Processing;
 use anyhow::ensure;
+use lab::Interrupt;
 use report::pace::Pace;
 use report::table::number;
 use report::{Better, Metric, Point, Table};

@@ -1,7 +1,7 @@
 //! Child processes that end with their owner, `weir serve` among them, also if that is killed.
 
-use super::peers::find_program;
-use anyhow::{Context, bail};
+use crate::command::find_program;
+use crate::error::{Error, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
@@ -17,6 +17,7 @@ const STOP: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A child process; dropping it ends it.
+#[derive(Debug)]
 pub struct Process {
     child: Child,
     log: PathBuf,
@@ -26,30 +27,37 @@ impl Process {
     /// Starts it with both outputs in `log`. A terminal's Ctrl-C does not reach it: its owner ends it, in its turn.
     ///
     /// It is the calling thread's: should that end first, so does the process.
-    pub fn start(command: &mut Command, log: PathBuf) -> anyhow::Result<Process> {
+    ///
+    /// # Errors
+    /// [`Error::Io`]: the log cannot be written, or the program cannot be started.
+    pub fn start(command: &mut Command, log: PathBuf) -> Result<Process> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut guarded = guarded(command);
         let command = guarded.as_mut().unwrap_or(command);
-        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let file = File::create(&log).map_err(Error::path("write", &log))?;
         let child = command
             .stdin(Stdio::null())
-            .stdout(file.try_clone().context("cannot share a file")?)
+            .stdout(file.try_clone().map_err(Error::path("share", &log))?)
             .stderr(file)
             .process_group(0)
             .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
+            .map_err(Error::io(format!("start {program}")))?;
         Ok(Process { child, log })
     }
 
+    /// Its process id.
+    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
+    /// Whether it still runs.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
     /// What it said so far.
+    #[must_use]
     pub fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -87,6 +95,7 @@ fn guarded(command: &Command) -> Option<Command> {
 }
 
 /// `weir serve`, measured and killed as the process that an operator would run.
+#[derive(Debug)]
 pub struct Weir {
     process: Process,
     address: SocketAddr,
@@ -94,9 +103,12 @@ pub struct Weir {
 
 impl Weir {
     /// Serves this configuration, whose OpenFlow address may have port 0. Files go to `work`.
-    pub fn serve(config: &str, work: &Path) -> anyhow::Result<Weir> {
+    ///
+    /// # Errors
+    /// [`Error::Io`], and [`Error::Command`] with what it said when it does not start.
+    pub fn serve(config: &str, work: &Path) -> Result<Weir> {
         let file = work.join("weir.toml");
-        fs::write(&file, config).with_context(|| format!("cannot write {}", file.display()))?;
+        fs::write(&file, config).map_err(Error::path("write", &file))?;
         let mut command = Command::new(own_program()?);
         command.arg("serve").arg(&file).arg("--state").arg(work.join("state"));
         command.args(["--log-format", "json"]).env("WEIR_LOG", "info");
@@ -107,25 +119,35 @@ impl Weir {
                 return Ok(Weir { process, address });
             }
             if !process.is_alive() || Instant::now() > deadline {
-                bail!("weir serve does not start: {}", process.said().trim());
+                return Err(Error::Command {
+                    command: "weir serve".to_owned(),
+                    status: "it does not start".to_owned(),
+                    stderr: process.said().trim().to_owned(),
+                });
             }
             sleep(LOOK);
         }
     }
 
     /// Where switches connect to.
+    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
+    /// Its process id.
+    #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 }
 
 /// This very program, for its other commands.
-pub fn own_program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find this program's own file")
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn own_program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(Error::io("find this program's own file"))
 }
 
 /// The address in the log line that says where switches connect to.
