@@ -30,6 +30,16 @@ pub fn interrupt() -> anyhow::Result<Interrupt> {
     Ok(Interrupt::by(asked))
 }
 
+/// The flag that SIGTERM sets from here on. SIGINT does nothing: a terminal sends it to who started this process as well, and
+/// that one ends this process in its turn.
+pub fn only_term() -> anyhow::Result<Arc<AtomicBool>> {
+    let ending = Arc::new(AtomicBool::new(false));
+    flag::register(SIGTERM, Arc::clone(&ending))
+        .and(flag::register(SIGINT, Arc::new(AtomicBool::new(false))))
+        .context("cannot handle signals")?;
+    Ok(ending)
+}
+
 /// Set when a signal ends the process: then what fails meanwhile fails because of that.
 static ENDING: AtomicBool = AtomicBool::new(false);
 

@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bench", &["openflow", "channel", "emulate", "packet", "report"]),
     ("evaluate", &["openflow", "channel", "emulate", "packet", "report", "lab"]),
     ("sampling", &[]),
+    ("sampling-loop", &["sampling", "agent", "lab", "packet", "report"]),
     ("agent", &["sampling", "fabric", "packet"]),
     ("lab", &["fabric"]),
     ("report", &[]),

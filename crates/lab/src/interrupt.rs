@@ -16,6 +16,11 @@ impl Interrupt {
         Interrupt(flag)
     }
 
+    /// Asks for the end.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
     /// Whether it is time to end.
     #[must_use]
     pub fn is_asked(&self) -> bool {

@@ -9,7 +9,6 @@ mod config;
 mod guard;
 mod samplers;
 mod show;
-mod station;
 
 use crate::exit::Exit;
 use crate::signals;
@@ -84,7 +83,9 @@ impl Agent {
             return guard::watch();
         }
         if self.sampling {
-            return station::serve();
+            let ending = signals::only_term()?;
+            sampling_loop::station::serve(&ending)?;
+            return Ok(Exit::Success);
         }
         let duties = match (&self.config, &self.lab) {
             (Some(file), _) => match config::read(file, self.name.as_deref()) {

@@ -71,7 +71,7 @@ impl Elbouanani2019 {
         };
         let mut partial = measured.as_ref().and_then(collaboration::Collaboration::partial);
         if costs && partial.is_none() {
-            match self.effort.calibrate(HEADER) {
+            match self.effort.settings(HEADER).calibrate(&signals::interrupt()?) {
                 // What servers were measured to do is there.
                 Err(error) if error.is::<Interrupted>() && measured.is_some() => {
                     partial = Some("interrupted before costs were measured".to_owned());

@@ -1,10 +1,10 @@
 //! The switch's counters, as `ovs-ofctl` prints them.
 
-use super::protocol::Observed;
+use crate::protocol::Observed;
 use lab::OpenVSwitch;
 
 /// Reads both kinds: ports' are of this very moment, flows' some hundred milliseconds old.
-pub fn read(switch: &OpenVSwitch, bridge: &str, into: &mut Observed) -> lab::Result<()> {
+pub(crate) fn read(switch: &OpenVSwitch, bridge: &str, into: &mut Observed) -> lab::Result<()> {
     into.flows = flows(&switch.ofctl(["--names", "dump-flows", bridge])?);
     into.ports = ports(&switch.ofctl(["--names", "dump-ports", bridge])?);
     Ok(())

@@ -15,22 +15,22 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A way to sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Open vSwitch's own sFlow
+    /// Open vSwitch's own sFlow.
     OvsSflow,
-    /// The kernel clones frames into a VXLAN tunnel to a remote server
+    /// The kernel clones frames into a VXLAN tunnel to a remote server.
     Mirror,
-    /// A program receives whole frames, and does not look at them
+    /// A program receives whole frames, and does not look at them.
     UserSpace,
-    /// A program receives whole frames, and reads every byte
+    /// A program receives whole frames, and reads every byte.
     UserSpaceRead,
-    /// Weir's sampler: the first bytes go to a program, which sends sFlow
+    /// Weir's sampler: the first bytes go to a program, which sends sFlow.
     Weir,
 }
 
 impl Mechanism {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Mechanism::OvsSflow => "ovs-sflow",
             Mechanism::Mirror => "mirror",
@@ -41,12 +41,12 @@ impl Mechanism {
     }
 
     /// Which of the model's costs it is.
-    pub fn symbol(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         if self == Mechanism::Mirror { "β" } else { "α" }
     }
 
     /// What the paper states (section IV-A); it gives no cost for the others.
-    pub fn published(self) -> Option<f64> {
+    pub(crate) fn published(self) -> Option<f64> {
         match self {
             Mechanism::OvsSflow => Some(sampling::Costs::PUBLISHED.alpha),
             Mechanism::Mirror => Some(sampling::Costs::PUBLISHED.beta),
@@ -56,18 +56,23 @@ impl Mechanism {
 
     /// Whether the law speaks of it at that rate. Where every packet is sampled, Open vSwitch draws nothing: it leaves the
     /// action `sample` out of its flows, and is another mechanism.
-    pub fn is_itself_at(self, rate: f64) -> bool {
+    pub(crate) fn is_itself_at(self, rate: f64) -> bool {
         self != Mechanism::OvsSflow || rate < 1.0
     }
 
     /// How long after it was started or stopped everything is as it stays: Open vSwitch installs its flows anew.
-    pub fn settles(self) -> Duration {
+    pub(crate) fn settles(self) -> Duration {
         Duration::from_millis(if self == Mechanism::OvsSflow { 300 } else { 50 })
     }
 
     /// Takes one of so many frames from now on until the answer is stopped or dropped; so many bytes of each where it sends
     /// sFlow.
-    pub fn start(self, bridge: &Bridge, one_in: u32, header: u32) -> anyhow::Result<Running<'_>> {
+    pub(crate) fn start(
+        self,
+        bridge: &Bridge,
+        one_in: u32,
+        header: u32,
+    ) -> anyhow::Result<Running<'_>> {
         let running = Running { bridge, mechanism: self, workers: Vec::new(), is_on: true };
         let mut running = running;
         match self {
@@ -99,7 +104,7 @@ fn share(one_in: u32) -> f64 {
 }
 
 /// A mechanism at work.
-pub struct Running<'a> {
+pub(crate) struct Running<'a> {
     bridge: &'a Bridge,
     mechanism: Mechanism,
     workers: Vec<Worker>,
@@ -108,13 +113,13 @@ pub struct Running<'a> {
 
 impl Running<'_> {
     /// The threads of this process that process its samples.
-    pub fn samplers(&self) -> anyhow::Result<Vec<ThreadTime>> {
+    pub(crate) fn samplers(&self) -> anyhow::Result<Vec<ThreadTime>> {
         let process = i32::try_from(std::process::id()).context("a process without a number")?;
         self.workers.iter().map(|worker| ThreadTime::of(process, worker.number)).collect()
     }
 
     /// Ends it, and says what went wrong, which dropping cannot, and how many samples were lost where that is known.
-    pub fn stop(mut self) -> anyhow::Result<u64> {
+    pub(crate) fn stop(mut self) -> anyhow::Result<u64> {
         self.end()
     }
 

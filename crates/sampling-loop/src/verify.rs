@@ -4,7 +4,7 @@
 //! that changes is no deviation. Both are cumulated from the first look at a plan in force on, since a single look's
 //! counters are read at slightly different times.
 
-use super::site::Site;
+use crate::site::Site;
 use sampling::Flow;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,9 @@ type Ports = BTreeMap<(usize, String), u64>;
 /// Sampled beside planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Verdict {
+    /// Samples that the plan makes of those packets.
     pub expected: f64,
+    /// Samples that came.
     pub collected: u64,
     /// How many guests' packets that is of.
     pub of: u64,
@@ -24,20 +26,27 @@ pub struct Verdict {
 
 impl Verdict {
     /// Relative to what is expected.
+    #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.expected > 0.0 { self.collected as f64 / self.expected - 1.0 } else { 0.0 }
+    }
+
+    /// Whether it is farther from the plan than chance and 3 % explain.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.deviation().abs() > 0.03 + self.scatter
     }
 }
 
 #[derive(Default)]
-pub struct Verify {
+pub(crate) struct Verify {
     start: Option<(u64, u64, Ports)>,
     verdicts: BTreeMap<u64, Verdict>,
 }
 
 impl Verify {
     /// A look: the plan in force if nothing is changing, samples collected so far, packets so far.
-    pub fn handle(
+    pub(crate) fn handle(
         &mut self,
         site: &Site,
         rates: Option<(u64, Vec<Flow>)>,
@@ -77,11 +86,11 @@ impl Verify {
     }
 
     /// Something changes: the next look begins anew.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.start = None;
     }
 
-    pub fn all(&self) -> Vec<(u64, Verdict)> {
+    pub(crate) fn all(&self) -> Vec<(u64, Verdict)> {
         self.verdicts.iter().map(|(epoch, verdict)| (*epoch, *verdict)).collect()
     }
 }

@@ -7,9 +7,9 @@
 //!   sFlow ══ UDP ══▶ collector's thread ── Collector ────────────┘
 //! ```
 
-use super::protocol::{Observed, Report, Request};
-use super::site::Site;
-use super::verify::{Verdict, Verify};
+use crate::protocol::{Observed, Report, Request};
+use crate::site::Site;
+use crate::verify::{Verdict, Verify};
 use agent::station::Processing;
 use agent::{Collector, Limits};
 use anyhow::{Context, anyhow};
@@ -64,12 +64,17 @@ impl FromStr for CapacityOption {
 /// How the loop is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
+    /// When it plans, and with what.
     pub settings: Settings,
+    /// How capacities become known.
     pub capacity: CapacityOption,
+    /// What sampling locally costs; else the site says so.
     pub alpha: Option<f64>,
+    /// What mirroring costs; else the site says so.
     pub beta: Option<f64>,
     /// Whether α and β are only where it starts, and are estimated while it runs.
     pub is_learning: bool,
+    /// What is done with each sample.
     pub processing: Processing,
     /// Share of its CPU above which a server's headroom has vanished.
     pub limit: f64,
@@ -79,6 +84,7 @@ pub struct Manner {
 
 /// What became known.
 pub enum News {
+    /// Something happened to plans or servers.
     Event(Event),
     /// A look at all servers.
     Round(Round),
@@ -87,21 +93,30 @@ pub enum News {
 /// All servers at about the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
+    /// Since the loop began.
     pub seconds: f64,
+    /// The plan in force.
     pub epoch: Option<u64>,
     /// Packets per second that guests send.
     pub own: f64,
+    /// What was collected of the plan in force, once there is enough.
     pub verdict: Option<Verdict>,
+    /// By server; none where one is gone.
     pub servers: Vec<Option<Seen>>,
 }
 
 /// One server in a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
+    /// Packets of its guests per second.
     pub own: f64,
+    /// The share of its CPU that was busy.
     pub busy: Option<f64>,
+    /// Of probes through its switch, in seconds.
     pub latency: Option<f64>,
+    /// What it bears, in packets per second.
     pub capacity: Option<f64>,
+    /// What it does, in the units of its capacity.
     pub load: f64,
     /// Packets per second that it sampled; of itself, mirrored, of others.
     pub sampled: Sampled,
@@ -204,6 +219,7 @@ impl Driver {
         Ok(driver)
     }
 
+    /// What the site calls a server.
     pub fn name(&self, server: usize) -> &str {
         self.site.servers.get(server).map_or("?", |one| &one.name)
     }
@@ -218,6 +234,7 @@ impl Driver {
         self.verify.all()
     }
 
+    /// The process ids of the agents.
     pub fn agents(&self) -> impl Iterator<Item = u32> {
         self.links.iter().flatten().map(|link| link.child.id())
     }

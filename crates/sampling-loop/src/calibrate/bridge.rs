@@ -1,16 +1,15 @@
 //! Where costs are measured: two paths through one Open vSwitch, a lab's own or one that runs, and a remote server.
 
 use super::borrowed::{Borrowed, Target};
+use super::place::Place;
 use super::stream::Batch;
 use super::turns::Turns;
 use agent::mirror::VXLAN_PORT;
 use agent::ovsdb::Database;
 use anyhow::{Context, ensure};
-use lab::{IperfOptions, Lab, LabGuard, Requirements, StateDirectory, Topology};
+use lab::{IperfOptions, Lab, LabGuard, Requirements, StateDirectory, Topology, tools};
 use packet::in_namespace;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Hosts of the path that is sampled, and of the one that never is.
@@ -18,34 +17,17 @@ const SAMPLED: [&str; 2] = ["h1", "h2"];
 const UNTOUCHED: [&str; 2] = ["h3", "h4"];
 const REMOTE: &str = "remote";
 
-/// Where mechanisms stand.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The bridge at which samples are taken.
-    pub bridge: String,
-    /// Its ports at which traffic comes in.
-    pub ports: [String; 2],
-    /// The interface behind which the remote server is, and the tunnel over it, into which frames are mirrored.
-    pub remote: String,
-    pub tunnel: String,
-    /// The network namespace in which all these are.
-    pub namespace: String,
-    /// Where Open vSwitch's sockets are, and its process.
-    pub folder: PathBuf,
-    pub process: i32,
-}
-
-pub struct Bridge {
+pub(crate) struct Bridge {
     // Before the lab: what it put into another's switch goes first.
     borrowed: Option<Borrowed>,
     lab: LabGuard,
     sink: Sink,
-    pub place: Place,
+    pub(crate) place: Place,
 }
 
 impl Bridge {
     /// In an Open vSwitch of the lab's own, or at that bridge; everything on that CPU.
-    pub fn up(target: Option<&Target>, cpu: usize) -> anyhow::Result<Bridge> {
+    pub(crate) fn up(target: Option<&Target>, cpu: usize) -> anyhow::Result<Bridge> {
         // A bridge that runs is of any datapath.
         Requirements { switches: target.is_none(), rates: false }.require()?;
         // What a killed calibration left.
@@ -105,12 +87,12 @@ impl Bridge {
     /// The two paths, with the CPU that all share. Each frame is in memory of its own, as it comes from a network card. Else a
     /// batch would be cut into frames that share its memory; one of them that waits for a program would keep all of it, and a
     /// few samples would cost the sender the memory that it has in its cache.
-    pub fn turns(&self, cpu: usize, batch: Batch) -> anyhow::Result<Turns> {
+    pub(crate) fn turns(&self, cpu: usize, batch: Batch) -> anyhow::Result<Turns> {
         self.scatter_gather(false)?;
         Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu, batch)
     }
 
-    pub fn down(self) -> anyhow::Result<()> {
+    pub(crate) fn down(self) -> anyhow::Result<()> {
         let Bridge { borrowed, lab, sink, place: _ } = self;
         drop(sink);
         let left = borrowed.map_or(Ok(()), Borrowed::leave);
@@ -119,17 +101,17 @@ impl Bridge {
     }
 
     /// Where every mechanism sends its sFlow; it is thrown away.
-    pub fn collector(&self) -> SocketAddr {
+    pub(crate) fn collector(&self) -> SocketAddr {
         self.sink.address
     }
 
-    pub fn database(&self) -> anyhow::Result<Database> {
+    pub(crate) fn database(&self) -> anyhow::Result<Database> {
         Ok(Database::connect(&self.place.folder.join("db.sock"))?)
     }
 
     /// Runs `tc -batch` among the switch's ports.
-    pub fn tc(&self, script: &str) -> anyhow::Result<()> {
-        batch(&self.place.namespace, "tc", script)
+    pub(crate) fn tc(&self, script: &str) -> anyhow::Result<()> {
+        tools::tc(Some(&self.place.namespace), script)
             .context("does this kernel have cls_bpf and act_mirred?")
     }
 
@@ -145,7 +127,7 @@ impl Bridge {
     }
 
     /// Bits per second in each second of a TCP stream: (its end, rate).
-    pub fn course(&self, seconds: u16) -> anyhow::Result<Vec<(f64, f64)>> {
+    pub(crate) fn course(&self, seconds: u16) -> anyhow::Result<Vec<(f64, f64)>> {
         self.scatter_gather(true)?;
         let duration = Duration::from_secs(seconds.into());
         let options = IperfOptions { duration, ..IperfOptions::default() };
@@ -169,32 +151,12 @@ fn make(topology: &Topology) -> anyhow::Result<LabGuard> {
     Ok(LabGuard::new(Lab::up(topology, &options)?))
 }
 
-/// Has `ip` or `tc` carry a script out in a network namespace.
-pub fn batch(namespace: &str, program: &str, script: &str) -> anyhow::Result<()> {
-    let mut command = Command::new(program);
-    command
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let child = in_namespace(namespace, || command.spawn())?;
-    let mut child = child.with_context(|| format!("cannot start {program}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        std::io::Write::write_all(&mut stdin, script.as_bytes())
-            .with_context(|| format!("cannot write to {program}"))?;
-    }
-    let output = child.wait_with_output().with_context(|| format!("cannot wait for {program}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program} refuses: {}", said.trim());
-    Ok(())
-}
-
 /// A tunnel to the remote server, as between servers: VXLAN, past the switch. What the remote server does with it is not on
 /// this account: it drops the datagrams, which are for a hardware address that it does not have.
 fn tunnel(lab: &Lab, place: &Place) -> anyhow::Result<()> {
     let (here, there) = ("192.0.2.1", "192.0.2.2");
     let Place { remote, tunnel, namespace, .. } = place;
-    batch(&lab.namespace(REMOTE)?, "ip", "link set eth0 mtu 1600\n")?;
+    tools::ip(Some(&lab.namespace(REMOTE)?), "link set eth0 mtu 1600\n")?;
     let script = format!(
         "link set {remote} mtu 1600\n\
          addr add {here}/30 dev {remote}\n\
@@ -202,7 +164,7 @@ fn tunnel(lab: &Lab, place: &Place) -> anyhow::Result<()> {
          link add {tunnel} mtu 1550 type vxlan id 1 local {here} remote {there} dstport {VXLAN_PORT} nolearning\n\
          link set {tunnel} up\n"
     );
-    batch(namespace, "ip", &script).context("does this kernel have VXLAN?")
+    tools::ip(Some(namespace), &script).context("does this kernel have VXLAN?")
 }
 
 /// A socket that nobody reads, so that nobody is told that the collector is down, and its work is not on this machine's account.

@@ -11,20 +11,20 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 /// A thread that may sleep while it is asked: what it has used is known to the nanosecond.
-pub struct ThreadTime {
+pub(crate) struct ThreadTime {
     statistics: File,
 }
 
 impl ThreadTime {
     /// Of a thread of a process, both by their numbers.
-    pub fn of(process: i32, thread: i32) -> anyhow::Result<ThreadTime> {
+    pub(crate) fn of(process: i32, thread: i32) -> anyhow::Result<ThreadTime> {
         let path = format!("/proc/{process}/task/{thread}/schedstat");
         let statistics = File::open(&path).with_context(|| format!("cannot read {path}"))?;
         Ok(ThreadTime { statistics })
     }
 
     /// Seconds until now. One that has ended uses no more, and is told as 0.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         let mut text = [0; 64];
         let Ok(length) = self.statistics.read_at(&mut text, 0) else { return 0.0 };
         // The first field is the nanoseconds that it ran.
@@ -35,13 +35,13 @@ impl ThreadTime {
 }
 
 /// Who is asked.
-pub struct CpuTime {
+pub(crate) struct CpuTime {
     threads: Vec<ThreadTime>,
 }
 
 impl CpuTime {
     /// Of this process, those others with the threads that they have now, and `ksoftirqd` of that CPU.
-    pub fn of(others: &[i32], cpu: usize) -> anyhow::Result<CpuTime> {
+    pub(crate) fn of(others: &[i32], cpu: usize) -> anyhow::Result<CpuTime> {
         let mut threads = Vec::new();
         for &process in others.iter().chain(&softirq_thread(cpu)) {
             let tasks = fs::read_dir(format!("/proc/{process}/task"));
@@ -54,7 +54,7 @@ impl CpuTime {
     }
 
     /// Seconds until now.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         let own = getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
             let micros =
                 usage.user_time().num_microseconds() + usage.system_time().num_microseconds();

@@ -1,7 +1,7 @@
 //! What a calibration found: the laws fitted to it, tables and figures.
 
-use super::Effort;
 use super::mechanism::Mechanism;
+use super::settings::Settings;
 use super::turns::{Compared, Throughput};
 use anyhow::Context;
 use report::figure::{Figure, Line, Lines};
@@ -12,30 +12,30 @@ use sampling::fit::{Fit, Sample, fit};
 
 /// One measurement.
 #[derive(Clone, Copy)]
-pub struct Taken {
-    pub repetition: u16,
-    pub mechanism: Mechanism,
+pub(crate) struct Taken {
+    pub(crate) repetition: u16,
+    pub(crate) mechanism: Mechanism,
     /// 0 where it stands there and chooses nothing; none without it.
-    pub rate: Option<f64>,
-    pub throughput: Throughput,
+    pub(crate) rate: Option<f64>,
+    pub(crate) throughput: Throughput,
 }
 
 /// One measurement as it was made.
 #[derive(Clone, Copy)]
-pub struct Turned {
-    pub repetition: u16,
-    pub mechanism: Mechanism,
-    pub rate: Option<f64>,
-    pub compared: Compared,
+pub(crate) struct Turned {
+    pub(crate) repetition: u16,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) rate: Option<f64>,
+    pub(crate) compared: Compared,
 }
 
 /// What did not get where it should have: with less to do, a measurement says too little.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lost {
+pub(crate) struct Lost {
     /// Of the load.
-    pub frames: u64,
+    pub(crate) frames: u64,
     /// That a sampler had chosen, and had no room for.
-    pub samples: u64,
+    pub(crate) samples: u64,
 }
 
 /// Takes out how fast the machine was: each measurement as a share of what went by the untouched path meanwhile, times what
@@ -233,6 +233,7 @@ fn cheaper(costs: &[Cost]) -> Option<Point> {
 
 /// What was measured and fitted.
 pub struct Calibration {
+    /// The points, and what was found.
     pub results: Results,
     costs: Vec<Cost>,
     courses: Vec<(String, Vec<(f64, f64)>)>,
@@ -241,8 +242,8 @@ pub struct Calibration {
 
 impl Calibration {
     /// Fits the laws.
-    pub fn of(
-        effort: &Effort,
+    pub(crate) fn of(
+        settings: &Settings,
         turned: &[Turned],
         lost: Lost,
         courses: Vec<(String, Vec<(f64, f64)>)>,
@@ -250,12 +251,12 @@ impl Calibration {
         let peers: &[(&str, &str, &[&str])] =
             &[("ovs", "ovs-vswitchd", &["--version"]), ("iperf3", "iperf3", &["--version"])];
         let mut results =
-            Results::new("sampling calibrate", effort.seed, Environment::capture(peers));
-        results.settings.insert("repetitions".to_owned(), u32::from(effort.repetitions).into());
-        results.settings.insert("batch".to_owned(), u32::from(effort.batch).into());
-        results.settings.insert("length".to_owned(), u32::from(effort.length).into());
-        results.settings.insert("seconds".to_owned(), effort.seconds.into());
-        results.settings.insert("course_seconds".to_owned(), u32::from(effort.course).into());
+            Results::new("sampling calibrate", settings.seed, Environment::capture(peers));
+        results.settings.insert("repetitions".to_owned(), u32::from(settings.repetitions).into());
+        results.settings.insert("batch".to_owned(), u32::from(settings.batch).into());
+        results.settings.insert("length".to_owned(), u32::from(settings.length).into());
+        results.settings.insert("seconds".to_owned(), settings.seconds.into());
+        results.settings.insert("course_seconds".to_owned(), u32::from(settings.course).into());
         results.settings.insert("lost_frames".to_owned(), lost.frames.into());
         results.settings.insert("lost_samples".to_owned(), lost.samples.into());
         let rounds: u32 = turned.iter().map(|one| one.compared.rounds).sum();
@@ -266,10 +267,10 @@ impl Calibration {
             let text = format!("{} samples were lost: their costs are too low", lost.samples);
             results.findings.push(Finding { code: "lost-samples".to_owned(), text });
         }
-        results.settings.insert("quick".to_owned(), effort.quick.into());
+        results.settings.insert("quick".to_owned(), settings.quick.into());
         let samples = at_one_pace(turned);
         let mut costs = Vec::new();
-        for &mechanism in &effort.mechanism {
+        for &mechanism in &settings.mechanism {
             let is_its = |taken: &&Taken| taken.mechanism == mechanism;
             let own: Vec<Taken> = samples.iter().filter(is_its).copied().collect();
             let cost = Cost::of(mechanism, &own).with_context(|| mechanism.name())?;
@@ -284,10 +285,11 @@ impl Calibration {
         if let Some(point) = cheaper(&costs) {
             results.points.push(point);
         }
-        Ok(Calibration { results, costs, courses, quick: effort.quick })
+        Ok(Calibration { results, costs, courses, quick: settings.quick })
     }
 
     /// Published beside measured.
+    #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "mechanism",
@@ -323,6 +325,8 @@ impl Calibration {
         table
     }
 
+    /// Sentences about it: lost samples, what is cheaper, what to plan with.
+    #[must_use]
     pub fn remarks(&self) -> String {
         let cost = |wanted| self.costs.iter().find(|one| one.mechanism == wanted);
         let mut text = String::new();
@@ -346,6 +350,8 @@ impl Calibration {
         text
     }
 
+    /// Every measurement, a row each.
+    #[must_use]
     pub fn samples_table(&self) -> Table {
         let mut table =
             Table::new(["mechanism", "repetition", "rate", "packets_per_s", "packets_per_cpu_s"]);
@@ -363,6 +369,8 @@ impl Calibration {
         table
     }
 
+    /// Its tables and figures.
+    #[must_use]
     pub fn extras(&self) -> Extras {
         let by_cpu = self.figure_2b(
             "Throughput per second of CPU time",

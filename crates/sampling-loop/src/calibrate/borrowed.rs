@@ -10,10 +10,10 @@
 //!   remote ══ weir-cal5                     beside the bridge
 //! ```
 
-use super::bridge::{Place, batch};
+use super::place::Place;
 use agent::ovsdb::Database;
 use anyhow::{Context, bail, ensure};
-use lab::OpenVSwitch;
+use lab::{OpenVSwitch, tools};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::fs;
@@ -24,15 +24,16 @@ const REFERENCE: &str = "weir-calref";
 const TUNNEL: &str = "weir-caltun";
 
 /// Whose costs are measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// Its name.
     pub bridge: String,
     /// Where its Open vSwitch has its sockets.
     pub folder: PathBuf,
 }
 
 /// What was put there, and what goes when this goes.
-pub struct Borrowed {
+pub(crate) struct Borrowed {
     switch: OpenVSwitch,
     namespace: String,
     /// Where the switch's threads ran before.
@@ -42,7 +43,11 @@ pub struct Borrowed {
 
 impl Borrowed {
     /// Moves the interfaces eth0 to eth4 of that namespace to where the switch is, and the switch to that CPU.
-    pub fn join(target: &Target, ends: &str, cpu: usize) -> anyhow::Result<(Borrowed, Place)> {
+    pub(crate) fn join(
+        target: &Target,
+        ends: &str,
+        cpu: usize,
+    ) -> anyhow::Result<(Borrowed, Place)> {
         let Target { bridge, folder } = target;
         let switch = OpenVSwitch::attach(folder);
         let process = switch.switch_process();
@@ -58,9 +63,9 @@ impl Borrowed {
         for (index, port) in PORTS.iter().enumerate() {
             moves += &format!("link set eth{index} netns {process} name {port}\n");
         }
-        batch(ends, "ip", &moves)?;
+        tools::ip(Some(ends), &moves)?;
         let up: String = PORTS.iter().map(|port| format!("link set {port} up\n")).collect();
-        batch(&namespace, "ip", &up)?;
+        tools::ip(Some(&namespace), &up)?;
         let [first, second, third, fourth, remote] = PORTS;
         let kind = format!("datapath_type={kind}");
         let add = ["--", "add-port"];
@@ -113,7 +118,7 @@ impl Borrowed {
     }
 
     /// Takes everything away again.
-    pub fn leave(mut self) -> anyhow::Result<()> {
+    pub(crate) fn leave(mut self) -> anyhow::Result<()> {
         self.end()
     }
 
@@ -136,7 +141,7 @@ impl Borrowed {
         self.switch.vsctl(words)?;
         for interface in PORTS.iter().chain([&TUNNEL]) {
             // Those that are not there are no failure, and one that cannot go goes with its other end.
-            let _ = batch(&self.namespace, "ip", &format!("link del {interface}\n"));
+            let _ = tools::ip(Some(&self.namespace), &format!("link del {interface}\n"));
         }
         Ok(())
     }

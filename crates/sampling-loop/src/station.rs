@@ -6,12 +6,10 @@
 //!                                          receivers' threads ◀──┘ Station
 //! ```
 //!
-//! Whatever ends it, it removes what it made: the end of stdin, silence for ten seconds, SIGTERM. SIGINT is left to who
-//! started it, since a terminal sends it to both.
+//! Whatever ends it, it removes what it made: the end of stdin, silence for ten seconds, its caller's wish.
 
-use crate::commands::sampling::run::counters;
-use crate::commands::sampling::run::protocol::{Counted, Observed, Report, Request, Setup};
-use crate::exit::Exit;
+use crate::counters;
+use crate::protocol::{Counted, Observed, Report, Request, Setup};
 use agent::station::{Machine, Receiver, ReceiverOptions, Reporter, Station, is_out};
 use anyhow::{Context, bail};
 use lab::{CpuBound, OpenVSwitch};
@@ -37,14 +35,12 @@ const LEASE: Duration = Duration::from_secs(10);
 /// No order is this long.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Reads orders from stdin and writes reports to stdout, a line of JSON each, until stdin ends or says nothing for too long.
-pub fn serve() -> anyhow::Result<Exit> {
-    let ending = Arc::new(AtomicBool::new(false));
-    // SIGINT only sets a flag that nobody reads.
-    let ignored = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&ending))
-        .and(signal_hook::flag::register(signal_hook::consts::SIGINT, ignored))
-        .context("cannot handle signals")?;
+/// Reads orders from stdin and writes reports to stdout, a line of JSON each, until stdin ends or says nothing for too long,
+/// or `ending` is set.
+///
+/// # Errors
+/// Why it cannot go on; the driver was told.
+pub fn serve(ending: &AtomicBool) -> anyhow::Result<()> {
     let (sender, orders) = sync_channel(64);
     std::thread::Builder::new()
         .name("orders".to_owned())
@@ -64,13 +60,9 @@ pub fn serve() -> anyhow::Result<Exit> {
         Request::Setup(setup) => *setup,
         _ => bail!("the first order has to say which server this is"),
     };
-    match Server::open(setup).and_then(|mut server| server.serve(&orders, &ending)) {
-        Ok(()) => Ok(Exit::Success),
-        Err(error) => {
-            let _ = say(&Report::Failed(format!("{error:#}")));
-            Err(error)
-        }
-    }
+    Server::open(setup).and_then(|mut server| server.serve(&orders, ending)).inspect_err(|error| {
+        let _ = say(&Report::Failed(format!("{error:#}")));
+    })
 }
 
 fn say(report: &Report) -> anyhow::Result<()> {

@@ -25,26 +25,26 @@ const STALLED: Duration = Duration::from_micros(7_500);
 
 /// What a stream came to.
 #[derive(Clone, Copy, Debug)]
-pub struct Throughput {
+pub(crate) struct Throughput {
     /// Frames per second that arrived.
-    pub per_second: f64,
+    pub(crate) per_second: f64,
     /// Frames that arrived per second of CPU time that switch, hosts and samplers took.
-    pub per_cpu_second: f64,
+    pub(crate) per_cpu_second: f64,
 }
 
 /// The same time by both paths.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared {
+pub(crate) struct Compared {
     /// By the path at which nothing is ever sampled.
-    pub without: Throughput,
-    pub with: Throughput,
+    pub(crate) without: Throughput,
+    pub(crate) with: Throughput,
     /// Rounds that count for nothing since the machine stood still, and rounds in all.
-    pub stalled: u32,
-    pub rounds: u32,
+    pub(crate) stalled: u32,
+    pub(crate) rounds: u32,
 }
 
 /// The two paths.
-pub struct Turns {
+pub(crate) struct Turns {
     /// The untouched one first.
     paths: [Stream; 2],
     cpu: CpuTime,
@@ -93,7 +93,7 @@ impl Account {
 
 impl Turns {
     /// The hosts' names, the untouched path's first; what else takes CPU time for the frames, and where.
-    pub fn open(
+    pub(crate) fn open(
         lab: &Lab,
         paths: [[&str; 2]; 2],
         processes: &[i32],
@@ -106,7 +106,11 @@ impl Turns {
     }
 
     /// Both paths in turns, as long as that together; `samplers` are the threads that work for the second.
-    pub fn compare(&mut self, time: Duration, samplers: &[ThreadTime]) -> anyhow::Result<Compared> {
+    pub(crate) fn compare(
+        &mut self,
+        time: Duration,
+        samplers: &[ThreadTime],
+    ) -> anyhow::Result<Compared> {
         let rounds = (time.as_secs_f64() / (4.0 * TURN.as_secs_f64())).ceil().max(1.0) as u32;
         let sampling = || samplers.iter().map(ThreadTime::seconds).sum::<f64>();
         self.paths.iter().try_for_each(Stream::remind)?;
@@ -136,7 +140,7 @@ impl Turns {
     }
 
     /// Frames so far that did not arrive.
-    pub fn lost(&self) -> anyhow::Result<u64> {
+    pub(crate) fn lost(&self) -> anyhow::Result<u64> {
         self.paths.iter().map(Stream::lost).sum()
     }
 }

@@ -37,7 +37,7 @@ const PORT: u16 = 5001;
 
 /// Frames that are handed over together.
 #[derive(Clone, Copy, Debug)]
-pub struct Batch {
+pub(crate) struct Batch {
     frames: usize,
     /// Bytes of what each carries.
     payload: usize,
@@ -45,7 +45,7 @@ pub struct Batch {
 
 impl Batch {
     /// So many frames of that length, without the frame check sequence.
-    pub fn of(frames: u16, length: u16) -> Result<Batch, sampling::Error> {
+    pub(crate) fn of(frames: u16, length: u16) -> Result<Batch, sampling::Error> {
         let (frames, payload) = (usize::from(frames), usize::from(length).saturating_sub(HEADERS));
         if frames * payload > MOST_TOGETHER {
             return Err(sampling::Error::Input {
@@ -65,7 +65,7 @@ impl Batch {
 }
 
 /// The two ends.
-pub struct Stream {
+pub(crate) struct Stream {
     sender: UdpSocket,
     receiver: UdpSocket,
     /// Where the receiver is.
@@ -81,7 +81,11 @@ pub struct Stream {
 
 impl Stream {
     /// From one host of the lab to another.
-    pub fn open(lab: &Lab, [first, second]: [&str; 2], batch: Batch) -> anyhow::Result<Stream> {
+    pub(crate) fn open(
+        lab: &Lab,
+        [first, second]: [&str; 2],
+        batch: Batch,
+    ) -> anyhow::Result<Stream> {
         let address = |name| {
             let host = lab.topology().host(name).context("the lab lacks a host")?;
             anyhow::Ok((host.ip, PORT))
@@ -103,13 +107,13 @@ impl Stream {
     }
 
     /// A frame the other way: the switch has learned where its sender is, and would forget it.
-    pub fn remind(&self) -> anyhow::Result<()> {
+    pub(crate) fn remind(&self) -> anyhow::Result<()> {
         self.receiver.send(&[0]).context("cannot send from the second host")?;
         Ok(())
     }
 
     /// How many frames arrive within that time, and how long it really was.
-    pub fn run(&mut self, time: Duration) -> anyhow::Result<(u64, Duration)> {
+    pub(crate) fn run(&mut self, time: Duration) -> anyhow::Result<(u64, Duration)> {
         let mut batch = [0; MOST_TOGETHER];
         let batch = &mut batch[..self.batch.bytes()];
         let frames = self.batch.frames as u64;
@@ -167,7 +171,7 @@ impl Stream {
     }
 
     /// Frames so far that did not arrive.
-    pub fn lost(&self) -> anyhow::Result<u64> {
+    pub(crate) fn lost(&self) -> anyhow::Result<u64> {
         Ok(self.sent.saturating_sub(frames_in(&self.namespace)? - self.before))
     }
 }

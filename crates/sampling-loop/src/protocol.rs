@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// To an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub(crate) enum Request {
     /// The first of all: who it is.
     Setup(Box<Setup>),
     Prepare(Assignment),
@@ -24,7 +24,7 @@ pub enum Request {
 /// From an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
+pub(crate) enum Report {
     Ready,
     Answer {
         step: Step,
@@ -41,54 +41,54 @@ pub enum Report {
 
 /// A server, as its agent has to know it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Setup {
-    pub station: station::Setup,
-    pub namespace: Option<String>,
+pub(crate) struct Setup {
+    pub(crate) station: station::Setup,
+    pub(crate) namespace: Option<String>,
     /// Where its Open vSwitch has its sockets.
-    pub switch: PathBuf,
-    pub bridge: String,
+    pub(crate) switch: PathBuf,
+    pub(crate) bridge: String,
     /// Two interfaces whose other ends are ports of the bridge, which leads the first's frames to the second.
-    pub test: Option<[String; 2]>,
-    pub cpu: Option<CpuSource>,
+    pub(crate) test: Option<[String; 2]>,
+    pub(crate) cpu: Option<CpuSource>,
     /// The share of its CPU above which its headroom has vanished.
-    pub limit: f64,
+    pub(crate) limit: f64,
 }
 
 /// How a server's CPU use is known, where it is not the machine's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CpuSource {
+pub(crate) struct CpuSource {
     /// `cpu.stat` of cgroup v2 or `cpuacct.usage` of v1.
-    pub usage: PathBuf,
+    pub(crate) usage: PathBuf,
     /// How much of one CPU the server has.
-    pub share: f64,
+    pub(crate) share: f64,
 }
 
 /// What an agent saw; counters count from their switch's beginning.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Observed {
+pub(crate) struct Observed {
     /// By the agent's own clock.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Packets that came in, by port.
-    pub ports: Vec<(String, u64)>,
+    pub(crate) ports: Vec<(String, u64)>,
     /// Packets by port and destination address, as the switch's flows count them.
-    pub flows: Vec<(String, String, u64)>,
+    pub(crate) flows: Vec<(String, String, u64)>,
     #[serde(default)]
-    pub sampled: Counted,
+    pub(crate) sampled: Counted,
     /// Since the observation before: the share of its CPU that was busy.
-    pub busy: Option<f64>,
+    pub(crate) busy: Option<f64>,
     /// The mean, and how far the latencies are apart (standard deviation), in seconds.
-    pub latency: Option<f64>,
-    pub jitter: Option<f64>,
+    pub(crate) latency: Option<f64>,
+    pub(crate) jitter: Option<f64>,
 }
 
 /// Samples, counted from the agent's beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
+pub(crate) struct Counted {
     /// Of its own, processed there.
-    pub local: u64,
+    pub(crate) local: u64,
     /// Of its own, mirrored to others.
-    pub mirrored: u64,
+    pub(crate) mirrored: u64,
     /// Of others', processed there.
-    pub imported: u64,
+    pub(crate) imported: u64,
 }

@@ -10,8 +10,8 @@
 //! Bridges forward by one flow per port and receiver, so that their counters tell who sends how much to whom. A server's
 //! guests, switch and agent share its CPU: what sampling takes, guests lack.
 
-use super::protocol::CpuSource;
-use super::site::{Guest, Site, SiteServer, SiteTenant};
+use crate::protocol::CpuSource;
+use crate::site::{Guest, Site, SiteServer, SiteTenant};
 use anyhow::Context;
 use lab::{CpuBound, Lab, LabGuard, OpenVSwitch, Requirements, StateDirectory, Topology};
 use packet::{Capture, CaptureOptions, Filter, Observation, in_namespace};
@@ -29,6 +29,7 @@ const TENANTS: [&str; 2] = ["red", "blue"];
 const OUTSIDE: usize = TENANTS.len();
 const TAG: u64 = 0x5e41_10ad_0000_0003;
 
+/// A lab of servers with an Open vSwitch and guests each; dropping it takes the lab down.
 pub struct Servers {
     // Before the lab: what is in the groups ends first.
     guests: Vec<Child>,
@@ -36,19 +37,22 @@ pub struct Servers {
     bounds: Vec<CpuBound>,
     lab: Option<LabGuard>,
     count: usize,
-    pub site: Site,
+    site: Site,
 }
 
 /// What guests received in a stretch of time.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
+    /// How many packets.
     pub packets: u64,
     /// Seconds.
     pub latencies: Vec<f64>,
+    /// How long it was.
     pub seconds: f64,
 }
 
 impl Received {
+    /// Packets per second.
     pub fn rate(&self) -> f64 {
         self.packets as f64 / self.seconds.max(1e-3)
     }
@@ -63,6 +67,18 @@ impl Received {
 }
 
 impl Servers {
+    /// The servers as a loop has to know them.
+    #[must_use]
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Makes them; `shares` is what each gets of a CPU.
     pub fn up(shares: &[f64]) -> anyhow::Result<Servers> {
         Requirements { switches: true, rates: false }.require()?;

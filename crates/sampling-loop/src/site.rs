@@ -1,6 +1,6 @@
 //! The servers that take part, as `weir sampling run SITE` reads them from a file or a lab makes them.
 
-use super::protocol::{CpuSource, Setup};
+use crate::protocol::{CpuSource, Setup};
 use agent::Tenant;
 use agent::station::{self, Port, Processing};
 use sampling::{Costs, Error};
@@ -8,66 +8,66 @@ use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// All of it.
+/// The servers, their tenants, and where samples are collected.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Site {
     /// Where agents send samples, and this program listens.
-    pub collector: SocketAddr,
+    pub(crate) collector: SocketAddr,
     #[serde(default)]
-    pub alpha: Option<f64>,
+    pub(crate) alpha: Option<f64>,
     #[serde(default)]
-    pub beta: Option<f64>,
+    pub(crate) beta: Option<f64>,
     #[serde(default)]
-    pub tenants: Vec<SiteTenant>,
-    pub servers: Vec<SiteServer>,
+    pub(crate) tenants: Vec<SiteTenant>,
+    pub(crate) servers: Vec<SiteServer>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SiteTenant {
-    pub name: String,
+pub(crate) struct SiteTenant {
+    pub(crate) name: String,
     /// Such as `10.1.0.0/16`.
-    pub network: String,
+    pub(crate) network: String,
     #[serde(default)]
-    pub minimum: f64,
+    pub(crate) minimum: f64,
     #[serde(default = "one")]
-    pub weight: f64,
+    pub(crate) weight: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SiteServer {
-    pub name: String,
+pub(crate) struct SiteServer {
+    pub(crate) name: String,
     /// Where tunnels to it end.
-    pub address: Ipv4Addr,
+    pub(crate) address: Ipv4Addr,
     #[serde(default)]
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     #[serde(default = "system_switch")]
-    pub switch: PathBuf,
-    pub bridge: String,
-    pub guests: Vec<Guest>,
+    pub(crate) switch: PathBuf,
+    pub(crate) bridge: String,
+    pub(crate) guests: Vec<Guest>,
     #[serde(default)]
-    pub test: Option<[String; 2]>,
+    pub(crate) test: Option<[String; 2]>,
     #[serde(default)]
-    pub cpu: Option<CpuSource>,
+    pub(crate) cpu: Option<CpuSource>,
     /// What it bears, in packets per second, where that is known.
     #[serde(default)]
-    pub capacity: Option<f64>,
+    pub(crate) capacity: Option<f64>,
     #[serde(default)]
-    pub minimum: f64,
+    pub(crate) minimum: f64,
     /// How to start its agent; this very program when left out.
     #[serde(default)]
-    pub agent: Vec<String>,
+    pub(crate) agent: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Guest {
-    pub port: String,
-    pub mac: String,
+pub(crate) struct Guest {
+    pub(crate) port: String,
+    pub(crate) mac: String,
     #[serde(default)]
-    pub tenant: Option<String>,
+    pub(crate) tenant: Option<String>,
 }
 
 fn one() -> f64 {
@@ -80,6 +80,9 @@ fn system_switch() -> PathBuf {
 
 impl Site {
     /// Reads and checks it.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
     pub fn read(text: &str) -> anyhow::Result<Site> {
         let site: Site = toml::from_str(text)
             .map_err(|error| wrong("the site", error.to_string().trim_end().to_owned()))?;
@@ -108,16 +111,25 @@ impl Site {
         Ok(site)
     }
 
-    pub fn costs(&self, alpha: Option<f64>, beta: Option<f64>) -> Result<Costs, Error> {
+    /// The same, where each server bears so many packets per second.
+    #[must_use]
+    pub fn with_capacities(mut self, capacities: &[f64]) -> Site {
+        for (server, capacity) in self.servers.iter_mut().zip(capacities) {
+            server.capacity = Some(*capacity);
+        }
+        self
+    }
+
+    pub(crate) fn costs(&self, alpha: Option<f64>, beta: Option<f64>) -> Result<Costs, Error> {
         let published = Costs::PUBLISHED;
         let alpha = alpha.or(self.alpha).unwrap_or(published.alpha);
         Costs::new(alpha, beta.or(self.beta).unwrap_or(published.beta))
     }
 
     /// As the collector knows them.
-    pub fn tenants(&self) -> anyhow::Result<Vec<Tenant>> {
+    pub(crate) fn tenants(&self) -> anyhow::Result<Vec<Tenant>> {
         let read = |one: &SiteTenant| {
-            super::super::tenant(&format!("{}={}", one.name, one.network)).map_err(|why| {
+            format!("{}={}", one.name, one.network).parse().map_err(|why| {
                 wrong(&format!("tenant {}", one.name), format!("{:?}: {why}", one.network)).into()
             })
         };
@@ -125,7 +137,7 @@ impl Site {
     }
 
     /// As the planner knows them.
-    pub fn planned_tenants(&self) -> Vec<sampling::Tenant> {
+    pub(crate) fn planned_tenants(&self) -> Vec<sampling::Tenant> {
         let tenant = |one: &SiteTenant| sampling::Tenant {
             name: one.name.clone(),
             minimum: one.minimum,
@@ -134,7 +146,7 @@ impl Site {
         self.tenants.iter().map(tenant).collect()
     }
 
-    pub fn tenant(&self, guest: &Guest) -> Result<Option<usize>, Error> {
+    pub(crate) fn tenant(&self, guest: &Guest) -> Result<Option<usize>, Error> {
         let Some(name) = &guest.tenant else { return Ok(None) };
         let found = self.tenants.iter().position(|tenant| tenant.name == *name);
         found.map(Some).ok_or_else(|| {
@@ -143,7 +155,7 @@ impl Site {
     }
 
     /// What a server's agent has to know.
-    pub fn setup(
+    pub(crate) fn setup(
         &self,
         index: usize,
         collector: SocketAddr,
@@ -177,7 +189,7 @@ impl Site {
     }
 
     /// The server at which a hardware address is.
-    pub fn server_of(&self, mac: &str) -> Option<usize> {
+    pub(crate) fn server_of(&self, mac: &str) -> Option<usize> {
         let has = |server: &SiteServer| {
             server.guests.iter().any(|guest| guest.mac.eq_ignore_ascii_case(mac))
         };
