@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sampling-loop", &["sampling", "agent", "lab", "packet", "report"]),
     ("agent", &["sampling", "fabric", "packet"]),
     ("lab", &["fabric"]),
+    ("demo", &["openflow", "channel", "emulate", "bench", "lab", "report"]),
     ("report", &[]),
 ];
 

@@ -12,20 +12,20 @@ use std::process::Command;
 
 /// The applications of `examples/os-ken` that the demo runs, so that it works without the repository.
 const OS_KEN: [(&str, &str); 4] = [
-    ("run.py", include_str!("../../../../../examples/os-ken/run.py")),
-    ("events.py", include_str!("../../../../../examples/os-ken/events.py")),
-    ("learning_switch_10.py", include_str!("../../../../../examples/os-ken/learning_switch_10.py")),
-    ("learning_switch_13.py", include_str!("../../../../../examples/os-ken/learning_switch_13.py")),
+    ("run.py", include_str!("../../../examples/os-ken/run.py")),
+    ("events.py", include_str!("../../../examples/os-ken/events.py")),
+    ("learning_switch_10.py", include_str!("../../../examples/os-ken/learning_switch_10.py")),
+    ("learning_switch_13.py", include_str!("../../../examples/os-ken/learning_switch_13.py")),
 ];
 
 /// A learning switch that somebody else wrote, where there is one.
-pub struct Peer {
+pub(crate) struct Peer {
     /// What it is, for the audience.
-    pub name: String,
+    pub(crate) name: String,
     /// Where it listens, or soon will.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Whether what it installs has no wildcards: on OpenFlow 1.0 that outranks every priority.
-    pub is_exact: bool,
+    pub(crate) is_exact: bool,
     _owner: Owner,
 }
 
@@ -36,7 +36,7 @@ enum Owner {
 
 impl Peer {
     /// os-ken's, else what [`Peer::testcontroller`] gives.
-    pub fn os_ken(version: Version, work: &Path) -> anyhow::Result<Peer> {
+    pub(crate) fn os_ken(version: Version, work: &Path) -> anyhow::Result<Peer> {
         let Some((python, release)) = os_ken_python() else {
             return Peer::testcontroller(version, work);
         };
@@ -62,7 +62,7 @@ impl Peer {
     }
 
     /// `ovs-testcontroller`, else an emulated one.
-    pub fn testcontroller(version: Version, work: &Path) -> anyhow::Result<Peer> {
+    pub(crate) fn testcontroller(version: Version, work: &Path) -> anyhow::Result<Peer> {
         let Some(program) = find_program("ovs-testcontroller") else {
             return Peer::emulated(version);
         };

@@ -1,10 +1,10 @@
 //! Two tenants on one switch: who reaches whom, and what a tenant may not do.
 
-use super::Demo;
-use super::intruder::{Answer, Intruder, Rule, Session};
-use super::network::{self, ADDRESSES, Emulated, Network, Real};
-use super::peers::Peer;
-use super::screen::Screen;
+use crate::intruder::{Answer, Intruder, Rule, Session};
+use crate::network::{self, ADDRESSES, Emulated, Network, Real};
+use crate::peers::Peer;
+use crate::screen::Screen;
+use crate::settings::Settings;
 use lab::Interrupt;
 use lab::programs::Weir;
 use openflow::Version;
@@ -23,14 +23,14 @@ const ATTEMPT: Duration = Duration::from_millis(700);
 const SILENCE: Duration = Duration::from_millis(400);
 
 /// Tells it. Everything that it starts is gone when it returns.
-pub fn tell(
+pub(crate) fn tell(
     screen: &mut Screen,
     interrupt: &Interrupt,
-    demo: &Demo,
+    settings: &Settings,
     work: &Path,
 ) -> anyhow::Result<()> {
-    let version = demo.version();
-    let mut network = choose_network(screen, demo)?;
+    let version = settings.version;
+    let mut network = choose_network(screen, settings)?;
     interrupt.check()?;
     let red = Peer::os_ken(version, work)?;
     let blue = Peer::testcontroller(version, work)?;
@@ -43,7 +43,7 @@ pub fn tell(
         tenant("blue", &[blue.address], BLUE),
     );
     let weir = Weir::serve(&config, work)?;
-    screen.line(&format!("The switch: {}; {}.", network.name(), demo.protocols.name()))?;
+    screen.line(&format!("The switch: {}; {}.", network.name(), settings.version_name()))?;
     introduce(screen, "red ", RED, &red.name)?;
     introduce(screen, "blue", BLUE, &blue.name)?;
     screen.line(&format!("Between them: weir serve, process {}.", weir.id()))?;
@@ -57,9 +57,9 @@ pub fn tell(
     scene.confinement(&mut intruder, version == Version::V1_0 && red.is_exact)
 }
 
-fn choose_network(screen: &mut Screen, demo: &Demo) -> anyhow::Result<Box<dyn Network>> {
-    let version = demo.version();
-    if demo.emulated {
+fn choose_network(screen: &mut Screen, settings: &Settings) -> anyhow::Result<Box<dyn Network>> {
+    let version = settings.version;
+    if settings.emulated {
         return Ok(Box::new(Emulated::new(version)));
     }
     let missing = network::missing();

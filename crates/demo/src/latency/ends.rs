@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 /// How many there are.
-pub const SYSTEMS: usize = 3;
+pub(crate) const SYSTEMS: usize = 3;
 
 const TENANTS: [usize; 2] = [2, 20];
 
@@ -26,9 +26,9 @@ const TENANTS: [usize; 2] = [2, 20];
 const HANDSHAKE_MS: u64 = 5_000;
 
 /// Where and over which version they are compared.
-pub struct Place {
-    pub version: openflow::Version,
-    pub work: PathBuf,
+pub(crate) struct Place {
+    pub(crate) version: openflow::Version,
+    pub(crate) work: PathBuf,
 }
 
 impl Place {
@@ -48,14 +48,14 @@ impl Place {
 }
 
 /// A system under test.
-pub struct System {
+pub(crate) struct System {
     /// As results call it.
-    pub name: &'static str,
-    pub tenants: usize,
+    pub(crate) name: &'static str,
+    pub(crate) tenants: usize,
     /// Its two ends. They go before what they stand on.
-    pub session: Session,
+    pub(crate) session: Session,
     /// The processes to observe.
-    pub pids: Vec<u32>,
+    pub(crate) pids: Vec<u32>,
     _owner: Owner,
 }
 
@@ -68,7 +68,7 @@ enum Owner {
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Over emulated switches.
-pub fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
+pub(crate) fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
     let serve = vec![own_program()?.display().to_string(), "serve".to_owned()];
     let weir = bench::System::Weir {
         command: serve,
@@ -99,7 +99,7 @@ pub fn emulated(place: &Place) -> anyhow::Result<Vec<System>> {
 }
 
 /// Over Open vSwitch.
-pub fn real(place: &Place) -> anyhow::Result<Vec<System>> {
+pub(crate) fn real(place: &Place) -> anyhow::Result<Vec<System>> {
     let lab = Rc::new(bridges(place.version)?);
     let here = lab.controller_address().context("the lab has no switch")?;
     let controllers = Controllers::bind(1, SocketAddr::new(here.into(), 0))?;

@@ -1,9 +1,9 @@
-//! What the demo says: lines of at most 80 columns on stdout, in colour on a terminal, and kept for `demo.txt`.
+//! What the demo says: lines of at most 80 columns on stdout, in colour on a terminal, and kept for `settings.txt`.
 
 use std::io::{self, IsTerminal, Write};
 
 /// Where the story is told.
-pub struct Screen {
+pub(crate) struct Screen {
     stdout: io::Stdout,
     colour: bool,
     transcript: String,
@@ -19,20 +19,20 @@ const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
 impl Screen {
-    pub fn new() -> Screen {
+    pub(crate) fn new() -> Screen {
         let stdout = io::stdout();
         let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Screen { stdout, colour, transcript: String::new(), failures: 0 }
     }
 
     /// A new chapter.
-    pub fn heading(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.blank()?;
         self.put("", BOLD, text, "")
     }
 
     /// An expectation and whether it held; counts those that did not.
-    pub fn verdict(&mut self, holds: bool, text: &str) -> io::Result<()> {
+    pub(crate) fn verdict(&mut self, holds: bool, text: &str) -> io::Result<()> {
         if holds {
             return self.put("  ", GREEN, "✓", &format!(" {text}"));
         }
@@ -41,20 +41,20 @@ impl Screen {
     }
 
     /// What was really said by somebody, indented, and broken where it would be too long.
-    pub fn quote(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn quote(&mut self, text: &str) -> io::Result<()> {
         wrapped(text, WIDTH - 6).iter().try_for_each(|line| self.line(&format!("      {line}")))
     }
 
-    pub fn line(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         self.put("", "", text, "")
     }
 
-    pub fn blank(&mut self) -> io::Result<()> {
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
         self.line("")
     }
 
     /// A passing remark on a terminal's last line, replaced by the next; nothing where nobody watches.
-    pub fn progress(&self, text: &str) {
+    pub(crate) fn progress(&self, text: &str) {
         let mut stderr = io::stderr();
         if stderr.is_terminal() {
             // If stderr is gone there is nobody to tell.
@@ -63,12 +63,12 @@ impl Screen {
     }
 
     /// How many expectations did not hold.
-    pub fn failures(&self) -> usize {
+    pub(crate) fn failures(&self) -> usize {
         self.failures
     }
 
     /// All that was said, without colours.
-    pub fn transcript(&self) -> &str {
+    pub(crate) fn transcript(&self) -> &str {
         &self.transcript
     }
 

@@ -12,24 +12,24 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// It listens, and Weir dials it as it dials the tenant's other controller.
-pub struct Intruder {
+pub(crate) struct Intruder {
     listener: Controller,
     version: Version,
 }
 
 impl Intruder {
-    pub fn listen(version: Version) -> anyhow::Result<Intruder> {
+    pub(crate) fn listen(version: Version) -> anyhow::Result<Intruder> {
         let here = Address::tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let listener = Controller::listen(&here, None, PATIENCE)?;
         Ok(Intruder { listener, version })
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.listener.address().addr
     }
 
     /// Waits until Weir shows it the switch.
-    pub fn accept(mut self) -> anyhow::Result<Session> {
+    pub(crate) fn accept(mut self) -> anyhow::Result<Session> {
         let peer = self.listener.accept(VersionSet::only(self.version));
         let peer = peer.context("weir serve does not reach red's second controller")?;
         Ok(Session { peer, version: self.version, next_xid: 100 })
@@ -37,7 +37,7 @@ impl Intruder {
 }
 
 /// Its connection.
-pub struct Session {
+pub(crate) struct Session {
     peer: Connected,
     version: Version,
     next_xid: u32,
@@ -45,27 +45,27 @@ pub struct Session {
 
 /// A FLOW_MOD, in what the demo needs of one.
 #[derive(Clone, Copy)]
-pub struct Rule {
-    pub delete: bool,
+pub(crate) struct Rule {
+    pub(crate) delete: bool,
     /// The port that it matches; else everything.
-    pub in_port: Option<u16>,
+    pub(crate) in_port: Option<u16>,
     /// The port that it sends to; else it drops.
-    pub output: Option<u16>,
+    pub(crate) output: Option<u16>,
 }
 
 /// What the switch (as the tenant sees it) answered.
-pub struct Answer {
+pub(crate) struct Answer {
     /// The name of the error, if it was one.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     /// The transaction id that the request had.
-    pub xid: u32,
+    pub(crate) xid: u32,
     /// Whether an error carries that id and the request's own bytes.
-    pub is_faithful: bool,
+    pub(crate) is_faithful: bool,
 }
 
 impl Session {
     /// Asks, and waits until the answer is sure: an ERROR, or the reply to a barrier behind the request.
-    pub fn ask(&mut self, rule: Rule) -> anyhow::Result<Answer> {
+    pub(crate) fn ask(&mut self, rule: Rule) -> anyhow::Result<Answer> {
         self.next_xid += 2;
         let (xid, barrier) = (self.next_xid - 1, self.next_xid);
         let (request, behind) = match self.version {

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// Hosts 1 and 2 are red's, 3 and 4 blue's, at the ports of these numbers.
-pub const ADDRESSES: [Ipv4Addr; 4] = [
+pub(crate) const ADDRESSES: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 1, 0, 1),
     Ipv4Addr::new(10, 1, 0, 2),
     Ipv4Addr::new(10, 2, 0, 1),
@@ -18,12 +18,12 @@ pub const ADDRESSES: [Ipv4Addr; 4] = [
 ];
 
 /// What is missing for a real switch.
-pub fn missing() -> Vec<lab::Missing> {
+pub(crate) fn missing() -> Vec<lab::Missing> {
     lab::Requirements { switches: true, rates: false }.check()
 }
 
 /// One switch with four hosts.
-pub trait Network {
+pub(crate) trait Network {
     /// What it is, for the audience.
     fn name(&self) -> String;
 
@@ -46,13 +46,13 @@ pub trait Network {
 }
 
 /// Open vSwitch in a lab.
-pub struct Real {
+pub(crate) struct Real {
     lab: LabGuard,
     protocol: lab::Protocol,
 }
 
 impl Real {
-    pub fn up(version: Version) -> anyhow::Result<Real> {
+    pub(crate) fn up(version: Version) -> anyhow::Result<Real> {
         // What a killed demo left.
         Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
         let mut topology = lab::Topology::builder();
@@ -125,7 +125,7 @@ fn without_cookie(line: &str) -> String {
 }
 
 /// An emulated switch on real sockets.
-pub struct Emulated {
+pub(crate) struct Emulated {
     version: Version,
     running: Option<Running>,
     /// Tells pings apart.
@@ -135,7 +135,7 @@ pub struct Emulated {
 const SWITCH: SwitchIndex = SwitchIndex(0);
 
 impl Emulated {
-    pub fn new(version: Version) -> Emulated {
+    pub(crate) fn new(version: Version) -> Emulated {
         Emulated { version, running: None, sequence: 0 }
     }
 

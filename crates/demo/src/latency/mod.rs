@@ -2,8 +2,9 @@
 
 mod ends;
 
-use super::screen::Screen;
-use super::{Demo, Folder};
+use crate::folder::Folder;
+use crate::screen::Screen;
+use crate::settings::Settings;
 use bench::{Collector, Kind, Load, Measurement};
 use ends::{Place, SYSTEMS, System};
 use lab::Interrupt;
@@ -29,17 +30,17 @@ struct Effort {
 }
 
 /// Measures, shows the tables, and writes the results.
-pub fn measure(
+pub(crate) fn measure(
     screen: &mut Screen,
     interrupt: &Interrupt,
-    demo: &Demo,
+    settings: &Settings,
     folder: &Folder,
 ) -> anyhow::Result<()> {
-    let effort = match demo.quick {
+    let effort = match settings.quick {
         true => Effort { runs: 1, duration_ms: 500, cut_ms: 100 },
         false => Effort { runs: 2, duration_ms: 700, cut_ms: 100 },
     };
-    let place = Place { version: demo.version(), work: folder.work() };
+    let place = Place { version: settings.version, work: folder.work() };
     let mut all = Vec::new();
     screen.heading("What it costs: latency in µs, switch-only beside through Weir")?;
     screen.line("(from when a message was meant to leave until it arrived)")?;
@@ -50,7 +51,7 @@ pub fn measure(
     show(screen, &measured)?;
     judge(screen, &measured)?;
     all.extend(measured);
-    if demo.has_open_vswitch() {
+    if settings.has_open_vswitch() {
         screen.blank()?;
         screen.line("Open vSwitch, its ports' far ends and emulated controllers:")?;
         let systems = ends::real(&place)?;
@@ -60,7 +61,7 @@ pub fn measure(
         all.extend(measured);
     }
     tell_of_lateness(screen, &all)?;
-    write(demo, folder, &effort, all)
+    write(settings, folder, &effort, all)
 }
 
 /// Each load over each system in turn, so that what the machine does meanwhile meets all of them alike. By load, then by
@@ -184,14 +185,14 @@ fn tell_of_lateness(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Re
 }
 
 fn write(
-    demo: &Demo,
+    settings: &Settings,
     folder: &Folder,
     effort: &Effort,
     measurements: Vec<Measurement>,
 ) -> anyhow::Result<()> {
     let environment = Environment::capture(&[("openvswitch", "ovs-vswitchd", &["--version"])]);
     let mut results = Results::new("demo", 1, environment);
-    let openflow = if demo.version() == openflow::Version::V1_0 { "1.0" } else { "1.3" };
+    let openflow = if settings.version == openflow::Version::V1_0 { "1.0" } else { "1.3" };
     let settings: [(&str, Scalar); 4] = [
         ("runs", effort.runs.into()),
         ("duration_ms", effort.duration_ms.into()),
