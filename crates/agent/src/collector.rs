@@ -9,6 +9,7 @@ use crate::sflow::Datagram;
 use sampling::estimate::{Estimate, Tally};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
 
 /// A tenant, known by its IPv4 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,22 @@ pub struct Tenant {
     pub network: Ipv4Addr,
     /// The network's prefix length, 0 to 32.
     pub prefix: u8,
+}
+
+impl FromStr for Tenant {
+    type Err = &'static str;
+
+    /// `red=10.1.0.0/16`; without a prefix it is one address.
+    fn from_str(text: &str) -> Result<Tenant, &'static str> {
+        let read = || {
+            let (name, network) = text.split_once('=')?;
+            let (address, prefix) = network.split_once('/').unwrap_or((network, "32"));
+            let network: Ipv4Addr = address.parse().ok()?;
+            let prefix = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
+            (!name.is_empty()).then(|| Tenant { name: name.to_owned(), network, prefix })
+        };
+        read().ok_or("not a tenant such as red=10.1.0.0/16")
+    }
 }
 
 impl Tenant {

@@ -1,8 +1,8 @@
 //! How `weir` ends.
 
 use crate::commands::is_lab_usage;
-use crate::signals::Interrupted;
 use daemon::config::LoadError;
+use lab::Interrupted;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;

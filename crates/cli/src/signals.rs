@@ -1,8 +1,9 @@
 //! SIGINT and SIGTERM, in the three ways that commands end by them: `serve` in order, and at once on the second; what
-//! can stop between its steps ([`Interrupt`]); what has children that it waits for ([`stop_with_children`]).
+//! can stop between its steps ([`interrupt`]); what has children that it waits for ([`stop_with_children`]).
 
 use crate::exit::Exit;
 use anyhow::Context;
+use lab::{Interrupt, Interrupted};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io::Write;
@@ -20,47 +21,24 @@ pub fn end_at_once_when_ending() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(ending)
 }
 
-/// Whether somebody asked this process to end.
-#[derive(Clone)]
-pub struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// From here on SIGINT and SIGTERM only set this: whoever works has to look at it, and to clean up.
-    pub fn catch() -> anyhow::Result<Interrupt> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            flag::register(signal, Arc::clone(&asked)).context("cannot handle signals")?;
-        }
-        Ok(Interrupt(asked))
+/// From here on SIGINT and SIGTERM only set this: whoever works has to look at it, and to clean up.
+pub fn interrupt() -> anyhow::Result<Interrupt> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&asked)).context("cannot handle signals")?;
     }
-
-    /// Whether it is time to end.
-    pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// The same, for those who look at it themselves.
-    pub fn flag(&self) -> &AtomicBool {
-        &self.0
-    }
-
-    /// For `?` between steps.
-    pub fn check(&self) -> Result<(), Interrupted> {
-        if self.is_asked() { Err(Interrupted) } else { Ok(()) }
-    }
+    Ok(Interrupt::by(asked))
 }
 
-/// The work was ended by a signal.
-#[derive(Debug)]
-pub struct Interrupted;
-
-impl std::fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("interrupted")
-    }
+/// The flag that SIGTERM sets from here on. SIGINT does nothing: a terminal sends it to who started this process as well, and
+/// that one ends this process in its turn.
+pub fn only_term() -> anyhow::Result<Arc<AtomicBool>> {
+    let ending = Arc::new(AtomicBool::new(false));
+    flag::register(SIGTERM, Arc::clone(&ending))
+        .and(flag::register(SIGINT, Arc::new(AtomicBool::new(false))))
+        .context("cannot handle signals")?;
+    Ok(ending)
 }
-
-impl std::error::Error for Interrupted {}
 
 /// Set when a signal ends the process: then what fails meanwhile fails because of that.
 static ENDING: AtomicBool = AtomicBool::new(false);

@@ -25,8 +25,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bench", &["openflow", "channel", "emulate", "packet", "report"]),
     ("evaluate", &["openflow", "channel", "emulate", "packet", "report", "lab"]),
     ("sampling", &[]),
+    ("sampling-loop", &["sampling", "agent", "lab", "packet", "report"]),
     ("agent", &["sampling", "fabric", "packet"]),
     ("lab", &["fabric"]),
+    ("demo", &["openflow", "channel", "emulate", "bench", "lab", "report"]),
     ("report", &[]),
 ];
 

@@ -20,6 +20,7 @@
 
 pub use fabric::dpid;
 
+pub mod access;
 pub mod admission;
 pub mod agents;
 pub mod api;

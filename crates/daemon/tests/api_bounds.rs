@@ -12,6 +12,7 @@ mod rest;
 
 use daemon::metrics::ApiRefusal;
 use rest::Scene;
+use serde_json::json;
 
 /// Sends a request, and perhaps the beginning of its body; the connection stays.
 fn begin(scene: &Scene, head: &str, body: &[u8]) -> TcpStream {
@@ -106,6 +107,9 @@ fn changes_are_taken_by_the_socket_and_not_by_tcp_unless_configured() {
     assert_eq!(refused(&scene, ApiRefusal::ReadOnly), 1);
     assert_eq!(scene.ask("GET", "/api/v1/networks/red", None).0, 200);
 
+    let (_, session) = scene.ask("GET", "/api/v1/session", None);
+    assert_eq!(session, json!({"role": "operator", "tenant": null, "may_change": false}));
+
     let socket = scene.folder.join("api.sock");
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o660);
@@ -120,6 +124,14 @@ fn changes_are_taken_by_the_socket_and_not_by_tcp_unless_configured() {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    write!(stream, "GET /api/v1/session HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let admin = r#"{"role":"admin","tenant":null,"may_change":true}"#;
+    assert!(text.ends_with(admin), "{text}");
 
     // What a process that was killed leaves is not in the way of the next.
     scene.stop();

@@ -12,12 +12,22 @@ const SYSTEM_FOLDERS: [&str; 6] =
 
 /// The program's path: searched in `PATH`, then in the system's folders (`PATH` of an ordinary
 /// user often lacks `/usr/sbin`).
-pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    find_programs(name).into_iter().next()
+}
+
+/// All programs of that name, the one that a shell would run first.
+pub(crate) fn find_programs(name: &str) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(SYSTEM_FOLDERS.iter().map(PathBuf::from))
-        .map(|folder| folder.join(name))
-        .find(|candidate| is_executable(candidate))
+    let folders = std::env::split_paths(&path).chain(SYSTEM_FOLDERS.iter().map(PathBuf::from));
+    let mut found: Vec<PathBuf> = Vec::new();
+    for candidate in folders.map(|folder| folder.join(name)).filter(|it| is_executable(it)) {
+        if !found.contains(&candidate) {
+            found.push(candidate);
+        }
+    }
+    found
 }
 
 fn is_executable(path: &Path) -> bool {

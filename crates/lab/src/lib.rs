@@ -3,7 +3,7 @@
 //!
 //! Hosts are network namespaces, switches are bridges of a private Open vSwitch, with its userspace
 //! datapath or the kernel's ([`Datapath`]), links are veth pairs with an optional rate (HTB). This
-//! crate is the only code of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`.
+//! crate is the only code of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`. [`programs`] are what runs beside a lab.
 //!
 //! ```text
 //!          the caller's namespace                      weir-NAME.switches
@@ -36,6 +36,7 @@ mod command;
 mod cpu;
 mod error;
 mod guard;
+mod interrupt;
 mod iperf;
 mod lab;
 mod names;
@@ -45,6 +46,7 @@ mod options;
 mod ping;
 mod plan;
 mod process;
+pub mod programs;
 mod requirements;
 mod state;
 pub mod testing;
@@ -55,6 +57,7 @@ pub use address::ControlLink;
 pub use cpu::CpuBound;
 pub use error::{Error, Result};
 pub use guard::LabGuard;
+pub use interrupt::{Interrupt, Interrupted};
 pub use iperf::{IperfOptions, IperfReport};
 pub use lab::Lab;
 pub use openvswitch::OpenVSwitch;

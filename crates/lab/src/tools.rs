@@ -4,7 +4,7 @@ use crate::command::{program, run_with_input};
 use crate::error::Result;
 use crate::namespace::inside;
 
-/// Runs `ip -batch` with that input, in the network namespace of that name or in the caller's; it stops at the first
+/// Runs `ip -batch` with that input, in the network namespace of that name or path, or in the caller's; it stops at the first
 /// line that fails.
 pub fn ip(namespace: Option<&str>, script: &str) -> Result<()> {
     batch("ip", namespace, script)

@@ -9,15 +9,15 @@ mod config;
 mod guard;
 mod samplers;
 mod show;
-mod station;
 
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use agent::edge::Edge;
 use agent::standing::Standing;
 use anyhow::Context;
 use config::Duties;
 use guard::{Guard, Remains};
+use lab::Interrupt;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,7 +83,9 @@ impl Agent {
             return guard::watch();
         }
         if self.sampling {
-            return station::serve();
+            let ending = signals::only_term()?;
+            sampling_loop::station::serve(&ending)?;
+            return Ok(Exit::Success);
         }
         let duties = match (&self.config, &self.lab) {
             (Some(file), _) => match config::read(file, self.name.as_deref()) {
@@ -104,7 +106,7 @@ impl Agent {
                 return Ok(Exit::usage(&"neither a CONFIG nor a --lab; see weir agent --help"));
             }
         };
-        self.do_all(&duties, &Interrupt::catch()?)
+        self.do_all(&duties, &signals::interrupt()?)
     }
 
     fn do_all(&self, duties: &Duties, interrupt: &Interrupt) -> anyhow::Result<Exit> {

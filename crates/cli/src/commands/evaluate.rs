@@ -10,9 +10,10 @@ mod own;
 mod target;
 
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
 use evaluate::modules::Timestamp;
 use evaluate::{Common, Evaluation, Experiment, RunOptions};
+use lab::Interrupted;
 use modules::Build;
 use report::pace::told;
 use report::{Environment, Extras};
@@ -233,7 +234,7 @@ pub fn measure(
     floor: &Timestamp,
     experiments: &[Box<dyn Experiment>],
 ) -> anyhow::Result<Evaluation> {
-    let interrupt = Interrupt::catch()?;
+    let interrupt = signals::interrupt()?;
     let options = RunOptions::new(interrupt.flag());
     let peers: &[(&str, &str, &[&str])] = &[("openvswitch", "ovs-vswitchd", &["--version"])];
     let mut evaluation = Evaluation::new(tool, environment(peers));

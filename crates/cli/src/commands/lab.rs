@@ -8,7 +8,7 @@ mod ping_all;
 mod up;
 
 use crate::exit::Exit;
-use crate::signals::Interrupted;
+use lab::Interrupted;
 use lab::{Error, Lab, StateDirectory};
 use std::io::Write;
 use std::path::PathBuf;

@@ -9,16 +9,14 @@ pub mod calibrate;
 mod collect;
 mod filters;
 mod plan;
-pub mod run;
+mod run;
 pub mod sample;
 pub mod simulate;
 mod traffic;
 
 use crate::exit::Exit;
-use agent::Tenant;
 use anyhow::Context;
 use sampling::{Costs, Error, Problem, Solver};
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Plan traffic sampling across servers so that most is seen and no user traffic suffers
@@ -140,16 +138,4 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// `12.3 %`.
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-/// `red=10.1.0.0/16`.
-fn tenant(text: &str) -> Result<Tenant, String> {
-    let read = || {
-        let (name, network) = text.split_once('=')?;
-        let (address, prefix) = network.split_once('/').unwrap_or((network, "32"));
-        let network: Ipv4Addr = address.parse().ok()?;
-        let prefix = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
-        (!name.is_empty()).then(|| Tenant { name: name.to_owned(), network, prefix })
-    };
-    read().ok_or_else(|| "not a tenant such as red=10.1.0.0/16".to_owned())
 }

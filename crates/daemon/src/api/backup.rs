@@ -11,9 +11,9 @@ use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
-use super::Sources;
 use super::answers::{Elsewhere, Failure, error};
 use super::bounds::Bounds;
+use super::sources::Sources;
 use crate::metrics::ApiRefusal;
 use crate::store::StoreError;
 

@@ -16,9 +16,9 @@ use hypervisor::{FlowPage, FlowPlace, Side};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Sources;
 use super::answers::{Elsewhere, Failure, Unnamed, error};
 use super::bounds::Bounds;
+use super::sources::Sources;
 use crate::config::Config;
 use crate::dpid::Dpid;
 use crate::shard::shown::{FlowsAsked, Shown};

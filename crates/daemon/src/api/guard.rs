@@ -14,6 +14,7 @@ use axum::response::Response;
 
 use super::answers::error;
 use super::clients::{Client, Peer};
+use crate::access::{Reach, Role};
 use crate::metrics::{ApiRefusal, Registry};
 
 /// What is asked of.
@@ -27,7 +28,7 @@ pub(super) struct Guard {
 /// Refuses what is asked for from elsewhere, and changes where none are taken.
 pub(super) async fn guard(
     State(Guard { metrics, tcp_changes }): State<Guard>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     // No browser speaks to a socket in the file system.
@@ -41,7 +42,13 @@ pub(super) async fn guard(
         },
     };
     match judged {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            // Without an account, who may change things is everybody who may do anything.
+            let may_change = tcp_changes || matches!(peer, Some(Peer::Unix(_)));
+            let role = if may_change { Role::Admin } else { Role::Operator };
+            request.extensions_mut().insert(Reach::All(role));
+            next.run(request).await
+        }
         Err((why, message)) => {
             metrics.process.api.refused(why).increment();
             error(StatusCode::FORBIDDEN, message)

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 use utoipa::ToSchema;
 
-use super::Sources;
 use super::answers::Elsewhere;
 use super::bounds::Bounds;
+use super::sources::Sources;
 use crate::dpid::Dpid;
 use crate::metrics::{Grant, Registry};
 

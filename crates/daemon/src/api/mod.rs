@@ -19,6 +19,7 @@
 //! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one of them |
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
 //! | `POST /api/v1/backup` | a copy of all state |
+//! | `GET /api/v1/session` | who asks, as Weir sees the caller |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //!
 //! Without passwords, hence bound to the loopback, and guarded against pages of other sites (`guard`). Numbers are at
@@ -40,6 +41,8 @@ pub mod http;
 pub mod labels;
 pub mod limits;
 pub mod networks;
+mod session;
+mod sources;
 pub mod topology;
 pub mod troubles;
 pub mod view;
@@ -57,45 +60,14 @@ use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
-use crate::metrics::{self, ApiRefusal, Detail, Registry};
-use crate::networks::Control;
-use crate::reload::Current;
-use crate::shard::shown::{FlowsAsked, Shown};
-use crate::store::Documents;
-use crate::topology::{Board, Watch};
+use crate::metrics::{self, ApiRefusal, Detail};
 use answers::{Elsewhere, Name, Unnamed, error};
 use bounds::Bounds;
 pub(crate) use bounds::THREADS;
 
 pub use answers::Failure;
-
-/// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
-/// time. Blocks for that long at most.
-pub type Pulse = Arc<dyn Fn(Duration) -> Option<usize> + Send + Sync>;
-
-/// Asks shards for a page of a tenant's flow table. Blocks for that long at most.
-pub type FlowReader = Arc<dyn Fn(&FlowsAsked, Duration) -> Shown + Send + Sync>;
-
-/// What the answers are made of.
-#[derive(Clone)]
-pub struct Sources {
-    /// Counters.
-    pub metrics: Arc<Registry>,
-    /// The configuration in force.
-    pub current: Current,
-    /// The shards.
-    pub pulse: Pulse,
-    /// The tenants' flow tables.
-    pub flows: FlowReader,
-    /// The physical network.
-    pub topology: Watch,
-    /// What is left of links.
-    pub labels: Board,
-    /// The tenants' own networks.
-    pub networks: Control,
-    /// What is stored.
-    pub documents: Documents,
-}
+pub use session::Session;
+pub use sources::{FlowReader, Pulse, Sources};
 
 /// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
 /// millisecond.
@@ -157,6 +129,7 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         .merge(flows::routes())
         .merge(limits::routes())
         .merge(troubles::routes())
+        .merge(session::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
@@ -375,6 +348,7 @@ async fn label_events(
         limits::limits,
         troubles::controllers,
         troubles::refusals,
+        session::session,
     )
 )]
 struct Document;

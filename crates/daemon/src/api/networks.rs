@@ -10,10 +10,10 @@ use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Sources;
 use super::answers::{Body, Elsewhere, Failure, Name, Unchanged, Unnamed, Unread, error};
 use super::bounds::Bounds;
 use super::clients::{Client, Peer};
+use super::sources::Sources;
 use crate::networks::{
     ChangeError, Document, NetworkView, Operation, Outcome, PartOutcome, SetAside,
 };

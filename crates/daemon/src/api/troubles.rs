@@ -7,9 +7,9 @@ use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Sources;
 use super::answers::Elsewhere;
 use super::bounds::Bounds;
+use super::sources::Sources;
 use super::view::Contact;
 use crate::dpid::Dpid;
 use crate::metrics::Registry;

@@ -2,8 +2,9 @@
 
 use super::{State, wait_until_forwarding};
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
 use anyhow::{Context, bail};
+use lab::Interrupted;
 use lab::{Controller, Datapath, FailMode, Lab, Options, Protocol, Rate, Topology};
 use std::io::Write;
 use std::time::Duration;
@@ -72,7 +73,7 @@ enum Kind {
 
 impl Up {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let topology = Topology::load(&self.topology)?;
         let options = Options {
             name: self.name,

@@ -5,7 +5,8 @@ mod collaboration;
 use crate::commands::sampling::calibrate::Effort;
 use crate::commands::sampling::simulate::{SERVERS, simulate};
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
+use lab::Interrupted;
 use report::results::Extras;
 use report::{Environment, Results};
 use sampling::Costs;
@@ -62,7 +63,7 @@ impl Elbouanani2019 {
         let (costs, gain) = (wants(Figure::Costs), wants(Figure::Gain));
         // First, since a calibration keeps this process to one CPU from then on.
         let measured = if wants(Figure::Servers) {
-            let interrupt = Interrupt::catch()?;
+            let interrupt = signals::interrupt()?;
             let (repetitions, seconds) = if self.effort.is_quick() { (1, 8) } else { (5, 15) };
             Some(collaboration::measure(repetitions, seconds, &interrupt)?)
         } else {
@@ -70,7 +71,7 @@ impl Elbouanani2019 {
         };
         let mut partial = measured.as_ref().and_then(collaboration::Collaboration::partial);
         if costs && partial.is_none() {
-            match self.effort.calibrate(HEADER) {
+            match self.effort.settings(HEADER).calibrate(&signals::interrupt()?) {
                 // What servers were measured to do is there.
                 Err(error) if error.is::<Interrupted>() && measured.is_some() => {
                     partial = Some("interrupted before costs were measured".to_owned());

@@ -5,7 +5,7 @@ mod scene;
 
 use super::riggio2013_edge::VNICS;
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use anyhow::Context;
 use idle::Cpu;
 use report::figure::{Line, Lines};
@@ -72,7 +72,7 @@ impl Riggio2013 {
         if !missing.is_empty() {
             return Err(lab::Error::Missing(missing).into());
         }
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let (runs, gap) = match self.quick {
             true => (self.runs.unwrap_or(2), self.gap.unwrap_or(12)),
             false => (self.runs.unwrap_or(10), self.gap.unwrap_or(60)),

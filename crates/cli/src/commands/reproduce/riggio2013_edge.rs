@@ -25,12 +25,13 @@ mod standstill;
 mod traffic;
 
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
 use agent::edge::{Edge, Settings, Site};
 use anyhow::{Context, ensure};
 use burst::Case;
 use fabric::{Bandwidth, MacAddress};
 use lab::{FailMode, Lab, LabGuard, Options, Rate, StateDirectory, Topology};
+use lab::{Interrupt, Interrupted};
 use report::pace::Pace;
 use report::results::Extras;
 use report::{Better, Environment, Figure, Finding, Metric, Point, Results, Table};
@@ -161,7 +162,7 @@ impl Riggio2013Edge {
         if !missing.is_empty() {
             return Err(lab::Error::Missing(missing).into());
         }
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let state = StateDirectory::default();
         let time = Duration::from_secs(self.seconds.into());
         let steps = Remedies::ALL.len() + Case::ALL.len();
@@ -475,7 +476,7 @@ mod tests {
         }
         let folder = std::env::temp_dir().join(format!("weir-section-two-{}", std::process::id()));
         let state = StateDirectory::at(folder);
-        let interrupt = Interrupt::catch().unwrap();
+        let interrupt = signals::interrupt().unwrap();
         let [neither, .., both] = Remedies::ALL;
         let shares =
             |remedies| measure(remedies, Duration::from_secs(3), &state, &interrupt).unwrap();

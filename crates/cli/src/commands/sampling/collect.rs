@@ -1,8 +1,7 @@
 //! `weir sampling collect`: an sFlow v5 collector that says what the samples stand for, and how surely.
 
-use super::tenant;
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use agent::{Collector, Limits, Row, Tenant};
 use anyhow::Context;
 use report::Table;
@@ -25,7 +24,7 @@ pub struct Collect {
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:6343")]
     listen: SocketAddr,
     /// A tenant and its IPv4 network; a packet is its sender's; several times for several
-    #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = tenant)]
+    #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = str::parse::<Tenant>)]
     tenants: Vec<Tenant>,
     /// Stop after so many seconds, 1 to 86400 [default: at Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
@@ -40,7 +39,7 @@ pub struct Collect {
 
 impl Collect {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let socket = UdpSocket::bind(self.listen)
             .with_context(|| format!("cannot listen on {}", self.listen))?;
         socket

@@ -1,6 +1,6 @@
 //! `weir sampling filters`: a plan as what one server's `tc` is told.
 
-use super::{read, tenant};
+use super::read;
 use crate::exit::Exit;
 use agent::Tenant;
 use agent::mirror::{self, Destination};
@@ -36,7 +36,7 @@ pub struct Filters {
     #[arg(long = "way", value_name = "SERVER=DEVICE", value_parser = way)]
     ways: Vec<(String, String)>,
     /// A tenant and its IPv4 network, where the plan has tenants with rates of their own; several times for several
-    #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = tenant)]
+    #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = str::parse::<Tenant>)]
     tenants: Vec<Tenant>,
     /// Another interface of this server that is sampled, to which no way may lead
     #[arg(long = "sampled", value_name = "DEVICE")]

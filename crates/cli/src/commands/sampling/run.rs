@@ -1,28 +1,16 @@
-//! `weir sampling run`: the closed loop on real servers.
-//!
-//! [`driver`] runs it, [`protocol`] is spoken with the agents (`super::agent`), [`site`] says which servers there are,
-//! [`servers`] makes a lab of them, [`counters`] reads their switches, [`verify`] compares collected with planned. What
-//! is decided is in [`sampling::control`].
-
-pub mod counters;
-pub mod driver;
-pub mod protocol;
-pub mod servers;
-pub mod site;
-pub mod verify;
+//! `weir sampling run`: the closed loop on real servers. What it does is in `sampling_loop`.
 
 use super::collect::told;
 use super::{percent, read};
 use crate::exit::Exit;
-use crate::signals::{Interrupt, Interrupted};
+use crate::signals;
 use agent::station::Processing;
 use anyhow::Context;
-use driver::{CapacityOption, Driver, Manner, News, Round};
+use lab::{Interrupt, Interrupted};
 use report::table::number;
 use sampling::control::{Event, Settings};
+use sampling_loop::{CapacityOption, Driver, Manner, News, Round, Seen, Servers, Site, Verdict};
 use serde_json::{Value, json};
-use servers::Servers;
-use site::Site;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -111,7 +99,7 @@ enum CostsOption {
 
 impl Run {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         let manner = self.manner();
         let result = match &self.site {
             Some(path) => {
@@ -120,7 +108,7 @@ impl Run {
             }
             None => {
                 let mut servers = Servers::up(&vec![self.cpu; self.load.len()])?;
-                let site = servers.site.clone();
+                let site = servers.site().clone();
                 let driver = Driver::start(site, manner, |at, pid| servers.join(at, pid));
                 let result = driver.and_then(|driver| {
                     servers.send(&self.load, self.length.into())?;
@@ -179,7 +167,7 @@ impl Run {
         )?;
         let verdicts = driver.verdicts();
         let text = if self.json {
-            let verdict = |(epoch, one): &(u64, verify::Verdict)| {
+            let verdict = |(epoch, one): &(u64, Verdict)| {
                 json!({
                     "epoch": epoch, "expected": one.expected, "collected": one.collected,
                     "of": one.of, "deviation": one.deviation(), "scatter": one.scatter,
@@ -193,7 +181,7 @@ impl Run {
         };
         write!(std::io::stdout().lock(), "{text}")?;
         driver.stop()?;
-        let off = verdicts.iter().filter(|(_, one)| one.deviation().abs() > 0.03 + one.scatter);
+        let off = verdicts.iter().filter(|(_, one)| one.is_off());
         let mut exit = Exit::Success;
         for (epoch, one) in off {
             exit = Exit::finding(&format!(
@@ -295,7 +283,7 @@ fn to_json(driver: &Driver, news: &News) -> Value {
             Event::NoPlan(why) => json!({ "event": "no-plan", "why": why }),
         },
         News::Round(round) => {
-            let server = |(server, seen): (usize, &Option<driver::Seen>)| {
+            let server = |(server, seen): (usize, &Option<Seen>)| {
                 let seen = seen.as_ref()?;
                 Some(json!({
                     "server": driver.name(server), "own": seen.own, "busy": seen.busy,

@@ -1,12 +1,13 @@
 //! `weir sampling sample`: Weir's sampler on one interface, or Open vSwitch's own on a bridge, sFlow out.
 
 use crate::exit::Exit;
-use crate::signals::Interrupt;
+use crate::signals;
 use agent::ovsdb::OvsSampling;
 use agent::sflow::PORT;
 use agent::standing::{BridgeSampling, OwnSampler, OwnSampling};
 use agent::{Sent, Taken};
 use anyhow::bail;
+use lab::Interrupt;
 use serde_json::json;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -69,7 +70,7 @@ pub struct Sample {
 
 impl Sample {
     pub fn run(self) -> anyhow::Result<Exit> {
-        let interrupt = Interrupt::catch()?;
+        let interrupt = signals::interrupt()?;
         match (&self.bridge, &self.interface) {
             (Some(bridge), _) => self.by_switch(bridge, &interrupt),
             (None, Some(interface)) => self.by_weir(interface, &interrupt),

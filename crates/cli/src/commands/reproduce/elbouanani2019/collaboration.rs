@@ -5,16 +5,14 @@
 //! and collaboration take turns. What servers bear is found out anew where there is no sampling: the machine may be
 //! faster or slower than it was.
 
-use crate::commands::sampling::run::driver::{CapacityOption, Driver, Manner, News};
-use crate::commands::sampling::run::servers::{Received, Servers};
-use crate::commands::sampling::run::verify::Verdict;
-use crate::signals::Interrupt;
 use agent::station::Processing;
 use anyhow::ensure;
+use lab::Interrupt;
 use report::pace::Pace;
 use report::table::number;
 use report::{Better, Metric, Point, Table};
 use sampling::control::{Event, Settings};
+use sampling_loop::{CapacityOption, Driver, Manner, News, Received, Servers, Verdict};
 use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -255,10 +253,7 @@ impl Run<'_> {
         time: Duration,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Stretch> {
-        let mut site = servers.site.clone();
-        for (server, capacity) in site.servers.iter_mut().zip(self.capacities) {
-            server.capacity = Some(*capacity);
-        }
+        let site = servers.site().clone().with_capacities(self.capacities);
         let settings = Settings {
             // One plan, for as long as it is measured.
             interval: Duration::from_secs(3600),
@@ -302,7 +297,7 @@ impl Run<'_> {
         )?;
         servers.watch()?;
         let start = Instant::now();
-        let count = servers.site.servers.len();
+        let count = servers.count();
         let mut sums = vec![(0.0, 0.0); count];
         let (mut rounds, mut verdict) = (0.0_f64, None);
         driver.run(

@@ -9,13 +9,12 @@
 //! Scenes stand side by side: each has a lab, an agent, and for each run a hypervisor and controllers of its own.
 
 use super::super::riggio2013_edge::{VNICS, settings};
-use crate::commands::demo::peers::{free_address, no_os_ken, os_ken_python};
-use crate::commands::demo::process::{Process, Weir};
-use crate::signals::Interrupt;
 use agent::Tagging;
 use agent::edge::Edge;
 use anyhow::{Context, bail, ensure};
 use fabric::{End, Network, PortId};
+use lab::Interrupt;
+use lab::programs::{Process, Weir, free_address, no_os_ken, os_ken_python};
 use lab::{FailMode, Lab, LabGuard, StateDirectory, Topology};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -10,9 +10,9 @@
 use super::standstill::Watch;
 use super::traffic::{Udp, connect, read, write};
 use super::{Ending, settings_of, wait};
-use crate::signals::Interrupt;
 use agent::edge::Edge;
 use anyhow::ensure;
+use lab::Interrupt;
 use lab::{Lab, LabGuard, Options, Rate, StateDirectory, Topology};
 use report::figure::{Line, Lines};
 use report::stats::mean;

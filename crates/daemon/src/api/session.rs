@@ -1,0 +1,47 @@
+//! `/api/v1/session`: who asks, as Weir sees the caller. A page or program learns from it what to offer.
+
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answers::Elsewhere;
+use super::sources::Sources;
+use crate::access::{Reach, Role};
+
+/// Who asks.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Session {
+    /// What the caller may do.
+    pub role: Role,
+    /// The tenant of the role `tenant`, else null.
+    pub tenant: Option<String>,
+    /// Whether the caller may change networks; with the role `tenant` the one of its tenant.
+    pub may_change: bool,
+}
+
+impl Session {
+    fn new(reach: &Reach) -> Session {
+        let role = reach.role();
+        Session {
+            role,
+            tenant: reach.tenant().map(str::to_owned),
+            may_change: matches!(role, Role::Admin | Role::Tenant),
+        }
+    }
+}
+
+pub(super) fn routes() -> Router<Sources> {
+    Router::new().route("/api/v1/session", get(session))
+}
+
+/// Who asks, as Weir sees the caller.
+#[utoipa::path(
+    get,
+    path = "/api/v1/session",
+    responses((status = 200, description = "the caller's role", body = Session), Elsewhere)
+)]
+pub(super) async fn session(Extension(reach): Extension<Reach>) -> Response {
+    Json(Session::new(&reach)).into_response()
+}

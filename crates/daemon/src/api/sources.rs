@@ -1,0 +1,39 @@
+//! What the answers are made of: the ways from the REST interface into the rest of Weir.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::metrics::Registry;
+use crate::networks::Control;
+use crate::reload::Current;
+use crate::shard::shown::{FlowsAsked, Shown};
+use crate::store::Documents;
+use crate::topology::{Board, Watch};
+
+/// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
+/// time. Blocks for that long at most.
+pub type Pulse = Arc<dyn Fn(Duration) -> Option<usize> + Send + Sync>;
+
+/// Asks shards for a page of a tenant's flow table. Blocks for that long at most.
+pub type FlowReader = Arc<dyn Fn(&FlowsAsked, Duration) -> Shown + Send + Sync>;
+
+/// What the answers are made of.
+#[derive(Clone)]
+pub struct Sources {
+    /// Counters.
+    pub metrics: Arc<Registry>,
+    /// The configuration in force.
+    pub current: Current,
+    /// The shards.
+    pub pulse: Pulse,
+    /// The tenants' flow tables.
+    pub flows: FlowReader,
+    /// The physical network.
+    pub topology: Watch,
+    /// What is left of links.
+    pub labels: Board,
+    /// The tenants' own networks.
+    pub networks: Control,
+    /// What is stored.
+    pub documents: Documents,
+}

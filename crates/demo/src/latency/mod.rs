@@ -1,0 +1,211 @@
+//! What Weir costs: the same load with nothing between switch and controllers, and through `weir serve`, in turn.
+
+mod ends;
+
+use crate::folder::Folder;
+use crate::screen::Screen;
+use crate::settings::Settings;
+use bench::{Collector, Kind, Load, Measurement};
+use ends::{Place, SYSTEMS, System};
+use lab::Interrupt;
+use report::{Environment, Results, Scalar};
+use std::time::Duration;
+
+/// What is sent, in messages per second in total.
+const LOADS: [(Kind, f64); 4] = [
+    (Kind::PacketIn, 10_000.0),
+    (Kind::PacketIn, 20_000.0),
+    (Kind::PacketIn, 40_000.0),
+    (Kind::PacketOut, 60_000.0),
+];
+
+/// How long is waited for messages that may be lost. Open vSwitch loses some where it is overloaded.
+const DRAIN_MS: u64 = 500;
+
+/// How long, how often.
+struct Effort {
+    runs: usize,
+    duration_ms: u64,
+    cut_ms: u64,
+}
+
+/// Measures, shows the tables, and writes the results.
+pub(crate) fn measure(
+    screen: &mut Screen,
+    interrupt: &Interrupt,
+    settings: &Settings,
+    folder: &Folder,
+) -> anyhow::Result<()> {
+    let effort = match settings.quick {
+        true => Effort { runs: 1, duration_ms: 500, cut_ms: 100 },
+        false => Effort { runs: 2, duration_ms: 700, cut_ms: 100 },
+    };
+    let place = Place { version: settings.version, work: folder.work() };
+    let mut all = Vec::new();
+    screen.heading("What it costs: latency in µs, switch-only beside through Weir")?;
+    screen.line("(from when a message was meant to leave until it arrived)")?;
+    screen.blank()?;
+    screen.line("Emulated switch and controllers, which are fast enough to show Weir alone:")?;
+    let systems = ends::emulated(&place)?;
+    let measured = in_turn(screen, interrupt, &effort, systems, "emulated")?;
+    show(screen, &measured)?;
+    judge(screen, &measured)?;
+    all.extend(measured);
+    if settings.has_open_vswitch() {
+        screen.blank()?;
+        screen.line("Open vSwitch, its ports' far ends and emulated controllers:")?;
+        let systems = ends::real(&place)?;
+        let measured = in_turn(screen, interrupt, &effort, systems, "openvswitch")?;
+        show(screen, &measured)?;
+        judge_real(screen, &measured)?;
+        all.extend(measured);
+    }
+    tell_of_lateness(screen, &all)?;
+    write(settings, folder, &effort, all)
+}
+
+/// Each load over each system in turn, so that what the machine does meanwhile meets all of them alike. By load, then by
+/// system.
+fn in_turn(
+    screen: &Screen,
+    interrupt: &Interrupt,
+    effort: &Effort,
+    mut systems: Vec<System>,
+    switch: &str,
+) -> anyhow::Result<Vec<Measurement>> {
+    let collector = |(kind, rate): &(Kind, f64), system: &System| {
+        let parameters: [(&str, Scalar); 4] = [
+            ("switch", switch.into()),
+            ("message", kind.name().into()),
+            ("rate", (*rate).into()),
+            ("tenants", system.tenants.into()),
+        ];
+        Collector::new(system.name, &parameters)
+    };
+    let mut collectors: Vec<Collector> = LOADS
+        .iter()
+        .flat_map(|load| systems.iter().map(|system| collector(load, system)).collect::<Vec<_>>())
+        .collect();
+    for run in 1..=effort.runs {
+        for ((kind, rate), collectors) in LOADS.iter().zip(collectors.chunks_mut(systems.len())) {
+            for (system, collector) in systems.iter_mut().zip(collectors) {
+                interrupt.check()?;
+                screen.progress(&format!(
+                    "measuring {} at {rate}/s, {} with {} tenants, run {run} of {}",
+                    kind.name(),
+                    system.name,
+                    system.tenants,
+                    effort.runs
+                ));
+                let load = Load::constant(*kind, system.tenants, *rate, effort.duration_ms);
+                let load = Load { cut_ms: effort.cut_ms, drain_ms: DRAIN_MS, ..load };
+                collector.add(&system.session.run(&load, &system.pids)?);
+            }
+        }
+    }
+    screen.progress("");
+    Ok(collectors.into_iter().map(Collector::finish).collect())
+}
+
+fn show(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
+    screen.line("                        switch-only     Weir, 2 tenants    Weir, 20 tenants")?;
+    screen.line("message     rate/s       p50      p99       p50      p99       p50      p99")?;
+    for ((kind, rate), points) in LOADS.iter().zip(measured.chunks(SYSTEMS)) {
+        screen.line(&row(*kind, *rate, points))?;
+    }
+    Ok(())
+}
+
+fn row(kind: Kind, rate: f64, points: &[Measurement]) -> String {
+    let mut line = format!("{:<10} {:>7}", kind.name(), report::table::number(rate));
+    for Measurement { point, .. } in points {
+        let us =
+            |metric| point.mean(metric).map_or("–".to_owned(), |value| format!("{value:.0}"));
+        line += &format!(" {:>9} {:>8}", us("p50_us"), us("p99_us"));
+    }
+    line
+}
+
+/// What must hold whatever the machine.
+fn judge(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
+    let (sent, received) = accounts(measured, "weir");
+    let text = format!("{} of {} messages arrived through Weir", count(received), count(sent));
+    screen.verdict(received == sent, &text)?;
+    no_leaks(screen, measured)
+}
+
+/// A real switch drops PACKET_INs that it has no time for, whoever asks: what arrived is for the reader to judge.
+fn judge_real(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
+    let percent = |system: &str| {
+        let (sent, received) = accounts(measured, system);
+        received as f64 * 100.0 / sent.max(1) as f64
+    };
+    let (direct, weir) = (percent("direct"), percent("weir"));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    screen.line(&format!(
+        "    {direct:.0} % of the messages arrived switch-only, {weir:.0} % through Weir; switch,"
+    ))?;
+    screen.line(&format!("    Weir, controllers and generator share {cores} cores here"))?;
+    no_leaks(screen, measured)
+}
+
+/// Messages sent and received.
+fn accounts(measured: &[Measurement], system: &str) -> (u64, u64) {
+    let tenants = measured.iter().filter(|one| one.point.system == system);
+    let tenants = tenants.flat_map(|one| &one.point.tenants);
+    tenants.fold((0, 0), |(sent, received), one| (sent + one.sent, received + one.received))
+}
+
+fn no_leaks(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
+    let leaks: f64 = measured
+        .iter()
+        .filter(|one| one.point.system == "weir")
+        .filter_map(|one| one.point.metrics.get("leaked"))
+        .flat_map(|metric| &metric.samples)
+        .sum();
+    Ok(screen.verdict(leaks == 0.0, &format!("{leaks} of them came to another tenant"))?)
+}
+
+fn count(number: u64) -> String {
+    report::table::number(number as f64)
+}
+
+/// What a reader has to know of the figures.
+fn tell_of_lateness(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
+    let findings = measured.iter().flat_map(|one| &one.findings);
+    let late = findings.filter(|finding| finding.code == "generator-behind").count();
+    if late > 0 {
+        let all = measured.len();
+        screen.line(&format!(
+            "  ! at {late} of {all} points the generator itself was late: this machine is busy,"
+        ))?;
+        screen.line("    and these figures are higher than Weir's own")?;
+    }
+    Ok(())
+}
+
+fn write(
+    settings: &Settings,
+    folder: &Folder,
+    effort: &Effort,
+    measurements: Vec<Measurement>,
+) -> anyhow::Result<()> {
+    let environment = Environment::capture(&[("openvswitch", "ovs-vswitchd", &["--version"])]);
+    let mut results = Results::new("demo", 1, environment);
+    let openflow = if settings.version == openflow::Version::V1_0 { "1.0" } else { "1.3" };
+    let settings: [(&str, Scalar); 4] = [
+        ("runs", effort.runs.into()),
+        ("duration_ms", effort.duration_ms.into()),
+        ("cut_ms", effort.cut_ms.into()),
+        ("openflow", openflow.into()),
+    ];
+    results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
+    let mut histograms = Vec::new();
+    for measurement in measurements {
+        results.points.push(measurement.point);
+        results.findings.extend(measurement.findings);
+        histograms.extend(measurement.histograms);
+    }
+    let window = Duration::from_millis(effort.duration_ms - 2 * effort.cut_ms);
+    Ok(results.write(&folder.out, &histograms, window)?)
+}

@@ -1,0 +1,118 @@
+//! What the demo says: lines of at most 80 columns on stdout, in colour on a terminal, and kept for `settings.txt`.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Where the story is told.
+pub(crate) struct Screen {
+    stdout: io::Stdout,
+    colour: bool,
+    transcript: String,
+    failures: usize,
+}
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+const GREEN: &str = "\x1b[32m";
+const RED: &str = "\x1b[31m";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+impl Screen {
+    pub(crate) fn new() -> Screen {
+        let stdout = io::stdout();
+        let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Screen { stdout, colour, transcript: String::new(), failures: 0 }
+    }
+
+    /// A new chapter.
+    pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
+        self.blank()?;
+        self.put("", BOLD, text, "")
+    }
+
+    /// An expectation and whether it held; counts those that did not.
+    pub(crate) fn verdict(&mut self, holds: bool, text: &str) -> io::Result<()> {
+        if holds {
+            return self.put("  ", GREEN, "✓", &format!(" {text}"));
+        }
+        self.failures += 1;
+        self.put("  ", RED, "✗", &format!(" {text}"))
+    }
+
+    /// What was really said by somebody, indented, and broken where it would be too long.
+    pub(crate) fn quote(&mut self, text: &str) -> io::Result<()> {
+        wrapped(text, WIDTH - 6).iter().try_for_each(|line| self.line(&format!("      {line}")))
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+        self.put("", "", text, "")
+    }
+
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
+        self.line("")
+    }
+
+    /// A passing remark on a terminal's last line, replaced by the next; nothing where nobody watches.
+    pub(crate) fn progress(&self, text: &str) {
+        let mut stderr = io::stderr();
+        if stderr.is_terminal() {
+            // If stderr is gone there is nobody to tell.
+            let _ = write!(stderr, "\r\x1b[K{text}");
+        }
+    }
+
+    /// How many expectations did not hold.
+    pub(crate) fn failures(&self) -> usize {
+        self.failures
+    }
+
+    /// All that was said, without colours.
+    pub(crate) fn transcript(&self) -> &str {
+        &self.transcript
+    }
+
+    fn put(&mut self, before: &str, style: &str, styled: &str, after: &str) -> io::Result<()> {
+        self.transcript += &format!("{before}{styled}{after}\n");
+        let mut stdout = self.stdout.lock();
+        if self.colour && !style.is_empty() {
+            writeln!(stdout, "{before}{style}{styled}{PLAIN}{after}")?;
+        } else {
+            writeln!(stdout, "{before}{styled}{after}")?;
+        }
+        stdout.flush()
+    }
+}
+
+/// Breaks behind commas and spaces; what has none is left as long as it is.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive([',', ' ']) {
+        let fits = |line: &String| {
+            line.is_empty() || line.chars().count() + word.trim_end().chars().count() <= width
+        };
+        match lines.last_mut().filter(|line| fits(line)) {
+            Some(line) => line.push_str(word),
+            None => lines.push(format!("  {word}")),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn long_lines_are_broken_where_they_may_be() {
+        for (text, expected) in [
+            ("a,b c", &["a,b c"] as &[&str]),
+            ("aaaa,bbbb,cccc", &["aaaa,bbbb,", "  cccc"]),
+            ("aaaa bbbb ccc", &["aaaa bbbb", "  ccc"]),
+            ("aaaaaaaaaaaaaaa", &["aaaaaaaaaaaaaaa"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(wrapped(text, 10), expected, "{text}");
+        }
+    }
+}

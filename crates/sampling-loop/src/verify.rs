@@ -1,0 +1,131 @@
+//! Whether what is collected is what the plan in force says.
+//!
+//! Expected are each port's packets, as the switch counted them, times the rates at which they are sampled: so a load
+//! that changes is no deviation. Both are cumulated from the first look at a plan in force on, since a single look's
+//! counters are read at slightly different times.
+
+use crate::site::Site;
+use sampling::Flow;
+use std::collections::BTreeMap;
+
+/// Packets by server and port.
+type Ports = BTreeMap<(usize, String), u64>;
+
+/// Sampled beside planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Samples that the plan makes of those packets.
+    pub expected: f64,
+    /// Samples that came.
+    pub collected: u64,
+    /// How many guests' packets that is of.
+    pub of: u64,
+    /// Draws scatter: three standard deviations, as a share of what is expected.
+    pub scatter: f64,
+}
+
+impl Verdict {
+    /// Relative to what is expected.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        if self.expected > 0.0 { self.collected as f64 / self.expected - 1.0 } else { 0.0 }
+    }
+
+    /// Whether it is farther from the plan than chance and 3 % explain.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.deviation().abs() > 0.03 + self.scatter
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Verify {
+    start: Option<(u64, u64, Ports)>,
+    verdicts: BTreeMap<u64, Verdict>,
+}
+
+impl Verify {
+    /// A look: the plan in force if nothing is changing, samples collected so far, packets so far.
+    pub(crate) fn handle(
+        &mut self,
+        site: &Site,
+        rates: Option<(u64, Vec<Flow>)>,
+        samples: u64,
+        ports: &Ports,
+    ) -> Option<Verdict> {
+        let Some((epoch, flows)) = rates else {
+            self.start = None;
+            return None;
+        };
+        if self.start.as_ref().is_none_or(|(of, ..)| *of != epoch) {
+            self.start = Some((epoch, samples, ports.clone()));
+            return None;
+        }
+        let (_, first, before) = self.start.as_ref()?;
+        let mut verdict =
+            Verdict { collected: samples.saturating_sub(*first), ..Verdict::default() };
+        let mut variance = 0.0;
+        for (index, server) in site.servers.iter().enumerate() {
+            for guest in &server.guests {
+                let key = (index, guest.port.clone());
+                let count = |of: &Ports| of.get(&key).copied().unwrap_or(0);
+                let packets = count(ports).saturating_sub(count(before));
+                let tenant = site.tenant(guest).ok().flatten();
+                let its = flows.iter().filter(|flow| {
+                    flow.origin == index && (flow.tenant.is_none() || flow.tenant == tenant)
+                });
+                let rate = its.map(|flow| flow.rate).sum::<f64>().min(1.0);
+                verdict.of += packets;
+                verdict.expected += packets as f64 * rate;
+                variance += packets as f64 * rate * (1.0 - rate);
+            }
+        }
+        verdict.scatter = 3.0 * variance.sqrt() / verdict.expected.max(1.0);
+        self.verdicts.insert(epoch, verdict);
+        Some(verdict)
+    }
+
+    /// Something changes: the next look begins anew.
+    pub(crate) fn forget(&mut self) {
+        self.start = None;
+    }
+
+    pub(crate) fn all(&self) -> Vec<(u64, Verdict)> {
+        self.verdicts.iter().map(|(epoch, verdict)| (*epoch, *verdict)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_port_counts_at_its_tenants_rate() {
+        let site = r#"
+            collector = "127.0.0.1:1"
+            tenants = [{ name = "red", network = "10.1.0.0/16" }, { name = "blue", network = "10.2.0.0/16" }]
+            [[servers]]
+            name = "a"
+            address = "192.0.2.1"
+            bridge = "br0"
+            guests = [{ port = "r", mac = "x", tenant = "red" }, { port = "b", mac = "y", tenant = "blue" }]
+        "#;
+        let site = Site::read(site).unwrap();
+        let flow =
+            |processor, tenant, rate| Flow { origin: 0, processor, tenant, volume: 0.0, rate };
+        let flows = vec![flow(0, Some(0), 0.2), flow(1, Some(0), 0.3), flow(0, Some(1), 0.1)];
+        let ports = |red, blue| Ports::from([((0, "r".into()), red), ((0, "b".into()), blue)]);
+        let mut verify = Verify::default();
+        assert_eq!(verify.handle(&site, Some((1, flows.clone())), 50, &ports(100, 0)), None);
+        let verdict =
+            verify.handle(&site, Some((1, flows.clone())), 670, &ports(1100, 1000)).unwrap();
+        assert_eq!((verdict.expected, verdict.collected, verdict.of), (600.0, 620, 2000));
+        assert!((verdict.deviation() - 1.0 / 30.0).abs() < 1e-9 && verdict.scatter > 0.0);
+        // While something changes nothing is compared, and then anew.
+        assert_eq!(verify.handle(&site, None, 900, &ports(2000, 2000)), None);
+        assert_eq!(verify.handle(&site, Some((2, flows.clone())), 950, &ports(2000, 2000)), None);
+        verify.forget();
+        assert_eq!(verify.handle(&site, Some((2, flows)), 990, &ports(3000, 3000)), None);
+        assert_eq!(verify.all().len(), 1);
+    }
+}
