@@ -5,7 +5,7 @@ use crate::flows::{Flow, Piece};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use alloc::vec::Vec;
-use compile::infra::{self, Infra, InfraTenant};
+use compile::infra::{Infra, InfraTenant};
 use compile::{Context, GroupTable, InfraRule, Instances, Network, Slice, Space, Target, Wire};
 use openflow::ErrorCode;
 use openflow::v13::PortNo;
@@ -35,7 +35,7 @@ impl Switch {
             experimenters: &state.experimenters,
             queues: &state.queues,
             groups: state,
-            controller_label: infra::controller_label(self.policy.tags.as_ref(), state.id),
+            labels: self.policy.tags.as_ref(),
         }
     }
 
