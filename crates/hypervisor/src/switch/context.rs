@@ -1,7 +1,7 @@
 //! What the compiler is asked with: the switch, the tenant, and what the tenant has here.
 
 use super::Switch;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use alloc::vec::Vec;
@@ -60,7 +60,7 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-    ) -> Result<Vec<Piece>, ErrorCode> {
+    ) -> Result<Vec<Rule>, ErrorCode> {
         compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec())
     }
 
@@ -87,7 +87,7 @@ impl GroupTable for Tenant {
     }
 
     fn egress(&self, output: PortNo) -> Option<&Instances> {
-        let number = self.groups.exit(output)?;
+        let number = self.groups.egress_group(output)?;
         self.groups.any(number).map(|known| &known.instances)
     }
 
