@@ -16,7 +16,7 @@ pub struct PacketClass {
     came: Vlan,
     /// How many tags the list has pushed.
     pushed: usize,
-    /// The label that they bear in the place of a VLAN tag of their own, where labels are not stacked.
+    /// The label that they carry in the place of a VLAN tag of their own, where labels are not stacked.
     label: Option<u16>,
     /// Their destination address, where it is the same for all.
     pub destination: Option<u128>,
@@ -35,7 +35,7 @@ pub enum Vlan {
     Untagged,
 }
 
-/// Whether packets bear a VLAN tag, for groups that have instances by that.
+/// Whether packets carry a VLAN tag, for groups that have instances by that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TagState {
     /// No tag.
@@ -105,7 +105,7 @@ impl PacketClass {
         if self.pushed > 0 { Vlan::Tagged } else { self.came }
     }
 
-    /// The label that they bear in the place of a VLAN tag.
+    /// The label that they carry in the place of a VLAN tag.
     pub fn label(&self) -> Option<u16> {
         self.label
     }
@@ -145,7 +145,7 @@ impl PacketClass {
         }
     }
 
-    /// Whether they can get such an encapsulation: where a frame bears one tag, here or at the remote end, frames with a tag of
+    /// Whether they can get such an encapsulation: where a frame carries one tag, here or at the remote end, frames with a tag of
     /// their own cannot get a label.
     #[inline]
     pub fn check(&self, encapsulation: Encapsulation, stacks_labels: bool) -> Written {

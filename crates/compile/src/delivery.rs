@@ -10,7 +10,7 @@
 //! The last table acts when all else is done. So an entry can leave an output to it only where nothing comes after that would show:
 //! no change of the packet, no other table, and no action set but one that is [written as a list](crate::action_set). An
 //! entry that may find in the set what earlier tables wrote cannot either, since that set would be carried out on a packet that
-//! may bear one host's address. No tenant sees the metadata afterwards, so they may name the ports.
+//! may carry one host's address. No tenant sees the metadata afterwards, so they may name the ports.
 
 use crate::action_set::Program;
 use crate::class::PacketClass;

@@ -21,7 +21,7 @@ use flowspace::{Field, Match};
 use openflow::v13::{CONTROLLER_NO_BUFFER, Instruction, PortNo};
 use openflow::{ErrorCode, List};
 
-/// What bears a label, above all: also a tenant's own link probes.
+/// What carries a label, above all: also a tenant's own link probes.
 const LABELLED: u16 = u16::MAX;
 /// Frames of known hosts at an edge port that several networks share: no link ends there.
 const HOSTS: u16 = u16::MAX - 1;
@@ -33,7 +33,7 @@ const PROBES: u16 = u16::MAX - 3;
 const STRAY: u16 = u16::MAX - 4;
 /// The highest priority of rules for slices.
 const HIGHEST: u16 = u16::MAX - 16;
-/// Below all rules for slices: link probes that come in where LLDP is nobody's.
+/// Below all rules for slices: link probes that come in where LLDP has no owner.
 const STRANDED: u16 = 0;
 /// What passes through on 1.0, and ports that let nothing in there: no tenant's entry is above.
 const ABOVE_TENANTS: u16 = u16::MAX;

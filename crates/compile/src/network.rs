@@ -10,10 +10,10 @@
 //! ```
 //! A packet is never sent back by the virtual port by which it came in, unless an action says IN_PORT. Several virtual ports may
 //! stand on one physical port, a *hairpin* port. A switch sends nothing back by the physical port by which a packet came, unless
-//! told IN_PORT; so an entry that sends to a hairpin port is written once per port of entry.
+//! told IN_PORT; so an entry that sends to a hairpin port is written once per ingress port.
 //!
 //! The end of a link sends by one physical port and may receive by others as well: its backup, and the port that the remote end
-//! still uses. So the switch is told IN_PORT only in rules that match on the physical port of entry. Otherwise IN_PORT would send
+//! still uses. So the switch is told IN_PORT only in rules that match on the physical ingress port. Otherwise IN_PORT would send
 //! the label of one port by another port, where that label may be another tenant's.
 //!
 //! LOCAL is a port like any other: at an edge, or the end of a link.
@@ -47,7 +47,7 @@ pub struct Network {
     open: Option<Box<Network>>,
     /// Physical ports on which several virtual ports stand, one of which receives there.
     hairpins: BTreeSet<u32>,
-    /// By which virtual port a packet came, by the physical port and what the packet bears.
+    /// By which virtual port a packet came, by the physical port and what the packet carries.
     received: HashMap<(u32, Mark), u32>,
 }
 
@@ -56,11 +56,11 @@ pub struct Network {
 pub struct Incoming {
     /// As they are on the switch.
     pub match_: Match,
-    /// The label that they bear, and the physical port; `None` at the edge.
+    /// The label that they carry, and the physical port; `None` at the edge.
     pub label: Option<Hop>,
 }
 
-/// What a packet bears that tells by which of several virtual ports it came.
+/// What a packet carries that tells by which of several virtual ports it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Mark {
     Nothing,
@@ -118,7 +118,7 @@ pub enum Encapsulation {
 /// Why a list of actions is not written for a whole class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The result depends on the port of entry: the class is to be split by that.
+    /// The result depends on the ingress port: the class is to be split by that.
     ByIngress,
     /// The result depends on whether there is a VLAN tag: the class is to be split by that.
     ByVlan,
@@ -136,7 +136,7 @@ impl From<ErrorCode> for Stop {
 }
 
 impl Stop {
-    /// The error of a list that stops where the port of entry and the VLAN tag are known: nothing is left to split by.
+    /// The error of a list that stops where the ingress port and the VLAN tag are known: nothing is left to split by.
     pub fn refusal(self) -> ErrorCode {
         match self {
             Stop::Refused(code) => code,
@@ -231,7 +231,7 @@ impl Network {
         ports.into_iter().map(move |at| IngressPort { port: number, at })
     }
 
-    /// The ports of entry for which packets that leave by this port go back by the physical port by which they came.
+    /// The ingress ports for which packets that leave by this port go back by the physical port by which they came.
     pub fn hairpins(&self, number: u32) -> impl Iterator<Item = IngressPort> + '_ {
         let at = self.physical(number).filter(|at| self.hairpins.contains(at));
         let beside = at.into_iter().flat_map(|at| self.ingress_ports().map(move |port| (port, at)));
@@ -367,7 +367,7 @@ impl Network {
         }
     }
 
-    /// Whether a port leads to where a frame bears one VLAN tag.
+    /// Whether a port leads to where a frame carries one VLAN tag.
     pub fn leads_to_single_tags(&self, number: u32) -> bool {
         match self.kind(number) {
             Some(PortKind::Link { far, .. }) => far.tagging == Tagging::Single,

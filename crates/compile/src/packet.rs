@@ -1,4 +1,4 @@
-//! Packets of a network that pass a controller: PACKET_OUT, and the port of entry of a PACKET_IN.
+//! Packets of a network that pass a controller: PACKET_OUT, and the ingress port of a PACKET_IN.
 
 use crate::class::{PacketClass, Vlan};
 use crate::context::Context;
@@ -137,7 +137,7 @@ fn compile_by_headers(
         let is_alone = actions.iter().count() == 1;
         let label = label_to_look_like(network, &class, sent.key).filter(|_| is_alone);
         let label = label.ok_or(code::BAD_ACTION_EPERM)?;
-        ListWriter::new(cx, network, class, out).bear(label);
+        ListWriter::new(cx, network, class, out).carry(label);
         cx.target.wire.output(PortNo::TABLE, max_len, out)?;
         return Ok(in_port);
     }
@@ -150,7 +150,7 @@ fn compile_by_headers(
     Ok(in_port)
 }
 
-/// A packet from a controller: it bears what its headers say.
+/// A packet from a controller: it carries what its headers say.
 fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass {
     let ingress = in_port.map_or(Ingress::Controller, |port| {
         let hop = network.hop_received(port).map(|hop| hop.port.get());
@@ -160,7 +160,7 @@ fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass
     PacketClass::of_packet(ingress, key)
 }
 
-/// A packet that the switch keeps: it bears the label with which it came.
+/// A packet that the switch keeps: it carries the label with which it came.
 fn class_buffered(network: &Network, key: &Key) -> PacketClass {
     let Some(port) = network.ingress_of(key) else { return class_sent(network, key, None) };
     if !network.is_link(port) {
@@ -172,7 +172,7 @@ fn class_buffered(network: &Network, key: &Key) -> PacketClass {
     PacketClass::of_packet(Ingress::At(IngressPort { port, at }), key).labelled(label)
 }
 
-/// The label that a packet has to bear for the table to take it for a packet of its port; `None` if it cannot be taken for one.
+/// The label that a packet has to carry for the table to take it for a packet of its port; `None` if it cannot be taken for one.
 fn label_to_look_like(network: &Network, class: &PacketClass, key: &Key) -> Option<Option<u16>> {
     let Ingress::At(IngressPort { port, at }) = class.ingress else { return None };
     match &network.ports().get(&port)?.kind {

@@ -83,7 +83,7 @@ pub enum Verb {
     },
     /// The packet goes to a group (1.3).
     Group(u32),
-    /// It does not leave: it is changed, or the way in which it will leave.
+    /// It does not leave: it is changed, or how it will leave.
     Stay,
 }
 
@@ -464,7 +464,7 @@ fn number(octets: &[u8; 6]) -> u128 {
     octets.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
 }
 
-/// The port of entry that a key has, or that a match asks for.
+/// The ingress port that a key has, or that a match asks for.
 pub fn in_port_of(match_: &Match) -> Option<u32> {
     match_.exact_value(Field::InPort).map(|port| port as u32)
 }
