@@ -21,7 +21,7 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("evaluate", &[16, 11]),
     ("fabric", &[7, 4, 4, 3, 3, 2]),
     ("flowspace", &[5, 4, 3]),
-    ("hypervisor", &[53]),
+    ("hypervisor", &[51]),
     ("lab", &[12]),
     ("openflow", &[6]),
     ("packet", &[2]),

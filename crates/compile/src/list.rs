@@ -6,7 +6,7 @@
 //!   output:10, a link   PUSH_VLAN, set label, OUTPUT 5, POP_VLAN       SET_VLAN_VID label, OUTPUT 5
 //! ```
 //! Between two switches of 1.3 the tenant's VLAN tags travel behind the label, and nobody asks for them. Where this switch or the
-//! remote end is on 1.0, a frame bears one tag. There only frames without a tag of the tenant's pass a link: a list that sends
+//! remote end is on 1.0, a frame carries one tag. There only frames without a tag of the tenant's pass a link: a list that sends
 //! into such a link and is for frames with and without a tag [stops](Stop::ByVlan), and is written for frames without.
 //!
 //! By an edge port that other tenants share, frames leave for the tenant's own hosts only. So a list has to know the destination
@@ -38,7 +38,7 @@ pub struct ListWriter<'c, 'a, 'o> {
     is_delivered_later: bool,
     /// Whether the list has an experimenter's action: what that makes of packets only the switch knows.
     has_experimenter: bool,
-    /// Whether packets may bear another source address than the one with which they came.
+    /// Whether packets may carry another source address than the one with which they came.
     has_other_source: bool,
     out: &'o mut Vec<u8>,
 }
@@ -108,7 +108,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
                 self.has_other_source |= action.is_experimenter() || action.source().is_some();
                 if action.vlan_change() == Some(VlanChange::SetsPriority) {
                     // The action changes a part of the tag only, so the packet needs its own.
-                    self.bear(None);
+                    self.carry(None);
                 }
                 self.class.follow(action);
                 action.append(self.out);
@@ -165,7 +165,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
             (Some(label), Vlan::Untagged) => Some(label.get()),
             (Some(_), Vlan::Tagged) => return Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
         };
-        self.bear(label);
+        self.carry(label);
         let max_len = packet_in_len::length(max_len, self.class.dl_type);
         Ok(self.wire().output(PortNo::CONTROLLER, max_len, self.out)?)
     }
@@ -220,7 +220,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         let encapsulation = egress.encapsulation;
         self.class.check(encapsulation, self.cx.target.stacks_labels())?;
         if !self.cx.target.stacks_labels() {
-            self.bear(match encapsulation {
+            self.carry(match encapsulation {
                 Encapsulation::None => None,
                 Encapsulation::Label { label, .. } => Some(label.get()),
             });
@@ -264,13 +264,13 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
     }
 
-    /// Makes the packet bear this label, or none, where labels take the tag's place.
+    /// Makes the packet carry this label, or none, where labels take the tag's place.
     #[inline]
-    pub fn bear(&mut self, label: Option<u16>) {
+    pub fn carry(&mut self, label: Option<u16>) {
         match (self.class.label(), label) {
             // A packet with a label has no tag of its own.
             (Some(_), None) => self.wire().pop_vlan(self.out),
-            (borne, Some(label)) if borne != Some(label) => {
+            (carried, Some(label)) if carried != Some(label) => {
                 self.wire().set_vlan(label, self.out);
             }
             _ => {}
