@@ -8,6 +8,7 @@
 
 mod support;
 
+mod accounts;
 mod backup;
 mod bad_peers;
 mod big_switches;
