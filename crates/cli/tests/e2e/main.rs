@@ -14,6 +14,7 @@ mod bad_peers;
 mod big_switches;
 mod controllers;
 mod demo;
+mod described;
 mod discovering;
 mod evaluate;
 mod faucet;
