@@ -42,3 +42,4 @@ mod strangers;
 mod switch_only;
 mod tls;
 mod topology;
+mod watching;
