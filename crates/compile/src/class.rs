@@ -63,6 +63,7 @@ impl Vlan {
 
 impl PacketClass {
     /// Packets that came so, with such a tag.
+    #[inline]
     pub fn new(ingress: Ingress, vlan: Vlan) -> PacketClass {
         let (pushed, label, destination, dl_type) = (0, None, None, None);
         PacketClass { ingress, came: vlan, pushed, label, destination, dl_type }
@@ -78,6 +79,7 @@ impl PacketClass {
     }
 
     /// One packet.
+    #[inline]
     pub fn of_packet(ingress: Ingress, key: &Key) -> PacketClass {
         PacketClass {
             destination: Some(key.get(Field::DlDst)),
@@ -98,6 +100,7 @@ impl PacketClass {
 
     /// Their outermost VLAN tag. A tag below one that they came with cannot be matched in the same table, so once a list has
     /// taken off the first, packets count as untagged.
+    #[inline]
     pub fn vlan(&self) -> Vlan {
         if self.pushed > 0 { Vlan::Tagged } else { self.came }
     }
@@ -113,7 +116,8 @@ impl PacketClass {
     }
 
     /// Notes what an action makes of them.
-    pub fn follow(&mut self, action: &Action<'_>) {
+    #[inline]
+    pub fn follow(&mut self, action: &impl Action) {
         if let Some(destination) = action.destination() {
             self.destination = Some(destination);
         }
@@ -143,6 +147,7 @@ impl PacketClass {
 
     /// Whether they can get such an encapsulation: where a frame carries one tag, here or at the remote end, frames with a tag of
     /// their own cannot get a label.
+    #[inline]
     pub fn check(&self, encapsulation: Encapsulation, stacks_labels: bool) -> Written {
         let Encapsulation::Label { remote, .. } = encapsulation else { return Ok(()) };
         match self.vlan() {

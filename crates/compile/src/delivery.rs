@@ -16,7 +16,6 @@ use crate::action_set::Program;
 use crate::class::PacketClass;
 use crate::metadata::{self, from_16_bits, to_16_bits};
 use crate::network::Network;
-use crate::wire::Action;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::List;
@@ -120,7 +119,7 @@ impl Ports<'_> {
                 v13::Action::Output { .. } | v13::Action::Group(_) => {}
                 // The packet would leave changed, or by another queue.
                 _ if !self.selected.is_empty() => return None,
-                _ => self.class.follow(&Action::V13(action)),
+                _ => self.class.follow(&action),
             }
             action.write(&mut at_once);
         }

@@ -41,7 +41,6 @@ use crate::list::{ListWriter, check_set};
 use crate::network::{Ingress, Network, Stop, is_for_many};
 use crate::rule::is_reportable;
 use crate::slice;
-use crate::wire::Action;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
@@ -177,7 +176,7 @@ fn network_bucket(
     let mut class = variant.class();
     let mut changes: Vec<v13::Action<'_>> = actions.iter().collect();
     changes.sort_by_key(order_in_set);
-    changes.into_iter().for_each(|action| class.follow(&Action::V13(action)));
+    changes.into_iter().for_each(|action| class.follow(&action));
     let destination = class.destination;
     let sent = sent_by(actions);
     if let Some(v13::Action::Output { port, .. }) = sent

@@ -5,7 +5,7 @@
 
 use crate::ids::TenantIndex;
 use crate::last_table;
-use crate::metadata;
+use crate::metadata::{self, controller_label};
 use crate::network::{Network, at_hop, at_port, number_of};
 use crate::ownership::{Ownership, reserved};
 use crate::rule::{CountedPort, InfraRule};
@@ -192,14 +192,6 @@ pub fn leads_to(rule: &InfraRule) -> Option<TenantId> {
         Instruction::WriteMetadata { metadata, .. } => Some(metadata::tenant(metadata)),
         _ => None,
     })
-}
-
-/// The label that says of a packet from a controller whose it is, on its way into the tables (1.3): one of those that are reserved
-/// for links, at a port where no link ends. `None` for a tenant whose number is beyond them.
-pub fn controller_label(labels: Option<&RangeInclusive<u16>>, id: TenantId) -> Option<u16> {
-    let labels = labels?;
-    let label = labels.start().checked_add(id.0.checked_sub(1)?)?;
-    labels.contains(&label).then_some(label)
 }
 
 /// How packets come in that a controller sends into the tables and does not say to have come by a port.

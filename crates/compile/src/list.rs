@@ -20,7 +20,7 @@ use crate::network::{
 };
 use crate::packet_in_len;
 use crate::rule::check_length;
-use crate::wire::{Action, Actions, Verb, Wire};
+use crate::wire::{Action, Actions, Verb, VlanChange, Wire};
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
 use openflow::v13::{self, PortNo};
@@ -54,6 +54,7 @@ pub enum ToController {
 
 impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     /// A list for such packets in a network, appended to `out`.
+    #[inline]
     pub fn new(
         cx: &'c Context<'a>,
         network: &'a Network,
@@ -84,11 +85,15 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
 
     /// Writes all of a list.
     pub fn actions(&mut self, actions: Actions<'_>) -> Written {
-        actions.iter().try_for_each(|action| self.action(&action))
+        match actions {
+            Actions::V10(list) => list.iter().try_for_each(|action| self.action(&action)),
+            Actions::V13(list) => list.iter().try_for_each(|action| self.action(&action)),
+        }
     }
 
     /// Writes one action.
-    pub fn action(&mut self, action: &Action<'_>) -> Written {
+    #[inline]
+    pub fn action(&mut self, action: &impl Action) -> Written {
         match action.verb() {
             Verb::Output { port, max_len } => self.output(port, max_len)?,
             // Virtual ports have no queues.
@@ -101,12 +106,12 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
                 self.cx.check(action)?;
                 self.has_experimenter |= action.is_experimenter();
                 self.has_other_source |= action.is_experimenter() || action.source().is_some();
-                if let Action::V10(openflow::v10::Action::SetVlanPcp(_)) = action {
+                if action.vlan_change() == Some(VlanChange::SetsPriority) {
                     // The action changes a part of the tag only, so the packet needs its own.
                     self.carry(None);
                 }
                 self.class.follow(action);
-                action.write(self.out);
+                action.append(self.out);
             }
         }
         check_length(self.out)?;
@@ -114,6 +119,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     }
 
     /// Writes an OUTPUT.
+    #[inline]
     pub fn output(&mut self, port: PortNo, max_len: u16) -> Written {
         let network = self.network;
         let bad_port = Stop::Refused(code::BAD_ACTION_BAD_OUT_PORT);
@@ -207,6 +213,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     }
 
     /// Writes what sends a packet by a port and, where labels are stacked, leaves it as it was for what comes after.
+    #[inline]
     fn leave(&mut self, egress: Egress<'_>) -> Written {
         let is_back = self.network.is_back(egress.port, self.class.ingress)?;
         let port = if is_back { PortNo::IN_PORT } else { PortNo(egress.port) };
@@ -238,6 +245,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
     }
 
+    #[inline]
     fn send(&mut self, encapsulation: Encapsulation, port: PortNo) -> Written {
         match encapsulation {
             Encapsulation::Label { label, .. } if self.cx.target.stacks_labels() => {
@@ -257,6 +265,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     }
 
     /// Makes the packet carry this label, or none, where labels take the tag's place.
+    #[inline]
     pub fn carry(&mut self, label: Option<u16>) {
         match (self.class.label(), label) {
             // A packet with a label has no tag of its own.
@@ -269,6 +278,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         self.class.set_label(label);
     }
 
+    #[inline]
     fn wire(&self) -> Wire {
         self.cx.target.wire
     }
@@ -291,7 +301,7 @@ pub fn check_set(
             v13::Action::Group(number) => {
                 cx.groups.instances(number).ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
             }
-            other => cx.check(&Action::V13(other))?,
+            other => cx.check(&other)?,
         }
     }
     Ok(())

@@ -185,11 +185,13 @@ impl Network {
     }
 
     /// All ports of the virtual switch, also those that lie on other members.
+    #[inline]
     pub fn ports(&self) -> &BTreeMap<u32, VirtualPort> {
         &self.ports
     }
 
     /// Whether there is such a port.
+    #[inline]
     pub fn has_port(&self, number: u32) -> bool {
         self.ports.contains_key(&number)
     }
@@ -211,11 +213,13 @@ impl Network {
     }
 
     /// Whether the port is the end of a link.
+    #[inline]
     pub fn is_link(&self, number: u32) -> bool {
         matches!(self.kind(number), Some(PortKind::Link { .. }))
     }
 
     /// The physical port on which a virtual port stands.
+    #[inline]
     pub fn physical(&self, number: u32) -> Option<u32> {
         self.ports.get(&number).and_then(physical)
     }
@@ -254,11 +258,13 @@ impl Network {
     }
 
     /// Whether other tenants' hosts may be behind the port as well, here or on another member.
+    #[inline]
     pub fn is_shared_edge(&self, number: u32) -> bool {
         !self.hosts_behind(number).is_empty()
     }
 
     /// The tenant's own hosts behind a port that others share.
+    #[inline]
     pub fn hosts_behind(&self, number: u32) -> &[MacAddress] {
         match self.kind(number) {
             Some(PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. }) => hosts,
@@ -273,6 +279,7 @@ impl Network {
 
     /// How packets leave for a port: not at all if the port is down, is told not to forward, or the packets came by it. `None` for
     /// the outer option is a port that does not exist.
+    #[inline]
     pub fn egress(&self, number: u32, ingress: Ingress) -> Option<Option<Egress<'_>>> {
         self.ports.get(&number)?;
         if ingress.port() == Some(number) {
@@ -282,12 +289,14 @@ impl Network {
     }
 
     /// How packets leave for a port, also for the one by which they came.
+    #[inline]
     pub fn egress_back(&self, number: u32) -> Option<Egress<'_>> {
         let closed = PortConfig::PORT_DOWN | PortConfig::NO_FWD;
         egress(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
     }
 
     /// What the tenant has configured of a port.
+    #[inline]
     pub fn config(&self, number: u32) -> PortConfig {
         self.config.get(&number).copied().unwrap_or_default()
     }
@@ -304,11 +313,13 @@ impl Network {
     }
 
     /// Whether packets are let in by a port.
+    #[inline]
     pub fn admits(&self, number: u32) -> bool {
         !self.config(number).intersects(PortConfig::PORT_DOWN | PortConfig::NO_RECV)
     }
 
     /// Whether the controller gets no PACKET_IN of a packet that has come by this port.
+    #[inline]
     pub fn sends_no_packet_in(&self, number: u32, is_miss: bool) -> bool {
         let is_unwanted = is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN);
         is_unwanted || !self.admits(number)
@@ -322,6 +333,7 @@ impl Network {
     }
 
     /// Whether the switch has to be told IN_PORT to send by this physical port.
+    #[inline]
     pub fn is_back(&self, port: u32, ingress: Ingress) -> Written<bool> {
         let comes =
             |number| self.ports.get(&number).is_some_and(|it| receives_at(it).any(|at| at == port));
@@ -365,6 +377,7 @@ impl Network {
     }
 
     /// The virtual port by which a packet came that the switch shows as it came.
+    #[inline]
     pub fn ingress_of(&self, key: &Key) -> Option<u32> {
         let port = key.get(Field::InPort) as u32;
         let vid = key.get(Field::VlanVid);
@@ -374,6 +387,7 @@ impl Network {
     }
 
     /// The label with which packets come by the end of a link at this physical port.
+    #[inline]
     pub fn label_received(&self, number: u32, at: u32) -> Option<Tag> {
         let mut hops = hops_received(self.kind(number)?).iter();
         hops.find(|hop| hop.port.get() == at).map(|hop| hop.tag)
@@ -390,6 +404,7 @@ impl Network {
         }
     }
 
+    #[inline]
     fn kind(&self, number: u32) -> Option<&PortKind> {
         self.ports.get(&number).map(|port| &port.kind)
     }

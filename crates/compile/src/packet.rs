@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::list::{ListWriter, ToController};
 use crate::metadata;
 use crate::network::{Ingress, IngressPort, Network, Stop, number_of};
-use crate::wire::{Actions, Verb};
+use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
 use fabric::embedding::PortKind;
 use flowspace::{Field, Key};
@@ -72,11 +72,16 @@ fn compile_by_metadata(
     let class = PacketClass::of_packet(ingress, sent.key);
     let mut source = sent.key.get(Field::DlSrc);
     let mut list = ListWriter::new(cx, network, class, out);
-    for action in actions.iter() {
+    // 1.0 has no metadata.
+    let Actions::V13(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE) };
+    for action in actions {
         if let Verb::Output { port: PortNo::TABLE, .. } = action.verb() {
             let label = match ingress.port() {
                 Some(number) => label_to_enter(network, number, source)?,
-                None => Some(cx.controller_label.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
+                None => {
+                    let label = metadata::controller_label(cx.labels, cx.id);
+                    Some(label.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?)
+                }
             };
             list.enter_tables(label)?;
             continue;
@@ -121,6 +126,8 @@ fn compile_by_headers(
         Ingress::At(IngressPort { at, .. }) => PortNo(at),
         _ => PortNo::ANY,
     };
+    // 1.3 has metadata.
+    let Actions::V10(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE) };
     let to_table = actions.iter().find_map(|action| match action.verb() {
         Verb::Output { port: PortNo::TABLE, max_len } => Some(max_len),
         _ => None,
@@ -138,8 +145,8 @@ fn compile_by_headers(
         true => ToController::Switch,
         false => ToController::Weir,
     };
-    let list = ListWriter::new(cx, network, class, out);
-    list.informing(controller).actions(actions).map_err(Stop::refusal)?;
+    let mut list = ListWriter::new(cx, network, class, out).informing(controller);
+    actions.iter().try_for_each(|action| list.action(&action)).map_err(Stop::refusal)?;
     Ok(in_port)
 }
 

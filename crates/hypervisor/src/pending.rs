@@ -64,7 +64,7 @@ pub enum Awaits {
     Own(Purpose),
     /// What entries of table 0 have counted for a tenant's ports (1.3).
     Counts(TenantIndex),
-    /// What pieces of a tenant's entry have counted since they were idle, and when the asking began.
+    /// What rules of a tenant's entry have counted since they were idle, and when the asking began.
     Idle(TenantIndex, u32, Instant),
 }
 

@@ -3,6 +3,7 @@
 mod asynchronous;
 mod barriers;
 mod bounds;
+mod buffered;
 mod collect;
 mod context;
 mod counts;
@@ -10,7 +11,6 @@ mod delayed;
 mod follow;
 mod forward;
 mod idle;
-mod kept;
 mod labels;
 mod north;
 mod own;
@@ -30,7 +30,7 @@ mod tracking;
 mod turns;
 mod undecided;
 mod undo;
-mod unplaced;
+mod uninstalled;
 
 use crate::controllers::Controllers;
 use crate::cookie::Installation;
@@ -80,7 +80,7 @@ pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};
-use unplaced::Unplaced;
+use uninstalled::Uninstalled;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -115,7 +115,7 @@ pub struct Switch {
     /// When a tenant that ran out of tokens may go on.
     pub(crate) waiting: Vec<(Instant, TenantIndex)>,
     /// Entries for which nothing stands on the switch.
-    pub(crate) unplaced: Unplaced,
+    pub(crate) uninstalled: Uninstalled,
     /// Who may have entries to take over from others of its own.
     pub(crate) freed: BTreeSet<TenantIndex>,
     pub(crate) operations: HashMap<u32, Operation>,
@@ -570,7 +570,7 @@ impl Switch {
         let tokens = self.waiting.iter().map(|(at, _)| *at).min();
         let silent = self.pending.is_awaited().then_some(self.next_settle);
         let later =
-            [self.next_due(), self.next_postponed(), self.next_unused(), self.unplaced.next()];
+            [self.next_due(), self.next_postponed(), self.next_unused(), self.uninstalled.next()];
         [quiet, tokens, silent].into_iter().chain(later).flatten().min()
     }
 
@@ -592,7 +592,7 @@ impl Switch {
             self.send_own_barrier(now);
         }
         self.finish_due(now);
-        self.end_unplaced(now);
+        self.end_uninstalled(now);
         self.take_up_postponed(now);
         self.settle_unused(now);
         self.settle_asynchronous(now);

@@ -70,9 +70,9 @@ pub(crate) struct Tenant {
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,
-    /// Pieces that the switch was told to delete, and has not said to be gone.
+    /// Rules that the switch was told to delete, and has not said to be gone.
     pub retired: Retired,
-    /// Entries with several pieces, of which some have been idle.
+    /// Entries with several rules, of which some have been idle.
     pub idle: HashMap<u32, Idle>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Tenant {
 /// A removed entry whose FLOW_REMOVED the tenant is waiting for.
 pub(crate) struct Leaving {
     pub flow: Flow,
-    pub pieces: usize,
+    pub rules: usize,
     pub since: Instant,
     /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
     pub over: Option<(u32, u32)>,

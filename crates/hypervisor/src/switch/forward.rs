@@ -301,7 +301,7 @@ impl Switch {
             let late: Vec<_> =
                 leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();
             for flow in late {
-                self.tell_lost(TenantIndex(at as u32), &flow);
+                self.report_lost(TenantIndex(at as u32), &flow);
             }
         }
     }

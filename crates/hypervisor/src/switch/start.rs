@@ -40,29 +40,29 @@ pub(crate) struct Learned {
     pub meters: Vec<u8>,
 }
 
-/// Entries of a statistics reply in pieces, each of whole entries. One piece for all would be copied with each doubling of its
+/// Entries of a statistics reply in rules, each of whole entries. One rule for all would be copied with each doubling of its
 /// room: tens of milliseconds for tens of megabytes, in which no other switch is served.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    pieces: Vec<Vec<u8>>,
+    rules: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl Parts {
-    /// Room of one piece, if one message does not need more.
-    const PIECE: usize = 64 << 10;
+    /// Room of one rule, if one message does not need more.
+    const RULE: usize = 64 << 10;
 
     /// Appends the entries of one message.
     pub(crate) fn push(&mut self, entries: &[u8]) {
         self.bytes += entries.len();
-        match self.pieces.last_mut() {
+        match self.rules.last_mut() {
             Some(last) if last.capacity() - last.len() >= entries.len() => {
                 last.extend_from_slice(entries);
             }
             _ => {
-                let mut piece = Vec::with_capacity(entries.len().max(Self::PIECE));
-                piece.extend_from_slice(entries);
-                self.pieces.push(piece);
+                let mut rule = Vec::with_capacity(entries.len().max(Self::RULE));
+                rule.extend_from_slice(entries);
+                self.rules.push(rule);
             }
         }
     }
@@ -73,8 +73,8 @@ impl Parts {
     }
 
     /// The entries, in the order of their coming.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.pieces.iter().map(Vec::as_slice)
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &[u8]> {
+        self.rules.iter().map(Vec::as_slice)
     }
 }
 
@@ -166,7 +166,7 @@ impl Switch {
             operations: HashMap::new(),
             next_operation: 0,
             unconfirmed: VecDeque::new(),
-            unplaced: Default::default(),
+            uninstalled: Default::default(),
             freed: Default::default(),
             collections: Vec::new(),
             next_collection: 0,
@@ -258,7 +258,7 @@ impl Switch {
             }
             self.phase = Phase::Ready;
             self.reconcile(now);
-            self.tell_topology();
+            self.report_topology();
             self.ask_space(now);
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {

@@ -61,14 +61,14 @@ impl Switch {
     }
 
     /// Tells of all ports.
-    pub(crate) fn tell_topology(&mut self) {
+    pub(crate) fn report_topology(&mut self) {
         let state = |port: &PhysicalPort| Some(state(self.version, &port.description));
         let ports = self.ports.iter().map(|(&number, port)| (number, state(port)));
         self.events.push_back(Event::Ports(ports.collect()));
     }
 
     /// Tells of one.
-    pub(crate) fn tell_port_change(&mut self, number: u32) {
+    pub(crate) fn report_port_change(&mut self, number: u32) {
         if self.is_ready() {
             let port = self.ports.get(&number).map(|port| state(self.version, &port.description));
             self.events.push_back(Event::Ports(vec![(number, port)]));

@@ -153,8 +153,8 @@ impl Operation {
             let body = one.before.as_ref().map_or(0, |before| before.body.len());
             size_of_val(one) + body + 4 * (one.made.len() + one.dropped.len() + one.deleted.len())
         });
-        let pieces = self.adds.iter().chain(&self.adds_missing);
-        let pieces = pieces.map(|piece| size_of_val(piece) + piece.1.len());
-        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + pieces.sum::<usize>()
+        let rules = self.adds.iter().chain(&self.adds_missing);
+        let rules = rules.map(|rule| size_of_val(rule) + rule.1.len());
+        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + rules.sum::<usize>()
     }
 }

@@ -183,7 +183,7 @@ impl Switch {
         }
     }
 
-    /// The tenant's entries that the filter means, with the counts of all their pieces.
+    /// The tenant's entries that the filter means, with the counts of all their rules.
     fn flow_statistics_v10(
         &self,
         tenant: TenantIndex,
@@ -203,7 +203,7 @@ impl Switch {
             let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
                 continue;
             };
-            // A piece in two of the tenant's own flowspace entries is reported for each.
+            // A rule in two of the tenant's own flowspace entries is reported for each.
             if cookie.tenant != state.id || !counted.insert((cookie.number, entry.match_)) {
                 continue;
             }

@@ -144,7 +144,7 @@ impl Switch {
                 Some(self.replace_number(tenant, Kind::Meter, number, None)?.instances.id())
             });
             let gone = gone.collect();
-            self.delete_loose(&Cause::own(tenant, now), Kind::Meter, gone);
+            self.delete_unreferenced(&Cause::own(tenant, now), Kind::Meter, gone);
         }
     }
 }

@@ -30,7 +30,7 @@ impl Switch {
     }
 
     /// Gives a tenant a number for a packet that the switch keeps.
-    pub(crate) fn give_kept(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
+    pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
         let (number, forgotten) = self.tenants[tenant.0 as usize].buffers.give(buffered);
         if let Some(forgotten) = forgotten {
             self.kept.remove(&forgotten.physical);
@@ -40,7 +40,7 @@ impl Switch {
     }
 
     /// Uses a tenant's number up.
-    pub(crate) fn take_kept(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
+    pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
         let taken = self.tenants[tenant.0 as usize].buffers.take(number)?;
         self.kept.remove(&taken.physical);
         Some(taken)

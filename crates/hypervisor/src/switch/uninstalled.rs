@@ -15,7 +15,7 @@ use hashbrown::{HashMap, HashSet};
 
 /// Those of them that have timeouts.
 #[derive(Debug, Default)]
-pub(crate) struct Unplaced {
+pub(crate) struct Uninstalled {
     entries: HashMap<(TenantIndex, u32), Times>,
     /// When each is looked at, the first first.
     order: BTreeSet<(Instant, TenantIndex, u32)>,
@@ -29,7 +29,7 @@ struct Times {
     at: Instant,
 }
 
-impl Unplaced {
+impl Uninstalled {
     fn put(&mut self, tenant: TenantIndex, number: u32, times: Times) {
         self.remove(tenant, number);
         self.entries.insert((tenant, number), times);
@@ -53,16 +53,16 @@ impl Switch {
     /// An entry stands in the table as it is now: its time is kept here if nothing stands for it on the switch.
     pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
         let flow = self.tenants[tenant.0 as usize].flows.get(number);
-        let Some(flow) = flow.filter(|flow| flow.pieces.is_empty()) else {
-            self.unplaced.remove(tenant, number);
+        let Some(flow) = flow.filter(|flow| flow.rules.is_empty()) else {
+            self.uninstalled.remove(tenant, number);
             return;
         };
-        let known = self.unplaced.entries.get(&(tenant, number)).map(|times| times.since);
+        let known = self.uninstalled.entries.get(&(tenant, number)).map(|times| times.since);
         // One that was added anew begins anew.
         let since = known.filter(|since| *since >= flow.installed).unwrap_or(now);
         match end(flow, since) {
-            Some((at, _)) => self.unplaced.put(tenant, number, Times { since, at }),
-            None => self.unplaced.remove(tenant, number),
+            Some((at, _)) => self.uninstalled.put(tenant, number, Times { since, at }),
+            None => self.uninstalled.remove(tenant, number),
         }
     }
 
@@ -73,26 +73,26 @@ impl Switch {
     }
 
     /// Ends those whose time is over.
-    pub(super) fn end_unplaced(&mut self, now: Instant) {
-        if self.unplaced.next().is_none_or(|at| at > now) {
+    pub(super) fn end_uninstalled(&mut self, now: Instant) {
+        if self.uninstalled.next().is_none_or(|at| at > now) {
             return;
         }
         // There can be thousands whose time is over, and a change can be of thousands.
         let changing = self.changing();
-        while let Some(&(at, tenant, number)) = self.unplaced.order.first()
+        while let Some(&(at, tenant, number)) = self.uninstalled.order.first()
             && at <= now
         {
-            let known = self.unplaced.entries.get(&(tenant, number)).copied();
+            let known = self.uninstalled.entries.get(&(tenant, number)).copied();
             let flow = self.tenants[tenant.0 as usize].flows.get(number);
             let ends =
                 known.zip(flow).and_then(|(times, flow)| Some((times, end(flow, times.since)?.1)));
             match ends {
                 // Should the change go back, the entry would come back with it.
                 Some((times, _)) if changing.contains(&(tenant, number)) => {
-                    self.unplaced.put(tenant, number, Times { at: now + QUIET, ..times });
+                    self.uninstalled.put(tenant, number, Times { at: now + QUIET, ..times });
                 }
                 Some((_, timeout)) => self.end_timed_out(tenant, number, timeout, now),
-                None => self.unplaced.remove(tenant, number),
+                None => self.uninstalled.remove(tenant, number),
             }
         }
     }
