@@ -270,7 +270,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         match (self.class.label(), label) {
             // A packet with a label has no tag of its own.
             (Some(_), None) => self.wire().pop_vlan(self.out),
-            (borne, Some(label)) if borne != Some(label) => {
+            (carried, Some(label)) if carried != Some(label) => {
                 self.wire().set_vlan(label, self.out);
             }
             _ => {}

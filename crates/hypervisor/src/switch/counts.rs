@@ -17,8 +17,8 @@
 use super::{Event, Question, Share, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
 use crate::policy::TenantId;
+use crate::south::pending::Awaits;
 use crate::tally::{Count, cookies_of, counted_by};
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};

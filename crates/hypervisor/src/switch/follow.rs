@@ -82,8 +82,7 @@ impl Switch {
         if !self.upcoming.is_due() {
             return;
         }
-        let mut gates = self.tenants.iter().filter_map(|tenant| tenant.queue.gate());
-        if !self.delayed.is_empty() || gates.any(|gate| !self.journal.is_safe(gate)) {
+        if !self.session.is_safe(&self.journal) {
             return;
         }
         self.flush(now);

@@ -358,7 +358,7 @@ impl Switch {
             _ => crate::v13::flow_mod::write_removal(entry, &mut message),
         };
         if written.is_ok() {
-            self.send_own(crate::pending::Awaits::Nothing, &message, now);
+            self.send_own(crate::south::pending::Awaits::Nothing, &message, now);
         }
     }
 }

@@ -5,14 +5,13 @@ use super::refused::without;
 use super::{Event, Features, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
-use crate::pending::{Awaits, Pending, Purpose};
 use crate::policy::{self, Limits, Policy};
 use crate::port_desc;
-use crate::scheduler::RoundRobin;
+use crate::south::Session;
+use crate::south::pending::{Awaits, Purpose};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use crate::window::Window;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -152,20 +151,10 @@ impl Switch {
             controllers: Default::default(),
             dirty: VecDeque::new(),
             resumed: Vec::new(),
-            south: Default::default(),
-            line: RoundRobin::default(),
-            window: Window::new(now),
-            delayed: Default::default(),
-            pending: Pending::default(),
-            unacknowledged: 0,
-            unbarriered: false,
-            answers_due: 0,
-            last_sent: now,
+            session: Session::new(version, settings.switch_bytes, now),
             next_settle: now + settings.reply_timeout,
-            waiting: Vec::new(),
             operations: HashMap::new(),
             next_operation: 0,
-            unconfirmed: VecDeque::new(),
             uninstalled: Default::default(),
             freed: Default::default(),
             collections: Vec::new(),
@@ -192,7 +181,6 @@ impl Switch {
             expects_probes: false,
             tracks_flows: false,
             kept: HashMap::new(),
-            releases: HashMap::new(),
             used: Default::default(),
             space: Default::default(),
             own: Vec::new(),
@@ -201,7 +189,7 @@ impl Switch {
         switch.journal.volatile = volatile;
         switch.adopt(policy);
         // The first barrier, alone on the connection, tells how fast the switch is.
-        switch.send_own_barrier(now);
+        switch.session.send_barrier(now);
         switch.ask(now);
         Ok(switch)
     }
@@ -318,7 +306,8 @@ impl Switch {
             }
         }
         for (at, tenant) in self.tenants.iter().enumerate() {
-            self.line.set_weight(at as u32, tenant.weight);
+            let (weight, limits) = (tenant.weight, tenant.limits);
+            self.session.configure(TenantIndex(at as u32), weight, limits);
             self.turns.set_weight(at as u32, tenant.weight);
         }
         let map = policy.maps.get(&self.dpid);
@@ -394,7 +383,6 @@ impl Tenant {
             asking: Default::default(),
             elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
-            queue: Default::default(),
             barriers: Default::default(),
             unanswered: 0,
             ahead: 0,
@@ -415,7 +403,7 @@ impl Tenant {
             meters: Default::default(),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             generation: None,
-            buckets: Default::default(),
+            packet_ins: Default::default(),
             lookups: Default::default(),
             counters: Default::default(),
         };

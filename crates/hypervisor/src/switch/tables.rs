@@ -9,9 +9,9 @@ use super::slice_ports::Configures;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Origin};
 use crate::policy::TenantId;
-use crate::queue::{Class, Item};
+use crate::south::pending::{Awaits, Origin};
+use crate::south::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
@@ -577,11 +577,7 @@ impl Switch {
 
     /// A barrier has shown that everything up to this xid is done.
     pub(crate) fn confirm(&mut self, xid: u32, now: Instant) {
-        while let Some(&(sent, operation)) = self.unconfirmed.front() {
-            if xid.wrapping_sub(sent) > u32::MAX / 2 {
-                break;
-            }
-            self.unconfirmed.pop_front();
+        while let Some(operation) = self.session.next_confirmed(xid) {
             if let Some(state) = self.operations.get_mut(&operation) {
                 state.remaining = state.remaining.saturating_sub(1);
                 if state.remaining == 0

@@ -6,8 +6,8 @@
 use super::{Event, Switch};
 use crate::cookie::Cookie;
 use crate::lldp;
-use crate::pending::Awaits;
 use crate::policy::TenantId;
+use crate::south::pending::Awaits;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,10 +31,7 @@ impl Switch {
     /// Sends a frame of the hypervisor's own out of a port. False, and nothing sent, when the switch is not ready, has
     /// no such port, or has too much waiting for it already.
     pub fn send_own_packet_out(&mut self, port: u32, frame: &[u8], now: Instant) -> bool {
-        if !self.is_ready()
-            || !self.ports.contains_key(&port)
-            || self.south.len() >= self.settings.switch_bytes
-        {
+        if !self.is_ready() || !self.ports.contains_key(&port) || self.session.is_full() {
             return false;
         }
         self.expect_probes(now);

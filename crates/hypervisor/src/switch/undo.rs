@@ -13,7 +13,7 @@ use super::Switch;
 use super::tables::{Cause, Change, Operation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::pending::Origin;
+use crate::south::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::groups::undo::Extent;

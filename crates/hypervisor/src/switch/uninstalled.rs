@@ -5,10 +5,10 @@
 //! and after a restart from then on.
 
 use super::Switch;
-use super::forward::QUIET;
 use super::idle::Timeout;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
+use crate::south::session::QUIET;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 use hashbrown::{HashMap, HashSet};

@@ -6,7 +6,7 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::lookups::Standing;
-use crate::pending::{Awaits, Purpose};
+use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -94,7 +94,7 @@ impl Switch {
         let more = reply.flags.contains(StatsFlags::REPLY_MORE);
         let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_STAT)?;
         if !more {
-            self.pending.take(xid);
+            self.session.take(xid);
         }
         let entries = body.get(4..).unwrap_or_default();
         match entry.awaits {

@@ -2,7 +2,7 @@
 
 use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
+use crate::south::pending::Awaits;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::time::Instant;

@@ -5,23 +5,23 @@
 //! finds its way back exactly. Two tenants that use the same xid never meet.
 
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::south::window::Sent;
 use crate::time::Instant;
-use crate::window::Sent;
 use alloc::vec::Vec;
 
 /// Slots in the ring. It bounds the messages whose fate is unknown; the window keeps far below it.
-pub const CAPACITY: usize = 4096;
+pub(crate) const CAPACITY: usize = 4096;
 
 /// The bytes of a message that an error must carry (OpenFlow 1.0 section 5.4.4, 1.3 section 7.4.4: at least 64).
 #[derive(Clone, Copy, Debug)]
-pub struct Excerpt {
+pub(crate) struct Excerpt {
     len: u8,
     bytes: [u8; 64],
 }
 
 impl Excerpt {
     /// The first 64 bytes of a message, or all of a shorter one.
-    pub fn of(message: &[u8]) -> Self {
+    pub(crate) fn of(message: &[u8]) -> Self {
         let len = message.len().min(64);
         let mut bytes = [0; 64];
         bytes[..len].copy_from_slice(&message[..len]);
@@ -29,14 +29,14 @@ impl Excerpt {
     }
 
     /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// The tenant.
     pub tenant: TenantIndex,
     /// The controller of that tenant.
@@ -49,7 +49,7 @@ pub struct Origin {
 
 /// What the switch is expected to say, and what happens then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaits {
+pub(crate) enum Awaits {
     /// Nothing, unless it fails.
     Nothing,
     /// One reply, given to the controller with its own xid once it has been pruned.
@@ -70,7 +70,7 @@ pub enum Awaits {
 
 /// Why the hypervisor asked the switch something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// Learn the ports (1.3).
     Ports,
     /// Read back the flows, to reconcile.
@@ -87,7 +87,7 @@ pub enum Purpose {
 
 /// One message whose fate is unknown.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Who asked; the hypervisor itself when absent.
     pub origin: Option<Origin>,
     /// What is expected.
@@ -104,7 +104,7 @@ pub struct Entry {
 
 /// The ring.
 #[derive(Debug)]
-pub struct Pending {
+pub(crate) struct Pending {
     slots: Vec<Option<(u32, Entry)>>,
     next: u32,
     /// Everything before this has been released to the window.
@@ -122,7 +122,7 @@ impl Default for Pending {
 
 impl Pending {
     /// Takes the next xid for a message. `None` when all slots wait for replies.
-    pub fn add(&mut self, entry: Entry) -> Option<u32> {
+    pub(crate) fn add(&mut self, entry: Entry) -> Option<u32> {
         if self.slots.is_empty() {
             self.slots.resize_with(CAPACITY, || None);
         }
@@ -145,7 +145,7 @@ impl Pending {
     }
 
     /// The entry of an xid.
-    pub fn get(&self, xid: u32) -> Option<&Entry> {
+    pub(crate) fn get(&self, xid: u32) -> Option<&Entry> {
         match self.slots.get(xid as usize % CAPACITY) {
             Some(Some((at, entry))) if *at == xid => Some(entry),
             _ => None,
@@ -153,7 +153,7 @@ impl Pending {
     }
 
     /// Removes and gives the entry of an xid.
-    pub fn take(&mut self, xid: u32) -> Option<Entry> {
+    pub(crate) fn take(&mut self, xid: u32) -> Option<Entry> {
         let found = *self.get(xid)?;
         self.slots[xid as usize % CAPACITY] = None;
         self.awaited -= usize::from(found.awaits != Awaits::Nothing);
@@ -161,12 +161,12 @@ impl Pending {
     }
 
     /// Whether any waits for an answer, or for the rest of one.
-    pub fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.awaited > 0
     }
 
     /// Releases all work sent up to and including `xid`: the switch has read that far. Gives the cost released.
-    pub fn release_up_to(&mut self, xid: u32) -> u32 {
+    pub(crate) fn release_up_to(&mut self, xid: u32) -> u32 {
         let mut cost = 0;
         // Never more than a ring's worth, however far the numbers are apart.
         if xid.wrapping_sub(self.released) as usize >= CAPACITY {
@@ -190,7 +190,7 @@ impl Pending {
     }
 
     /// Notes that a message has been answered; says whether that is new.
-    pub fn note_answered(&mut self, xid: u32) -> bool {
+    pub(crate) fn note_answered(&mut self, xid: u32) -> bool {
         match self.slots.get_mut(xid as usize % CAPACITY) {
             Some(Some((number, entry))) if *number == xid => {
                 !core::mem::replace(&mut entry.answered, true)
@@ -200,7 +200,7 @@ impl Pending {
     }
 
     /// All entries, to settle them when the switch goes away or has been silent.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
         self.slots.iter().flatten().map(|(xid, entry)| (*xid, entry))
     }
 }
@@ -208,7 +208,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::Window;
+    use crate::south::window::Window;
 
     fn entry(awaits: Awaits) -> Entry {
         let sent = Window::new(Instant(0)).on_send(1, Instant(0));

@@ -79,7 +79,7 @@ struct Costs {
 }
 
 /// All of it.
-pub struct Collaboration {
+pub(super) struct Collaboration {
     costs: Costs,
     /// What servers bore in each repetition, in units of forwarding.
     capacities: Vec<Vec<f64>>,
@@ -90,7 +90,7 @@ pub struct Collaboration {
 
 /// Measures; `repetitions` of each way, in turn, `seconds` each. When it is interrupted, the repetitions that are whole are
 /// the result.
-pub fn measure(
+pub(super) fn measure(
     repetitions: u16,
     seconds: u16,
     interrupt: &Interrupt,
@@ -341,7 +341,7 @@ impl Stretch {
 
 impl Collaboration {
     /// What of it was made, if not all.
-    pub fn partial(&self) -> Option<String> {
+    pub(super) fn partial(&self) -> Option<String> {
         let (made, of) = self.made;
         (made < of).then(|| format!("interrupted: {made} of {of} repetitions with servers"))
     }
@@ -355,7 +355,7 @@ impl Collaboration {
         report::stats::mean(&self.of(way, value)).unwrap_or(0.0)
     }
 
-    pub fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Table {
         let mut table = Table::new([
             "way",
             "planned/s",
@@ -389,7 +389,7 @@ impl Collaboration {
         table
     }
 
-    pub fn remarks(&self) -> String {
+    pub(super) fn remarks(&self) -> String {
         let Costs { load, alpha, beta, import, forward, .. } = &self.costs;
         let gain = |value: fn(&Stretch) -> f64| {
             (self.mean(Way::Together, value) / self.mean(Way::Alone, value).max(1e-9) - 1.0) * 100.0
@@ -411,7 +411,7 @@ impl Collaboration {
         )
     }
 
-    pub fn points(&self) -> Vec<Point> {
+    pub(super) fn points(&self) -> Vec<Point> {
         let mut points = Vec::new();
         for way in [Way::Nothing, Way::Alone, Way::Together] {
             let mut point = Point::new("servers", [("way", way.name())]);

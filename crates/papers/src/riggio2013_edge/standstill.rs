@@ -44,7 +44,7 @@ struct Standstill {
 type Found = Arc<Mutex<VecDeque<Standstill>>>;
 
 /// Watches all processors that this process may use.
-pub struct Watch {
+pub(super) struct Watch {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     found: Vec<Found>,
@@ -55,7 +55,7 @@ pub struct Watch {
 impl Watch {
     /// # Errors
     /// When this user may not give a thread that priority, or have interrupts noted.
-    pub fn start() -> anyhow::Result<Watch> {
+    pub(super) fn start() -> anyhow::Result<Watch> {
         let this = Pid::from_raw(0);
         let allowed = sched_getaffinity(this).context("cannot ask for this process's CPUs")?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -81,7 +81,7 @@ impl Watch {
     }
 
     /// How long the processor that stood still longest did so between these times.
-    pub fn stood(&self, from: Instant, to: Instant) -> Duration {
+    pub(super) fn stood(&self, from: Instant, to: Instant) -> Duration {
         let (from, to) = (self.monotonic(from), self.monotonic(to));
         let of_one = |found: &Found| {
             let found = found.lock().unwrap_or_else(PoisonError::into_inner);

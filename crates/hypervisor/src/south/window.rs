@@ -21,7 +21,7 @@ const WANTS_FOR: Duration = Duration::from_secs(10);
 
 /// A bounded amount of unacknowledged work.
 #[derive(Debug)]
-pub struct Window {
+pub(crate) struct Window {
     in_flight: u32,
     search: Search,
     demand: Demand,
@@ -32,7 +32,7 @@ pub struct Window {
 
 /// What has to be remembered with a message in flight to learn from its answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub(crate) struct Sent {
     at: Instant,
     cost: u32,
 }
@@ -56,7 +56,7 @@ struct Burst {
 
 impl Window {
     /// An empty window of a switch about which nothing is known.
-    pub fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Window {
             in_flight: 0,
             search: Search::new(now),
@@ -67,7 +67,7 @@ impl Window {
     }
 
     /// Notes that a tenant wants to send something.
-    pub fn note_demand(&mut self, tenant: u32, now: Instant) {
+    pub(crate) fn note_demand(&mut self, tenant: u32, now: Instant) {
         let demand = &mut self.demand;
         if demand.last != Some(tenant) && demand.last.replace(tenant).is_some() {
             demand.alternated = Some(now);
@@ -77,45 +77,45 @@ impl Window {
     }
 
     /// Whether another message may be sent now.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.in_flight == 0 || self.is_silent || self.in_flight < self.limit()
     }
 
     /// Notes that a message waits because the window is closed.
-    pub fn note_full(&mut self) {
+    pub(crate) fn note_full(&mut self) {
         self.search.note_waiting();
     }
 
     /// Notes that no message waits.
-    pub fn note_drained(&mut self) {
+    pub(crate) fn note_drained(&mut self) {
         self.search.note_drained();
     }
 
     /// Accounts for a message that is sent. A barrier of the hypervisor's own costs nothing: if barriers were counted,
     /// they would fill a window of a few units.
-    pub fn on_send(&mut self, cost: u32, now: Instant) -> Sent {
+    pub(crate) fn on_send(&mut self, cost: u32, now: Instant) -> Sent {
         self.in_flight += cost;
         Sent { at: now, cost }
     }
 
     /// Takes back work that is known to be done, without learning from the answer.
-    pub fn release(&mut self, cost: u32) {
+    pub(crate) fn release(&mut self, cost: u32) {
         self.in_flight = self.in_flight.saturating_sub(cost);
     }
 
     /// Notes that a barrier was not answered in time. The window does not bind until an answer comes.
-    pub fn note_silence(&mut self) {
+    pub(crate) fn note_silence(&mut self) {
         self.is_silent = true;
     }
 
     /// Whether the switch leaves barriers unanswered.
-    pub fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         self.is_silent
     }
 
     /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the answers
     /// that were due before this one, itself included.
-    pub fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
+    pub(crate) fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
         self.release(cost);
         self.is_silent = false;
         let ran_dry = self.burst.add(sent, due, now);
@@ -125,12 +125,12 @@ impl Window {
     }
 
     /// Work that may stand at the switch, in units.
-    pub fn limit(&self) -> u32 {
+    pub(crate) fn limit(&self) -> u32 {
         self.search.limit()
     }
 
     /// Work that stands at the switch, in units.
-    pub fn in_flight(&self) -> u32 {
+    pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 }
@@ -150,12 +150,12 @@ impl Burst {
 
 impl Sent {
     /// When the message was handed to the connection.
-    pub fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         self.at
     }
 
     /// Its cost in units of work.
-    pub fn cost(&self) -> u32 {
+    pub(crate) fn cost(&self) -> u32 {
         self.cost
     }
 }

@@ -1,8 +1,8 @@
 //! What the paper prints. It gives numbers only in its text, as averages; its figures have none that
 //! could be read off here.
 
-use crate::load::Kind;
-use crate::papers::published;
+use crate::published::published;
+use bench::Kind;
 use report::{LatencySummary, Point, Scalar, TenantRow};
 
 /// An average of section 3.
@@ -105,7 +105,7 @@ fn place(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::papers::is_published;
+    use crate::published::is_published;
 
     #[test]
     fn nobody_takes_a_published_value_for_a_measured_one() {

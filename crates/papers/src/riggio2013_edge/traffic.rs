@@ -15,7 +15,7 @@ const PORT: u16 = 5001;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// UDP from a host to another.
-pub struct Udp {
+pub(super) struct Udp {
     sender: UdpSocket,
     to: SocketAddr,
     /// So that the receiver answers nothing.
@@ -23,7 +23,7 @@ pub struct Udp {
 }
 
 impl Udp {
-    pub fn new(lab: &Lab, from: &str, to: &str) -> anyhow::Result<Udp> {
+    pub(super) fn new(lab: &Lab, from: &str, to: &str) -> anyhow::Result<Udp> {
         let ip = |host: &str| lab.topology().host(host).map(|host| host.ip);
         let own = SocketAddr::from((ip(from).context("no such host")?, 0));
         let address = SocketAddr::from((ip(to).context("no such host")?, PORT));
@@ -34,7 +34,7 @@ impl Udp {
     }
 
     /// Sends so much of frames, a burst every so often, while `on`.
-    pub fn send(&self, bits_per_second: u64, every: Duration, on: &AtomicBool) {
+    pub(super) fn send(&self, bits_per_second: u64, every: Duration, on: &AtomicBool) {
         let start = Instant::now();
         let mut sent = 0.0;
         while on.load(Ordering::SeqCst) {
@@ -50,7 +50,7 @@ impl Udp {
 }
 
 /// The sender's and the receiver's end.
-pub fn connect(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(TcpStream, TcpStream)> {
+pub(super) fn connect(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(TcpStream, TcpStream)> {
     let ip = lab.topology().host(to).context("no such host")?.ip;
     let address = SocketAddr::from((ip, PORT));
     let listener = packet::in_namespace(&lab.namespace(to)?, || TcpListener::bind(address))??;
@@ -63,7 +63,7 @@ pub fn connect(lab: &Lab, from: &str, to: &str) -> anyhow::Result<(TcpStream, Tc
 }
 
 /// As much as goes.
-pub fn write(mut stream: TcpStream, stop: &AtomicBool) {
+pub(super) fn write(mut stream: TcpStream, stop: &AtomicBool) {
     let buffer = vec![0; 1 << 14];
     while !stop.load(Ordering::SeqCst) {
         if let Err(error) = stream.write(&buffer)
@@ -75,7 +75,7 @@ pub fn write(mut stream: TcpStream, stop: &AtomicBool) {
 }
 
 /// Counts the bytes that arrive.
-pub fn read(mut stream: TcpStream, stop: &AtomicBool, arrived: &AtomicU64) {
+pub(super) fn read(mut stream: TcpStream, stop: &AtomicBool, arrived: &AtomicU64) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::SeqCst) {
         match stream.read(&mut buffer) {

@@ -1,13 +1,13 @@
 //! A tenant's messages that wait for the switch, in the order in which it sent them.
 
-use crate::pending::{Awaits, Origin};
+use crate::south::pending::{Awaits, Origin};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// What the scheduler has to know about a waiting message.
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
+pub(crate) struct Item {
     /// Who sent it; the hypervisor itself, on the tenant's behalf, when absent.
     pub origin: Option<Origin>,
     /// What the switch will answer.
@@ -28,7 +28,7 @@ pub struct Item {
 
 /// Messages that are limited by the same rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub(crate) enum Class {
     /// BARRIER.
     Barrier,
     /// PACKET_OUT.
@@ -43,7 +43,7 @@ pub enum Class {
 
 /// The queue: items, and their bytes back to back.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub(crate) struct Queue {
     items: VecDeque<(Item, usize)>,
     bytes: Vec<u8>,
     head: usize,
@@ -53,22 +53,22 @@ pub struct Queue {
 
 impl Queue {
     /// Messages that wait.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
     /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// Bytes that wait.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.len() - self.head
     }
 
     /// Adds a whole message at the end, and gives its place.
-    pub fn push(&mut self, item: Item, message: &[u8]) -> u64 {
+    pub(crate) fn push(&mut self, item: Item, message: &[u8]) -> u64 {
         let place = self.taken + self.items.len() as u64;
         self.items.push_back((item, message.len()));
         self.bytes.extend_from_slice(message);
@@ -76,22 +76,22 @@ impl Queue {
     }
 
     /// The place of the next message among all that ever stood here; of one that is added, if none waits.
-    pub fn place(&self) -> u64 {
+    pub(crate) fn place(&self) -> u64 {
         self.taken
     }
 
     /// The next item.
-    pub fn front(&self) -> Option<&Item> {
+    pub(crate) fn front(&self) -> Option<&Item> {
         self.items.front().map(|(item, _)| item)
     }
 
     /// The number of the last store operation that any message here waits for; gates never fall.
-    pub fn gate(&self) -> Option<u64> {
+    pub(crate) fn gate(&self) -> Option<u64> {
         self.items.iter().rev().map(|(item, _)| item.gate).find(|gate| *gate > 0)
     }
 
     /// Takes the next message: what is known about it, and its bytes, appended to `out`.
-    pub fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
+    pub(crate) fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
         let (item, length) = self.items.pop_front()?;
         self.taken += 1;
         out.extend_from_slice(&self.bytes[self.head..self.head + length]);
@@ -105,10 +105,5 @@ impl Queue {
             self.head = 0;
         }
         Some(item)
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        *self = Queue { taken: self.taken + self.items.len() as u64, ..Queue::default() };
     }
 }

@@ -25,7 +25,7 @@ const BURST: i64 = 8 * SCALE;
 
 /// The order of service among backlogged tenants, by index.
 #[derive(Debug, Default)]
-pub struct RoundRobin {
+pub(crate) struct RoundRobin {
     members: Vec<Member>,
     fresh: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -57,7 +57,7 @@ enum Place {
 
 impl RoundRobin {
     /// Sets the weight of a tenant, making room for it. A new one has a quantum to begin with.
-    pub fn set_weight(&mut self, index: u32, weight: u32) {
+    pub(crate) fn set_weight(&mut self, index: u32, weight: u32) {
         let (index, weight) = (index as usize, i64::from(weight.max(1)));
         if self.members.len() <= index {
             let (credit, left) = (QUANTUM, self.share);
@@ -74,7 +74,7 @@ impl RoundRobin {
     }
 
     /// Says that the tenant has something to send; no effect if it is in line already.
-    pub fn activate(&mut self, index: u32) {
+    pub(crate) fn activate(&mut self, index: u32) {
         let Some(member) = self.members.get_mut(index as usize) else { return };
         if member.place != Place::Idle {
             return;
@@ -93,13 +93,13 @@ impl RoundRobin {
     }
 
     /// Whether nobody is in line.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.fresh.is_empty() && self.old.is_empty()
     }
 
     /// Whose turn it is. The caller then either sends something and calls [`served`](Self::served), or calls
     /// [`skip`](Self::skip).
-    pub fn turn(&mut self) -> Option<u32> {
+    pub(crate) fn turn(&mut self) -> Option<u32> {
         loop {
             let index = *self.fresh.front().or_else(|| self.old.front())?;
             let member = &mut self.members[index as usize];
@@ -115,7 +115,7 @@ impl RoundRobin {
     }
 
     /// The tenant whose turn it was has sent work of this cost, and has more or not.
-    pub fn served(&mut self, index: u32, cost: u32, more: bool) {
+    pub(crate) fn served(&mut self, index: u32, cost: u32, more: bool) {
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let cost = i64::from(cost) * SCALE;
         member.credit -= cost;
@@ -131,7 +131,7 @@ impl RoundRobin {
     }
 
     /// The tenant has taken so much more than it seemed, out of turn.
-    pub fn charge(&mut self, index: u32, cost: u32) {
+    pub(crate) fn charge(&mut self, index: u32, cost: u32) {
         if let Some(member) = self.members.get_mut(index as usize) {
             member.credit -= i64::from(cost) * SCALE;
         }
@@ -149,7 +149,7 @@ impl RoundRobin {
 
     /// The tenant whose turn it was has nothing to send, or cannot send it now; it leaves the line until it is activated
     /// again.
-    pub fn skip(&mut self, index: u32) {
+    pub(crate) fn skip(&mut self, index: u32) {
         if self.leave(index) {
             let member = &mut self.members[index as usize];
             member.place = Place::Idle;

@@ -1,8 +1,8 @@
 //! The paper's figures, from points: measured ones as lines and boxes, published ones dashed.
 
-use super::Figure;
-use crate::load::Kind;
-use crate::papers::{is_published, side_by_side};
+use super::table::Figure;
+use crate::published::{is_published, side_by_side};
+use bench::Kind;
 use report::figure::{BoxPlot, Drawing, Line, Lines, Scale, Spread, draw_boxes, draw_spreads};
 use report::{Extras, LatencySummary, Point, Scalar};
 use std::collections::BTreeMap;

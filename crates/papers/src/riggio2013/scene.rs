@@ -8,7 +8,7 @@
 //!
 //! Scenes stand side by side: each has a lab, an agent, and for each run a hypervisor and controllers of its own.
 
-use super::super::riggio2013_edge::{VNICS, settings};
+use crate::vnics::{VNICS, settings};
 use agent::Tagging;
 use agent::edge::Edge;
 use anyhow::{Context, bail, ensure};
@@ -29,11 +29,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// From whom to whom, and after how many gaps it starts.
-pub const FLOWS: [(&str, &str, u32); 3] = [("A", "B", 0), ("E", "F", 1), ("C", "D", 2)];
+pub(super) const FLOWS: [(&str, &str, u32); 3] = [("A", "B", 0), ("E", "F", 1), ("C", "D", 2)];
 /// Tenants are told apart by these, as in the paper.
 const VLANS: [(&str, u16); 2] = [("red", 10), ("blue", 20)];
 /// Between two samples, in seconds, as in the paper.
-pub const SAMPLE: u32 = 2;
+pub(super) const SAMPLE: u32 = 2;
 const SWITCHES: usize = 4;
 /// Directions of links that a controller must have found before the flows start.
 const LINKS: usize = 8;
@@ -43,19 +43,19 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The applications that the controllers run, so that it works without the repository.
 const OS_KEN: [(&str, &str); 8] = [
-    ("run.py", include_str!("../../../../../../examples/os-ken/run.py")),
-    ("events.py", include_str!("../../../../../../examples/os-ken/events.py")),
-    ("flow_installer.py", include_str!("../../../../../../examples/os-ken/flow_installer.py")),
-    ("shortest_path.py", include_str!("../../../../../../examples/os-ken/shortest_path.py")),
-    ("multipath.py", include_str!("../../../../../../examples/os-ken/multipath.py")),
-    ("multipath_10.py", include_str!("../../../../../../examples/os-ken/multipath_10.py")),
-    ("multipath_blind.py", include_str!("../../../../../../examples/os-ken/multipath_blind.py")),
-    ("multipath_13.py", include_str!("../../../../../../examples/os-ken/multipath_13.py")),
+    ("run.py", include_str!("../../../../examples/os-ken/run.py")),
+    ("events.py", include_str!("../../../../examples/os-ken/events.py")),
+    ("flow_installer.py", include_str!("../../../../examples/os-ken/flow_installer.py")),
+    ("shortest_path.py", include_str!("../../../../examples/os-ken/shortest_path.py")),
+    ("multipath.py", include_str!("../../../../examples/os-ken/multipath.py")),
+    ("multipath_10.py", include_str!("../../../../examples/os-ken/multipath_10.py")),
+    ("multipath_blind.py", include_str!("../../../../examples/os-ken/multipath_blind.py")),
+    ("multipath_13.py", include_str!("../../../../examples/os-ken/multipath_13.py")),
 ];
 
 /// How controllers choose among paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub(super) enum Choice {
     /// By the labels that Weir tells them.
     Labels,
     /// Blindly, each path as likely as the other.
@@ -66,7 +66,7 @@ pub enum Choice {
 
 impl Choice {
     /// For people.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Choice::Labels => "with labels",
             Choice::Random => "without labels, at random",
@@ -84,44 +84,42 @@ impl Choice {
 }
 
 /// The form in which labels are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// OpenFlow 1.0 with the paper's field
-    #[value(name = "1.0")]
+    /// OpenFlow 1.0 with the paper's field.
     V1_0,
-    /// OpenFlow 1.3, as the ports' speed
-    #[value(name = "1.3")]
+    /// OpenFlow 1.3, as the ports' speed.
     V1_3,
 }
 
 /// What one run measured.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub(super) struct Outcome {
     /// By flow: Mbit/s of frames that came in at the receiver's interface, for each sample from the flow's start.
-    pub wire: [Vec<f64>; 3],
+    pub(super) wire: [Vec<f64>; 3],
     /// By flow: Mbit/s that the receiver's TCP got, likewise.
-    pub goodput: [Vec<f64>; 3],
+    pub(super) goodput: [Vec<f64>; 3],
     /// The spine that each flow took.
-    pub spines: [Option<u64>; 3],
+    pub(super) spines: [Option<u64>; 3],
     /// Percent of the processors' time that was idle.
-    pub idle: Option<f64>,
+    pub(super) idle: Option<f64>,
 }
 
 /// When to give up: somebody asked for it, or something failed beside this.
 #[derive(Clone)]
-pub struct Halt {
+pub(super) struct Halt {
     interrupt: Interrupt,
     failed: Arc<AtomicBool>,
 }
 
 impl Halt {
     /// When this is asked for, or [`Halt::fail`] is called.
-    pub fn new(interrupt: Interrupt) -> Halt {
+    pub(super) fn new(interrupt: Interrupt) -> Halt {
         Halt { interrupt, failed: Arc::default() }
     }
 
     /// From now on all who look give up.
-    pub fn fail(&self) {
+    pub(super) fn fail(&self) {
         self.failed.store(true, Ordering::SeqCst);
     }
 
@@ -134,7 +132,7 @@ impl Halt {
 
 /// What ended this run failed elsewhere.
 #[derive(Debug)]
-pub struct GaveUp;
+pub(super) struct GaveUp;
 
 impl std::fmt::Display for GaveUp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -145,7 +143,7 @@ impl std::fmt::Display for GaveUp {
 impl std::error::Error for GaveUp {}
 
 /// The network, which serves for many runs.
-pub struct Scene {
+pub(super) struct Scene {
     shapers: Option<Shapers>,
     _tagged: Vec<Tagging>,
     lab: LabGuard,
@@ -190,14 +188,14 @@ impl Drop for Shapers {
 
 impl Scene {
     /// Removes what killed runs left.
-    pub fn clear() -> anyhow::Result<()> {
+    pub(super) fn clear() -> anyhow::Result<()> {
         let cleared = Lab::down_abandoned(&StateDirectory::default());
         cleared.context("cannot clear old labs").map(drop)
     }
 
     /// Needs root, Open vSwitch, iperf3 and os-ken; says what is missing. `number` tells scenes that stand side by side
     /// apart.
-    pub fn up(form: Form, shaped: bool, number: usize) -> anyhow::Result<Scene> {
+    pub(super) fn up(form: Form, shaped: bool, number: usize) -> anyhow::Result<Scene> {
         let (python, _) = os_ken_python().with_context(no_os_ken)?;
         let topology = Topology::builtin("isolation2013")?;
         let network = topology.network(lab::Rate::from_bits_per_second(10_000_000)?)?;
@@ -220,7 +218,7 @@ impl Scene {
     }
 
     /// Three flows, the second and the third each `gap` after the one before, all for as long again.
-    pub fn run(
+    pub(super) fn run(
         &self,
         choice: Choice,
         gap: Duration,

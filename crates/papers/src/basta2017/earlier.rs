@@ -2,9 +2,9 @@
 //! cores, Open vSwitch 3.1 with its userspace datapath), two runs of 3 s each. What changed since can be read off, and what
 //! is asked of Weir rests on FlowVisor's column, unless FlowVisor is measured in the same run.
 
-use crate::criterion::Criterion;
-use crate::load::Kind;
-use crate::system::System;
+use bench::Criterion;
+use bench::Kind;
+use bench::System;
 use report::stats::median;
 use report::table::number;
 use report::{Point, Scalar, Table};
@@ -144,7 +144,7 @@ fn places(points: &[Point]) -> Vec<(String, Scalar)> {
 
 fn is_of_figure(point: &Point) -> bool {
     point.parameters.get("message") == Some(&Kind::PacketOut.name().into())
-        && !crate::papers::is_published(point)
+        && !crate::published::is_published(point)
 }
 
 fn cell(points: &[Point], system: &str, line: &Earlier) -> Option<Cell> {
@@ -203,12 +203,12 @@ mod tests {
         let judged = criteria(&points, None);
         let names: Vec<&str> = judged.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names.len(), 5, "{names:?}");
-        assert!(judged.iter().all(|it| it.ruling() == crate::Ruling::Met), "{judged:?}");
+        assert!(judged.iter().all(|it| it.ruling() == bench::Ruling::Met), "{judged:?}");
         // Half of a FlowVisor that is measured beside and is as quick cannot be asked.
         let beside = [&points[..], &[point("fv", 600.0)]].concat();
         assert_eq!(criteria(&beside, Some("fv")).len(), 4);
         let slow = [point("direct", 60.0), point("weir", 3_000.0), point("weir-networks", 400.0)];
-        assert_eq!(criteria(&slow, None)[0].ruling(), crate::Ruling::NotMet);
+        assert_eq!(criteria(&slow, None)[0].ruling(), bench::Ruling::NotMet);
         assert!(criteria(&[], None).is_empty());
     }
 }

@@ -8,8 +8,9 @@
 //! those 25 Mbit/s and is alone: what its TCP lacks there no neighbour took.
 
 use super::standstill::Watch;
+use super::threads::{Ending, wait};
 use super::traffic::{Udp, connect, read, write};
-use super::{Ending, settings_of, wait};
+use crate::vnics::settings_of;
 use agent::edge::Edge;
 use anyhow::ensure;
 use lab::Interrupt;
@@ -39,7 +40,7 @@ const GUARANTEE: f64 = 25.0 * 1448.0 / 1514.0;
 const WANTED: f64 = 0.95 * GUARANTEE;
 
 /// Above the table.
-pub const HEADING: &str = "A neighbour's TCP beside UDP at ten times its share: Mbit/s of payload; the guarantee is 23.91";
+pub(super) const HEADING: &str = "A neighbour's TCP beside UDP at ten times its share: Mbit/s of payload; the guarantee is 23.91";
 
 /// A tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +59,7 @@ impl Tenth {
 
 /// Tenth by tenth.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Burst {
+pub(super) struct Burst {
     before: Vec<Tenth>,
     during: Vec<Tenth>,
 }
@@ -72,7 +73,7 @@ impl Burst {
 
 /// Who sends beside TCP, and what holds it off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Case {
+pub(super) enum Case {
     Bare,
     Shaped,
     /// Nobody: TCP has its guarantee and no more.
@@ -80,7 +81,7 @@ pub enum Case {
 }
 
 impl Case {
-    pub const ALL: [Case; 3] = [Case::Bare, Case::Shaped, Case::Alone];
+    pub(super) const ALL: [Case; 3] = [Case::Bare, Case::Shaped, Case::Alone];
 
     fn name(self) -> &'static str {
         match self {
@@ -92,7 +93,7 @@ impl Case {
 }
 
 /// Runs so many bursts in a lab of its own. Needs root and Open vSwitch.
-pub fn measure(
+pub(super) fn measure(
     case: Case,
     bursts: u32,
     state: &StateDirectory,
@@ -211,7 +212,7 @@ fn low(rates: &[f64]) -> usize {
     rates.iter().filter(|rate| **rate < WANTED).count()
 }
 
-pub fn point(case: Case, bursts: &[Burst]) -> Point {
+pub(super) fn point(case: Case, bursts: &[Burst]) -> Point {
     let mut point = Point::new(&format!("burst, {}", case.name()), [("guarantee", "23.91 Mbit/s")]);
     for (name, samples) in [
         ("first_tenth_mbit_s", first(bursts)),
@@ -225,7 +226,7 @@ pub fn point(case: Case, bursts: &[Burst]) -> Point {
 
 /// Tenths after the first in which TCP beside a burst had less than 95 % of what it is guaranteed, and how often that
 /// happens without a neighbour, which excuses nothing; and whether the machine stood still so often that too little is left.
-pub fn findings(measured: &[(Case, Vec<Burst>)]) -> Vec<Finding> {
+pub(super) fn findings(measured: &[(Case, Vec<Burst>)]) -> Vec<Finding> {
     let of = |case| {
         let found = measured.iter().find(|(other, _)| *other == case);
         found.map_or(&[][..], |(_, bursts)| bursts)
@@ -255,7 +256,7 @@ pub fn findings(measured: &[(Case, Vec<Burst>)]) -> Vec<Finding> {
     findings
 }
 
-pub fn table(measured: &[(Case, Vec<Burst>)]) -> Table {
+pub(super) fn table(measured: &[(Case, Vec<Burst>)]) -> Table {
     let mut table = Table::new([
         "",
         "first 100 ms",
@@ -285,7 +286,7 @@ pub fn table(measured: &[(Case, Vec<Burst>)]) -> Table {
 }
 
 /// Mean over bursts, and the lowest, by time since the burst began.
-pub fn figure(measured: &[(Case, Vec<Burst>)]) -> Figure {
+pub(super) fn figure(measured: &[(Case, Vec<Burst>)]) -> Figure {
     let mut lines = Vec::new();
     for (case, bursts) in measured {
         let over = |pick: &dyn Fn(&[f64]) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -330,7 +331,7 @@ pub fn figure(measured: &[(Case, Vec<Burst>)]) -> Figure {
 }
 
 /// Every tenth, for those who draw it themselves.
-pub fn tenths(measured: &[(Case, Vec<Burst>)]) -> Table {
+pub(super) fn tenths(measured: &[(Case, Vec<Burst>)]) -> Table {
     let mut table = Table::new(["case", "burst", "end_ms", "tcp_mbit_s", "stood_still_ms"]);
     for (case, bursts) in measured {
         for (number, burst) in bursts.iter().enumerate() {

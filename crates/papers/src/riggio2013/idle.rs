@@ -4,14 +4,14 @@ use std::fs;
 
 /// What all processors did since the machine started, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cpu {
+pub(super) struct Cpu {
     idle: u64,
     all: u64,
 }
 
 impl Cpu {
     /// As the kernel counts it now; zeros where it does not.
-    pub fn now() -> Cpu {
+    pub(super) fn now() -> Cpu {
         Cpu::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
@@ -24,7 +24,7 @@ impl Cpu {
     }
 
     /// Percent of the time since then that processors were idle, if there was any.
-    pub fn idle_since(&self, before: &Cpu) -> Option<f64> {
+    pub(super) fn idle_since(&self, before: &Cpu) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
         Some(self.idle.saturating_sub(before.idle) as f64 * 100.0 / all as f64)
     }

@@ -1,36 +1,10 @@
-//! Published measurements, made again: a paper's runs as data, what it prints, and its figures drawn
-//! from what is measured here, with the published values beside.
+//! Published values.
 //!
 //! A published value is a [`report::Point`] whose system is called `NAME, published`; so results,
 //! tables and figures treat it like a measured one, and nobody can take it for one.
 
-pub mod basta2017;
-
-use crate::Error;
-use crate::comparison::Verdict;
 use report::table::number;
-use report::{Better, Extras, Metric, Point, Scalar, Table};
-use std::path::Path;
-
-/// What came out, as the paper shows it.
-#[derive(Debug)]
-pub struct Reproduction {
-    /// The points, measured and published, and what was found.
-    pub verdict: Verdict,
-    /// The paper's figures, and published beside measured values as a table.
-    pub extras: Extras,
-}
-
-impl Reproduction {
-    /// Writes the results directory; the figures are in `figures/`.
-    ///
-    /// # Errors
-    /// [`Error::Report`].
-    pub fn write(&self, dir: &Path) -> Result<(), Error> {
-        let Verdict { results, histograms, window, .. } = &self.verdict;
-        Ok(results.write_with(dir, histograms, *window, &self.extras)?)
-    }
-}
+use report::{Better, Metric, Point, Scalar, Table};
 
 const PUBLISHED: &str = ", published";
 
@@ -48,7 +22,8 @@ pub(crate) fn published<'a>(
 }
 
 /// Whether a point was printed in a paper, rather than measured here.
-pub(crate) fn is_published(point: &Point) -> bool {
+#[must_use]
+pub fn is_published(point: &Point) -> bool {
     point.system.ends_with(PUBLISHED)
 }
 
