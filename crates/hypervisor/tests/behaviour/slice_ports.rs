@@ -121,7 +121,7 @@ fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
         let frame = packet("10.1.0.1>10.1.0.2");
         assert_eq!(world.packet(1, &frame), [3]);
         assert_eq!(world.packet(1, &frame), [3]);
-        world.core.ask_traffic(Instant(world.now));
+        world.core.ask_traffic(hypervisor::Instant(world.now));
         world.pump();
         let counted = |world: &World, tenant| {
             let count = |it: Option<hypervisor::Count>| it.map(|it| (it.packets, it.bytes));
