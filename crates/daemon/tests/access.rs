@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -217,6 +217,12 @@ fn where_accounts_are_asked_for_strangers_are_told_nothing() {
     let id = ids()[0]["id"].clone();
     let gone = scene.ask_socket("DELETE", &format!("/api/v1/tokens/{id}"), json!({}));
     assert_eq!((gone.0, ids()), (200, json!([])), "{}", gone.1);
+    let brief = json!({"role": "operator", "expires_in_s": 1});
+    let brief = scene.ask_socket("POST", "/api/v1/tokens", brief).1["token"].clone();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while scene.ask_as(brief.as_str().unwrap(), "GET", "/healthz", "").status != 401 {
+        assert!(Instant::now() < deadline, "it does not expire");
+    }
     for wrong in [operator.as_str(), &operator[..20], "", "weir_", "x"] {
         assert_eq!(scene.ask_as(wrong, "GET", "/healthz", "").status, 401, "{wrong}");
     }
@@ -420,7 +426,26 @@ fn on_a_full_disk_no_token_is_made_and_that_is_said() {
     assert!(why.starts_with("no token was made: "), "{why}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept);
     assert_eq!(scene.ask_as(&before, "GET", "/api/v1/tenants", "").status, 200);
+    // Networks fare alike, and the audit log says what was made and what was not.
+    let change = |number: u32| {
+        let at = format!("1 port {number}");
+        let change = json!([{"change-port": {"switch": "0xa1", "number": number, "at": at}}]);
+        scene.ask_socket("POST", "/api/v1/networks/quokka/changes", change).0
+    };
+    let statuses: Vec<u16> = (100..400).map(change).take_while(|it| *it == 200).collect();
+    assert!(statuses.len() < 300, "the disk is full");
+    let network = scene.ask_socket("GET", "/api/v1/networks/quokka", json!({})).1;
+    let ports = network["network"]["ports"].as_array().unwrap().len();
+    assert_eq!(ports, 1 + statuses.len(), "what was refused was not made");
     fs::remove_file(&filler).unwrap();
+    let text = fs::read_to_string(folder.join("state/audit.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().zip(1..).all(|(line, seq)| line["seq"] == seq), "{text}");
+    let of = |what: &str| lines.iter().filter(|line| line["what"] == what).count();
+    let not_made = lines.iter().filter(|line| line.get("not_made").is_some()).count();
+    let written = of("make token") + of("change network");
+    let told = kept + statuses.len() + not_made;
+    assert!(written >= kept + statuses.len() && written <= told, "{written} {told}");
     let (status, made) = make();
     assert_eq!(status, 200, "{made}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept + 1);
