@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 mod rest;
 
 use channel::ServiceTrust;
+use daemon::api::http;
 use daemon::metrics::ApiRefusal;
 use rest::Scene;
 
@@ -135,7 +136,9 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
 
 #[test]
 fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
-    let scene = Scene::with(folder("changes"), TENANTS, false);
+    let text =
+        TENANTS.replacen("[tenants.network]", "maxima = { ports = 3 }\n[tenants.network]", 1);
+    let scene = Scene::with(folder("changes"), &text, false);
     let quokka = token(&scene, "tenant", Some("quokka"));
     let change = |body: Value| {
         let path = "/api/v1/networks/quokka/changes";
@@ -150,6 +153,18 @@ fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
     let reasons = refused.to_string();
     assert!(reasons.contains("is not there, or not for this tenant"), "{reasons}");
     assert!(!reasons.contains("zebra"), "{reasons}");
+    // Not beyond what the configuration lets it have.
+    let port = |number: u32| {
+        let at = format!("1 port {number}");
+        json!({"change-port": {"switch": "0xa1", "number": number, "at": at}})
+    };
+    let (status, over) = change(json!([port(3), port(4)]));
+    let expected = "quokka: ports: 4, and the tenant may have 3";
+    assert_eq!((status, &over["reasons"][0]), (409, &expected.into()));
+    assert_eq!(change(json!([port(3)])).0, 200);
+    let own = scene.ask_as(&quokka, "GET", "/api/v1/tenants/quokka", "");
+    let own: Value = serde_json::from_str(&own.text).unwrap();
+    assert_eq!((&own["maxima"]["ports"], &own["maxima"]["hosts"]), (&json!(3), &Value::Null));
     let (_, told) = scene.ask_socket(
         "PUT",
         "/api/v1/networks/quokka?dry_run=true",
@@ -179,6 +194,10 @@ fn each_role_may_do_what_its_column_says() {
     }
     let refused = scene.daemon.as_ref().unwrap().metrics();
     assert_eq!(refused.process.api.refused(ApiRefusal::Role).get(), 5);
+    // Who is here without an account is an operator.
+    let (status, why) = scene.ask("GET", "/api/v1/tokens", None);
+    assert!(status == 403 && why["error"].as_str().unwrap().contains("by the socket"), "{why}");
+    assert_eq!(scene.ask("GET", "/api/v1/networks", None).0, 200);
 }
 
 #[test]
@@ -198,6 +217,12 @@ fn where_accounts_are_asked_for_strangers_are_told_nothing() {
     let id = ids()[0]["id"].clone();
     let gone = scene.ask_socket("DELETE", &format!("/api/v1/tokens/{id}"), json!({}));
     assert_eq!((gone.0, ids()), (200, json!([])), "{}", gone.1);
+    let brief = json!({"role": "operator", "expires_in_s": 1});
+    let brief = scene.ask_socket("POST", "/api/v1/tokens", brief).1["token"].clone();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while scene.ask_as(brief.as_str().unwrap(), "GET", "/healthz", "").status != 401 {
+        assert!(Instant::now() < deadline, "it does not expire");
+    }
     for wrong in [operator.as_str(), &operator[..20], "", "weir_", "x"] {
         assert_eq!(scene.ask_as(wrong, "GET", "/healthz", "").status, 401, "{wrong}");
     }
@@ -319,6 +344,42 @@ fn over_tls_an_account_is_asked_for_and_a_certificate_may_be_one() {
     assert!(rest::talk_if_it_goes(plain, &rest::request(&here, "GET", "/", "", "")).is_none());
 }
 
+#[test]
+fn a_revoked_token_ends_its_events_and_who_begins_no_tls_is_cut_off() {
+    let folder = folder("cut");
+    if !certificates(&folder, "ca", &["weir"]) {
+        eprintln!(
+            "SKIPPED a_revoked_token_ends_its_events_and_who_begins_no_tls_is_cut_off: openssl is not installed (Debian: openssl)"
+        );
+        return;
+    }
+    let text =
+        format!("{TENANTS}[api]\nprivate_key = \"weir-key.pem\"\ncertificate = \"weir.pem\"\n");
+    let mut scene = Scene::with(folder, &text, true);
+    let short = Duration::from_millis(400);
+    let limits = http::Limits { header: short, request: short, ..http::Limits::default() };
+    scene.restart_within(limits, &text);
+    let walrus = token(&scene, "tenant", Some("walrus"));
+    let mut events = TcpStream::connect(scene.api()).unwrap();
+    events.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let account = format!("Authorization: Bearer {walrus}\r\n");
+    let path = "/api/v1/tenants/walrus/labels/events";
+    let request = rest::request(&scene.api().to_string(), "GET", path, &account, "");
+    events.write_all(request.as_bytes()).unwrap();
+    let mut status = [0; 12];
+    events.read_exact(&mut status).unwrap();
+    assert_eq!(&status[9..], b"200");
+    assert_eq!(scene.ask_socket("DELETE", "/api/v1/tokens/1", json!({})).0, 200);
+    let mut rest = Vec::new();
+    // Whether the end is in order makes no difference.
+    let ended = events.read_to_end(&mut rest).map_or_else(|it| it.kind(), |_| ErrorKind::Other);
+    assert!(![ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&ended), "{ended:?}");
+
+    let mut silent = TcpStream::connect(scene.tls()).unwrap();
+    silent.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0, "it is closed");
+}
+
 /// Runs this test again, alone, with a small file system of its own in its folder.
 fn on_a_small_disk(test: &str, megabytes: u32) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("WEIR_TEST_SMALL_DISK") {
@@ -365,7 +426,26 @@ fn on_a_full_disk_no_token_is_made_and_that_is_said() {
     assert!(why.starts_with("no token was made: "), "{why}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept);
     assert_eq!(scene.ask_as(&before, "GET", "/api/v1/tenants", "").status, 200);
+    // Networks fare alike, and the audit log says what was made and what was not.
+    let change = |number: u32| {
+        let at = format!("1 port {number}");
+        let change = json!([{"change-port": {"switch": "0xa1", "number": number, "at": at}}]);
+        scene.ask_socket("POST", "/api/v1/networks/quokka/changes", change).0
+    };
+    let statuses: Vec<u16> = (100..400).map(change).take_while(|it| *it == 200).collect();
+    assert!(statuses.len() < 300, "the disk is full");
+    let network = scene.ask_socket("GET", "/api/v1/networks/quokka", json!({})).1;
+    let ports = network["network"]["ports"].as_array().unwrap().len();
+    assert_eq!(ports, 1 + statuses.len(), "what was refused was not made");
     fs::remove_file(&filler).unwrap();
+    let text = fs::read_to_string(folder.join("state/audit.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().zip(1..).all(|(line, seq)| line["seq"] == seq), "{text}");
+    let of = |what: &str| lines.iter().filter(|line| line["what"] == what).count();
+    let not_made = lines.iter().filter(|line| line.get("not_made").is_some()).count();
+    let written = of("make token") + of("change network");
+    let told = kept + statuses.len() + not_made;
+    assert!(written >= kept + statuses.len() && written <= told, "{written} {told}");
     let (status, made) = make();
     assert_eq!(status, 200, "{made}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept + 1);

@@ -147,6 +147,9 @@ impl Inner {
             Decision::Hide => Refused::plain(StatusCode::NOT_FOUND, NO_TENANT),
             Decision::Ask => stranger(NO_ACCOUNT),
             Decision::Forbid => match caller.map(|caller| caller.known) {
+                Some(Known::Here) if request.method().is_safe() => {
+                    forbidden(ApiRefusal::Role, SOCKET_ONLY)
+                }
                 Some(Known::Here) => forbidden(ApiRefusal::ReadOnly, READ_ONLY),
                 _ => forbidden(ApiRefusal::Role, NO_RIGHT),
             },
@@ -216,6 +219,8 @@ const NO_ACCOUNT: &str =
 const WRONG_TOKEN: &str = "the header Authorization has no token that is in force";
 const NO_RIGHT: &str = "the role of this account may not do that";
 const TOO_OFTEN: &str = "too many requests in a second";
+const SOCKET_ONLY: &str =
+    "without an account this is answered by the socket in the file system alone ([listen] api)";
 const READ_ONLY: &str = "changes are taken by the socket in the file system, as `weir ctl --api unix:PATH` asks for them, or with a token that may change things ([listen] api, api_changes)";
 
 fn stranger(message: &'static str) -> Refused {

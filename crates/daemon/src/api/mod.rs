@@ -23,7 +23,7 @@
 //! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //!
-//! Who may ask for what is in [`access`]; who asks is found out by [`guard`], which all requests pass. Without an account it is
+//! Who may ask for what is in `access`; who asks is found out by `guard`, which all requests pass. Without an account it is
 //! read on the loopback, and changed by a socket in the file system. Numbers are at most a quarter of a second old. All input
 //! and output is on the one control thread, what takes longer beside it; nothing here is on the forwarding path. What clients
 //! may use is bounded in [`http`] per connection, in `bounds` for all.

@@ -21,6 +21,7 @@ pub struct Tenant {
     controllers: Vec<String>,
     flowspace: Vec<Entry>,
     limits: Limits,
+    maxima: Maxima,
     queues: Vec<u32>,
     /// As `0x` and eight hexadecimal digits.
     experimenters: Vec<String>,
@@ -50,6 +51,18 @@ struct Limits {
     packet_in: Option<Bucket>,
     state_bytes: u64,
     state_changes: Option<Bucket>,
+}
+
+/// How large a tenant's own network may be; null is without a bound.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = NetworkMaxima)]
+struct Maxima {
+    switches: Option<u64>,
+    ports: Option<u64>,
+    links: Option<u64>,
+    hosts: Option<u64>,
+    /// What its links set aside, all together, in one direction; a backup counts as much again.
+    bandwidth_bits_per_second: Option<u64>,
 }
 
 /// Messages or changes per second, and at once.
@@ -188,6 +201,13 @@ impl Tenant {
                 packet_in: bucket(limits.packet_in),
                 state_bytes: tenant.state_bytes,
                 state_changes: bucket(Some(limits.state_changes)),
+            },
+            maxima: Maxima {
+                switches: tenant.maxima.switches,
+                ports: tenant.maxima.ports,
+                links: tenant.maxima.links,
+                hosts: tenant.maxima.hosts,
+                bandwidth_bits_per_second: tenant.maxima.bandwidth.map(|it| it.bits_per_second()),
             },
             queues: tenant.queues.clone(),
             experimenters: tenant.experimenters.iter().map(|id| format!("{id:#010x}")).collect(),

@@ -11,6 +11,7 @@ mod agents;
 mod api;
 mod diagnostic;
 mod labels;
+mod maxima;
 mod networks;
 mod own;
 mod reader;
@@ -34,6 +35,7 @@ pub use agents::Agents;
 pub use api::{Api, SOCKET, Socket};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
+pub use maxima::Maxima;
 pub use networks::Network;
 pub(crate) use networks::wanted;
 pub use switches::Listed;
@@ -140,6 +142,8 @@ pub struct Tenant {
     pub flowspace: Vec<Entry>,
     /// A network of its own; then it has no flowspace.
     pub network: Option<Network>,
+    /// How large its network may be.
+    pub maxima: Maxima,
     /// Bounds on what the tenant may use.
     pub limits: Limits,
     /// Bytes that it may have in the store, on all switches together.

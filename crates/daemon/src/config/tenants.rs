@@ -13,7 +13,7 @@ use super::own::Own;
 use super::reader::{Table, Value};
 use super::sections::address;
 use super::{Entry, Tenant};
-use super::{labels, networks};
+use super::{labels, maxima, networks};
 use crate::dpid::Dpid;
 
 /// Tenant ids have 16 bits, and 0 is Weir itself.
@@ -60,6 +60,13 @@ fn tenant(
             Some("make it two tenants".to_owned()),
         );
     }
+    let maxima = table.get("maxima", |value| value.table(maxima::read)).unwrap_or_default();
+    if let Some(network) = &network {
+        for over in maxima.exceeded(None, &network.spec) {
+            let help = "raise what [tenants.maxima] says".to_owned();
+            table.refuse(network.span(), &over, Some(help));
+        }
+    }
     let limits = table.get("limits", |value| value.table(|table| limits(table, common)));
     let limits = limits.unwrap_or(TenantLimits { rates: *common, ..TenantLimits::default() });
     let statistics = table.get("statistics", statistics);
@@ -73,6 +80,7 @@ fn tenant(
         weight: weight.map_or(1, |n| n as u32),
         flowspace: flowspace.unwrap_or_default(),
         network,
+        maxima,
         limits: limits.rates,
         state_bytes: limits.state_bytes,
         queues: limits.queues,

@@ -172,6 +172,16 @@ const WRONG: &[(&str, &[&str])] = &[
             "7:137: api.certificates[2].role: only the role tenant takes the name of a tenant",
         ],
     ),
+    (
+        "[[tenants]]\nname = \"a\"\nmaxima = { switches = 0, ports = -1, bandwidth = \"0bit\", flows = 1 }\n\
+        [tenants.network]\n[[tenants.network.switches]]\ndpid = \"1\"\non = \"1\"",
+        &[
+            "3:34: tenants[0].maxima.ports: -1 is out of range (it must be between 0 and 1048576)",
+            "3:50: tenants[0].maxima.bandwidth: a bandwidth of nothing",
+            "3:58: tenants[0].maxima: unknown key `flows` (known keys here: switches, ports, links, hosts, bandwidth)",
+            "4:1: tenants[0]: switches: 1, and the tenant may have 0 (raise what [tenants.maxima] says)",
+        ],
+    ),
     ("[listen]\napi = \"8080\"", &["2:7: listen.api: bad address \"8080\""]),
     ("listen = 5", &["1:10: listen: expected a table, found an integer"]),
     (

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::edits::{Edits, SetAside};
 use super::parts::{self, PartOutcome, Parts};
 use super::{ChangeError, Document, Inner, Operation, Shared, own, refused, wanted};
+use crate::config::Maxima;
 use crate::refused::Refused;
 use crate::store::StoreError;
 use crate::topology::{Snapshot, Watch};
@@ -279,6 +280,7 @@ impl Inner {
             tenant: tenant.to_owned(),
             id,
             for_tenant: how.for_tenant,
+            maxima: self.maxima.get(tenant).copied().unwrap_or_default(),
             embedding: self.embedding.clone(),
             names: self.names.clone(),
             edits: self.edits.clone(),
@@ -385,6 +387,7 @@ struct Trial {
     tenant: String,
     id: TenantId,
     for_tenant: bool,
+    maxima: Maxima,
     embedding: Embedding,
     names: BTreeMap<TenantId, String>,
     edits: Edits,
@@ -406,10 +409,26 @@ impl Trial {
         change: impl Fn(&mut Option<Spec>) -> Result<(), ChangeError>,
     ) -> Result<Made, ChangeError> {
         let Trial {
-            tenant, id, for_tenant, mut embedding, names, mut edits, file, topology, ..
+            tenant,
+            id,
+            for_tenant,
+            maxima,
+            mut embedding,
+            names,
+            mut edits,
+            file,
+            topology,
+            ..
         } = self;
         let mut spec = embedding.wanted().get(&id).cloned();
         change(&mut spec)?;
+        if let Some(spec) = &spec {
+            let over = maxima.exceeded(embedding.wanted().get(&id), spec);
+            if !over.is_empty() {
+                let over = over.into_iter().map(|over| format!("{tenant}: {over}"));
+                return Err(ChangeError::Refused(over.collect()));
+            }
+        }
         edits.set(&tenant, file.get(&tenant), spec);
         let before = parts_of(&embedding, id);
         let changes =

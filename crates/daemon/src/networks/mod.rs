@@ -40,7 +40,7 @@ use fabric::{PortId, TenantId};
 use hypervisor::Policy;
 
 use crate::big_switches;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Maxima};
 use crate::refused::Refused;
 use crate::shard::{Command, Handle, Snapshot};
 use crate::store::{Documents, StoreError};
@@ -105,6 +105,8 @@ struct Inner {
     edits: Edits,
     /// What the file says, by the tenants' names.
     file: BTreeMap<String, Spec>,
+    /// How large the networks may be, likewise.
+    maxima: BTreeMap<String, Maxima>,
     /// What the topology has been told, but for the networks' edge ports.
     following: Setup,
     /// The edge ports that it has been told.
@@ -202,6 +204,7 @@ impl Networks {
             names: BTreeMap::new(),
             edits,
             file: BTreeMap::new(),
+            maxima: BTreeMap::new(),
             following: following.clone(),
             edges: Vec::new(),
             inbox,
@@ -369,6 +372,8 @@ impl Inner {
         self.embedding = next;
         self.number += 1;
         (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
+        let maxima = config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.maxima));
+        self.maxima = maxima.collect();
         self.following = following;
         self.note(&changes);
         self.is_unsaved = true;

@@ -32,6 +32,7 @@ pub(crate) struct Scene {
     tcp_changes: bool,
     /// Whether it is served over TLS, too.
     tls: bool,
+    limits: http::Limits,
 }
 
 impl Scene {
@@ -40,8 +41,14 @@ impl Scene {
         let name = format!("weir-networks-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let mut scene =
-            Scene { folder, daemon: None, control: None, tcp_changes: true, tls: false };
+        let mut scene = Scene {
+            folder,
+            daemon: None,
+            control: None,
+            tcp_changes: true,
+            tls: false,
+            limits: http::Limits::default(),
+        };
         scene.start(TENANTS);
         scene
     }
@@ -49,7 +56,14 @@ impl Scene {
     #[allow(dead_code, reason = "not all tests need it")]
     /// In a folder that is there, with this after `[listen]`; changes are not taken by TCP without an account.
     pub(crate) fn with(folder: PathBuf, text: &str, tls: bool) -> Scene {
-        let mut scene = Scene { folder, daemon: None, control: None, tcp_changes: false, tls };
+        let mut scene = Scene {
+            folder,
+            daemon: None,
+            control: None,
+            tcp_changes: false,
+            tls,
+            limits: http::Limits::default(),
+        };
         scene.start(text);
         scene
     }
@@ -82,7 +96,7 @@ impl Scene {
         let tcp = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let tls = tcp.filter(|_| self.tls);
         let api = Api { tcp, tls, socket, tcp_changes: self.tcp_changes };
-        let limits = http::Limits::default();
+        let limits = self.limits;
         let terminate = Box::new(|_| {});
         let setup = Setup { api, limits, state, sources, reloader, terminate };
         self.control = Some(Control::start(setup).unwrap());
@@ -123,6 +137,13 @@ impl Scene {
 
     pub(crate) fn api(&self) -> SocketAddr {
         self.control.as_ref().unwrap().api().unwrap()
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// The same, with clients bounded otherwise.
+    pub(crate) fn restart_within(&mut self, limits: http::Limits, text: &str) {
+        self.limits = limits;
+        self.restart(text);
     }
 
     #[allow(dead_code, reason = "not all tests need it")]

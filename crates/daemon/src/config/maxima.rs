@@ -1,0 +1,103 @@
+//! `[tenants.maxima]`: how large a tenant's own network may be, whoever makes it.
+
+use fabric::Bandwidth;
+use fabric::embedding::Spec;
+
+use super::reader::Table;
+use super::topology::bandwidth;
+
+/// What is not said has no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Maxima {
+    /// Switches.
+    pub switches: Option<u64>,
+    /// Ports at the edge.
+    pub ports: Option<u64>,
+    /// Links.
+    pub links: Option<u64>,
+    /// Hosts.
+    pub hosts: Option<u64>,
+    /// What its links set aside, all together, in one direction; a backup counts as much again.
+    pub bandwidth: Option<Bandwidth>,
+}
+
+impl Maxima {
+    /// What a network has more of than it may have and than it had, in words.
+    pub fn exceeded(&self, before: Option<&Spec>, network: &Spec) -> Vec<String> {
+        let counts = |spec: &Spec| {
+            [&spec.switches.len(), &spec.ports.len(), &spec.links.len(), &spec.hosts.len()]
+                .map(|count| *count as u64)
+        };
+        let had = before.map(counts).unwrap_or_default();
+        let most = [self.switches, self.ports, self.links, self.hosts];
+        let names = ["switches", "ports", "links", "hosts"];
+        let each = names.into_iter().zip(most).zip(had.into_iter().zip(counts(network)));
+        let mut over: Vec<String> = each
+            .filter_map(|((name, most), (had, has))| {
+                let most = most.filter(|most| has > *most && has > had)?;
+                Some(format!("{name}: {has}, and the tenant may have {most}"))
+            })
+            .collect();
+        let (had, has) = (before.map_or(0, reserved), reserved(network));
+        if let Some(most) = self.bandwidth
+            && has > most.bits_per_second()
+            && has > had
+        {
+            let has = Bandwidth::from_bits_per_second(has);
+            over.push(format!("links set {has} aside, and the tenant may have {most}"));
+        }
+        over
+    }
+}
+
+/// Bits per second that links set aside.
+fn reserved(network: &Spec) -> u64 {
+    let of_link = network.links.iter().map(|link| {
+        let ways = 1 + u64::from(link.protection.is_some());
+        link.bandwidth.bits_per_second().saturating_mul(ways)
+    });
+    of_link.fold(0, u64::saturating_add)
+}
+
+pub(super) fn read(table: &mut Table<'_, '_>) -> Maxima {
+    let mut number = |key| table.get(key, |value| value.integer(0..=1 << 20));
+    let (switches, ports) = (number("switches"), number("ports"));
+    let (links, hosts) = (number("links"), number("hosts"));
+    Maxima { switches, ports, links, hosts, bandwidth: table.get("bandwidth", bandwidth) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Document;
+
+    fn network(links: &str) -> Spec {
+        let text = format!(
+            r#"{{"switches": [{{"dpid": "1", "on": ["1"]}}, {{"dpid": "2", "on": ["2"]}}], "links": [{links}]}}"#
+        );
+        serde_json::from_str::<Document>(&text).unwrap().spec().unwrap()
+    }
+
+    #[test]
+    fn a_network_may_not_grow_beyond_its_maxima_and_may_shrink_towards_them() {
+        let link = |port: u32, rest: &str| {
+            format!(r#"{{"between": ["1 port {port}", "2 port {port}"]{rest}}}"#)
+        };
+        let one = network(&link(1, r#", "bandwidth": "6Mbit""#));
+        let backed = network(&link(1, r#", "bandwidth": "6Mbit", "backup": "links""#));
+        let two = network(&[link(1, ""), link(2, "")].join(","));
+        let bandwidth = Some(Bandwidth::from_bits_per_second(10_000_000));
+        let maxima = Maxima { switches: Some(2), links: Some(1), bandwidth, ..Maxima::default() };
+        assert!(maxima.exceeded(None, &one).is_empty());
+        assert_eq!(maxima.exceeded(None, &two), ["links: 2, and the tenant may have 1"]);
+        assert_eq!(
+            maxima.exceeded(Some(&one), &backed),
+            ["links set 12Mbit aside, and the tenant may have 10Mbit"]
+        );
+        let none = Maxima { switches: Some(0), ports: Some(0), links: Some(0), ..maxima };
+        assert!(none.exceeded(Some(&two), &one).is_empty(), "it shrinks");
+        assert!(none.exceeded(Some(&two), &two).is_empty(), "what is there may stay");
+        assert_eq!(none.exceeded(Some(&one), &two), ["links: 2, and the tenant may have 0"]);
+        assert!(Maxima::default().exceeded(None, &two).is_empty());
+    }
+}
