@@ -12,6 +12,7 @@ mod commands;
 mod exit;
 mod out;
 mod signals;
+mod terminal;
 
 use clap::Parser;
 use commands::Command;
@@ -41,7 +42,9 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
+    terminal::fit_tables();
     let result = arguments.command.run();
+    terminal::quiet();
     signals::let_end();
     result.unwrap_or_else(|error| Exit::of(&error)).into()
 }

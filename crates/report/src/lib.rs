@@ -12,11 +12,11 @@ pub mod compare;
 pub mod environment;
 pub mod figure;
 pub mod histogram;
+pub mod names;
 pub mod pace;
 pub mod page;
 pub mod results;
 pub mod stats;
-mod sweep;
 pub mod table;
 
 pub use compare::{Compared, Comparison, Verdict, compare};

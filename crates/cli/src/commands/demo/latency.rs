@@ -7,7 +7,7 @@ use super::{Demo, Folder};
 use crate::signals::Interrupt;
 use bench::{Collector, Kind, Load, Measurement};
 use ends::{Place, SYSTEMS, System};
-use report::{Environment, Results, Scalar};
+use report::{Environment, Extras, Results, Scalar};
 use std::time::Duration;
 
 /// What is sent, in messages per second in total.
@@ -60,7 +60,7 @@ pub fn measure(
         all.extend(measured);
     }
     tell_of_lateness(screen, &all)?;
-    write(demo, folder, &effort, all)
+    write(demo, folder, &effort, all, screen)
 }
 
 /// Each load over each system in turn, so that what the machine does meanwhile meets all of them alike. By load, then by
@@ -188,6 +188,7 @@ fn write(
     folder: &Folder,
     effort: &Effort,
     measurements: Vec<Measurement>,
+    screen: &Screen,
 ) -> anyhow::Result<()> {
     let environment = Environment::capture(&[("openvswitch", "ovs-vswitchd", &["--version"])]);
     let mut results = Results::new("demo", 1, environment);
@@ -206,5 +207,7 @@ fn write(
         histograms.extend(measurement.histograms);
     }
     let window = Duration::from_millis(effort.duration_ms - 2 * effort.cut_ms);
-    Ok(results.write(&folder.out, &histograms, window)?)
+    let tables = vec![("What the demo did".to_owned(), screen.steps())];
+    let extras = Extras { tables, ..Extras::default() };
+    Ok(results.write_with(&folder.out, &histograms, window, &extras)?)
 }

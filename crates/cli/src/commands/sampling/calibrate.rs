@@ -30,6 +30,7 @@ mod turns;
 use super::{Output, write};
 use crate::exit::Exit;
 use crate::signals::Interrupt;
+use crate::terminal::{quiet, talk};
 use agent::ovsdb::LARGEST_HEADER;
 use anyhow::Context;
 use borrowed::Target;
@@ -123,6 +124,7 @@ pub struct Effort {
 impl Calibrate {
     pub fn run(self) -> anyhow::Result<Exit> {
         let calibration = self.effort.calibrate(HEADER)?;
+        quiet();
         let mut stdout = std::io::stdout().lock();
         if self.output.json {
             write!(stdout, "{}", calibration.results.to_json())?;
@@ -335,12 +337,6 @@ fn share_one_cpu(wanted: Option<usize>) -> anyhow::Result<usize> {
     one.set(cpu).context("there is no such CPU")?;
     sched_setaffinity(this, &one).context("cannot choose a CPU")?;
     Ok(cpu)
-}
-
-/// Says on stderr what is being done.
-fn talk(text: &str) {
-    // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Fisher and Yates's shuffle on Marsaglia's xorshift: an order that a seed repeats.
