@@ -11,7 +11,7 @@ DEMO ?=
 BENCH ?=
 BENCHES := bench-relay bench-saturation bench-tenants bench-isolation-switch bench-isolation-flood bench-memory bench-networks bench-labels bench-generator
 
-.PHONY: help setup build demo test check doc clean $(BENCHES)
+.PHONY: help setup build deb static image demo test check doc clean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,15 @@ $(BENCHES): setup
 
 build: ## The release binary, target/release/weir
 	@cargo build --release --bin weir
+
+deb: ## A Debian package, target/weir_VERSION_ARCH.deb; see docs/install.md
+	@packaging/build-deb
+
+static: ## A program that needs no libc; wants the Rust target x86_64-unknown-linux-musl and musl-tools
+	@cargo build --release --bin weir --target x86_64-unknown-linux-musl
+
+image: static ## A container image with that program alone; wants buildah
+	@packaging/build-image
 
 doc: ## The API documentation of every crate, target/doc
 	@cargo doc --workspace --no-deps

@@ -8,6 +8,8 @@ mod demo;
 mod evaluate;
 mod fabric;
 mod lab;
+#[cfg(feature = "pages")]
+mod pages;
 mod report;
 mod reproduce;
 mod sampling;
@@ -34,6 +36,9 @@ pub enum Command {
     Sampling(sampling::Sampling),
     Report(report::Report),
     Reproduce(reproduce::Reproduce),
+    #[cfg(feature = "pages")]
+    #[command(hide = true)]
+    Pages(pages::Pages),
 }
 
 impl Command {
@@ -52,6 +57,8 @@ impl Command {
             Command::Sampling(sampling) => sampling.run(),
             Command::Report(report) => report.run(),
             Command::Reproduce(reproduce) => reproduce.run(),
+            #[cfg(feature = "pages")]
+            Command::Pages(pages) => pages.run(),
         }
     }
 }

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
+    report::terminal::fit_tables();
     let result = arguments.command.run();
+    report::terminal::quiet();
     signals::let_end();
     result.unwrap_or_else(|error| Exit::of(&error)).into()
 }

@@ -1,5 +1,6 @@
 //! What the demo says: lines of at most 80 columns on stdout, in colour on a terminal, and kept for `settings.txt`.
 
+use report::Table;
 use std::io::{self, IsTerminal, Write};
 
 /// Where the story is told.
@@ -8,6 +9,10 @@ pub(crate) struct Screen {
     colour: bool,
     transcript: String,
     failures: usize,
+    /// What the last heading said.
+    chapter: String,
+    /// Each expectation: chapter, mark, text.
+    steps: Vec<[String; 3]>,
 }
 
 /// Columns of a line.
@@ -22,17 +27,27 @@ impl Screen {
     pub(crate) fn new() -> Screen {
         let stdout = io::stdout();
         let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Screen { stdout, colour, transcript: String::new(), failures: 0 }
+        Screen {
+            stdout,
+            colour,
+            transcript: String::new(),
+            failures: 0,
+            chapter: String::new(),
+            steps: Vec::new(),
+        }
     }
 
     /// A new chapter.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.blank()?;
+        text.clone_into(&mut self.chapter);
         self.put("", BOLD, text, "")
     }
 
     /// An expectation and whether it held; counts those that did not.
     pub(crate) fn verdict(&mut self, holds: bool, text: &str) -> io::Result<()> {
+        let mark = if holds { "✓" } else { "✗" };
+        self.steps.push([self.chapter.clone(), mark.to_owned(), text.to_owned()]);
         if holds {
             return self.put("  ", GREEN, "✓", &format!(" {text}"));
         }
@@ -55,11 +70,18 @@ impl Screen {
 
     /// A passing remark on a terminal's last line, replaced by the next; nothing where nobody watches.
     pub(crate) fn progress(&self, text: &str) {
-        let mut stderr = io::stderr();
-        if stderr.is_terminal() {
-            // If stderr is gone there is nobody to tell.
-            let _ = write!(stderr, "\r\x1b[K{text}");
+        if io::stderr().is_terminal() {
+            report::terminal::talk(text);
         }
+    }
+
+    /// Each expectation and whether it held, for the report.
+    pub(crate) fn steps(&self) -> Table {
+        let mut table = Table::new(["part", "held", "what was expected, and what happened"]);
+        for [chapter, mark, text] in &self.steps {
+            table.row([chapter.trim_end_matches([':', '.']), mark, text]);
+        }
+        table
     }
 
     /// How many expectations did not hold.

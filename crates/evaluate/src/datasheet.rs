@@ -5,6 +5,8 @@
 //! in the data plane per second, at the largest number that was tried, slowest of all repetitions; for
 //! statistics the highest polling rate at which 99 % of the replies were there before the next request.
 
+mod page;
+
 use std::collections::BTreeMap;
 
 use report::{Finding, Point, Results, Scalar};

@@ -12,12 +12,13 @@ pub mod compare;
 pub mod environment;
 pub mod figure;
 pub mod histogram;
+pub mod names;
 pub mod pace;
 pub mod page;
 pub mod results;
 pub mod stats;
-mod sweep;
 pub mod table;
+pub mod terminal;
 
 pub use compare::{Compared, Comparison, Verdict, compare};
 pub use environment::Environment;

@@ -39,6 +39,15 @@ fn left(steps: usize, made: usize, elapsed: Duration, guess: Duration) -> Durati
     Duration::try_from_secs_f64(each * steps.saturating_sub(made) as f64).unwrap_or(Duration::MAX)
 }
 
+/// What is left after some steps, to stand behind the name of the next: `, about 12 min left`; nothing before one is made.
+#[must_use]
+pub fn left_after(made: usize, steps: usize, elapsed: Duration) -> String {
+    if made == 0 {
+        return String::new();
+    }
+    format!(", {} left", told(left(steps, made, elapsed, Duration::ZERO)))
+}
+
 /// For people: a time to two figures or so.
 #[must_use]
 pub fn told(time: Duration) -> String {
@@ -79,6 +88,8 @@ mod tests {
             assert_eq!(left(steps, made, s(elapsed), s(30)), s(expected));
         }
         assert_eq!(left(usize::MAX, 1, Duration::MAX, s(1)), Duration::MAX);
+        assert_eq!(left_after(0, 4, s(9)), "");
+        assert_eq!(left_after(1, 4, s(9)), ", about 27 s left");
         let mut pace = Pace::new(40, s(30));
         assert_eq!(pace.whole(), "about 20 min");
         assert_eq!(pace.step(), "1 of 40, about 20 min left");

@@ -2,7 +2,7 @@
 //! `metrics.csv`, `tenants.csv` and `report.html`; figures of its own stand in `figures/`.
 
 use crate::environment::{Environment, started};
-use crate::figure::Figure;
+use crate::figure::{Figure, WIDE};
 use crate::histogram::{Histogram, LatencySummary, write_log};
 use crate::table::Table;
 use crate::{page, stats};
@@ -185,7 +185,7 @@ pub struct Finding {
 }
 
 /// What a results directory shows beside what can be drawn of any result.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extras {
     /// In this order.
     pub figures: Vec<Figure>,
@@ -289,19 +289,60 @@ impl Results {
         put("histograms.hlog", &log)?;
         put("metrics.csv", self.metrics_table().to_csv().as_bytes())?;
         put("tenants.csv", self.tenants_table().to_csv().as_bytes())?;
+        self.write_page(dir, extras)
+    }
+
+    /// Writes what is drawn of a result: `report.html`, and under `figures/` each figure as SVG and CSV, and,
+    /// with the feature `png`, a result's own figures as PNG. `figures.json` keeps what cannot be drawn from
+    /// `result.json` alone, so that all can be drawn again.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the file that could not be written.
+    pub fn write_page(&self, dir: &Path, extras: &Extras) -> Result<(), Error> {
+        let put = |name: &str, bytes: &[u8]| {
+            let path = dir.join(name);
+            fs::write(&path, bytes).map_err(|error| Error::Io(path.clone(), error))
+        };
         put("report.html", page::html(self, extras).as_bytes())?;
-        if extras.figures.is_empty() {
+        let figures = page::figures(self, extras);
+        if *extras != Extras::default() {
+            let text = serde_json::to_string(extras).unwrap_or_default() + "\n";
+            put("figures.json", text.as_bytes())?;
+        }
+        if figures.is_empty() {
             return Ok(());
         }
-        fs::create_dir_all(dir.join("figures")).map_err(io(&dir.join("figures")))?;
-        for Figure { name, drawing, .. } in &extras.figures {
-            put(&format!("figures/{name}.svg"), drawing.svg().as_bytes())?;
+        let folder = dir.join("figures");
+        fs::create_dir_all(&folder).map_err(|error| Error::Io(folder.clone(), error))?;
+        let palette = page::palette(self, &figures);
+        for Figure { name, drawing, .. } in &figures {
+            let name = page::file_name(name);
+            put(&format!("figures/{name}.svg"), drawing.svg_in(WIDE, &palette).as_bytes())?;
+            put(&format!("figures/{name}.csv"), drawing.csv().as_bytes())?;
             #[cfg(feature = "png")]
-            if let Some(png) = drawing.png() {
+            if !extras.figures.is_empty()
+                && let Some(png) = drawing.png_in(&palette)
+            {
                 put(&format!("figures/{name}.png"), &png)?;
             }
         }
         Ok(())
+    }
+
+    /// The figures and tables that a result brought, from `figures.json`; none if there is no such file.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn read_extras(dir: &Path) -> Result<Option<Extras>, Error> {
+        let path = dir.join("figures.json");
+        match fs::read_to_string(&path) {
+            Ok(text) => match serde_json::from_str(&text) {
+                Ok(extras) => Ok(Some(extras)),
+                Err(error) => Err(Error::Format(path, error)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::Io(path, error)),
+        }
     }
 
     /// Reads `result.json` from a results directory, or from that file itself.
@@ -311,13 +352,17 @@ impl Results {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
         let text = fs::read_to_string(&path).map_err(|error| Error::Io(path.clone(), error))?;
-        let results: Self =
-            serde_json::from_str(&text).map_err(|error| Error::Format(path.clone(), error))?;
-        if results.schema == SCHEMA {
-            Ok(results)
-        } else {
-            Err(Error::Schema(path, results.schema))
+        // Of another schema the rest may have any form, so the number comes first.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
         }
+        let version: Version =
+            serde_json::from_str(&text).map_err(|error| Error::Format(path.clone(), error))?;
+        if version.schema != SCHEMA {
+            return Err(Error::Schema(path, version.schema));
+        }
+        serde_json::from_str(&text).map_err(|error| Error::Format(path, error))
     }
 
     /// `result.json`'s text.

@@ -1,9 +1,11 @@
 //! Plain text tables and CSV: what measuring commands print to stdout.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A table of text cells. [`fmt::Display`] aligns it; [`Table::to_csv`] gives the same as CSV.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -48,6 +50,21 @@ impl Table {
         &self.rows
     }
 
+    /// Of each column whether every filled cell starts like a number: such a column is set flush right.
+    pub(crate) fn numeric(&self) -> Vec<bool> {
+        let columns = self.lines().map(Vec::len).max().unwrap_or(0);
+        let looks_numeric = |cell: &String| {
+            cell == "–" || cell.starts_with(|c: char| c.is_ascii_digit() || "+-−±∞".contains(c))
+        };
+        (0..columns)
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let mut filled = cells.filter(|cell| !cell.is_empty()).peekable();
+                filled.peek().is_some() && filled.all(looks_numeric)
+            })
+            .collect()
+    }
+
     fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
         std::iter::once(&self.header).chain(&self.rows)
     }
@@ -61,31 +78,66 @@ fn quote(cell: &str) -> String {
     }
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// How many columns of text a table may take; 0: as many as it needs.
+static ROOM: AtomicUsize = AtomicUsize::new(0);
+
+/// From here on tables are written for a terminal of so many columns: see [`Table::fitted`].
+pub fn fit_to(columns: usize) {
+    ROOM.store(columns, Ordering::Relaxed);
+}
+
+impl Table {
+    /// The table in at most so many columns of text: its own columns are left out from the right, one by
+    /// one, until the rest fits. The first always stays, and a last line names those that were left out.
+    #[must_use]
+    pub fn fitted(&self, room: usize) -> String {
+        let widths = self.widths();
+        let wide = |count: usize| {
+            let shown = widths.iter().take(count);
+            shown.sum::<usize>() + 2 * count.saturating_sub(1)
+        };
+        let count = (1..=widths.len()).rev().find(|&count| wide(count) <= room).unwrap_or(1);
+        let mut text = self.written(count);
+        let left_out: Vec<&str> = self.header.iter().skip(count).map(String::as_str).collect();
+        if !left_out.is_empty() {
+            let mut line = format!(
+                "(too wide for this terminal, left out: {}; all are there in a pipe)",
+                left_out.join(", ")
+            );
+            while line.chars().count() > room {
+                let at = line.char_indices().nth(room).map_or(line.len(), |(at, _)| at);
+                let at = line
+                    .get(..at)
+                    .and_then(|part| part.rfind(' '))
+                    .filter(|at| *at > 0)
+                    .unwrap_or(at);
+                let (start, rest) = line.split_at(at);
+                text.push_str(start);
+                text.push('\n');
+                line = rest.trim_start().to_owned();
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// How wide each column is.
+    fn widths(&self) -> Vec<usize> {
         let columns = self.lines().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             self.lines().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
         };
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-        // A column whose every filled cell starts like a number is set flush right.
-        let numeric: Vec<bool> = (0..columns)
-            .map(|column| {
-                let mut cells = self
-                    .rows
-                    .iter()
-                    .filter_map(|row| row.get(column))
-                    .filter(|cell| !cell.is_empty());
-                let looks_numeric = |cell: &String| {
-                    cell == "–"
-                        || cell.starts_with(|c: char| c.is_ascii_digit() || "+-−±∞".contains(c))
-                };
-                cells.clone().next().is_some() && cells.all(looks_numeric)
-            })
-            .collect();
+        (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+    }
+
+    /// The first columns, aligned.
+    fn written(&self, count: usize) -> String {
+        let (widths, numeric) = (self.widths(), self.numeric());
+        let mut text = String::new();
         for row in self.lines() {
             let mut line = String::new();
-            for (column, (&width, &right)) in widths.iter().zip(&numeric).enumerate() {
+            for (column, (&width, &right)) in widths.iter().zip(&numeric).take(count).enumerate() {
                 let cell = row.get(column).map_or("", String::as_str);
                 if column > 0 {
                     line.push_str("  ");
@@ -99,9 +151,19 @@ impl fmt::Display for Table {
                     line.push_str(&padding);
                 }
             }
-            writeln!(f, "{}", line.trim_end())?;
+            text.push_str(line.trim_end());
+            text.push('\n');
         }
-        Ok(())
+        text
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match ROOM.load(Ordering::Relaxed) {
+            0 => self.written(usize::MAX),
+            room => self.fitted(room),
+        })
     }
 }
 
@@ -125,14 +187,20 @@ pub fn number(value: f64) -> String {
     let (whole, fraction) =
         text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |rest| ("-", rest));
+    let grouped = grouped(whole);
+    fraction.map_or_else(|| format!("{sign}{grouped}"), |f| format!("{sign}{grouped}.{f}"))
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(digits: &str) -> String {
     let mut grouped = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
     }
-    fraction.map_or_else(|| format!("{sign}{grouped}"), |f| format!("{sign}{grouped}.{f}"))
+    grouped
 }
 
 #[cfg(test)]
@@ -147,6 +215,24 @@ mod tests {
             table.to_string(),
             "system             p50 µs\ndirect                 81\nthrough the relay   1,070\n"
         );
+    }
+
+    #[test]
+    fn columns_are_left_out_from_the_right_until_a_table_fits() {
+        let titles: Vec<String> = (0..30).map(|column| format!("column {column}")).collect();
+        let mut table = Table::new(titles.clone());
+        table.row(titles.iter().map(|_| "12,345"));
+        for room in [20, 40, 80, 120] {
+            let text = table.fitted(room);
+            assert!(text.lines().all(|line| line.chars().count() <= room), "{room}:\n{text}");
+            assert!(
+                text.starts_with("column 0") && text.replace('\n', " ").contains("column 29"),
+                "{room}:\n{text}"
+            );
+        }
+        assert_eq!(table.fitted(1_000), table.to_string());
+        assert!(table.fitted(1).starts_with("column 0\n"), "the first stays");
+        assert_eq!(Table::default().fitted(80), Table::default().to_string());
     }
 
     #[test]

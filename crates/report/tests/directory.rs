@@ -65,8 +65,19 @@ fn results_that_cannot_be_read_say_why() {
     fs::write(&file, "{}").unwrap();
     assert!(matches!(Results::read(&dir), Err(Error::Format(..))));
     let (results, _) = example();
-    fs::write(&file, results.to_json().replace("\"schema\": 1", "\"schema\": 9")).unwrap();
-    assert!(matches!(Results::read(&dir), Err(Error::Schema(_, 9))));
+    // Of another schema the rest may have any form.
+    for text in
+        [results.to_json().replace("\"schema\": 1", "\"schema\": 9"), "{\"schema\": 9}".into()]
+    {
+        fs::write(&file, text).unwrap();
+        assert!(matches!(Results::read(&dir), Err(Error::Schema(_, 9))));
+    }
+    // Half a file: a run that was killed while it wrote.
+    let json = results.to_json();
+    fs::write(&file, json.split_at(json.len() / 2).0).unwrap();
+    assert!(matches!(Results::read(&dir), Err(Error::Format(..))));
+    fs::write(dir.join("figures.json"), "{").unwrap();
+    assert!(matches!(Results::read_extras(&dir), Err(Error::Format(..))));
     fs::remove_dir_all(dir).unwrap();
 }
 
@@ -158,7 +169,10 @@ fn figures_of_its_own_are_files_and_in_the_page() {
     for part in ["A figure", "Said &lt;of&gt; it", "Side by side", "7 ms"] {
         assert!(page.contains(part), "{part}");
     }
-    assert_eq!(page.matches("<svg").count(), 1);
+    // For a page and for a phone.
+    assert_eq!(page.matches("<svg").count(), 2);
+    assert!(page.contains("href=\"figures/3a.csv\"") && dir.join("figures/3a.csv").exists());
+    assert_eq!(Results::read_extras(&dir).unwrap().unwrap(), extras);
     assert!(fs::read_to_string(dir.join("figures/3a.svg")).unwrap().starts_with("<svg"));
     assert_eq!(dir.join("figures/3a.png").exists(), cfg!(feature = "png"));
     fs::remove_dir_all(dir).unwrap();

@@ -20,7 +20,7 @@ use anyhow::Context;
 use bench::{Identity, Options, Ruling, Setup, Stop, System, TlsSides, Topology, Verdict};
 use report::Finding;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use values::OpenFlow;
@@ -203,7 +203,7 @@ impl Output {
         text: &str,
         write: impl FnOnce(&Path) -> Result<(), bench::Error>,
     ) -> anyhow::Result<Exit> {
-        quiet();
+        report::terminal::quiet();
         let mut stdout = std::io::stdout().lock();
         if self.json {
             write!(stdout, "{}", verdict.results.to_json())?;
@@ -320,21 +320,7 @@ pub fn own_serve() -> anyhow::Result<Vec<String>> {
 /// Says on stderr what is being done: on one line of a terminal, else line by line.
 pub fn talk(text: &str) {
     signals::let_end();
-    let mut stderr = std::io::stderr();
-    // If stderr is gone there is nobody to tell.
-    let _ = if stderr.is_terminal() {
-        write!(stderr, "\r\x1b[K{text}")
-    } else {
-        writeln!(stderr, "{text}")
-    };
-}
-
-/// Wipes the terminal's line of talk.
-fn quiet() {
-    let mut stderr = std::io::stderr();
-    if stderr.is_terminal() {
-        let _ = write!(stderr, "\r\x1b[K");
-    }
+    report::terminal::talk(text);
 }
 
 #[cfg(test)]

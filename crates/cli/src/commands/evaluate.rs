@@ -15,7 +15,8 @@ use evaluate::modules::Timestamp;
 use evaluate::{Common, Evaluation, Experiment, RunOptions};
 use lab::Interrupted;
 use modules::Build;
-use report::pace::told;
+use report::pace::left_after;
+use report::terminal::{quiet, talk};
 use report::{Environment, Extras};
 use std::io::Write;
 use std::path::PathBuf;
@@ -200,6 +201,7 @@ impl Output {
 
     /// The same with tables and figures of its own.
     pub fn give_with(&self, evaluation: &Evaluation, extras: Extras) -> anyhow::Result<Exit> {
+        quiet();
         let mut stdout = std::io::stdout().lock();
         if self.json {
             write!(stdout, "{}", evaluation.results.to_json())?;
@@ -282,8 +284,7 @@ fn left(done: usize, count: usize, elapsed: Duration) -> String {
     if done == 0 {
         return ", at most 10 min each".to_owned();
     }
-    let left = elapsed.as_secs_f64() / done as f64 * (count - done) as f64;
-    format!(", {} left", told(Duration::from_secs_f64(left)))
+    left_after(done, count, elapsed)
 }
 
 /// The machine and the command, without what lets us into the switch's SNMP agent.
@@ -307,10 +308,4 @@ fn step<T>(result: evaluate::Result<T>) -> anyhow::Result<T> {
         evaluate::Error::Interrupted => Interrupted.into(),
         other => other.into(),
     })
-}
-
-/// Says on stderr what is being done.
-fn talk(text: &str) {
-    // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

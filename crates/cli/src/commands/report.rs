@@ -7,9 +7,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Compare results of measurements
+/// Compare results of measurements, and draw them again
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  weir report compare before/ after/")]
+#[command(
+    after_help = "Examples:\n  weir report compare before/ after/\n  weir report draw results/"
+)]
 pub struct Report {
     #[command(subcommand)]
     command: Command,
@@ -18,6 +20,31 @@ pub struct Report {
 #[derive(clap::Subcommand)]
 enum Command {
     Compare(Compare),
+    Draw(Draw),
+}
+
+/// Draw the report of results again: report.html, and the figures with their data
+///
+/// Reads result.json and, where it is there, figures.json; writes report.html and figures/ beside them. Nothing is measured.
+/// So reports of older versions of Weir get the form of this one.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  weir report draw results/")]
+struct Draw {
+    /// Results directories
+    #[arg(required = true, value_name = "DIR")]
+    results: Vec<PathBuf>,
+}
+
+impl Draw {
+    fn run(self) -> anyhow::Result<Exit> {
+        for dir in &self.results {
+            let results = Results::read(dir)?;
+            let extras = Results::read_extras(dir)?.unwrap_or_default();
+            results.write_page(dir, &extras)?;
+            writeln!(std::io::stderr(), "drawn: {}", dir.join("report.html").display())?;
+        }
+        Ok(Exit::Success)
+    }
 }
 
 /// Compare the same points and metrics of several results
@@ -56,6 +83,7 @@ impl Report {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
             Command::Compare(compare) => compare.run(),
+            Command::Draw(draw) => draw.run(),
         }
     }
 }

@@ -18,6 +18,8 @@ use daemon::control::{Control, Setup};
 use daemon::logging;
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, Installation, ServeOptions};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -119,8 +121,10 @@ impl Serve {
         if let Some(socket) = control.socket() {
             tracing::info!("REST takes changes at unix:{}", socket.display());
         }
+        notify("READY=1");
         let signal = ended.recv().context("the control thread ended by itself")?;
         tracing::info!("{signal}: closing connections; rules stay on the switches");
+        notify("STOPPING=1");
         drop(pid_file);
         // The control thread ends first: its reloader is the other owner of the daemon.
         drop(control);
@@ -128,6 +132,22 @@ impl Serve {
             daemon.stop();
         }
         Ok(Exit::Success)
+    }
+}
+
+/// Tells the supervisor that started this process, where it wants to be told (systemd's `Type=notify`).
+fn notify(state: &str) {
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let send = || {
+        let bytes = path.as_encoded_bytes();
+        let address = match bytes.strip_prefix(b"@") {
+            Some(name) => SocketAddr::from_abstract_name(name)?,
+            None => SocketAddr::from_pathname(&path)?,
+        };
+        UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
+    };
+    if let Err(error) = send() {
+        tracing::warn!(%error, "the supervisor (NOTIFY_SOCKET) cannot be told: {state}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use bench::{Collector, Kind, Load, Measurement};
 use ends::{Place, SYSTEMS, System};
 use lab::Interrupt;
-use report::{Environment, Results, Scalar};
+use report::{Environment, Extras, Results, Scalar};
 use std::time::Duration;
 
 /// What is sent, in messages per second in total.
@@ -61,7 +61,7 @@ pub(crate) fn measure(
         all.extend(measured);
     }
     tell_of_lateness(screen, &all)?;
-    write(settings, folder, &effort, all)
+    write(settings, folder, &effort, all, screen)
 }
 
 /// Each load over each system in turn, so that what the machine does meanwhile meets all of them alike. By load, then by
@@ -189,6 +189,7 @@ fn write(
     folder: &Folder,
     effort: &Effort,
     measurements: Vec<Measurement>,
+    screen: &Screen,
 ) -> anyhow::Result<()> {
     let environment = Environment::capture(&[("openvswitch", "ovs-vswitchd", &["--version"])]);
     let mut results = Results::new("demo", 1, environment);
@@ -207,5 +208,7 @@ fn write(
         histograms.extend(measurement.histograms);
     }
     let window = Duration::from_millis(effort.duration_ms - 2 * effort.cut_ms);
-    Ok(results.write(&folder.out, &histograms, window)?)
+    let tables = vec![("What the demo did".to_owned(), screen.steps())];
+    let extras = Extras { tables, ..Extras::default() };
+    Ok(results.write_with(&folder.out, &histograms, window, &extras)?)
 }

@@ -3,11 +3,11 @@
 use super::table::Figure;
 use crate::published::{is_published, side_by_side};
 use bench::Kind;
-use report::figure::{BoxPlot, Drawing, Line, Lines, Scale, Spread, draw_boxes, draw_spreads};
+use report::figure::{Drawing, Line, Lines, Mark, Marks, Scale, Shape};
 use report::{Extras, LatencySummary, Point, Scalar};
 use std::collections::BTreeMap;
 
-const MS: &str = "control latency, ms (mean)";
+const MS: &str = "mean control latency, ms";
 /// From the results' µs.
 const US_TO_MS: f64 = 1e-3;
 
@@ -81,12 +81,12 @@ fn caption(figure: Figure) -> &'static str {
              hypervisor."
         }
         Figure::Rates | Figure::PortStats => {
-            "Means over runs, with 95 % confidence intervals from three runs on. Dashed: the averages that the paper prints; \
-             where it prints only the ends, the line between them is straight."
+            "Boxes: quartiles, median, and whiskers from the least to the 99th percentile, over all runs; dots: means. \
+             Dashed: the averages that the paper prints."
         }
         Figure::Tenants => {
             "Means over runs, with 95 % confidence intervals from three runs on; AGG and ND are Nagle's algorithm on and off \
-             at the controllers. Dashed: the averages that the paper prints; 'FV below' is its 'less than \
+             at the controllers. Dashed: the averages that the paper prints; 'FV, below' is its 'less than \
              1 ms'."
         }
         Figure::Cpu => {
@@ -95,7 +95,7 @@ fn caption(figure: Figure) -> &'static str {
              uses 50 % more with ND, has no absolute value to draw."
         }
         Figure::Fairness => {
-            "One dot per tenant: its mean; bars from its lower quartile to its 99th percentile. Published: \
+            "One box per tenant: quartiles, median, and whiskers from the least to the 99th percentile; dots: means. Published: \
              the two averages that the paper prints, for 3 and 17 tenants; which three is not said."
         }
         Figure::TenantsPacketIn => {
@@ -107,10 +107,8 @@ fn caption(figure: Figure) -> &'static str {
 
 fn draw(figure: Figure, points: &[&Point]) -> Drawing {
     match figure {
-        Figure::OneRate => one_rate(figure, points),
-        Figure::Rates | Figure::PortStats => {
-            lines(figure, points, "rate", "messages per second", ("mean_us", US_TO_MS))
-        }
+        Figure::OneRate => boxes(figure, points, None),
+        Figure::Rates | Figure::PortStats => boxes(figure, points, Some("rate")),
         Figure::Tenants | Figure::TenantsPacketIn => {
             lines(figure, points, "tenants", "tenants", ("mean_us", US_TO_MS))
         }
@@ -124,36 +122,54 @@ fn name(point: &Point) -> String {
     if point.system == "direct" { "switch-only".to_owned() } else { point.system.clone() }
 }
 
-/// The same with AGG or ND: `weir ND`, `OVX AGG, published`.
-fn name_with_tcp(point: &Point) -> String {
-    let tcp = point.parameters.get("tcp").map(ToString::to_string).unwrap_or_default();
-    let name = name(point);
-    match name.split_once(", ") {
-        Some((system, published)) => format!("{system} {tcp}, {published}"),
-        None => format!("{name} {tcp}"),
+/// AGG or ND.
+fn tcp(point: &Point) -> String {
+    point.parameters.get("tcp").map(ToString::to_string).unwrap_or_default()
+}
+
+/// Latency as the paper draws it: a box for each system, at each value of a parameter.
+fn boxes(figure: Figure, points: &[&Point], parameter: Option<&str>) -> Drawing {
+    let mark = |point: &&Point| {
+        let shape = match point.latency.get("latency") {
+            Some(latency) if latency.count > 0 => shape_of(latency),
+            _ => Shape { dot: Some(point.mean("mean_us")? * US_TO_MS), ..Shape::default() },
+        };
+        let name = name(point);
+        let category = match parameter {
+            Some(parameter) => point.parameters.get(parameter)?.to_string(),
+            None => name.clone(),
+        };
+        let (system, published) = name.split_once(", ").unwrap_or((&name, ""));
+        let system = system.to_owned();
+        let variant = if published.is_empty() { tcp(point) } else { published.to_owned() };
+        Some(Mark { category, system, variant, panel: String::new(), shape })
+    };
+    let mut marks: Vec<Mark> = points.iter().filter_map(mark).collect();
+    if parameter.is_some() {
+        // In the order of the values, and measured before published.
+        let number = |mark: &Mark| mark.category.replace(',', "").parse::<f64>().unwrap_or(0.0);
+        marks.sort_by(|a, b| {
+            let published = |mark: &Mark| mark.variant.contains("published");
+            number(a).total_cmp(&number(b)).then(published(a).cmp(&published(b)))
+        });
     }
+    Marks {
+        title: title(figure),
+        value_label: "control latency, ms".to_owned(),
+        category_label: parameter.map_or("", |_| "messages per second").to_owned(),
+        scale: Scale::Logarithmic,
+        marks,
+    }
+    .draw()
 }
 
-fn one_rate(figure: Figure, points: &[&Point]) -> Drawing {
-    let plots: Vec<BoxPlot> = points
-        .iter()
-        .filter_map(|point| match point.latency.get("latency") {
-            Some(latency) if latency.count > 0 => Some(box_of(&name(point), latency)),
-            _ => Some(BoxPlot::of_mean(&name(point), point.mean("mean_us")? * US_TO_MS)),
-        })
-        .collect();
-    draw_boxes(&title(figure), "control latency, ms", Scale::Logarithmic, &plots)
-}
-
-fn box_of(name: &str, latency: &LatencySummary) -> BoxPlot {
-    BoxPlot {
-        name: name.to_owned(),
-        low: latency.min_us * US_TO_MS,
-        q1: latency.p25_us * US_TO_MS,
-        median: latency.p50_us * US_TO_MS,
-        q3: latency.p75_us * US_TO_MS,
-        high: latency.p99_us * US_TO_MS,
-        mean: Some(latency.mean_us * US_TO_MS),
+fn shape_of(latency: &LatencySummary) -> Shape {
+    let ms = |us: f64| us * US_TO_MS;
+    Shape {
+        whiskers: Some((ms(latency.min_us), ms(latency.p99_us))),
+        quartiles: Some((ms(latency.p25_us), ms(latency.p50_us), ms(latency.p75_us))),
+        dot: Some(ms(latency.mean_us)),
+        ..Shape::default()
     }
 }
 
@@ -170,10 +186,13 @@ fn lines(
         let Some(&Scalar::Number(x)) = point.parameters.get(parameter) else { continue };
         let Some(found) = point.metrics.get(metric) else { continue };
         let Some(mean) = found.mean else { continue };
-        let name = if several { name_with_tcp(point) } else { name(point) };
-        let dashed = is_published(point);
-        let line = lines.entry((dashed, name.clone())).or_insert_with(|| Line {
+        let (name, dashed) = (name(point), is_published(point));
+        let variant = if several { tcp(point) } else { String::new() };
+        let key = (dashed, format!("{name} {variant}"));
+        let line = lines.entry(key).or_insert_with(|| Line {
             name,
+            panel: variant.clone(),
+            variant,
             dashed,
             ..Line::default()
         });
@@ -195,19 +214,33 @@ fn lines(
     .draw()
 }
 
+/// As the paper draws it: a box for each tenant, and here a panel for each system.
 fn fairness(figure: Figure, points: &[&Point]) -> Drawing {
-    let group = |point: &&Point| {
-        let spread = |latency: &LatencySummary| {
-            let middle = latency.mean_us * US_TO_MS;
-            let bar = [latency.p25_us, latency.p99_us].map(|us| us * US_TO_MS);
-            let [low, high] = if latency.count == 0 { [middle, middle] } else { bar };
-            Spread { low, middle, high }
-        };
-        let values = point.tenants.iter().map(|tenant| spread(&tenant.latency)).collect();
-        (name_with_tcp(point), values)
-    };
-    let groups: Vec<_> = points.iter().map(group).collect();
-    draw_spreads(&title(figure), "control latency, ms", Scale::Logarithmic, &groups)
+    let mut marks = Vec::new();
+    for point in points {
+        let (name, tcp) = (name(point), tcp(point));
+        let (system, published) = name.split_once(", ").unwrap_or((&name, ""));
+        let parts = [system, &tcp, published].into_iter().filter(|part| !part.is_empty());
+        let panel = parts.collect::<Vec<_>>().join(", ");
+        let variant = if published.is_empty() { tcp } else { format!("{tcp}, {published}") };
+        for (index, tenant) in point.tenants.iter().enumerate() {
+            let shape = match tenant.latency.count {
+                0 => Shape { dot: Some(tenant.latency.mean_us * US_TO_MS), ..Shape::default() },
+                _ => shape_of(&tenant.latency),
+            };
+            let (system, variant) = (system.to_owned(), variant.clone());
+            let (category, panel) = ((index + 1).to_string(), panel.clone());
+            marks.push(Mark { category, system, variant, panel, shape });
+        }
+    }
+    Marks {
+        title: title(figure),
+        value_label: "control latency, ms".to_owned(),
+        category_label: "tenant".to_owned(),
+        scale: Scale::Logarithmic,
+        marks,
+    }
+    .draw()
 }
 
 #[cfg(test)]
@@ -260,18 +293,20 @@ mod tests {
             assert!(heading.contains("published"));
             // The paper prints nothing for the row that it does not draw.
             let published = figure.name != "table1";
-            assert_eq!(svg.contains("published</text>"), published, "{}", figure.name);
+            assert_eq!(figure.drawing.csv().contains("published"), published, "{}", figure.name);
             assert_eq!(table.to_string().contains("published"), published, "{}", figure.name);
         }
-        let dots = |name: &str| {
+        let count = |name: &str, part: &str| {
             let figure = extras.figures.iter().find(|figure| figure.name == name).unwrap();
-            figure.drawing.svg().matches("<circle").count()
+            figure.drawing.svg().matches(part).count()
         };
-        // 20 tenants AGG and ND, and the paper's 20.
-        assert_eq!(dots("6"), 60);
+        // 20 tenants AGG and ND, and the paper's 20; those that were measured are boxes.
+        assert_eq!(count("6", "<circle"), 60);
+        assert_eq!(count("6", "<rect"), 40 + 1);
         // One box and four published means.
-        assert_eq!(dots("3a"), 5);
-        assert_eq!(dots("3b"), 4 + 4 + 2);
+        assert_eq!((count("3a", "<circle"), count("3a", "<rect")), (5, 1 + 1));
+        // Four rates, each with a box, and published means at the ends.
+        assert_eq!((count("3b", "<circle"), count("3b", "<rect")), (4 + 4 + 2, 4 + 1));
     }
 
     #[test]

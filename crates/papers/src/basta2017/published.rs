@@ -43,8 +43,8 @@ const LATENCY: [Value; 17] = [
     many("OVX", 2, "AGG", 3.0),
     many("OVX", 20, "AGG", 6.0),
     // "on average, less than 1 ms, independent of the number of tenants": drawn at its upper bound
-    many("FV below", 2, "ND", 1.0),
-    many("FV below", 20, "ND", 1.0),
+    many("FV, below", 2, "ND", 1.0),
+    many("FV, below", 20, "ND", 1.0),
     // "while OVX results in 3 ms for all tenants"
     many("OVX", 2, "ND", 3.0),
     many("OVX", 10, "ND", 3.0),

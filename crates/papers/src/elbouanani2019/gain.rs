@@ -52,7 +52,7 @@ pub fn simulate(
     let published = [PUBLISHED_MEAN, PUBLISHED_LARGEST].map(report::table::number);
     let [mean, largest] = published;
     table.row(["published (number not stated)".to_owned(), mean, largest, "–".to_owned()]);
-    let mut figures = Vec::new();
+    let mut outcomes = Vec::new();
     for &servers in numbers {
         let setting = Setting { costs, ..Setting::published(servers, steps) };
         let outcome = sampling::simulate::simulate(&setting, Solver::Combinatorial)?;
@@ -64,8 +64,14 @@ pub fn simulate(
             format!("{} of {}", outcome.feasible, outcome.cells.len()),
         ]);
         results.points.push(point(servers, &outcome));
-        figures.push(figure(servers, &setting, &outcome));
+        outcomes.push((servers, setting, outcome));
     }
+    // One scale of colours for all numbers of servers, since the maps are compared.
+    let most = outcomes.iter().map(|(.., outcome)| outcome.largest_gain).fold(0.0, f64::max);
+    let map = |(servers, setting, outcome): &(usize, Setting, Outcome)| {
+        figure(*servers, setting, outcome, most)
+    };
+    let figures = outcomes.iter().map(map).collect();
     Ok(Simulated { results, table, figures })
 }
 
@@ -80,7 +86,7 @@ fn point(servers: usize, outcome: &Outcome) -> Point {
     point
 }
 
-fn figure(servers: usize, setting: &Setting, outcome: &Outcome) -> Figure {
+fn figure(servers: usize, setting: &Setting, outcome: &Outcome, most: f64) -> Figure {
     let map = HeatMap {
         title: format!("Gain over local sampling, {servers} servers"),
         x_label: "p: dispersion of the load (1: even)".to_owned(),
@@ -89,6 +95,7 @@ fn figure(servers: usize, setting: &Setting, outcome: &Outcome) -> Figure {
         columns: setting.dispersions.clone(),
         rows: setting.loads.clone(),
         cells: outcome.cells.iter().map(|cell| cell.gain().map(|gain| gain * 100.0)).collect(),
+        range: Some((0.0, most * 100.0)),
     };
     let caption = format!(
         "Blank: some server gets more than it can forward. Mean {:.1} %, largest {:.1} %; the paper states about \

@@ -1,267 +1,249 @@
-//! What every form of figure has: title, axes with ticks, groups, legend.
+//! What every form of figure has: title, legend, panels side by side with axes that they share.
 
-use super::Scale;
-use super::drawing::{Anchor, Drawing, SIZE, Shape, Stroke, Text};
-use crate::table::number;
+use super::axis::Axis;
+use super::canvas::{Anchor, Canvas, Shape, Stroke, Text};
+use super::palette::{Colour, GRID, INK, NOTE};
+use super::text::{cut, width, wrap};
 
-const WIDTH: f64 = SIZE.0;
-const HEIGHT: f64 = SIZE.1;
-pub(super) const LEFT: f64 = 74.0;
-const RIGHT: f64 = 16.0;
-/// What a legend beside the plot takes: by its names, within these.
-const LEGEND_LEAST: f64 = 90.0;
-const LEGEND: f64 = 300.0;
-const LEGEND_LINE: f64 = 16.0;
-pub(super) const TOP: f64 = 46.0;
-pub(super) const BOTTOM: f64 = 52.0;
-/// About half of what a letter takes of a line.
-const HALF_LETTER: f64 = 3.4;
-/// Okabe and Ito's colours, which colour-blind readers tell apart.
-const COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const EDGE: f64 = 8.0;
+const SMALL: f64 = 11.0;
+const LEGEND_LINE: f64 = 17.0;
+const SWATCH: f64 = 22.0;
+const BETWEEN: f64 = 14.0;
+/// The least width of one of several panels.
+const PANEL: f64 = 215.0;
+/// More panels are not drawn; the figure says so.
+pub(super) const MOST_PANELS: usize = 24;
 
-pub(super) fn colour(index: usize) -> &'static str {
-    COLOURS.get(index % COLOURS.len()).copied().unwrap_or("#000000")
+/// What stands around the panels.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outline<'a> {
+    pub(super) title: &'a str,
+    pub(super) note: &'a str,
+    pub(super) x_label: &'a str,
+    pub(super) y_label: &'a str,
+    /// Empty: none.
+    pub(super) legend: Vec<(String, Stroke)>,
+    /// One name for each panel.
+    pub(super) panels: Vec<String>,
+    /// How high each panel is.
+    pub(super) height: f64,
+    /// What the names of the y axis take at most.
+    pub(super) left: f64,
+    /// Every panel has its own x axis' names; else those below the last row.
+    pub(super) room_below: f64,
 }
 
-pub(super) fn span_x() -> (f64, f64) {
-    (LEFT, WIDTH - RIGHT)
+/// Where one panel's plot is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
 }
 
-pub(super) fn group_middle(index: usize, count: usize) -> f64 {
-    let (from, to) = span_x();
-    from + (to - from) * (index as f64 + 0.5) / count.max(1) as f64
-}
-
-/// An axis: its range, and where its ticks are.
-#[derive(Clone, Debug)]
-pub(super) struct Axis {
-    scale: Scale,
-    low: f64,
-    high: f64,
-}
-
-impl Axis {
-    /// Over all values that the scale can show.
-    pub(super) fn over(values: impl Iterator<Item = f64>, scale: Scale, from_zero: bool) -> Self {
-        let usable = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
-        let (low, high) = values
-            .filter(usable)
-            .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
-        let (mut low, mut high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        if scale == Scale::Logarithmic {
-            (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
-            high = if high <= low { low * 10.0 } else { high };
-        } else {
-            low = if from_zero { low.min(0.0) } else { low };
-            high = if high <= low { low + 1.0 } else { high };
-            high += (high - low) * 0.04;
-        }
-        Self { scale, low, high }
+impl Place {
+    pub(super) fn across(&self) -> (f64, f64) {
+        (self.left, self.right)
     }
 
-    /// Where a value is between two ends; `None` when the scale cannot show it.
-    pub(super) fn place(&self, value: f64, (from, to): (f64, f64)) -> Option<f64> {
-        let share = match self.scale {
-            Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Logarithmic if value > 0.0 => {
-                (value / self.low).log10() / (self.high / self.low).log10()
-            }
-            Scale::Logarithmic => return None,
-        };
-        share.is_finite().then(|| from + share.clamp(-0.02, 1.02) * (to - from))
+    pub(super) fn upwards(&self) -> (f64, f64) {
+        (self.bottom, self.top)
     }
-
-    fn ticks(&self) -> Vec<f64> {
-        if self.scale == Scale::Logarithmic {
-            let decades = (self.high / self.low).log10().round() as i32;
-            return (0..=decades).map(|decade| self.low * 10f64.powi(decade)).collect();
-        }
-        let rough = (self.high - self.low) / 6.0;
-        let magnitude = 10f64.powf(rough.log10().floor());
-        let factors = [1.0, 2.0, 2.5, 5.0, 10.0];
-        let step = factors.map(|f| f * magnitude).into_iter().find(|step| *step >= rough);
-        let step = step.unwrap_or(magnitude * 10.0);
-        let first = (self.low / step).ceil() as i64;
-        (first..first + 12).map(|n| n as f64 * step).take_while(|tick| *tick <= self.high).collect()
-    }
-}
-
-/// Where a value stands, upwards.
-pub(super) fn place_y(y: &Axis, value: f64) -> Option<f64> {
-    y.place(value, (HEIGHT - BOTTOM, TOP))
 }
 
 /// A drawing under way.
 pub(super) struct Frame {
-    drawing: Drawing,
-    y: Axis,
-    /// Where the plot ends.
-    right: f64,
+    canvas: Canvas,
 }
 
 impl Frame {
-    pub(super) fn new(title: &str, y_label: &str, y: Axis) -> Self {
-        Self::with_names(title, y_label, y, std::iter::empty(), |_, _, _| false)
-    }
-
-    /// With room for a legend of these names: beside the plot when they are many, or would cover a line.
-    pub(super) fn with_names<'a>(
-        title: &str,
-        y_label: &str,
-        y: Axis,
-        names: impl ExactSizeIterator<Item = &'a str>,
-        covers: impl Fn(&Axis, (f64, f64), (f64, f64)) -> bool,
-    ) -> Self {
-        let drawing = Drawing { title: title.to_owned(), shapes: Vec::new() };
-        let count = names.len();
-        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0) as f64;
-        let within = (LEFT + 40.0 + 7.0 * longest, TOP + 6.0 + LEGEND_LINE * count as f64);
-        let beside = count > 4 || (count > 0 && covers(&y, span_x(), within));
-        let room = (34.0 + 5.6 * longest).clamp(LEGEND_LEAST, LEGEND);
-        let right = WIDTH - RIGHT - if beside { room } else { 0.0 };
-        let mut frame = Self { drawing, y, right };
-        let heading = Text::new((LEFT, 20.0), title, Anchor::Start);
-        frame.text(Text { size: 14.0, bold: true, ..heading });
-        frame.y_axis(y_label);
-        frame
-    }
-
-    pub(super) fn y(&self, value: f64) -> Option<f64> {
-        place_y(&self.y, value)
-    }
-
-    /// Where the plot begins and ends.
-    pub(super) fn span(&self) -> (f64, f64) {
-        (LEFT, self.right)
-    }
-
-    fn y_axis(&mut self, label: &str) {
-        let (from, to) = self.span();
-        for tick in self.y.ticks() {
-            let Some(y) = self.y(tick) else { continue };
-            self.strokes(vec![vec![(from, y), (to, y)]], Stroke::solid("#dddddd", 1.0));
-            self.text(Text::new((LEFT - 6.0, y + 4.0), &number(tick), Anchor::End));
+    /// Title, note, legend, labels and panels' names; the answer has a place for each panel.
+    pub(super) fn new(outline: &Outline<'_>, across: f64) -> (Self, Vec<Place>) {
+        let canvas = Canvas { title: outline.title.to_owned(), ..Canvas::default() };
+        let mut frame = Self { canvas };
+        let room = across - 2.0 * EDGE;
+        let mut y = EDGE;
+        for line in wrap(outline.title, room, 14.0, true, 4) {
+            y += 17.0;
+            let text = Text::new((EDGE, y), &line, Anchor::Start);
+            frame.text(Text { size: 14.0, bold: true, ..text });
         }
-        let bottom = HEIGHT - BOTTOM;
-        self.strokes(
-            vec![vec![(LEFT, TOP), (LEFT, bottom), (to, bottom)]],
-            Stroke::solid("#333333", 1.0),
-        );
-        let at = (16.0, (TOP + bottom) / 2.0);
-        self.text(Text { turn: -90.0, ..Text::new(at, label, Anchor::Middle) });
+        for line in wrap(outline.note, room, SMALL, false, 4) {
+            y += 15.0;
+            frame.text(Text { colour: NOTE, ..Text::new((EDGE, y), &line, Anchor::Start) });
+        }
+        y = frame.legend(&outline.legend, y + 6.0, across);
+        for line in wrap(outline.y_label, room, SMALL, false, 2) {
+            y += 15.0;
+            frame.text(Text::new((EDGE, y), &line, Anchor::Start));
+        }
+        let (places, bottom) = frame.panels(outline, y + 8.0, across);
+        let mut y = bottom;
+        for line in wrap(outline.x_label, room, SMALL, false, 2) {
+            y += 14.0;
+            frame.text(Text::new((across / 2.0, y), &line, Anchor::Middle));
+        }
+        frame.canvas.size = (across, (y + EDGE).ceil());
+        (frame, places)
     }
 
-    pub(super) fn x_axis(&mut self, label: &str, x: &Axis) {
-        let bottom = HEIGHT - BOTTOM;
-        for tick in x.ticks() {
-            let Some(place) = x.place(tick, self.span()) else { continue };
-            let line = vec![(place, bottom), (place, bottom + 4.0)];
-            self.strokes(vec![line], Stroke::solid("#333333", 1.0));
-            let name = number(tick);
+    /// Names beside strokes as their lines have them, in rows; the answer is where the last row ends.
+    fn legend(&mut self, entries: &[(String, Stroke)], mut y: f64, across: f64) -> f64 {
+        let mut x = EDGE;
+        for (index, (name, stroke)) in entries.iter().enumerate() {
+            let shown = cut(name, across - 2.0 * EDGE - SWATCH - 6.0, SMALL, false);
+            let wide = SWATCH + 6.0 + width(&shown, SMALL, false);
+            if index == 0 || x + wide > across - EDGE {
+                (x, y) = (EDGE, y + LEGEND_LINE);
+            }
+            let line = vec![(x, y - 4.0), (x + SWATCH, y - 4.0)];
+            self.strokes(vec![line], Stroke { width: 2.6, ..stroke.clone() }, None);
+            self.named((x + SWATCH + 6.0, y), name, &shown, Anchor::Start, false);
+            x += wide + BETWEEN;
+        }
+        y
+    }
+
+    fn panels(&mut self, outline: &Outline<'_>, top: f64, across: f64) -> (Vec<Place>, f64) {
+        let count = outline.panels.len().max(1);
+        let fit = ((across - EDGE) / PANEL.max(outline.left + 90.0)).floor().max(1.0) as usize;
+        // Rows that are as full as each other: four panels are two rows of two, not three and one.
+        let columns = count.div_ceil(count.div_ceil(fit.min(count)));
+        let wide = (across - EDGE) / columns as f64;
+        let mut places = Vec::new();
+        let mut y = top;
+        for row in outline.panels.chunks(columns) {
+            let lines: Vec<Vec<String>> =
+                row.iter().map(|name| wrap(name, wide - outline.left, SMALL, true, 3)).collect();
+            let most = lines.iter().map(Vec::len).max().unwrap_or(0) as f64;
+            let plot_top = y + most * 14.0 + 6.0;
+            for (column, lines) in lines.iter().enumerate() {
+                let left = wide * column as f64 + outline.left;
+                for (index, line) in lines.iter().enumerate() {
+                    let below = (lines.len() - index - 1) as f64 * 14.0;
+                    let at = (left, plot_top - 6.0 - below);
+                    let room = wide * (column + 1) as f64 - left;
+                    let shown = cut(line, room, SMALL, true);
+                    self.named(at, line, &shown, Anchor::Start, true);
+                }
+                let right = wide * (column + 1) as f64 - EDGE;
+                places.push(Place {
+                    left,
+                    right,
+                    top: plot_top,
+                    bottom: plot_top + outline.height,
+                });
+            }
+            y = plot_top + outline.height + outline.room_below;
+        }
+        (places, y)
+    }
+
+    /// Lines and names of both axes of numbers.
+    pub(super) fn axes(&mut self, place: &Place, x: &Axis, y: &Axis) {
+        self.y_axis(place, y);
+        self.x_axis(place, x);
+    }
+
+    /// The same without lines across the plot.
+    pub(super) fn axes_plain(&mut self, place: &Place, x: &Axis, y: &Axis) {
+        self.y_names(place, y, 4.0, INK);
+        self.x_axis(place, x);
+    }
+
+    pub(super) fn y_axis(&mut self, place: &Place, axis: &Axis) {
+        self.y_names(place, axis, place.left - place.right, GRID);
+    }
+
+    fn y_names(&mut self, place: &Place, axis: &Axis, out: f64, colour: Colour) {
+        for (tick, name) in axis.ticks(ticks_up(place.bottom - place.top)) {
+            let Some(y) = axis.place(tick, place.upwards()) else { continue };
+            let line = vec![vec![(place.left, y), (place.left - out, y)]];
+            self.strokes(line, Stroke::solid(colour, 1.0), None);
+            self.text(Text::new((place.left - 6.0, y + 4.0), &name, Anchor::End));
+        }
+        self.corner(place);
+    }
+
+    pub(super) fn x_axis(&mut self, place: &Place, axis: &Axis) {
+        let mut taken = place.left - 200.0;
+        let wanted = (((place.right - place.left) / 56.0) as usize).max(3);
+        for (tick, name) in axis.ticks(wanted) {
+            let Some(x) = axis.place(tick, place.across()) else { continue };
+            let half = width(&name, SMALL, false) / 2.0;
             // Of the last, all has to stand inside.
-            let middle = place.min(WIDTH - 2.0 - HALF_LETTER * name.len() as f64);
-            self.text(Text::new((middle, bottom + 17.0), &name, Anchor::Middle));
+            let middle = x.min(place.right + EDGE - 2.0 - half);
+            if middle - half < taken + 7.0 {
+                continue;
+            }
+            taken = middle + half;
+            let line = vec![(x, place.bottom), (x, place.bottom + 4.0)];
+            self.strokes(vec![line], Stroke::solid(INK, 1.0), None);
+            self.text(Text::new((middle, place.bottom + 16.0), &name, Anchor::Middle));
         }
-        let middle = f64::midpoint(LEFT, self.right);
-        self.text(Text::new((middle, HEIGHT - 14.0), label, Anchor::Middle));
     }
 
-    /// Names under groups; the answer is a group's width.
-    pub(super) fn groups(&mut self, names: &[&str]) -> f64 {
-        let slanted = names.len() > 6 || names.iter().any(|name| name.chars().count() > 16);
-        let turn: f64 = if slanted { -12.0 } else { 0.0 };
-        for (index, name) in names.iter().enumerate() {
-            // The higher end stays under the axis.
-            let rise = HALF_LETTER * name.chars().count() as f64 * turn.abs().to_radians().sin();
-            let y = HEIGHT - BOTTOM + 17.0 + rise.min(BOTTOM / 3.0);
-            let at = (group_middle(index, names.len()), y);
-            self.text(Text { size: 11.0, turn, ..Text::new(at, name, Anchor::Middle) });
-        }
-        let (from, to) = span_x();
-        (to - from) / names.len().max(1) as f64
+    pub(super) fn corner(&mut self, place: &Place) {
+        let line =
+            vec![(place.left, place.top), (place.left, place.bottom), (place.right, place.bottom)];
+        self.strokes(vec![line], Stroke::solid(INK, 1.0), None);
+    }
+
+    /// A text that may be cut; the whole is then told when somebody points at it.
+    pub(super) fn named(
+        &mut self,
+        at: (f64, f64),
+        whole: &str,
+        shown: &str,
+        anchor: Anchor,
+        bold: bool,
+    ) {
+        let hidden = (whole != shown).then(|| whole.to_owned());
+        self.text(Text { bold, whole: hidden, ..Text::new(at, shown, anchor) });
+    }
+
+    pub(super) fn text(&mut self, text: Text) {
+        self.canvas.shapes.push(Shape::Text(text));
     }
 
     pub(super) fn rectangle(
         &mut self,
         corner: (f64, f64),
         size: (f64, f64),
-        fill: &'static str,
-        stroke: Stroke,
+        fill: Colour,
+        stroke: Option<Stroke>,
     ) {
-        self.drawing.shapes.push(Shape::Rectangle { corner, size, fill, stroke });
+        self.canvas.shapes.push(Shape::Rectangle { corner, size, fill, stroke });
     }
 
-    pub(super) fn strokes(&mut self, lines: Vec<Vec<(f64, f64)>>, stroke: Stroke) {
-        self.drawing.shapes.push(Shape::Strokes { lines, stroke });
+    pub(super) fn strokes(
+        &mut self,
+        lines: Vec<Vec<(f64, f64)>>,
+        stroke: Stroke,
+        series: Option<(&str, &str)>,
+    ) {
+        let series = series.map(|(system, variant)| (system.to_owned(), variant.to_owned()));
+        self.canvas.shapes.push(Shape::Strokes { lines, stroke, series });
     }
 
-    pub(super) fn dot(&mut self, middle: (f64, f64), colour: &'static str, radius: f64) {
-        self.drawing.shapes.push(Shape::Dot { middle, radius, fill: colour });
+    pub(super) fn dot(&mut self, middle: (f64, f64), fill: Colour, radius: f64) {
+        self.canvas.shapes.push(Shape::Dot { middle, radius, fill });
     }
 
-    fn text(&mut self, text: Text) {
-        self.drawing.shapes.push(Shape::Text(text));
-    }
-
-    pub(super) fn error_bar(&mut self, x: f64, low: f64, high: f64, stroke: Stroke) {
-        let bottom = self.y(low).unwrap_or(HEIGHT - BOTTOM);
-        let Some(top) = self.y(high) else { return };
-        let ends = [top, bottom].map(|y| vec![(x - 4.0, y), (x + 4.0, y)]);
-        let lines = [vec![(x, bottom), (x, top)]].into_iter().chain(ends).collect();
-        self.strokes(lines, stroke);
-    }
-
-    /// Names beside short strokes as their lines have them.
-    pub(super) fn legend<'a>(&mut self, lines: impl Iterator<Item = (&'a str, Stroke)>) {
-        let beside = self.right < WIDTH - RIGHT;
-        let (left, size) = if beside { (self.right + 2.0, 10.0) } else { (LEFT + 12.0, 12.0) };
-        for (index, (name, stroke)) in lines.enumerate() {
-            let y = TOP + 14.0 + LEGEND_LINE * index as f64;
-            let line = vec![(left, y - 4.0), (left + 18.0, y - 4.0)];
-            self.strokes(vec![line], Stroke { width: 2.4, ..stroke });
-            let text = Text::new((left + 24.0, y), name, Anchor::Start);
-            self.text(Text { size, ..text });
-        }
-    }
-
-    /// A row of colours at the top right, between what the first and the last stand for.
-    pub(super) fn colours(&mut self, colours: &[&'static str], label: &str, low: &str, high: &str) {
-        let (width, y) = (12.0, TOP - 20.0);
-        let right = span_x().1 - 46.0;
-        let left = right - width * colours.len() as f64;
-        for (index, colour) in colours.iter().enumerate() {
-            let corner = (left + width * index as f64, y);
-            self.rectangle(corner, (width, 12.0), colour, Stroke::NONE);
-        }
-        let words = format!("{label}  {low}");
-        self.text(Text::new((left - 5.0, y + 10.0), &words, Anchor::End));
-        self.text(Text::new((right + 5.0, y + 10.0), high, Anchor::Start));
-    }
-
-    pub(super) fn finish(self) -> Drawing {
-        self.drawing
+    pub(super) fn finish(self) -> Canvas {
+        self.canvas
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+pub(super) fn ticks_up(height: f64) -> usize {
+    (height / 38.0) as usize
+}
 
-    #[test]
-    fn ticks_are_round() {
-        let axis = |low, high, scale| Axis { scale, low, high }.ticks();
-        assert_eq!(axis(0.0, 100.0, Scale::Linear), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-        assert_eq!(axis(1.0, 1000.0, Scale::Logarithmic), [1.0, 10.0, 100.0, 1000.0]);
-        assert_eq!(axis(-1.0, 1.0, Scale::Linear), [-1.0, -0.5, 0.0, 0.5, 1.0]);
-    }
-
-    #[test]
-    fn higher_values_stand_higher() {
-        for scale in [Scale::Linear, Scale::Logarithmic] {
-            let frame = Frame::new("t", "y", Axis::over([1.0, 90.0].into_iter(), scale, false));
-            let (low, high) = (frame.y(2.0).unwrap(), frame.y(80.0).unwrap());
-            assert!(high < low && high > TOP - 1.0 && low < HEIGHT - BOTTOM + 1.0);
-        }
-    }
+/// What the names of an axis' ticks take at most, with the room to the axis.
+pub(super) fn left_of(axis: &Axis, height: f64) -> f64 {
+    let names = axis.ticks(ticks_up(height));
+    let widest = names.iter().map(|(_, name)| width(name, SMALL, false)).fold(0.0, f64::max);
+    (widest + 12.0).max(24.0)
 }

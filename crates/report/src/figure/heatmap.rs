@@ -1,24 +1,27 @@
 //! A heat map: one coloured cell per pair of parameters, blank where there is no value.
 
-use super::Scale;
-use super::drawing::{Drawing, Stroke};
-use super::frame::{Axis, Frame, span_x};
+use super::axis::Axis;
+use super::canvas::{Anchor, Canvas, Text};
+use super::frame::{Frame, Outline, left_of};
+use super::palette::{Colour, Palette};
+use super::{Drawing, Form};
 use crate::table::number;
+use serde::{Deserialize, Serialize};
 
 /// From low to high; also in shades of grey the one gets darker as the value rises.
-const COLOURS: [&str; 10] = [
-    "#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989",
-    "#482878", "#440154",
+const COLOURS: [u32; 10] = [
+    0xfd_e725, 0xb5_de2b, 0x6e_ce58, 0x35_b779, 0x1f_9e89, 0x26_828e, 0x31_688e, 0x3e_4989,
+    0x48_2878, 0x44_0154,
 ];
 
 /// Values over two axes of numbers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
     /// Above the figure.
     pub title: String,
     /// Under the x axis.
     pub x_label: String,
-    /// Beside the y axis.
+    /// Above the y axis.
     pub y_label: String,
     /// What the colours mean, with their unit.
     pub value_label: String,
@@ -28,38 +31,96 @@ pub struct HeatMap {
     pub rows: Vec<f64>,
     /// Column by column; `None` leaves a cell blank.
     pub cells: Vec<Option<f64>>,
+    /// What the first and the last colour stand for; the least and the largest value if it is absent.
+    /// Maps that are compared have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
 }
 
 impl HeatMap {
     /// The figure.
     #[must_use]
     pub fn draw(&self) -> Drawing {
-        let (width, height) = (spacing(&self.columns), spacing(&self.rows));
-        let axis = |middles: &[f64], size: f64| {
-            let ends =
-                [middles.first().map(|m| m - size / 2.0), middles.last().map(|m| m + size / 2.0)];
-            Axis::over(ends.into_iter().flatten(), Scale::Linear, false)
-        };
-        let (x, y) = (axis(&self.columns, width), axis(&self.rows, height));
-        let mut frame = Frame::new(&self.title, &self.y_label, y);
-        frame.x_axis(&self.x_label, &x);
+        let mut map = self.clone();
+        map.cells.iter_mut().for_each(|cell| *cell = cell.filter(|value| value.is_finite()));
+        Drawing::new(Form::HeatMap(map))
+    }
+
+    /// The least and the largest value.
+    pub(super) fn span(&self) -> Option<(f64, f64)> {
         let values = || self.cells.iter().copied().flatten().filter(|value| value.is_finite());
         let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
+        (low <= high).then_some((low, high))
+    }
+
+    pub(super) fn render(&self, note: &str, across: f64, _: &Palette) -> Canvas {
+        let (wide, high) = (spacing(&self.columns), spacing(&self.rows));
+        let axis = |middles: &[f64], size: f64| {
+            let ends = middles.first().copied().zip(middles.last().copied());
+            let (low, high) = ends.unwrap_or((0.0, 1.0));
+            Axis::between(low - size / 2.0, high + size / 2.0)
+        };
+        let (x, y) = (axis(&self.columns, wide), axis(&self.rows, high));
+        let range = self.range.or_else(|| self.span());
+        let height = super::panel_height(1, across);
+        let legend_room = range.map(|(low, high)| (number(low), number(high)));
+        let outline = Outline {
+            title: &self.title,
+            note,
+            x_label: &self.x_label,
+            y_label: &self.y_label,
+            // The row of colours stands where the names of lines do.
+            legend: Vec::new(),
+            panels: vec![String::new()],
+            height: height + 24.0,
+            left: left_of(&y, height),
+            room_below: 26.0,
+        };
+        let (mut frame, places) = Frame::new(&outline, across);
+        let Some(place) = places.first().copied() else { return frame.finish() };
+        let place = super::frame::Place { top: place.top + 24.0, ..place };
+        if let Some((low, high)) = legend_room {
+            let start = super::text::width(&self.value_label, 11.0, false)
+                + super::text::width(&low, 11.0, false);
+            let left = (place.left + start + 16.0).min(place.right - 160.0);
+            let words = format!("{}  {low}", self.value_label);
+            frame.text(Text::new((left - 5.0, place.top - 14.0), &words, Anchor::End));
+            for (index, colour) in COLOURS.iter().enumerate() {
+                let corner = (left + 10.0 * index as f64, place.top - 24.0);
+                frame.rectangle(corner, (10.0, 12.0), Colour::rgb(*colour), None);
+            }
+            let at = (left + 105.0, place.top - 14.0);
+            frame.text(Text::new(at, &high, Anchor::Start));
+        }
+        let colour_of = |value: &Option<f64>| {
+            let (low, high) = range?;
+            Some(colour((*value)?, low, high))
+        };
         for (column, cells) in self.columns.iter().zip(self.cells.chunks(self.rows.len().max(1))) {
-            for (row, value) in self.rows.iter().zip(cells) {
-                let Some(value) = value.filter(|value| value.is_finite()) else { continue };
-                let along = |middle: f64| x.place(middle, span_x());
-                let left = along(column - width / 2.0).zip(along(column + width / 2.0));
-                let top = frame.y(row + height / 2.0).zip(frame.y(row - height / 2.0));
-                let (Some((left, right)), Some((top, bottom))) = (left, top) else { continue };
-                let size = (right - left, bottom - top);
-                frame.rectangle((left, top), size, colour(value, low, high), Stroke::NONE);
+            let mut from = 0;
+            // Neighbours of one colour are one rectangle.
+            while from < cells.len().min(self.rows.len()) {
+                let colour = cells.get(from).and_then(colour_of);
+                let alike =
+                    cells.iter().skip(from).take_while(|it| colour_of(it) == colour).count();
+                let to = (from + alike.max(1)).min(self.rows.len());
+                let ends = self.rows.get(from).zip(self.rows.get(to - 1));
+                from = to;
+                let (Some(colour), Some((first, last))) = (colour, ends) else { continue };
+                let left = x.place(column - wide / 2.0, place.across());
+                let right = x.place(column + wide / 2.0, place.across());
+                let top = y.place(last + high / 2.0, place.upwards());
+                let bottom = y.place(first - high / 2.0, place.upwards());
+                let (Some((left, right)), Some((top, bottom))) = (left.zip(right), top.zip(bottom))
+                else {
+                    continue;
+                };
+                // A hair wider, so no paper shines through between neighbours.
+                let size = (right - left + 0.3, bottom - top + 0.3);
+                frame.rectangle((left, top), size, Colour::rgb(colour), None);
             }
         }
-        if low <= high {
-            let name = |value: f64| number(value);
-            frame.colours(&COLOURS, &self.value_label, &name(low), &name(high));
-        }
+        frame.axes_plain(&place, &x, &y);
         frame.finish()
     }
 }
@@ -71,41 +132,45 @@ fn spacing(middles: &[f64]) -> f64 {
     }
 }
 
-fn colour(value: f64, low: f64, high: f64) -> &'static str {
+fn colour(value: f64, low: f64, high: f64) -> u32 {
     let share = if high > low { (value - low) / (high - low) } else { 0.0 };
     let last = COLOURS.len() - 1;
-    let index = ((share * COLOURS.len() as f64) as usize).min(last);
-    COLOURS.get(index).copied().unwrap_or("#000000")
+    let index = ((share.max(0.0) * COLOURS.len() as f64) as usize).min(last);
+    COLOURS.get(index).copied().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn map(cells: Vec<Option<f64>>, range: Option<(f64, f64)>) -> HeatMap {
+        let middles = vec![0.25, 0.75];
+        HeatMap { columns: middles.clone(), rows: middles, cells, range, ..HeatMap::default() }
+    }
+
+    fn count(map: &HeatMap, index: usize) -> usize {
+        map.draw().svg().matches(&format!("fill=\"#{:06x}\"", COLOURS[index])).count()
+    }
+
     #[test]
     fn cells_are_coloured_and_blanks_are_blank() {
-        let map = HeatMap {
-            columns: vec![0.25, 0.75],
-            rows: vec![0.25, 0.75],
-            cells: vec![Some(0.0), Some(100.0), None, Some(f64::NAN)],
-            ..HeatMap::default()
-        };
-        let svg = map.draw().svg();
-        let of = |colour: &str| svg.matches(&format!("fill=\"{colour}\"")).count();
+        let found = map(vec![Some(0.0), Some(100.0), None, Some(f64::NAN)], None);
         // Each colour once in the legend; the least and the largest also in a cell.
-        assert_eq!((of(COLOURS[0]), of(COLOURS[5]), of(COLOURS[9])), (2, 1, 2), "{svg}");
-        assert!(!svg.contains("NaN"));
+        assert_eq!([0, 5, 9].map(|index| count(&found, index)), [2, 1, 2]);
+        assert!(!found.draw().svg().contains("NaN"));
+    }
+
+    #[test]
+    fn maps_with_one_range_have_one_scale() {
+        let cells = vec![Some(50.0), Some(50.0), Some(0.0), None];
+        assert_eq!(count(&map(cells.clone(), None), 9), 2, "the largest of its own");
+        assert_eq!(count(&map(cells, Some((0.0, 100.0))), 9), 1, "half of what others have");
     }
 
     #[test]
     fn nothing_is_still_a_figure() {
         assert!(HeatMap::default().draw().svg().ends_with("</svg>"));
-        let one = HeatMap {
-            columns: vec![1.0],
-            rows: vec![1.0],
-            cells: vec![Some(5.0)],
-            ..HeatMap::default()
-        };
-        assert!(one.draw().svg().contains(COLOURS[0]));
+        let one = HeatMap { columns: vec![1.0], rows: vec![1.0], ..map(vec![Some(5.0)], None) };
+        assert_eq!(count(&one, 0), 2);
     }
 }

@@ -2,7 +2,8 @@
 //! in the one font that is compiled in (a subset of DejaVu Sans), so the picture is the same on every
 //! machine, with or without fonts.
 
-use super::drawing::{Anchor, DASHES, Drawing, SIZE, Shape, Stroke, Text};
+use super::canvas::{Anchor, Canvas, Shape, Stroke, Text};
+use super::palette::Colour;
 use tiny_skia::{
     Color, FillRule, LineCap, Paint, PathBuilder, Pixmap, Rect, StrokeDash, Transform,
 };
@@ -13,19 +14,14 @@ const SCALE: f32 = 2.0;
 
 static FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
 
-impl Drawing {
-    /// As PNG of 1440 × 800 pixels.
-    ///
-    /// `None` only if memory for the picture cannot be had.
-    #[must_use]
-    pub fn png(&self) -> Option<Vec<u8>> {
-        let face = Face::parse(FONT, 0).ok()?;
-        let (width, height) = (SIZE.0 as f32 * SCALE, SIZE.1 as f32 * SCALE);
-        let mut painter = Painter { pixmap: Pixmap::new(width as u32, height as u32)?, face };
-        painter.pixmap.fill(Color::WHITE);
-        self.shapes.iter().for_each(|shape| painter.paint(shape));
-        painter.pixmap.encode_png().ok()
-    }
+/// The picture; `None` only if memory for it cannot be had.
+pub(super) fn paint(canvas: &Canvas) -> Option<Vec<u8>> {
+    let face = Face::parse(FONT, 0).ok()?;
+    let (width, height) = (canvas.size.0 as f32 * SCALE, canvas.size.1 as f32 * SCALE);
+    let mut painter = Painter { pixmap: Pixmap::new(width as u32, height as u32)?, face };
+    painter.pixmap.fill(Color::WHITE);
+    canvas.shapes.iter().for_each(|shape| painter.paint(shape));
+    painter.pixmap.encode_png().ok()
 }
 
 struct Painter {
@@ -40,10 +36,12 @@ impl Painter {
                 let (x, y) = (corner.0 as f32, corner.1 as f32);
                 let rect = Rect::from_xywh(x, y, size.0 as f32, size.1 as f32);
                 let Some(path) = rect.map(PathBuilder::from_rect) else { return };
-                self.fill(&path, fill, Transform::identity());
-                self.stroke(&path, *stroke, Transform::identity());
+                self.fill(&path, *fill, Transform::identity());
+                if let Some(stroke) = stroke {
+                    self.stroke(&path, stroke, Transform::identity());
+                }
             }
-            Shape::Strokes { lines, stroke } => {
+            Shape::Strokes { lines, stroke, .. } => {
                 let mut builder = PathBuilder::new();
                 for line in lines {
                     let mut points = line.iter().map(|&(x, y)| (x as f32, y as f32));
@@ -53,29 +51,30 @@ impl Painter {
                     points.for_each(|(x, y)| builder.line_to(x, y));
                 }
                 let Some(path) = builder.finish() else { return };
-                self.stroke(&path, *stroke, Transform::identity());
+                self.stroke(&path, stroke, Transform::identity());
             }
             Shape::Dot { middle: (x, y), radius, fill } => {
                 let Some(path) = PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32)
                 else {
                     return;
                 };
-                self.fill(&path, fill, Transform::identity());
+                self.fill(&path, *fill, Transform::identity());
             }
             Shape::Text(text) => self.text(text),
         }
     }
 
-    fn fill(&mut self, path: &tiny_skia::Path, colour: &str, place: Transform) {
+    fn fill(&mut self, path: &tiny_skia::Path, colour: Colour, place: Transform) {
         let place = place.post_scale(SCALE, SCALE);
-        self.pixmap.fill_path(path, &paint(colour), FillRule::Winding, place, None);
+        self.pixmap.fill_path(path, &paint_of(colour), FillRule::Winding, place, None);
     }
 
-    fn stroke(&mut self, path: &tiny_skia::Path, stroke: Stroke, place: Transform) {
-        if stroke.colour.is_empty() {
-            return;
+    fn stroke(&mut self, path: &tiny_skia::Path, stroke: &Stroke, place: Transform) {
+        let mut lengths = stroke.dash.lengths();
+        if lengths.len() % 2 == 1 {
+            lengths.extend(lengths.clone());
         }
-        let dash = stroke.dashed.then(|| StrokeDash::new(DASHES.map(|it| it as f32).into(), 0.0));
+        let dash = (!lengths.is_empty()).then(|| StrokeDash::new(lengths, 0.0));
         let pen = tiny_skia::Stroke {
             width: stroke.width as f32,
             dash: dash.flatten(),
@@ -83,7 +82,7 @@ impl Painter {
             ..tiny_skia::Stroke::default()
         };
         let place = place.post_scale(SCALE, SCALE);
-        self.pixmap.stroke_path(path, &paint(stroke.colour), &pen, place, None);
+        self.pixmap.stroke_path(path, &paint_of(stroke.colour), &pen, place, None);
     }
 
     fn text(&mut self, text: &Text) {
@@ -104,21 +103,19 @@ impl Painter {
         let place = Transform::from_translate(-before, 0.0)
             // Fonts count upwards.
             .post_scale(size, -size)
-            .post_rotate(text.turn as f32)
             .post_translate(text.at.0 as f32, text.at.1 as f32);
         self.fill(&path, text.colour, place);
         if text.bold {
             // The subset has no bold face: a thin rim makes one.
             let rim = Stroke::solid(text.colour, 0.045 * f64::from(self.face.units_per_em()));
-            self.stroke(&path, rim, place);
+            self.stroke(&path, &rim, place);
         }
     }
 }
 
-fn paint(colour: &str) -> Paint<'static> {
+fn paint_of(colour: Colour) -> Paint<'static> {
     let mut paint = Paint { anti_alias: true, ..Paint::default() };
-    let number = u32::from_str_radix(colour.trim_start_matches('#'), 16).unwrap_or(0);
-    let [_, red, green, blue] = number.to_be_bytes();
+    let [red, green, blue] = colour.channels();
     paint.set_color_rgba8(red, green, blue, 255);
     paint
 }
@@ -155,7 +152,7 @@ impl OutlineBuilder for Outline {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BoxPlot, Line, Lines, Scale, draw_boxes};
+    use super::super::{BoxPlot, Drawing, Line, Lines, Scale, draw_boxes};
     use super::*;
 
     fn pixels(drawing: &Drawing) -> Pixmap {
@@ -172,38 +169,45 @@ mod tests {
     #[test]
     fn every_shape_is_painted_where_the_svg_has_it() {
         let line = |dashed| Line {
-            name: "published µs ≤ 3".into(),
-            points: vec![(0.0, 1.0), (10.0, 1.0)],
+            name: "weir".into(),
+            points: vec![(0.0, 1.0 + f64::from(dashed)), (10.0, 1.0 + f64::from(dashed))],
             dashed,
             ..Line::default()
         };
-        let drawing = |dashed| Lines {
+        let lines = |all| Lines {
             title: "A title".into(),
             y_label: "µs".into(),
-            lines: vec![line(dashed)],
+            lines: all,
             ..Lines::default()
         };
-        let plain = pixels(&drawing(false).draw());
-        assert_eq!((plain.width(), plain.height()), (1440, 800));
-        assert!(ink(&plain, 74..140, 8..24) > 50, "the title");
-        assert!(ink(&plain, 5..20, 150..250) > 3, "the y axis' label, turned");
+        let plain = pixels(&lines(vec![line(false)]).draw());
+        assert_eq!(plain.width(), 1440);
+        assert!(ink(&plain, 8..70, 10..26) > 50, "the title");
         assert_eq!(ink(&plain, 300..700, 5..24), 0, "nothing beside the title");
-        let noted = pixels(&drawing(false).draw().with_note("quick"));
-        assert!(ink(&noted, 74..110, 26..38) > 10 && ink(&plain, 74..110, 26..38) == 0, "the note");
-        let dashed = pixels(&drawing(true).draw());
-        assert!(blue(&dashed) < blue(&plain) * 3 / 4, "dashes leave gaps");
+        let noted = pixels(&lines(vec![line(false)]).draw().with_note("quick"));
+        assert!(noted.height() > plain.height(), "the note");
+        let both = pixels(&lines(vec![line(false), line(true)]).draw());
+        let (both, plain) = (blue(&both), blue(&plain));
+        assert!(both > plain * 5 / 4 && both < plain * 15 / 8, "dashes leave gaps: {both} {plain}");
     }
 
-    /// How many pixels have the first colour.
+    /// How many pixels have Weir's colour.
     fn blue(pixmap: &Pixmap) -> usize {
-        let colour = tiny_skia::PremultipliedColorU8::from_rgba(0x00, 0x72, 0xb2, 255);
+        let colour = tiny_skia::PremultipliedColorU8::from_rgba(0x2f, 0x7f, 0xd6, 255);
         pixmap.pixels().iter().filter(|&&pixel| Some(pixel) == colour).count()
     }
 
     #[test]
     fn boxes_are_coloured() {
-        let plot =
-            BoxPlot { low: 1.0, q1: 2.0, median: 3.0, q3: 4.0, high: 5.0, ..BoxPlot::default() };
+        let plot = BoxPlot {
+            name: "weir".into(),
+            low: 1.0,
+            q1: 2.0,
+            median: 3.0,
+            q3: 4.0,
+            high: 5.0,
+            ..BoxPlot::default()
+        };
         let pixmap = pixels(&draw_boxes("b", "ms", Scale::Linear, &[plot]));
         assert!(blue(&pixmap) > 500);
     }

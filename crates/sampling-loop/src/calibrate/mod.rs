@@ -42,7 +42,7 @@ use mechanism::Running;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use report::pace::{Pace, told};
-use std::io::Write;
+use report::terminal::talk;
 use std::time::Duration;
 use stream::Batch;
 
@@ -235,12 +235,6 @@ fn share_one_cpu(wanted: Option<usize>) -> anyhow::Result<usize> {
     one.set(cpu).context("there is no such CPU")?;
     sched_setaffinity(this, &one).context("cannot choose a CPU")?;
     Ok(cpu)
-}
-
-/// Says on stderr what is being done.
-fn talk(text: &str) {
-    // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Fisher and Yates's shuffle on Marsaglia's xorshift: an order that a seed repeats.

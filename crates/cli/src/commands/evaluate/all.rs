@@ -48,20 +48,10 @@ impl All {
                 fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
             };
             write("datasheet.json", sheet.to_json())?;
-            let mut results = evaluation.results.clone();
-            results.tool = format!(
-                "Data sheet of {}",
-                evaluation
-                    .results
-                    .settings
-                    .get("switch")
-                    .map_or_else(|| "a switch".to_owned(), ToString::to_string,)
-            );
-            // The points are told by the tables of the sheet; report.html has them one by one.
-            results.points.clear();
-            let extras = report::Extras { tables: sheet.tables(), ..report::Extras::default() };
-            write("datasheet.html", report::page::html(&results, &extras))?;
+            let page = report::page::sheet(&sheet.page(&evaluation.results));
+            write("datasheet.html", page)?;
         }
+        report::terminal::quiet();
         if self.output.json {
             write!(std::io::stdout(), "{}", sheet.to_json())?;
             self.output.write(&evaluation, report::Extras::default())?;

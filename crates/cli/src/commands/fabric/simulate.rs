@@ -6,9 +6,12 @@ use anyhow::Context;
 use fabric::Bandwidth;
 use fabric::labels::Privacy;
 use lab::{Rate, Topology};
+use report::pace::left_after;
+use report::terminal::{quiet, talk};
 use simulate::{Choice, Error, Moves, Setting, Tenancy, World, run, yardstick};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// The length of a step.
 const STEP_SECONDS: f64 = 0.1;
@@ -91,6 +94,7 @@ impl Simulate {
             Err(error) if error.is::<Error>() => return usage_or_failure(error),
             Err(error) => return Err(error),
         };
+        quiet();
         let mut stdout = std::io::stdout().lock();
         if self.json {
             write!(stdout, "{}", study.results().to_json())?;
@@ -122,6 +126,8 @@ impl Simulate {
             ("runs", f64::from(runs)),
         ];
         numbers.into_iter().for_each(|(name, number)| study.set(name, number));
+        let (begun, mut done) = (Instant::now(), 0);
+        let steps_of_all = usize::from(runs) * (self.cases().len() + 1);
         for run_number in 0..u64::from(runs) {
             let setting = Setting {
                 tenancy: Tenancy {
@@ -134,10 +140,15 @@ impl Simulate {
                 stride: STRIDE,
                 seed: self.seed.wrapping_add(run_number),
             };
-            talk(&format!("run {} of {runs}: the optimum", run_number + 1));
+            let mut step = |what: &str| {
+                let left = left_after(done, steps_of_all, begun.elapsed());
+                talk(&format!("run {} of {runs}: {what}{left}", run_number + 1));
+                done += 1;
+            };
+            step("the optimum");
             study.begin_run(yardstick(world, &setting, self.variables as usize)?);
             for case in self.cases() {
-                talk(&format!("run {} of {runs}: {case}", run_number + 1));
+                step(&case.to_string());
                 let outcome = run(world, &setting, &self.choice(&case))?;
                 study.add(case, outcome);
             }
@@ -198,10 +209,4 @@ fn steps(seconds: f64) -> u32 {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|it| (0.1..=86_400.0).contains(it));
     seconds.ok_or_else(|| "not a number of seconds within 0.1 to 86400".to_owned())
-}
-
-/// Says on stderr what is being done.
-fn talk(text: &str) {
-    // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

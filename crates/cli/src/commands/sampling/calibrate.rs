@@ -87,6 +87,7 @@ pub struct Effort {
 impl Calibrate {
     pub fn run(self) -> anyhow::Result<Exit> {
         let calibration = self.effort.settings(HEADER).calibrate(&signals::interrupt()?)?;
+        report::terminal::quiet();
         let mut stdout = std::io::stdout().lock();
         if self.output.json {
             write!(stdout, "{}", calibration.results.to_json())?;

@@ -1,0 +1,168 @@
+//! Figures of odd data are figures, and nothing in them overlaps for want of room.
+
+use super::*;
+
+#[test]
+fn odd_data_still_gives_a_figure() {
+    for points in [
+        vec![],
+        vec![(1.0, 1.0)],
+        vec![(0.0, 0.0), (f64::NAN, 3.0)],
+        vec![(1.0, f64::INFINITY), (2.0, -1.0)],
+        vec![(1.0, 1e300), (2.0, -1e300)],
+        vec![(1.0, 1e-300), (1e300, 5.0)],
+    ] {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            let line = Line {
+                name: "<a & b>".into(),
+                points: points.clone(),
+                errors: vec![f64::NAN; points.len()],
+                ..Line::default()
+            };
+            let lines = Lines {
+                title: "x < y".into(),
+                lines: vec![line],
+                x_scale: scale,
+                y_scale: scale,
+                ..Lines::default()
+            };
+            check(&lines.draw().with_note("one & two"));
+        }
+    }
+    let known = BoxPlot { mean: Some(2.0), ..BoxPlot::default() };
+    let plots = [known, BoxPlot::of_mean("published", 3.0)];
+    check(&draw_boxes("b", "µs", Scale::Logarithmic, &plots));
+    let groups = [("a".into(), vec![1.0, f64::NAN]), ("b".into(), vec![])];
+    check(&draw_groups("d", "%", &["x", "y"], &groups));
+    check(&draw_groups("d", "%", &[], &[]));
+    check(&draw_spreads("s", "µs", Scale::Linear, &[("a".into(), vec![])]));
+}
+
+#[test]
+fn what_is_published_is_dashed() {
+    let line = |dashed| Line { points: vec![(1.0, 1.0), (2.0, 2.0)], dashed, ..Line::default() };
+    let svg = |dashed| {
+        let name = "weir".to_owned();
+        Lines { lines: vec![Line { name, ..line(dashed) }], ..Lines::default() }.svg()
+    };
+    // The line and its place in the legend.
+    assert_eq!([true, false].map(|it| svg(it).matches("stroke-dasharray").count()), [2, 0]);
+    let only_a_mean = boxes("b", "ms", Scale::Linear, &[BoxPlot::of_mean("p", 3.0)]);
+    assert_eq!(only_a_mean.matches("stroke-dasharray").count(), 1);
+    // No box but the background's.
+    assert_eq!(only_a_mean.matches("<rect").count(), 1);
+}
+
+#[test]
+fn systems_keep_their_colours_in_all_figures_of_a_report() {
+    let line = |name: &str| Line {
+        name: name.into(),
+        points: vec![(1.0, 1.0), (2.0, 1.0)],
+        ..Line::default()
+    };
+    let figure = |names: &[&str]| {
+        Lines { lines: names.iter().map(|name| line(name)).collect(), ..Lines::default() }.draw()
+    };
+    let (one, two) = (figure(&["a", "b"]), figure(&["b, published", "c"]));
+    let palette = palette_of([&one, &two]);
+    let colour = |drawing: &Drawing, system: &str| {
+        let svg = drawing.svg_in(WIDE, &palette);
+        let mark = format!("data-system=\"{system}\"");
+        let path = svg.split("<path").find(|part| part.contains(&mark)).unwrap().to_owned();
+        path.split("stroke=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(colour(&one, "b"), colour(&two, "b"));
+    assert_ne!(colour(&one, "a"), colour(&two, "c"));
+}
+
+#[test]
+fn many_lines_are_many_panels() {
+    let line = |index: usize| Line {
+        name: format!("system {}", index / 2),
+        variant: ["AGG", "ND"].get(index % 2).unwrap().to_string(),
+        points: vec![(1.0, index as f64), (2.0, 1.0)],
+        ..Line::default()
+    };
+    let panels = |count: usize| {
+        let lines = Lines { lines: (0..count).map(line).collect(), ..Lines::default() };
+        lines.svg().matches("font-weight=\"bold\"").count()
+    };
+    assert_eq!([8, 16, 40].map(panels), [0, 2, 20], "by variant, then by system");
+    // Of 60 systems in 34 cases each, the first panels are drawn, and the figure says so.
+    let many = Lines { lines: (0..2_000).map(line).collect(), ..Lines::default() };
+    let svg = many.svg();
+    assert!(svg.contains("more panels are not drawn"));
+    assert!(svg.len() < 300_000, "{}", svg.len());
+}
+
+#[test]
+fn time_begins_at_zero() {
+    let line = Line { points: vec![(5.0, 1.0), (10.0, 1.0)], ..Line::default() };
+    let first = |x_from_zero| {
+        let svg = Lines { lines: vec![line.clone()], x_from_zero, ..Lines::default() }.svg();
+        let place = svg.split("<circle cx=\"").nth(1).and_then(|it| it.split('"').next());
+        place.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    assert!(first(false) < 80.0 && first(true) > 250.0, "{} {}", first(false), first(true));
+}
+
+#[test]
+fn boxes_stand_where_their_names_fit_and_lie_where_they_do_not() {
+    let plots = |count: usize, name: &str| -> Vec<BoxPlot> {
+        let plot = |index: usize| BoxPlot {
+            name: format!("{name} {index}"),
+            low: 1.0,
+            q1: 2.0,
+            median: 3.0,
+            q3: 4.0,
+            high: 5.0,
+            ..BoxPlot::default()
+        };
+        (0..count).map(plot).collect()
+    };
+    let high = |count: usize, name: &str| {
+        let svg = boxes("b", "ms", Scale::Linear, &plots(count, name));
+        let size = svg.split("viewBox=\"0 0 720 ").nth(1).and_then(|it| it.split('"').next());
+        size.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    assert!(high(3, "weir") > 300.0, "three stand");
+    assert!((100.0..300.0).contains(&high(3, &"a long name ".repeat(4))), "they lie");
+    assert!(high(60, "weir") > 60.0 * 15.0, "each has a row");
+}
+
+#[test]
+fn a_drawing_is_kept_as_it_is() {
+    let lines = Lines {
+        title: "t".into(),
+        lines: vec![Line { points: vec![(1.0, f64::NAN), (2.0, 3.0)], ..Line::default() }],
+        ..Lines::default()
+    };
+    let drawings = [
+        lines.draw().with_note("n"),
+        draw_groups("d", "%", &["x"], &[("a".into(), vec![f64::NAN, 1.0])]),
+        HeatMap { cells: vec![Some(1.0), None, Some(f64::NAN)], ..HeatMap::default() }.draw(),
+    ];
+    for drawing in drawings {
+        let text = serde_json::to_string(&drawing).unwrap();
+        assert_eq!(serde_json::from_str::<Drawing>(&text).unwrap(), drawing, "{text}");
+    }
+}
+
+/// Every tag is closed in its order, and no number is missing, on a wide page and on a phone.
+fn check(drawing: &Drawing) {
+    for width in [WIDE, NARROW] {
+        let svg = drawing.svg_in(width, &palette_of([drawing]));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let mut open = Vec::new();
+        for tag in svg.split('<').skip(1).map(|part| part.split('>').next().unwrap()) {
+            let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+            if tag.starts_with('/') {
+                assert_eq!(open.pop(), Some(name), "{svg}");
+            } else if !tag.ends_with('/') {
+                open.push(name);
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+    }
+    assert!(!drawing.says().is_empty() && !drawing.csv().is_empty());
+}

@@ -1,0 +1,360 @@
+//! Figures that can be drawn of any result: metrics against what was varied, latency by system and case,
+//! the course of time.
+
+use crate::figure::{Drawing, Figure, Line, Lines, Mark, Marks, Scale, Shape};
+use crate::histogram::LatencySummary;
+use crate::names::{metric_in_words, parameter_in_words, with_unit};
+use crate::results::{Interval, Metric, Point, Results, Scalar};
+
+/// What is drawn of them is bounded by the figures themselves, except for their number.
+const MOST_FIGURES: usize = 40;
+/// Units that are worth a figure of their own; plain counts and flags are in tables.
+const UNITS: [(&str, &str); 9] = [
+    ("µs", "time"),
+    ("ms", "time"),
+    ("s", "time"),
+    ("1/s", "rate"),
+    ("packet/s", "rate"),
+    ("Mbit/s", "throughput"),
+    ("Mb/s", "throughput"),
+    ("Gbit/s", "throughput"),
+    ("%", "share"),
+];
+
+/// All that can be drawn of the points.
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
+    let points = &results.points;
+    let mut figures = Vec::new();
+    let by_module = modules(points);
+    if by_module.iter().any(|(name, _)| !name.is_empty()) {
+        by_module.iter().for_each(|(name, points)| module(&mut figures, name, points));
+    } else {
+        load(&mut figures, points, &results.tool);
+        if figures.is_empty() {
+            module(&mut figures, "", &points.iter().collect::<Vec<_>>());
+        }
+    }
+    figures.truncate(MOST_FIGURES);
+    figures
+}
+
+/// Points by the experiment that they are of, in their order.
+fn modules(points: &[Point]) -> Vec<(String, Vec<&Point>)> {
+    let mut modules: Vec<(String, Vec<&Point>)> = Vec::new();
+    for point in points {
+        let name = point.parameters.get("module").map(ToString::to_string).unwrap_or_default();
+        match modules.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, points)) => points.push(point),
+            None => modules.push((name, vec![point])),
+        }
+    }
+    modules
+}
+
+/// Of a load generator's points: latency, rate, CPU, the course of time.
+fn load(figures: &mut Vec<Figure>, points: &[Point], tool: &str) {
+    let all: Vec<&Point> = points.iter().collect();
+    for parameter in ["rate", "tenants"] {
+        if values(&all, parameter) < 2 {
+            continue;
+        }
+        for metric in ["p50_us", "p99_us"] {
+            let found = points.iter().any(|point| point.metrics.contains_key(metric));
+            if found {
+                let name = format!("{}-by-{parameter}", metric.trim_end_matches("_us"));
+                let lines = sweep(&all, parameter, &[metric], Scale::Logarithmic);
+                let title = format!("{} by {parameter}", capital(&metric_in_words(metric)));
+                let caption = "Means over runs with 95 % confidence intervals.";
+                figures.push(figure(&name, Lines { title, ..lines }.draw(), caption));
+            }
+        }
+    }
+    let latencies: Vec<(&Point, &LatencySummary)> = points
+        .iter()
+        .filter_map(|point| Some((point, point.latency.get("latency")?)))
+        .filter(|(_, latency)| latency.count > 0)
+        .collect();
+    if !latencies.is_empty() {
+        figures.push(latency_boxes(&latencies));
+        figures.push(distribution(&latencies));
+    }
+    let many = points.iter().filter(|point| point.tenants.len() > 1);
+    let many: Vec<&Point> = many.collect();
+    if !many.is_empty() {
+        // What stands beside each other there: emulated tenants, or a controller's emulated switches.
+        figures
+            .push(each_tenant(&many, if tool == "bench controller" { "switch" } else { "tenant" }));
+    }
+    if points.iter().any(|point| point.metrics.contains_key("cpu_percent")) {
+        let title = "CPU of the system under test";
+        figures.push(figure("cpu", by_case(&all, "cpu_percent", title), CONFIDENCE));
+    }
+    if points.iter().any(|point| point.intervals.len() > 1) {
+        figures.push(course(&all));
+    }
+}
+
+const CONFIDENCE: &str = "Means over runs; thin lines are 95 % confidence intervals.";
+
+fn figure(name: &str, drawing: Drawing, caption: &str) -> Figure {
+    Figure { name: name.to_owned(), drawing, caption: caption.to_owned() }
+}
+
+/// How many values of a parameter that is a number there are.
+fn values(points: &[&Point], parameter: &str) -> usize {
+    let numbers = points.iter().filter_map(|point| number_of(point, parameter));
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    numbers.len()
+}
+
+fn number_of(point: &Point, parameter: &str) -> Option<f64> {
+    match point.parameters.get(parameter) {
+        Some(Scalar::Number(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+/// The parameters beside those that are told elsewhere.
+fn case(point: &Point, without: &[&str]) -> String {
+    let rest = point.parameters.iter().filter(|(name, _)| !without.contains(&name.as_str()));
+    rest.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Metrics of one unit against a parameter that is a number: a panel for each case, a line for each
+/// system and metric.
+fn sweep(points: &[&Point], parameter: &str, metrics: &[&str], y_scale: Scale) -> Lines {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut unit = String::new();
+    let several = one_system(points).is_none();
+    for point in points {
+        let Some(x) = number_of(point, parameter) else { continue };
+        for metric in metrics {
+            let Some(found) = point.metrics.get(*metric) else { continue };
+            let Some(mean) = found.mean else { continue };
+            unit.clone_from(&found.unit);
+            let (name, variant) = match (metrics.len() > 1, several) {
+                (true, true) => (point.system.clone(), metric_in_words(metric)),
+                (true, false) => (metric_in_words(metric), String::new()),
+                _ => (point.system.clone(), String::new()),
+            };
+            let panel = case(point, &[parameter, "module"]);
+            let same = |it: &Line| it.name == name && it.variant == variant && it.panel == panel;
+            let at = match lines.iter().position(same) {
+                Some(at) => at,
+                None => {
+                    let line = Line { name, variant, panel, ..Line::default() };
+                    lines.push(line);
+                    lines.len() - 1
+                }
+            };
+            if let Some(line) = lines.get_mut(at) {
+                let at = line.points.partition_point(|point| point.0 < x);
+                line.points.insert(at, (x, mean));
+                line.errors.insert(at, half(found));
+            }
+        }
+    }
+    let y_label = match metrics {
+        [metric] => with_unit(&metric_in_words(metric), &unit),
+        _ => unit,
+    };
+    Lines { x_label: parameter_in_words(parameter), y_label, y_scale, lines, ..Lines::default() }
+}
+
+/// Two runs have an interval that says nothing: Student's t is 12.7 there.
+fn half(metric: &Metric) -> f64 {
+    metric.ci95.filter(|_| metric.samples.len() > 2).unwrap_or(0.0)
+}
+
+fn one_system<'a>(points: &[&'a Point]) -> Option<&'a str> {
+    let first = points.first()?.system.as_str();
+    points.iter().all(|point| point.system == first).then_some(first)
+}
+
+/// One experiment: for each unit its metrics against what was varied, or by case.
+fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
+    let names = points.iter().flat_map(|point| point.parameters.keys());
+    let varied = names.max_by_key(|name| values(points, name)).map(String::as_str);
+    let varied = varied.filter(|name| values(points, name) > 1);
+    for (unit, quantity) in UNITS {
+        // What is zero everywhere needs no figure.
+        let is_shown =
+            |metric: &Metric| metric.unit == unit && metric.mean.is_some_and(|mean| mean != 0.0);
+        let mut metrics: Vec<&str> = Vec::new();
+        for (name, metric) in points.iter().flat_map(|point| &point.metrics) {
+            if is_shown(metric) && !metrics.contains(&name.as_str()) {
+                metrics.push(name);
+            }
+        }
+        // What is measured once beside what is varied stands by itself.
+        let at_all = |metric: &&str| {
+            let mut its = points.iter().filter(|point| point.metrics.contains_key(*metric));
+            varied.is_some_and(|varied| its.all(|point| number_of(point, varied).is_some()))
+        };
+        let (along, alone): (Vec<&str>, Vec<&str>) = metrics.into_iter().partition(at_all);
+        let start = if module.is_empty() { String::new() } else { format!("{module}-") };
+        let title = if module.is_empty() { "What was measured" } else { module };
+        let title = format!("{}: {quantity}", capital(&title.replace('-', " ")));
+        let caption = "Means over repetitions with 95 % confidence intervals.";
+        if let Some(parameter) = varied.filter(|_| !along.is_empty()) {
+            let lines = sweep(points, parameter, &along, Scale::Linear);
+            let all = || lines.lines.iter().flat_map(|line| &line.points);
+            let (x_scale, y_scale) = (is_wide(all().map(|it| it.0)), is_wide(all().map(|it| it.1)));
+            let y_label = match along[..] {
+                [_] => lines.y_label.clone(),
+                _ => with_unit(quantity, unit),
+            };
+            let title = format!("{title} by {}", lines.x_label);
+            let lines = Lines { title, y_label, x_scale, y_scale, ..lines };
+            figures.push(figure(&format!("{start}{quantity}"), lines.draw(), caption));
+        }
+        if !alone.is_empty() {
+            let drawing = by_metric(points, &alone, &with_unit(quantity, unit), &title);
+            figures.push(figure(&format!("{start}{quantity}-by-case"), drawing, caption));
+        }
+    }
+}
+
+/// By powers of ten where values differ by more than 30 times and none is zero.
+fn is_wide(values: impl Iterator<Item = f64>) -> Scale {
+    let (low, high) = values
+        .fold((f64::MAX, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
+    if low > 0.0 && high > low * 30.0 { Scale::Logarithmic } else { Scale::Linear }
+}
+
+/// Metrics of one unit, a panel for each, a row for each case.
+fn by_metric(points: &[&Point], metrics: &[&str], label: &str, title: &str) -> Drawing {
+    let mut marks = Vec::new();
+    for metric in metrics {
+        for point in points {
+            let Some(found) = point.metrics.get(*metric) else { continue };
+            let Some(mean) = found.mean else { continue };
+            let half = half(found);
+            let whiskers = (half > 0.0).then_some((mean - half, mean + half));
+            let shape = Shape { whiskers, dot: Some(mean), ..Shape::default() };
+            let words = metric_in_words(metric);
+            let case = case(point, &["module"]);
+            let category = if case.is_empty() { point.system.clone() } else { case };
+            let (system, variant) = (point.system.clone(), String::new());
+            marks.push(Mark { category, system, variant, panel: words, shape });
+        }
+    }
+    let scale = is_wide(marks.iter().filter_map(|mark| mark.shape.dot));
+    let (title, value_label) = (title.to_owned(), label.to_owned());
+    Marks { title, value_label, category_label: String::new(), scale, marks }.draw()
+}
+
+/// One metric: a panel for each case, a bar for each system; of one case, no panels.
+fn by_case(points: &[&Point], metric: &str, title: &str) -> Drawing {
+    let mut unit = String::new();
+    let mark = |point: &&Point| {
+        let found = point.metrics.get(metric)?;
+        let mean = found.mean?;
+        unit.clone_from(&found.unit);
+        let half = half(found);
+        let whiskers = (half > 0.0).then_some((mean - half, mean + half));
+        let shape = Shape { bar: Some(mean), whiskers, ..Shape::default() };
+        Some(Mark { shape, ..place(point) })
+    };
+    let marks = points.iter().filter_map(mark).collect();
+    let unit = if metric == "cpu_percent" { "% of one core" } else { unit.as_str() };
+    let value_label = with_unit(&metric_in_words(metric), unit);
+    let title = title.to_owned();
+    Marks { title, value_label, category_label: String::new(), scale: Scale::Linear, marks }.draw()
+}
+
+fn place(point: &Point) -> Mark {
+    Mark {
+        category: point.system.clone(),
+        system: point.system.clone(),
+        panel: point.label(),
+        ..Mark::default()
+    }
+}
+
+fn latency_boxes(latencies: &[(&Point, &LatencySummary)]) -> Figure {
+    let mark = |(point, latency): &(&Point, &LatencySummary)| Mark {
+        shape: Shape {
+            whiskers: Some((latency.min_us, latency.p99_us)),
+            quartiles: Some((latency.p25_us, latency.p50_us, latency.p75_us)),
+            dot: Some(latency.mean_us),
+            ..Shape::default()
+        },
+        ..place(point)
+    };
+    let drawing = Marks {
+        title: "Latency by system and case".to_owned(),
+        value_label: "latency, µs".to_owned(),
+        category_label: String::new(),
+        scale: Scale::Logarithmic,
+        marks: latencies.iter().map(mark).collect(),
+    };
+    let caption = "Boxes: quartiles and median; thin lines from the least to the 99th percentile; dots: means.";
+    figure("latency", drawing.draw(), caption)
+}
+
+fn distribution(latencies: &[(&Point, &LatencySummary)]) -> Figure {
+    let line = |(point, latency): &(&Point, &LatencySummary)| Line {
+        name: point.system.clone(),
+        panel: point.label(),
+        points: latency.cdf.iter().map(|&(us, share)| (us, share * 100.0)).collect(),
+        ..Line::default()
+    };
+    let lines = Lines {
+        title: "Latency, cumulative".to_owned(),
+        x_label: "latency, µs".to_owned(),
+        y_label: "% of messages at most".to_owned(),
+        x_scale: Scale::Logarithmic,
+        lines: latencies.iter().map(line).collect(),
+        steps: true,
+        ..Lines::default()
+    };
+    figure("latency-cumulative", lines.draw(), "")
+}
+
+fn each_tenant(points: &[&Point], who: &str) -> Figure {
+    let mut marks = Vec::new();
+    for point in points {
+        let panel = format!("{} {}", point.system, point.label()).trim().to_owned();
+        for (index, tenant) in point.tenants.iter().enumerate() {
+            let shape = Shape { dot: Some(tenant.latency.mean_us), ..Shape::default() };
+            let category = (index + 1).to_string();
+            let (system, panel) = (point.system.clone(), panel.clone());
+            marks.push(Mark { category, system, variant: String::new(), panel, shape });
+        }
+    }
+    let drawing = Marks {
+        title: format!("Mean latency of each {who}"),
+        value_label: "mean latency, µs".to_owned(),
+        category_label: format!("{who}, in their order"),
+        scale: Scale::Logarithmic,
+        marks,
+    };
+    figure(&format!("each-{who}"), drawing.draw(), "")
+}
+
+fn course(points: &[&Point]) -> Figure {
+    let answered = |interval: &&Interval| interval.received > 0;
+    let line = |point: &&Point| Line {
+        name: point.system.clone(),
+        panel: point.label(),
+        points: point.intervals.iter().filter(answered).map(|i| (i.start_s, i.mean_us)).collect(),
+        ..Line::default()
+    };
+    let lines = Lines {
+        title: "Mean latency over the first run".to_owned(),
+        x_label: "seconds since its start".to_owned(),
+        y_label: "mean latency, µs".to_owned(),
+        y_scale: Scale::Logarithmic,
+        lines: points.iter().map(line).collect(),
+        ..Lines::default()
+    };
+    figure("course", lines.draw(), "")
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

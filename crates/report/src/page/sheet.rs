@@ -1,0 +1,58 @@
+//! A page that fits one sheet of paper: blocks of a sentence, a small figure and a small table.
+
+use super::{document, findings, style, table_html};
+use crate::figure::{Drawing, NARROW, palette_of};
+use crate::results::Finding;
+use crate::table::Table;
+use maud::{PreEscaped, html};
+
+/// What stands on the sheet.
+#[derive(Clone, Debug, Default)]
+pub struct Sheet {
+    /// At the top.
+    pub heading: String,
+    /// Below it: of what, when, with what.
+    pub about: String,
+    /// In two columns.
+    pub blocks: Vec<Block>,
+    /// Shown on a screen only: they do not fit the sheet.
+    pub findings: Vec<Finding>,
+}
+
+/// One question and its answer.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// Such as `What lies`.
+    pub heading: String,
+    /// The answer.
+    pub sentence: String,
+    /// Its curve.
+    pub figure: Option<Drawing>,
+    /// Its numbers.
+    pub table: Table,
+}
+
+/// The page's text.
+#[must_use]
+pub fn sheet(sheet: &Sheet) -> String {
+    let palette = palette_of(sheet.blocks.iter().filter_map(|block| block.figure.as_ref()));
+    let body = html! {
+        h1 { (sheet.heading) }
+        p.small { (sheet.about) }
+        div.sheet {
+            @for block in &sheet.blocks {
+                section {
+                    h2 { (block.heading) }
+                    p { (block.sentence) }
+                    @if let Some(figure) = &block.figure {
+                        (PreEscaped(figure.svg_in(NARROW, &palette)))
+                    }
+                    @if !block.table.is_empty() { (table_html(&block.table)) }
+                }
+            }
+        }
+        div.screen { (findings::html(&sheet.findings)) }
+    };
+    let style = format!("{}{}", style::PAGE, style::SHEET);
+    document(&sheet.heading, &style, &body)
+}

@@ -1,0 +1,60 @@
+//! What is said on a terminal: progress on one line that is redrawn, tables that fit.
+//!
+//! Progress goes to stderr. On a terminal each step replaces the one before; in a pipe or a file each has a line of its
+//! own. Tables go to stdout; on a terminal they leave out columns from the right until they fit.
+
+use std::io::{IsTerminal, Write};
+
+/// How many columns there are where nobody says.
+const USUAL: usize = 80;
+
+/// Tables fit the terminal from here on, if stdout is one.
+pub fn fit_tables() {
+    if std::io::stdout().is_terminal() {
+        crate::table::fit_to(columns());
+    }
+}
+
+/// Says on stderr what is being done.
+pub fn talk(text: &str) {
+    let mut stderr = std::io::stderr();
+    // If stderr is gone there is nobody to tell.
+    let _ = match stderr.is_terminal() {
+        true => write!(stderr, "\r\x1b[K{}", cut(text, columns().saturating_sub(1))),
+        false => writeln!(stderr, "{text}"),
+    };
+}
+
+/// Wipes the line of talk: results come next.
+pub fn quiet() {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r\x1b[K");
+    }
+}
+
+fn columns() -> usize {
+    terminal_size::terminal_size().map_or(USUAL, |(width, _)| usize::from(width.0).max(20))
+}
+
+/// What is longer than the line would be left standing when the line is redrawn.
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_line_of_progress_stays_one_line() {
+        assert_eq!(cut("run 1 of 3", 79), "run 1 of 3");
+        let long = cut(&"µ".repeat(200), 79);
+        assert!(long.chars().count() == 79 && long.ends_with('…'));
+        assert_eq!(cut("abc", 0), "…");
+    }
+}
