@@ -40,6 +40,7 @@ use crate::outbox::Outbox;
 use crate::policy::{Policy, TenantId};
 use crate::south::Session;
 use crate::south::pending::{Excerpt, Origin};
+use crate::south::session::earlier;
 pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::{Controller, Tenant};
@@ -543,10 +544,17 @@ impl Switch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let silent = self.session.is_awaited().then_some(self.next_settle);
-        let later =
-            [self.next_due(), self.next_postponed(), self.next_unused(), self.uninstalled.next()];
-        [self.session.poll_timeout(), silent].into_iter().chain(later).flatten().min()
+        let mut first = self.session.poll_timeout();
+        if self.session.is_awaited() {
+            first = earlier(first, Some(self.next_settle));
+        }
+        if !self.collections.is_empty() {
+            first = earlier(first, self.next_due());
+        }
+        if !self.postponed.is_empty() {
+            first = earlier(first, self.next_postponed());
+        }
+        earlier(earlier(first, self.next_unused()), self.uninstalled.next())
     }
 
     /// Time has passed.

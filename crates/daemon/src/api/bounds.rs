@@ -26,8 +26,7 @@ const LARGEST_BODY: usize = 16 << 20;
 const SMALL: usize = 64 << 10;
 /// KiB of larger bodies, and of larger answers, at a time.
 const LARGE: usize = 64 << 10;
-/// Who listens to events at a time, and how many of them to one tenant's.
-const LISTENERS: usize = 32;
+/// How many of those who listen to events may listen to one tenant's.
 const LISTENERS_TO_ONE: usize = 8;
 /// Answers that are worked on beside the control thread at a time.
 const WORKERS: usize = 4;
@@ -50,14 +49,16 @@ struct Shared {
     pages: Arc<Semaphore>,
     sums: Arc<Semaphore>,
     product: Arc<Semaphore>,
+    /// Who may listen to events at a time.
+    most_listeners: usize,
     listeners: Mutex<HashMap<String, usize>>,
     /// When the last pulse was begun that has been felt, and what it was.
     pulse: tokio::sync::Mutex<Option<(Instant, Option<usize>)>>,
 }
 
 impl Bounds {
-    /// Everything is free.
-    pub(super) fn new(metrics: Arc<Registry>) -> Bounds {
+    /// Everything is free; so many may listen to events at a time.
+    pub(super) fn new(metrics: Arc<Registry>, most_listeners: usize) -> Bounds {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Bounds(Arc::new(Shared {
             metrics,
@@ -67,6 +68,7 @@ impl Bounds {
             pages: semaphore(1),
             sums: semaphore(1),
             product: semaphore(1),
+            most_listeners,
             listeners: Mutex::default(),
             pulse: tokio::sync::Mutex::default(),
         }))
@@ -166,7 +168,7 @@ impl Bounds {
         let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = listeners.values().sum();
         let of_tenant = listeners.get(tenant).copied().unwrap_or(0);
-        if all >= LISTENERS || of_tenant >= LISTENERS_TO_ONE {
+        if all >= self.0.most_listeners || of_tenant >= LISTENERS_TO_ONE {
             return None;
         }
         listeners.insert(tenant.to_owned(), of_tenant + 1);

@@ -14,6 +14,7 @@ use crate::outbox::Outbox;
 use crate::policy::Limits;
 use crate::store::Journal;
 use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -86,15 +87,26 @@ pub(crate) struct SouthCounts {
     pub own: u64,
 }
 
-/// A tenant's message that has left.
+/// A tenant's message that has left its queue.
 pub(crate) struct Sent {
     pub tenant: TenantIndex,
-    pub item: Item,
     pub type_: Option<u8>,
-    /// How long it had waited.
-    pub waited: Duration,
+    pub awaits: Awaits,
+    pub operation: Option<u32>,
+    pub arrived: Instant,
     /// Who hears that the packet which the message was to release is another by now.
-    pub refuses: Option<Origin>,
+    pub refuses: Option<Box<Origin>>,
+}
+
+/// What has become of a message that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// It has left.
+    Sent,
+    /// It waits.
+    Queued,
+    /// It waits, and no answer is due that would bring its turn: the caller has to [run](Session::run) the queues.
+    QueuedAlone,
 }
 
 /// Why [`Session::run`] has ended.
@@ -139,15 +151,14 @@ impl Session {
 
     // ---- What tenants send
 
-    /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued. True if the
-    /// caller has to [run](Self::run) the queues, since no answer is due that would bring the message's turn.
+    /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
     pub(crate) fn submit(
         &mut self,
         tenant: TenantIndex,
-        item: Item,
+        item: &Item,
         message: &[u8],
         journal: &Journal,
-    ) -> bool {
+    ) -> Submitted {
         let now = item.arrived;
         self.window.note_demand(tenant.0, now);
         let lane = &mut self.lanes[tenant.0 as usize];
@@ -157,20 +168,23 @@ impl Session {
             && self.out.len() < self.limit
             && self.scheduler.is_empty()
             && self.direct.is_empty()
-            && lane.rates.admit(&item, now).is_ok();
+            && lane.rates.admit(item, now).is_ok();
         if at_once {
             self.scheduler.charge(tenant.0, item.share - item.cost);
             let start = self.out.len();
             self.out.end().extend_from_slice(message);
-            self.transmit(tenant, item, start, None, now);
-            return false;
+            self.transmit(item, start, now);
+            return Submitted::Sent;
         }
-        let place = lane.queue.push(item, message);
+        let place = lane.queue.push(*item, message);
         if let Some(buffer_id) = released_by(message) {
             self.releases.insert(buffer_id, (tenant, place));
         }
         self.scheduler.activate(tenant.0);
-        self.window.in_flight() == 0
+        match self.window.in_flight() {
+            0 => Submitted::QueuedAlone,
+            _ => Submitted::Queued,
+        }
     }
 
     /// Sends what may be sent now.
@@ -206,7 +220,7 @@ impl Session {
             let Some((item, start, refuses)) = self.take_next(TenantIndex(index)) else { continue };
             let more = !self.lanes[index as usize].queue.is_empty();
             self.scheduler.served(index, item.share, more);
-            self.transmit(TenantIndex(index), item, start, refuses, now);
+            self.transmit_next(TenantIndex(index), &item, start, refuses, now);
         }
         self.window.note_drained();
         Ran::Dry
@@ -217,12 +231,13 @@ impl Session {
         for at in 0..self.lanes.len() {
             let tenant = TenantIndex(at as u32);
             while let Some((item, start, refuses)) = self.take_next(tenant) {
-                self.transmit(tenant, item, start, refuses, now);
+                self.transmit_next(tenant, &item, start, refuses, now);
             }
         }
     }
 
     /// What has left since this was last asked, one by one.
+    #[inline]
     pub(crate) fn next_sent(&mut self) -> Option<Sent> {
         self.sent.pop_front()
     }
@@ -242,6 +257,7 @@ impl Session {
     }
 
     /// What waits for a tenant.
+    #[inline]
     pub(crate) fn queue(&self, tenant: TenantIndex) -> &Queue {
         &self.lanes[tenant.0 as usize].queue
     }
@@ -299,6 +315,7 @@ impl Session {
     }
 
     /// Whether changes of Weir's own wait for the store.
+    #[inline]
     pub(crate) fn has_direct(&self) -> bool {
         !self.direct.is_empty()
     }
@@ -335,6 +352,7 @@ impl Session {
     // ---- What answers show
 
     /// The switch has answered the message with this xid: gives its entry, which stays until it is [taken](Self::take).
+    #[inline]
     pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
         let entry = *self.pending.get(xid)?;
         let cost = self.pending.release_up_to(xid);
@@ -355,6 +373,7 @@ impl Session {
     }
 
     /// The answer is complete: the xid means nothing any more.
+    #[inline]
     pub(crate) fn take(&mut self, xid: u32) {
         self.pending.take(xid);
     }
@@ -387,11 +406,13 @@ impl Session {
     }
 
     /// Whether answers are waited for.
+    #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.pending.is_awaited()
     }
 
     /// Whether a change of a table has been sent since the last barrier.
+    #[inline]
     pub(crate) fn is_unbarriered(&self) -> bool {
         self.open.unbarriered
     }
@@ -399,13 +420,17 @@ impl Session {
     // ---- Time
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
+    #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let quiet = self.has_open_work().then(|| self.open.last_sent + QUIET);
-        let tokens = self.resting.iter().map(|(at, _)| *at).min();
-        [quiet, tokens].into_iter().flatten().min()
+        let mut first = self.has_open_work().then(|| self.open.last_sent + QUIET);
+        for (at, _) in &self.resting {
+            first = earlier(first, Some(*at));
+        }
+        first
     }
 
     /// Time has passed: after a silence a barrier asks for what is done.
+    #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.has_open_work() && now - self.open.last_sent >= QUIET {
             self.send_barrier(now);
@@ -415,11 +440,13 @@ impl Session {
     // ---- What others look at
 
     /// Bytes for the switch.
+    #[inline]
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
         &mut self.out
     }
 
     /// Whether as many bytes wait for the switch as may.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.out.len() >= self.limit
     }
@@ -435,6 +462,7 @@ impl Session {
     }
 
     /// Whether something has been sent of which only a barrier will tell that it is done.
+    #[inline]
     fn has_open_work(&self) -> bool {
         self.open.unacknowledged > 0 || self.open.unbarriered
     }
@@ -487,21 +515,31 @@ impl Session {
         set_length(self.out.tail(start));
     }
 
-    /// The message at `start` of the outbox gets its xid and is accounted for.
-    fn transmit(
+    /// The message at `start` of the outbox, which has waited, leaves.
+    fn transmit_next(
         &mut self,
         tenant: TenantIndex,
-        item: Item,
+        item: &Item,
         start: usize,
         refuses: Option<Origin>,
         now: Instant,
     ) {
+        let type_ = frame::type_(self.out.tail(start));
+        self.transmit(item, start, now);
+        let Item { awaits, operation, arrived, .. } = *item;
+        let refuses = refuses.map(Box::new);
+        self.sent.push_back(Sent { tenant, type_, awaits, operation, arrived, refuses });
+    }
+
+    /// The message at `start` of the outbox gets its xid and is accounted for.
+    fn transmit(&mut self, item: &Item, start: usize, now: Instant) {
         let sent = self.window.on_send(item.cost, now);
-        let Item { origin, awaits, operation, .. } = item;
+        let Item { origin, awaits, operation, .. } = *item;
         let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
         let message = self.out.tail(start);
-        let type_ = frame::type_(message);
-        type_.into_iter().for_each(|type_| count(&mut self.counts.sent, type_));
+        if let Some(type_) = frame::type_(message) {
+            count(&mut self.counts.sent, type_);
+        }
         match self.pending.add(entry) {
             Some(xid) => {
                 frame::set_xid(message, xid);
@@ -529,8 +567,6 @@ impl Session {
             self.open.unacknowledged = 0;
             self.open.answers_due += 1;
         }
-        let waited = now - item.arrived;
-        self.sent.push_back(Sent { tenant, item, type_, waited, refuses });
     }
 
     fn send_past_queues(
@@ -561,6 +597,15 @@ impl Session {
             self.open.unacknowledged = 0;
             self.open.answers_due += 1;
         }
+    }
+}
+
+/// The earlier of two times.
+#[inline]
+pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

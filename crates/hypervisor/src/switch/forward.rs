@@ -6,9 +6,10 @@ use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::south::pending::{Awaits, Entry};
 use crate::south::queue::{Class, Item};
-use crate::south::session::Ran;
+use crate::south::session::{Ran, Submitted};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
+use openflow::frame;
 
 impl Switch {
     /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
@@ -20,9 +21,20 @@ impl Switch {
         if matches!(item.awaits, Awaits::Barrier(_)) {
             state.barriers.open += 1;
         }
-        match self.session.submit(tenant, item, message, &self.journal) {
-            true => self.run(item.arrived),
-            false => self.note_sent(item.arrived),
+        match self.session.submit(tenant, &item, message, &self.journal) {
+            Submitted::Sent => {
+                let counters = &mut state.counters;
+                counters.waited.record(Duration(0));
+                if let Some(type_) = frame::type_(message) {
+                    count(&mut counters.to_switch, type_);
+                }
+                if let Awaits::Collection(collection) = item.awaits {
+                    self.collection_sent(collection);
+                }
+            }
+            Submitted::Queued => {}
+            // No answer is due that would bring the queue's turn.
+            Submitted::QueuedAlone => self.run(item.arrived),
         }
     }
 
@@ -85,19 +97,20 @@ impl Switch {
         self.session.send_direct(awaits, operation, message, gate, &self.journal, now);
     }
 
-    /// Keeps account of what has left for the switch.
+    /// Keeps account of what has left the queues.
     fn note_sent(&mut self, now: Instant) {
         while let Some(sent) = self.session.next_sent() {
             let counters = &mut self.tenants[sent.tenant.0 as usize].counters;
-            counters.waited.record(sent.waited);
+            let waited = now - sent.arrived;
+            counters.waited.record(waited);
             sent.type_.into_iter().for_each(|type_| count(&mut counters.to_switch, type_));
             if let Some(origin) = sent.refuses {
                 self.refuse(&origin, openflow::error::v13::BAD_REQUEST_BUFFER_UNKNOWN);
             }
-            if let Some(operation) = sent.item.operation.filter(|_| sent.waited > Duration(0)) {
-                self.begin_time(operation, sent.item.arrived, now);
+            if let Some(operation) = sent.operation.filter(|_| waited > Duration(0)) {
+                self.begin_time(operation, sent.arrived, now);
             }
-            if let Awaits::Collection(collection) = sent.item.awaits {
+            if let Awaits::Collection(collection) = sent.awaits {
                 self.collection_sent(collection);
             }
             self.resume(sent.tenant);
