@@ -25,12 +25,12 @@ extern crate std;
 mod account;
 pub mod big_switch;
 pub mod buffers;
-mod controllers;
 pub mod cookie;
 pub mod counters;
 pub mod flows;
 pub mod ids;
 mod lookups;
+mod north;
 pub mod outbox;
 pub mod policy;
 mod port_desc;
@@ -54,8 +54,8 @@ pub use policy::{Policy, TenantId};
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
     Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
-    Holds, Known, Label, PortState, SaidBy, Settings, Side, StartError, Switch, TableShare,
-    TenantState, UNKNOWN,
+    Holds, Known, Label, PortState, PortTraffic, SaidBy, Settings, Side, StartError, Switch,
+    TableShare, TenantState, UNKNOWN,
 };
 pub use tally::Count;
 pub use time::{Duration, Instant};

@@ -26,16 +26,18 @@ mod state_quota;
 mod tables;
 mod topology;
 mod tracking;
+mod traffic;
 mod turns;
 mod undecided;
 mod undo;
 mod uninstalled;
 
-use crate::controllers::Controllers;
 use crate::cookie::Installation;
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::lldp::LldpKey;
+pub(crate) use crate::north::Asynchronous;
+use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
 use crate::policy::{Policy, TenantId};
 use crate::south::Session;
@@ -43,7 +45,7 @@ use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
 pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreKey, StoreOp};
-use crate::tenant::{Controller, Tenant};
+use crate::tenant::Tenant;
 use crate::time::{Duration, Instant};
 use crate::v13::groups::unused::Unused;
 use crate::v13::numbers::Used;
@@ -65,7 +67,6 @@ use follow::Upcoming;
 use hashbrown::HashMap;
 pub(crate) use idle::{Expired, Idle, Question, Timeout};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
-pub(crate) use north::Asynchronous;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::OwnChange;
@@ -78,6 +79,7 @@ pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};
+pub use traffic::PortTraffic;
 use uninstalled::Uninstalled;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
@@ -93,8 +95,6 @@ pub struct Switch {
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) by_id: HashMap<TenantId, TenantIndex>,
     pub(crate) controllers: Controllers,
-    pub(crate) dirty: VecDeque<ControllerIndex>,
-    pub(crate) resumed: Vec<ControllerIndex>,
     /// The connection to the switch, and what waits for it.
     pub(crate) session: Session,
     /// When to look for requests that were never answered.
@@ -145,6 +145,8 @@ pub struct Switch {
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
+    /// What its ports have counted.
+    traffic: traffic::Traffic,
     /// Groups and meters in use (1.3).
     pub(crate) used: Used,
     /// What the switch holds for the hypervisor itself.
@@ -412,10 +414,8 @@ impl Switch {
         frame: &[u8],
         now: Instant,
     ) {
-        let Some(&Controller { tenant, closing: false, .. }) = self.controllers.get(controller)
-        else {
-            return;
-        };
+        let known = self.controllers.get(controller).filter(|it| !it.is_closing());
+        let Some(tenant) = known.map(Controller::tenant) else { return };
         let Ok(header) = Header::parse(frame) else { return };
         let state = &mut self.tenants[tenant.0 as usize];
         count(&mut state.counters.from_controller, header.type_);
@@ -461,19 +461,15 @@ impl Switch {
     /// Whether the controller should be read from now. After a "no" it is named by
     /// [`poll_resumed`](Self::poll_resumed) once that changes.
     pub fn wants_read(&mut self, controller: ControllerIndex) -> bool {
-        let Some(state) = self.controllers.get(controller) else { return false };
-        if state.closing {
-            return false;
-        }
-        let waits = state.outbox.len();
-        let full = waits >= self.settings.controller_bytes
-            || waits > 0 && state.part.all() > self.settings.tenant_unread / 2
+        let known = self.controllers.get(controller).filter(|it| !it.is_closing());
+        let Some(at) = known.map(Controller::tenant) else { return false };
+        let is_unwanted = self.controllers.is_behind(controller)
             || self.upcoming.is_due()
-            || self.is_full(state.tenant, controller);
-        let is_in_debt = !self.turns.may(state.tenant.0);
-        let has_too_much = self.has_too_much(state.tenant);
-        let tenant = &mut self.tenants[state.tenant.0 as usize];
-        if full || is_in_debt || tenant.rests.is_some() || has_too_much {
+            || self.is_full(at, controller)
+            || !self.turns.may(at.0)
+            || self.has_too_much(at);
+        let tenant = &mut self.tenants[at.0 as usize];
+        if is_unwanted || tenant.rests.is_some() {
             tenant.paused = true;
             return false;
         }
@@ -482,7 +478,7 @@ impl Switch {
 
     /// A controller that may be read from again.
     pub fn poll_resumed(&mut self) -> Option<ControllerIndex> {
-        self.resumed.pop()
+        self.controllers.next_resumed()
     }
 
     /// What the driver has to do or to know.
@@ -512,34 +508,29 @@ impl Switch {
     /// The next controller for which bytes wait, in turn. The driver takes at most
     /// [`share`](Self::share) bytes from its outbox and then calls [`written`](Self::written).
     pub fn poll_controller(&mut self) -> Option<ControllerIndex> {
-        self.dirty.pop_front()
+        self.controllers.next_dirty()
     }
 
     /// Bytes that a controller may be given before the next one's turn.
     pub fn share(&self, controller: ControllerIndex) -> usize {
         const QUANTUM: usize = 32 << 10;
         match self.controllers.get(controller) {
-            Some(state) => QUANTUM * self.tenants[state.tenant.0 as usize].weight as usize,
+            Some(state) => QUANTUM * self.tenants[state.tenant().0 as usize].weight as usize,
             _ => 0,
         }
     }
 
     /// Bytes for a controller.
     pub fn controller_outbox(&mut self, controller: ControllerIndex) -> Option<&mut Outbox> {
-        self.controllers.get_mut(controller).map(|state| &mut state.outbox)
+        self.controllers.outbox(controller)
     }
 
     /// The driver has taken what it could; `blocked` when the connection takes no more for now. When it does again,
     /// this is called once more with `blocked` false.
     pub fn written(&mut self, controller: ControllerIndex, blocked: bool) {
-        let Some(state) = self.controllers.get_mut(controller) else { return };
-        state.part.set(state.outbox.len());
-        state.dirty = blocked || !state.outbox.is_empty();
-        if state.dirty && !blocked {
-            self.dirty.push_back(controller);
+        if let Some(tenant) = self.controllers.written(controller, blocked) {
+            self.resume(tenant);
         }
-        let tenant = state.tenant;
-        self.resume(tenant);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
@@ -594,7 +585,7 @@ impl Switch {
                 .controllers
                 .iter()
                 .filter_map(|controller| self.controllers.get(*controller))
-                .map(|controller| controller.outbox.messages())
+                .map(Controller::waiting)
                 .sum(),
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),

@@ -1,12 +1,11 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
-use crate::account::{Account, Part};
+use crate::account::Account;
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
-use crate::ids::{ControllerIndex, TenantIndex};
+use crate::ids::ControllerIndex;
 use crate::lookups::Lookups;
-use crate::outbox::Outbox;
 use crate::policy::{LabelForm, Limits, Statistics, TenantId};
 use crate::retired::Retired;
 use crate::south::rates::Bucket;
@@ -95,55 +94,6 @@ pub(crate) struct Leaving {
     pub since: Instant,
     /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
     pub over: Option<(u32, u32)>,
-}
-
-/// One controller connection of a tenant.
-pub(crate) struct Controller {
-    pub tenant: TenantIndex,
-    pub outbox: Outbox,
-    /// What its outbox adds to the tenant's account.
-    pub part: Part,
-    /// Whether it stands in the line of those that have something to write.
-    pub dirty: bool,
-    /// Whether the driver was told to close it.
-    pub closing: bool,
-    /// Its barriers that the switch has not answered.
-    pub barriers: usize,
-    /// Its questions for statistics that have not been answered.
-    pub statistics: usize,
-    pub role: Role,
-    pub async_config: AsyncConfig,
-}
-
-/// Roles of OpenFlow 1.3, section 6.3.4. On 1.0 all controllers are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Equal,
-    Master,
-    Slave,
-}
-
-/// Which asynchronous messages a controller wants: `[0]` as master or equal, `[1]` as slave.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AsyncConfig {
-    pub packet_in: [u32; 2],
-    pub port_status: [u32; 2],
-    pub flow_removed: [u32; 2],
-}
-
-impl Default for AsyncConfig {
-    /// The defaults of OpenFlow 1.3, sections 6.1.1 and 6.3.4: nobody hears of packets whose time to live is over, and a slave of
-    /// ports only.
-    fn default() -> Self {
-        AsyncConfig { packet_in: [0x3, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
-    }
-}
-
-impl AsyncConfig {
-    pub(crate) fn wants(masks: [u32; 2], role: Role, reason: u8) -> bool {
-        let mask = if role == Role::Slave { masks[1] } else { masks[0] };
-        reason < 32 && mask & 1 << reason != 0
-    }
 }
 
 impl Tenant {

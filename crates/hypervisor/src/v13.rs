@@ -18,9 +18,9 @@ pub(crate) mod statistics;
 pub(crate) mod switch;
 
 use crate::ids::TenantIndex;
+use crate::north::Role;
 use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Request, Switch};
-use crate::tenant::Role;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,5 +1,6 @@
 //! What is counted: per switch, per tenant on a switch, and for the process.
 
+use hypervisor::PortTraffic;
 use std::array;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,6 +225,8 @@ pub struct TenantMetrics {
     pub entries: Gauge,
     /// What the tenant may have on the switch.
     pub grant: Mutex<Grant>,
+    /// What its ports have counted.
+    pub ports: Mutex<Vec<PortTraffic>>,
     /// Bytes held for the tenant's requests that are not finished.
     pub held: Gauge,
     /// Entries that the tenant's requests had Weir examine.
@@ -249,6 +252,7 @@ impl TenantMetrics {
             flows: Gauge::default(),
             entries: Gauge::default(),
             grant: Mutex::default(),
+            ports: Mutex::default(),
             held: Gauge::default(),
             examined: Counter::default(),
             added_southbound: Histogram::default(),

@@ -4,7 +4,7 @@
 mod sums;
 
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::api::ApiRefusal;
 use super::instruments::{Gauge, Histogram, Snapshot};
@@ -13,6 +13,7 @@ use super::series::{
     TenantMetrics,
 };
 use super::{Registry, names};
+use hypervisor::PortTraffic;
 use sums::{OfTenant, sum};
 
 type Tenants = Vec<Arc<TenantMetrics>>;
@@ -26,6 +27,11 @@ pub enum Detail {
     /// For each tenant on each switch: as many series as both together multiplied.
     Product,
 }
+
+const PORT_PACKETS_HELP: &str =
+    "Packets that a tenant's ports have counted, as far as they are the tenant's alone.";
+const PORT_BYTES_HELP: &str =
+    "Bytes that a tenant's ports have counted, as far as they are the tenant's alone.";
 
 /// Bytes that are handed over at a time.
 const PIECE: usize = 32 << 10;
@@ -306,6 +312,30 @@ impl Text<'_> {
             let labels = [("switch", dpid), ("tenant", tenant.name.as_str())];
             self.sample(EXAMINED, &labels, tenant.examined.get());
         });
+        type Counted = fn(hypervisor::Count) -> u64;
+        let families: [(&str, &str, Counted); 2] = [
+            ("weir_port_packets_total", PORT_PACKETS_HELP, |count| count.packets),
+            ("weir_port_bytes_total", PORT_BYTES_HELP, |count| count.bytes),
+        ];
+        for (name, help, counted) in families {
+            self.family(name, "counter", help);
+            each(switches, |_, dpid, tenant| {
+                let ports = tenant.ports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                for PortTraffic { port, received, sent } in ports {
+                    let port = port.to_string();
+                    for (direction, count) in [("received", received), ("sent", sent)] {
+                        let Some(count) = count else { continue };
+                        let labels = [
+                            ("switch", dpid),
+                            ("tenant", tenant.name.as_str()),
+                            ("port", &port),
+                            ("direction", direction),
+                        ];
+                        self.sample(name, &labels, counted(count));
+                    }
+                }
+            });
+        }
         self.family(ADDED, "histogram", ADDED_HELP);
         each(switches, |_, dpid, tenant| {
             let both = [&tenant.added_southbound, &tenant.added_northbound];

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// How old the figures at `/metrics` may be.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// So many times in between, switches are asked what their ports have counted: every 10 s.
+const BETWEEN_PORTS: u32 = 40;
 
 impl Shard {
     pub(super) fn schedule_publishing(&mut self) {
@@ -40,6 +42,9 @@ impl Shard {
             });
             let stand = (session.core.space_changes(), made_of);
             let is_granted_anew = std::mem::replace(&mut session.granted, stand) != stand;
+            session.until_ports = session.until_ports.checked_sub(1).unwrap_or(BETWEEN_PORTS);
+            // The answer has come since.
+            let copies_ports = session.until_ports == BETWEEN_PORTS;
             for state in session.core.tenants() {
                 let counters = state.counters;
                 let metrics = tenant_metrics(
@@ -79,12 +84,30 @@ impl Shard {
                     };
                     *metrics.grant.lock().unwrap_or_else(PoisonError::into_inner) = grant;
                 }
+                if copies_ports {
+                    let ports = session.core.traffic_of(state.id);
+                    *metrics.ports.lock().unwrap_or_else(PoisonError::into_inner) = ports;
+                }
                 metrics.examined.publish(counters.examined);
                 metrics.added_southbound.publish(&counters.waited.buckets, counters.waited.sum);
             }
         }
+        self.ask_ports();
         self.publish_descriptors();
         self.schedule_publishing();
+    }
+}
+
+impl Shard {
+    /// Asks switches what their ports have counted, each when its time has come.
+    fn ask_ports(&mut self) {
+        let now = self.now();
+        for at in 0..self.sessions.len() {
+            if let Some(session) = self.sessions[at].as_mut().filter(|it| it.until_ports == 0) {
+                session.core.ask_traffic(now);
+                self.touch(at);
+            }
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Session {
     pub touched: bool,
     /// What the tenants' grants were made of that were published last: changes of shares; tenants, weights and limits.
     pub granted: (u64, u64),
+    /// How often figures are published until the switch is asked what its ports have counted.
+    pub until_ports: u32,
     /// The number of the store's next batch when the session began.
     pub epoch: u64,
     pub metrics: Arc<SwitchMetrics>,
@@ -132,6 +134,7 @@ impl Shard {
             next_link: 0,
             touched: false,
             granted: (0, 0),
+            until_ports: 0,
             epoch: self.next_batch,
             metrics,
             tenants: HashMap::new(),

@@ -1,11 +1,10 @@
-//! Entries of one tenant that would be the same entry on the switch (1.0): their matches become one when they are cut to a slice,
-//! or written once per port of entry.
+//! Entries of one tenant that would be the same rule on the switch: their matches become one when they are cut to a slice, or
+//! written once per port of entry or for frames without a VLAN tag.
 //!
-//! Such entries overlap and have one priority, so a switch is free to choose which of them counts (specification section 3.4).
-//! Here the one counts that was there first: it owns the entry on the switch, with its cookie, its time-outs and its counts.
-//! The rules of the others that are the same lie *beneath* it. When the owner gives the entry up, for whatever reason, the
-//! entry of the lowest number that has a rule beneath takes it over. To the tenant an entry that has only such rules looks as
-//! one that no packet meets.
+//! Such entries overlap and have one priority, so a switch is free to choose which of them counts (specification of 1.0, section
+//! 3.4; of 1.3, section 5.3). Here the first counts: it owns the rule, with its cookie, its time-outs and its counters. The rules
+//! of the others that are the same lie *beneath* it. When the owner gives the rule up, for whatever reason, the entry of the lowest
+//! number that has a rule beneath takes it over. To the tenant an entry that has only such rules looks as one that no packet meets.
 //!
 //! After a restart the owner is the entry whose cookie the switch holds.
 
@@ -14,7 +13,6 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use hashbrown::{Equivalent, HashMap, HashSet};
-use openflow::Version;
 
 /// What identifies an entry on the switch: table, priority and match.
 pub(super) type RuleKey = (u8, u16, Box<[u8]>);
@@ -109,28 +107,27 @@ impl FlowTable {
         self.owners.get(&rule).copied().filter(|owner| *owner != id)
     }
 
-    /// Whether any rule of an entry would be the same on the switch as a rule of another one of which it is not free which of
-    /// them counts: what has no wildcards there has the highest priority, whatever the tenant's entries have. On 1.3, where
-    /// that comes of groups and shared ports alone, none may be the same.
-    pub fn collides(&self, version: Version, id: u32, flow: &Flow) -> bool {
+    /// Whether any rule of an entry would be the same on the switch as a rule of an entry of another priority, of which it is not free
+    /// which counts: on 1.0 a rule without wildcards has the highest priority, whatever the tenant's entries have.
+    pub fn collides(&self, id: u32, flow: &Flow) -> bool {
         flow.rules.iter().chain(&flow.beneath).any(|rule| {
             let owner = self.other_owner(id, flow.table, rule).and_then(|owner| self.get(owner));
-            owner.is_some_and(|it| version != Version::V1_0 || it.priority != flow.priority)
+            owner.is_some_and(|it| it.priority != flow.priority)
         })
     }
 
     /// The same of any of these entries, as they are to be: with another, or with one another.
-    pub fn become_one(&self, version: Version, changed: &[(u32, Flow)]) -> bool {
+    pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
         let mut owners = HashMap::new();
         changed.iter().any(|(id, flow)| {
             let mut rules = flow.rules.iter();
-            self.collides(version, *id, flow)
+            self.collides(*id, flow)
                 || changed.len() > 1
                     && rules.any(|rule| {
                         let key = (flow.table, rule.priority, &*rule.match_wire);
                         let other = owners.insert(key, (*id, flow.priority));
                         other.is_some_and(|(other, priority)| {
-                            other != *id && (version != Version::V1_0 || priority != flow.priority)
+                            other != *id && priority != flow.priority
                         })
                     })
         })

@@ -5,8 +5,8 @@
 //! asked to. Each controller is given what it wants, whatever others do.
 
 use super::Switch;
+use crate::north::Wanted;
 use crate::south::pending::Awaits;
-use crate::tenant::AsyncConfig;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use openflow::Version;
@@ -49,11 +49,8 @@ impl Switch {
         if invalid_ttl == self.asynchronous.invalid_ttl {
             return;
         }
-        let AsyncConfig {
-            packet_in: [always, _],
-            port_status: [ports, _],
-            flow_removed: [removed, _],
-        } = AsyncConfig::default();
+        let Wanted { packet_in: [always, _], port_status: [ports, _], flow_removed: [removed, _] } =
+            Wanted::default();
         let packets = always | u32::from(invalid_ttl) << PacketInReason::INVALID_TTL.0;
         let masks = Masks {
             packet_in_mask: [packets; 2],
@@ -71,6 +68,6 @@ impl Switch {
     fn is_wanted(&self, reason: PacketInReason) -> bool {
         let indices = self.tenants.iter().flat_map(|tenant| &tenant.controllers);
         let mut controllers = indices.filter_map(|index| self.controllers.get(*index));
-        controllers.any(|it| AsyncConfig::wants(it.async_config.packet_in, it.role, reason.0))
+        controllers.any(|it| Wanted::has(it.wanted.packet_in, it.role, reason.0))
     }
 }

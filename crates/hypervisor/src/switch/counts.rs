@@ -193,7 +193,7 @@ impl Switch {
     }
 
     /// Asks the switch, unless it is being asked. False if there is nothing to be asked.
-    fn ask_received(&mut self, tenant: TenantIndex, now: Instant) -> bool {
+    pub(super) fn ask_received(&mut self, tenant: TenantIndex, now: Instant) -> bool {
         if self.share_of_ports(tenant) == Share::Anybody {
             return false;
         }

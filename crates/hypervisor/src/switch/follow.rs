@@ -9,10 +9,10 @@
 //! What was checked under the old policy has to be sent before anything that is done under the new one, and nothing may
 //! be sent before the store has it. So a change waits until it has, which takes one commit, and tenants wait with it.
 
-use super::north::Asynchronous;
 use super::start::write_port_status;
 use super::{Event, Switch};
 use crate::ids::TenantIndex;
+use crate::north::Asynchronous;
 use crate::policy::Policy;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;

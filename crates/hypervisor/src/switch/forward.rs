@@ -139,7 +139,7 @@ impl Switch {
         {
             let state = &mut self.tenants[tenant.0 as usize];
             state.paused = false;
-            self.resumed.extend_from_slice(&state.controllers);
+            self.controllers.resume(&state.controllers);
         }
     }
 

@@ -1,50 +1,17 @@
 //! Northbound: what controllers are told.
 
 use super::{Event, Request, Switch};
-use crate::account::{Account, MUCH, Part};
+use crate::account::Account;
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::north::{Asynchronous, Controller, Given, types};
 use crate::south::pending::{Awaits, Entry, Origin};
-use crate::tenant::{AsyncConfig, Controller, Role};
+use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::error::Error;
 use openflow::{ErrorCode, TooLong, frame};
-
-/// Asynchronous messages, which a controller can decline (OpenFlow 1.3 section 6.1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asynchronous {
-    PacketIn(u8),
-    PortStatus(u8),
-    FlowRemoved(u8),
-    /// A link's label, in a message of our own.
-    Label,
-}
-
-impl Asynchronous {
-    /// The message type, which is the same in both versions.
-    fn type_(self) -> u8 {
-        match self {
-            Asynchronous::PacketIn(_) => 10,
-            Asynchronous::FlowRemoved(_) => 11,
-            Asynchronous::PortStatus(_) => 12,
-            Asynchronous::Label => 4,
-        }
-    }
-
-    fn is_wanted(self, controller: &Controller) -> bool {
-        let AsyncConfig { packet_in, port_status, flow_removed } = controller.async_config;
-        let (masks, reason) = match self {
-            Asynchronous::PacketIn(reason) => (packet_in, reason),
-            Asynchronous::PortStatus(reason) => (port_status, reason),
-            Asynchronous::FlowRemoved(reason) => (flow_removed, reason),
-            // Who wants to hear that a port was modified.
-            Asynchronous::Label => (port_status, 2),
-        };
-        AsyncConfig::wants(masks, controller.role, reason)
-    }
-}
 
 impl Switch {
     /// Answers a request at once; `write` appends whole messages. If they have no room for the answer, the request is refused.
@@ -67,31 +34,16 @@ impl Switch {
 
     /// Gives a controller messages that it asked for.
     pub(crate) fn answer(&mut self, controller: ControllerIndex, messages: &[u8]) {
-        let Some(state) = self.controllers.get_mut(controller) else { return };
-        if state.closing {
-            return;
-        }
-        let waits = state.outbox.len() + messages.len();
-        if waits >= MUCH {
-            state.part.set(waits);
-        }
-        if waits > self.settings.controller_bytes_limit
-            || waits >= MUCH && state.part.all() > self.settings.tenant_unread
-        {
-            state.closing = true;
-            state.outbox.clear();
-            state.part.set(0);
-            self.events.push_back(Event::CloseController(controller));
-            return;
-        }
-        let counters = &mut self.tenants[state.tenant.0 as usize].counters;
-        for type_ in types(messages) {
-            count(&mut counters.to_controller, type_);
-        }
-        state.outbox.end().extend_from_slice(messages);
-        if !state.dirty {
-            state.dirty = true;
-            self.dirty.push_back(controller);
+        match self.controllers.give(controller, messages) {
+            Given::Gone => {}
+            Given::TooMuch => self.events.push_back(Event::CloseController(controller)),
+            Given::Waiting => {
+                let Some(tenant) = self.controllers.get(controller).map(Controller::tenant) else {
+                    return;
+                };
+                let counters = &mut self.tenants[tenant.0 as usize].counters;
+                types(messages).for_each(|type_| count(&mut counters.to_controller, type_));
+            }
         }
     }
 
@@ -112,38 +64,12 @@ impl Switch {
         tenant: TenantIndex,
         doer: Option<ControllerIndex>,
         kind: Asynchronous,
-        mut write: impl FnMut(&mut Vec<u8>) -> Result<(), TooLong>,
+        write: impl FnMut(&mut Vec<u8>) -> Result<(), TooLong>,
     ) -> bool {
-        let Switch { tenants, controllers, dirty, settings, .. } = self;
-        let state = &mut tenants[tenant.0 as usize];
-        count(&mut state.counters.from_switch, kind.type_());
-        for &index in &state.controllers {
-            let Some(controller) = controllers.get_mut(index) else { continue };
-            if controller.closing || doer == Some(index) || !kind.is_wanted(controller) {
-                continue;
-            }
-            let waits = controller.outbox.len();
-            if waits >= settings.controller_bytes
-                || waits >= MUCH && controller.part.all() > settings.tenant_unread / 2
-            {
-                state.counters.overflowed += 1;
-                continue;
-            }
-            let out = controller.outbox.end();
-            let start = out.len();
-            if write(out).is_err() {
-                out.truncate(start);
-                continue;
-            }
-            if let Some(type_) = out.get(start + 1) {
-                count(&mut state.counters.to_controller, *type_);
-            }
-            if !controller.dirty {
-                controller.dirty = true;
-                dirty.push_back(index);
-            }
-        }
-        !state.controllers.is_empty()
+        let Tenant { controllers, counters, .. } = &mut self.tenants[tenant.0 as usize];
+        count(&mut counters.from_switch, kind.type_());
+        self.controllers.notify(controllers, doer, kind, counters, write);
+        !controllers.is_empty()
     }
 
     /// Answers a message with an error: the controller's own xid, the controller's own bytes.
@@ -228,18 +154,7 @@ impl Switch {
             return None;
         }
         let account = self.tenants[at.0 as usize].account.clone();
-        let controller = Controller {
-            tenant: at,
-            outbox: Default::default(),
-            part: Part::new(account),
-            dirty: false,
-            closing: false,
-            barriers: 0,
-            statistics: 0,
-            role: Role::Equal,
-            async_config: AsyncConfig::default(),
-        };
-        let index = self.controllers.insert(controller)?;
+        let index = self.controllers.connect(at, account)?;
         self.tenants[at.0 as usize].controllers.push(index);
         self.greet_with_labels(index, at);
         Some(index)
@@ -247,20 +162,8 @@ impl Switch {
 
     /// A controller's connection is gone. What it asked for and has not been done yet is still done.
     pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
-        let Some(state) = self.controllers.remove(controller) else { return };
-        self.tenants[state.tenant.0 as usize].controllers.retain(|other| *other != controller);
-        self.dirty.retain(|other| *other != controller);
-        self.resumed.retain(|other| *other != controller);
+        let Some(tenant) = self.controllers.remove(controller) else { return };
+        self.tenants[tenant.0 as usize].controllers.retain(|other| *other != controller);
         self.asynchronous.maybe_others = true;
     }
-}
-
-/// The types of the messages in a run.
-fn types(mut messages: &[u8]) -> impl Iterator<Item = u8> {
-    core::iter::from_fn(move || {
-        let length = frame::next(messages).ok()??;
-        let type_ = frame::type_(messages)?;
-        messages = messages.get(length..)?;
-        Some(type_)
-    })
 }

@@ -166,7 +166,7 @@ impl Switch {
                 }
             }
         }
-        match collide(self.version, flows, &planned) {
+        match collide(flows, &planned) {
             true => Err(codes(self.version).not_permitted),
             false => Ok(planned),
         }
@@ -257,19 +257,15 @@ impl Switch {
 }
 
 /// Whether two entries would be one on the switch that may not be: see [`FlowTable::collides`].
-pub(crate) fn collide(
-    version: Version,
-    flows: &FlowTable,
-    planned: &HashMap<u32, Vec<Rule>>,
-) -> bool {
+pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Rule>>) -> bool {
     let mut owners: HashMap<(u8, u16, &[u8]), (u32, u16)> = HashMap::new();
     !planned.is_empty()
         && flows.iter().any(|(at, flow)| {
             planned.get(&at).unwrap_or(&flow.rules).iter().any(|rule| {
                 let key = (flow.table, rule.priority, &*rule.match_wire);
-                owners.insert(key, (at, flow.priority)).is_some_and(|(other, priority)| {
-                    other != at && (version != Version::V1_0 || priority != flow.priority)
-                })
+                owners
+                    .insert(key, (at, flow.priority))
+                    .is_some_and(|(other, priority)| other != at && priority != flow.priority)
             })
         })
 }

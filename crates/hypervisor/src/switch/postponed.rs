@@ -26,7 +26,7 @@
 //! replies and is what they have shown; and a barrier behind statistics, whose answers are about the tables as they are when
 //! they come.
 
-use super::{Controller, Request, Switch};
+use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::south::session::barrier_request;
 use crate::time::Instant;
@@ -206,7 +206,7 @@ impl Switch {
         let Ok(header) = Header::parse(&it.frame) else { return };
         // What one has asked for that is gone is still done; there is nobody to be answered.
         let is_gone = match self.controllers.get(it.controller) {
-            Some(&Controller { closing: true, .. }) => {
+            Some(known) if known.is_closing() => {
                 // What stands behind it has to be looked at.
                 self.tenants[tenant.0 as usize].is_decided = true;
                 return;

@@ -177,7 +177,7 @@ impl Switch {
                 };
                 let (flows, beneath) = (&self.tenants[at].flows, Vec::new());
                 let as_wanted = planned.map(|rules| Flow { rules, beneath, ..flow.clone() });
-                let stays = as_wanted.filter(|it| !flows.collides(self.version, number, it));
+                let stays = as_wanted.filter(|it| !flows.collides(number, it));
                 let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {
                     self.give_up(&cause, number);
                     continue;
@@ -295,7 +295,7 @@ impl Switch {
                 flow.rules = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
                 let same = flows.find(flow.table, &flow.match_, flow.priority);
-                if same.is_some() || flows.collides(version, number, &flow) {
+                if same.is_some() || flows.collides(number, &flow) {
                     return None;
                 }
                 flows.put(number, flow);

@@ -5,6 +5,7 @@ use super::refused::without;
 use super::{Event, Features, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
+use crate::north::{Controllers, NorthLimits};
 use crate::policy::{self, Limits, Policy};
 use crate::port_desc;
 use crate::south::Session;
@@ -148,9 +149,11 @@ impl Switch {
             policy: Arc::new(Policy::default()),
             tenants: Vec::new(),
             by_id: HashMap::new(),
-            controllers: Default::default(),
-            dirty: VecDeque::new(),
-            resumed: Vec::new(),
+            controllers: Controllers::new(NorthLimits {
+                dropped_beyond: settings.controller_bytes,
+                closed_beyond: settings.controller_bytes_limit,
+                of_tenant: settings.tenant_unread,
+            }),
             session: Session::new(version, settings.switch_bytes, now),
             next_settle: now + settings.reply_timeout,
             operations: HashMap::new(),
@@ -183,6 +186,7 @@ impl Switch {
             kept: HashMap::new(),
             used: Default::default(),
             space: Default::default(),
+            traffic: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),
         };
@@ -262,6 +266,7 @@ impl Switch {
             // Not every switch has groups or meters: then there are none to reconcile.
             Purpose::Groups | Purpose::Meters => self.learned_one(now),
             Purpose::Space | Purpose::Full(_) => self.space_failed(purpose),
+            Purpose::PortCounters => self.traffic.answered(),
             Purpose::Ports | Purpose::Flows => {
                 self.close("the switch does not tell its ports or its flows");
             }

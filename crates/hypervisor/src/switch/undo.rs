@@ -353,7 +353,7 @@ impl Switch {
         };
         let flow = Flow { rules, beneath, ..flow.clone() };
         let flows = &self.tenants[tenant.0 as usize].flows;
-        let collides = moved && flows.collides(self.version, number, &flow);
+        let collides = moved && flows.collides(number, &flow);
         (!collides).then_some(flow)
     }
 

@@ -12,7 +12,7 @@ use compile::entry::priority_v10 as priority_of;
 use flowspace::{Field, Match};
 use openflow::error::v10 as code;
 use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo};
-use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its table.
@@ -123,7 +123,7 @@ impl Switch {
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
         let number = old.unwrap_or_else(|| state.flows.number());
-        if state.flows.collides(Version::V1_0, number, &flow) {
+        if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
@@ -169,7 +169,7 @@ impl Switch {
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
-        if state.flows.become_one(Version::V1_0, &changed) {
+        if state.flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {

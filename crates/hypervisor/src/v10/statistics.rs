@@ -109,6 +109,11 @@ impl Switch {
                     self.space_said_v10(purpose != Purpose::Space, tables);
                 }
             }
+            Awaits::Own(Purpose::PortCounters) => {
+                if let StatsReplyBody::Port(ports) = reply.body {
+                    self.traffic_part_v10(ports, more);
+                }
+            }
             Awaits::Own(Purpose::Flows) => {
                 self.learned.flows.push(entries);
                 if !self.has_told_too_much() && !more {

@@ -17,7 +17,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, PortNo, TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version};
+use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its tables.
@@ -131,7 +131,7 @@ impl Switch {
         }
         let number = old.unwrap_or_else(|| state.flows.number());
         // One that is written for each port of entry may be the same there as one that names the port.
-        if state.flows.collides(Version::V1_3, number, &flow) {
+        if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
@@ -189,7 +189,7 @@ impl Switch {
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
-        if state.flows.become_one(Version::V1_3, &changed) {
+        if state.flows.become_one(&changed) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);

@@ -188,6 +188,12 @@ impl Switch {
                 }
                 return Ok(());
             }
+            Awaits::Own(Purpose::PortCounters) => {
+                if let MultipartReplyBody::PortStats(ports) = reply.body {
+                    self.traffic_part_v13(ports, more);
+                }
+                return Ok(());
+            }
             Awaits::Own(Purpose::Flows) => self.learned.flows.push(entries),
             Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
             Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),

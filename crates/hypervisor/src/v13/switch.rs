@@ -2,11 +2,11 @@
 
 use super::unreadable;
 use crate::ids::TenantIndex;
+use crate::north::{Role as Held, Wanted};
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
 use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
-use crate::tenant::{AsyncConfig as Wanted, Role as Held};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
@@ -219,7 +219,7 @@ impl Switch {
     /// What a controller wants to hear of.
     pub(crate) fn get_async_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let Some(state) = self.controllers.get(request.controller) else { return Ok(()) };
-        let Wanted { packet_in, port_status, flow_removed } = state.async_config;
+        let Wanted { packet_in, port_status, flow_removed } = state.wanted;
         self.reply(request, |_, out| {
             Message::GetAsyncReply(AsyncConfig {
                 packet_in_mask: packet_in,
@@ -235,7 +235,7 @@ impl Switch {
     pub(crate) fn set_async_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
         let asked = AsyncConfig::parse(request.body()).map_err(unreadable)?;
         if let Some(state) = self.controllers.get_mut(request.controller) {
-            state.async_config = Wanted {
+            state.wanted = Wanted {
                 packet_in: asked.packet_in_mask,
                 port_status: asked.port_status_mask,
                 flow_removed: asked.flow_removed_mask,

@@ -109,3 +109,28 @@ fn after_a_new_connection_it_is_what_the_switch_says() {
         assert!(heard.len() == 1 && heard[0].ends_with("1 2 4"), "{heard:?}");
     }
 }
+
+/// Whoever watches Weir sees what the ports have counted that are a tenant's whole.
+#[test]
+fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
+    for version in VERSIONS {
+        let spaces = "red: in_port=1\nred: in_port=3\nblue: in_port=2\nblue: in_port=4,ip\ngreen: in_port=4,arp";
+        let mut world = World::new(Setup::new(version, spaces));
+        let red = world.connect("red");
+        world.say(red, 1, "flow add match=in_port=1 actions=output:3");
+        let frame = packet("10.1.0.1>10.1.0.2");
+        assert_eq!(world.packet(1, &frame), [3]);
+        assert_eq!(world.packet(1, &frame), [3]);
+        world.core.ask_traffic(hypervisor::Instant(world.now));
+        world.pump();
+        let counted = |world: &World, tenant| {
+            let count = |it: Option<hypervisor::Count>| it.map(|it| (it.packets, it.bytes));
+            let ports = world.core.traffic_of(world.tenant(tenant)).into_iter();
+            ports.map(|it| (it.port, count(it.received), count(it.sent))).collect::<Vec<_>>()
+        };
+        let (none, two) = (Some((0, 0)), Some((2, 2 * frame.len() as u64)));
+        assert_eq!(counted(&world, "red"), [(1, two, none), (3, none, two)], "{version:?}");
+        assert_eq!(counted(&world, "blue"), [(2, none, none)], "{version:?}");
+        assert_eq!(counted(&world, "green"), [], "{version:?}");
+    }
+}

@@ -294,7 +294,7 @@ impl Switch {
                 planned.insert(number, rules);
             }
         }
-        match collide(self.version, flows, &planned) {
+        match collide(flows, &planned) {
             true => Err(code::FLOW_MOD_FAILED_OVERLAP),
             false => Ok(planned),
         }
@@ -349,8 +349,7 @@ impl Switch {
             let Some(flow) = self.tenants[at].flows.get(number) else { continue };
             let rules = self.plan(cause.tenant, flow).ok();
             let wanted = rules.map(|rules| Flow { rules, ..flow.clone() });
-            match wanted.filter(|flow| !self.tenants[at].flows.collides(self.version, number, flow))
-            {
+            match wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow)) {
                 Some(wanted) if wanted.rules == flow.rules => {}
                 Some(wanted) => drop(planned.insert(number, wanted.rules)),
                 None => self.give_up(cause, number),

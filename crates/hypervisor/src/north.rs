@@ -1,0 +1,9 @@
+//! Northbound: the tenants' controllers of one switch, and what waits for them.
+//!
+//! [`Controllers`] knows connections, roles and masks, and nothing of tables.
+
+mod controllers;
+
+pub(crate) use controllers::{
+    Asynchronous, Controller, Controllers, Given, NorthLimits, Role, Wanted, types,
+};

@@ -1,0 +1,139 @@
+//! What tenants' ports have counted, for those who watch Weir: the driver has the switch asked now and then.
+//!
+//! A port that is a tenant's whole has the switch's own counters. Of a port of a network that others share, table 0 counts what
+//! comes in (1.3), and other switches say what arrived at the far ends of links: see [`super::counts`]. Other ports have no counters
+//! of one tenant's.
+
+use super::{Switch, counts};
+use crate::ids::TenantIndex;
+use crate::policy::TenantId;
+use crate::south::pending::{Awaits, Purpose};
+use crate::tally::Count;
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use openflow::v13::{MultipartRequest, MultipartRequestBody};
+use openflow::{Version, v10, v13};
+
+/// What a port of a tenant's has counted; `None` where nobody counts for the tenant alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortTraffic {
+    /// The port, as the tenant numbers it.
+    pub port: u32,
+    /// What has come in by the port.
+    pub received: Option<Count>,
+    /// What has left by the port.
+    pub sent: Option<Count>,
+}
+
+/// What the switch said last of its own ports.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    /// Received and sent, by physical port.
+    ports: BTreeMap<u32, (Count, Count)>,
+    /// Those of the answer that is coming.
+    coming: BTreeMap<u32, (Count, Count)>,
+    is_asked: bool,
+}
+
+impl Traffic {
+    /// The switch has answered, or will not.
+    pub(super) fn answered(&mut self) {
+        self.is_asked = false;
+        self.coming.clear();
+    }
+
+    /// A part of the switch's answer.
+    fn part(&mut self, ports: impl Iterator<Item = (u32, (Count, Count))>, has_more: bool) {
+        self.coming.extend(ports);
+        if !has_more {
+            self.ports = core::mem::take(&mut self.coming);
+            self.answered();
+        }
+    }
+}
+
+impl Switch {
+    /// Asks the switch what its ports have counted, unless it is being asked. The driver calls this every some seconds.
+    pub fn ask_traffic(&mut self, now: Instant) {
+        if !self.is_ready() || self.joins.is_some() || self.traffic.is_asked {
+            return;
+        }
+        let mut message = Vec::new();
+        // Each fits: it is a few words.
+        let written = match self.version {
+            Version::V1_0 => {
+                let body = v10::StatsRequestBody::Port { port_no: v10::PortNo::NONE };
+                v10::StatsRequest::from(body).write_message(0, &mut message)
+            }
+            _ => {
+                let body = MultipartRequestBody::PortStats { port_no: v13::PortNo::ANY };
+                MultipartRequest::from(body).write_message(0, &mut message)
+            }
+        };
+        if written.is_ok() {
+            self.traffic.is_asked = true;
+            self.send_own(Awaits::Own(Purpose::PortCounters), &message, now);
+        }
+        for at in 0..self.tenants.len() {
+            if self.version != Version::V1_0 && self.tenants[at].network.is_some() {
+                self.ask_received(TenantIndex(at as u32), now);
+            }
+        }
+    }
+
+    /// What a tenant's ports have counted, as far as anybody counts for the tenant alone.
+    pub fn traffic_of(&self, tenant: TenantId) -> Vec<PortTraffic> {
+        let Some(at) = self.tenant_of(tenant) else { return Vec::new() };
+        let of_switch = |port, at: u32| {
+            let (received, sent) = *self.traffic.ports.get(&at)?;
+            Some(PortTraffic { port, received: Some(received), sent: Some(sent) })
+        };
+        match self.tenants[at.0 as usize].network.as_deref() {
+            None => {
+                let whole = |port: &&u32| self.ownership.owns_port_whole(at, **port);
+                let ports = self.traffic.ports.keys().filter(whole);
+                ports.filter_map(|&port| of_switch(port, port)).collect()
+            }
+            Some(network) => {
+                let counted = |&port: &u32| match network.whole_edge(port) {
+                    Some(physical) => of_switch(port, physical),
+                    None => {
+                        let counts::Traffic { received, sent } = self.traffic(at, port);
+                        let is_known = received.is_some() || sent.is_some();
+                        is_known.then_some(PortTraffic { port, received, sent })
+                    }
+                };
+                network.ports().keys().filter_map(counted).collect()
+            }
+        }
+    }
+
+    /// The switch says what its ports have counted (1.0).
+    pub(crate) fn traffic_part_v10(
+        &mut self,
+        ports: openflow::List<'_, v10::PortStats>,
+        has_more: bool,
+    ) {
+        let count = |packets, bytes| Count { packets, bytes };
+        let ports = ports.iter().map(|it| {
+            let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
+            (flowspace::port_from_v10(it.port_no.0), both)
+        });
+        self.traffic.part(ports, has_more);
+    }
+
+    /// The switch says what its ports have counted (1.3).
+    pub(crate) fn traffic_part_v13(
+        &mut self,
+        ports: openflow::List<'_, v13::PortStats>,
+        has_more: bool,
+    ) {
+        let count = |packets, bytes| Count { packets, bytes };
+        let ports = ports.iter().map(|it| {
+            let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
+            (it.port_no.0, both)
+        });
+        self.traffic.part(ports, has_more);
+    }
+}
