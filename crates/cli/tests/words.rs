@@ -132,8 +132,23 @@ fn the_map_names_modules_and_tests_that_there_are() {
         for line in text.lines().filter_map(|line| line.split("Tests: ").nth(1)) {
             let tests = repository().join("crates/hypervisor/tests/behaviour");
             for name in line.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')) {
-                if !tests.join(format!("{name}.rs")).exists() {
+                let file = name.split("::").next().unwrap_or_default();
+                if !tests.join(format!("{file}.rs")).exists() {
                     missing.push(format!("{}: the test {name}", shown(page)));
+                }
+            }
+        }
+    }
+    // The tables of modules leave the crate's name out.
+    for (title, name) in [("of the compiler", "compile"), ("of the core", "hypervisor")] {
+        let map = read(&repository().join("ARCHITECTURE.md"));
+        let section = map.split(&format!("## Modules {title}\n")).nth(1).expect("the section");
+        let rows = section.split("\n## ").next().unwrap_or_default().lines();
+        let source = repository().join("crates").join(name).join("src");
+        for cell in rows.filter_map(|row| row.strip_prefix("| ")?.split(" |").next()) {
+            for span in cell.split('`').skip(1).step_by(2) {
+                if !is_file(&source.join(span.replace("::", "/"))) {
+                    missing.push(format!("ARCHITECTURE.md, modules {title}: {span}"));
                 }
             }
         }
@@ -143,10 +158,7 @@ fn the_map_names_modules_and_tests_that_there_are() {
 
 /// Whether the names lead to a file, or to an item (a name after the last module) of one.
 fn is_module(source: &Path, names: &[&str]) -> bool {
-    let there = |names: &[&str]| {
-        let path = source.join(names.join("/"));
-        path.with_extension("rs").exists() || path.join("mod.rs").exists()
-    };
+    let there = |names: &[&str]| is_file(&source.join(names.join("/")));
     match names {
         [] => false,
         [item] => there(names) || item_in(&source.join("lib.rs"), item),
@@ -155,6 +167,11 @@ fn is_module(source: &Path, names: &[&str]) -> bool {
             there(names) || item_in(&file, item)
         }
     }
+}
+
+/// Whether a module has a file, given the path without its ending.
+fn is_file(module: &Path) -> bool {
+    module.with_extension("rs").exists() || module.join("mod.rs").exists()
 }
 
 fn item_in(file: &Path, item: &str) -> bool {
