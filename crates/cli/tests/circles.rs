@@ -13,9 +13,7 @@ use std::path::Path;
 /// The circles of a crate, by how many modules they have, largest first. Crates that are missing here have none.
 const CIRCLES: &[(&str, &[usize])] = &[
     ("agent", &[3]),
-    ("bench", &[17, 15, 7, 3, 2, 2]),
     ("channel", &[3, 2]),
-    ("cli", &[11, 9, 7, 4, 2, 2]),
     ("daemon", &[30, 9, 6, 3, 3, 2, 2, 2]),
     ("emulate", &[11, 5, 3, 2]),
     ("evaluate", &[16, 11]),

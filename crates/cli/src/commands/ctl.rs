@@ -4,19 +4,21 @@ mod backup;
 mod client;
 mod operator;
 mod print;
+mod tell;
 
 use crate::exit::Exit;
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use client::{Answer, Client, Endpoint, segment};
+use client::{Client, Endpoint, segment};
 use daemon::api::networks::Networks;
 use daemon::networks::{
     BackupChange, Choice, Document, Ends, HostChange, LinkChange, NetworkView, NumberDocument,
     Operation, Outcome, PortChange, RouteDocument, SwitchChange, Target,
 };
 use serde::de::DeserializeOwned;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
+use tell::Tell;
 
 /// See tenants, switches and flow tables, and change tenants' networks, while `weir serve` runs
 ///
@@ -294,15 +296,15 @@ impl Ctl {
                     Ok(operations) => operations,
                     Err(wrong) => return Ok(Exit::usage(&wrong)),
                 };
-                tell.change(&client, &tenant, &operations, how.dry_run)
+                change(&tell, &client, &tenant, &operations, how.dry_run)
             }
             Command::Add { tenant, part } => {
                 let (operation, how) = part.operation();
-                tell.change(&client, &tenant, &[operation], how.dry_run)
+                change(&tell, &client, &tenant, &[operation], how.dry_run)
             }
-            Command::Start(one) => tell.one(&client, one, Operation::Start),
-            Command::Stop(one) => tell.one(&client, one, Operation::Stop),
-            Command::Remove(one) => tell.one(&client, one, Operation::Remove),
+            Command::Start(one) => change_one(&tell, &client, one, Operation::Start),
+            Command::Stop(one) => change_one(&tell, &client, one, Operation::Stop),
+            Command::Remove(one) => change_one(&tell, &client, one, Operation::Remove),
             Command::Backup { file } => backup::backup(&client, &file),
         }
     }
@@ -403,11 +405,6 @@ fn endpoint(
 /// Says in the environment where Weir is to be asked.
 const VARIABLE: &str = "WEIR_API";
 
-/// A printer for answers that are refusals.
-fn no_answer(_: &mut dyn Write, (): &()) -> std::io::Result<()> {
-    Ok(())
-}
-
 /// A JSON file. The inner error is what is wrong with its text.
 fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>> {
     let mut text = String::new();
@@ -420,59 +417,26 @@ fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>
     Ok(serde_json::from_str(&text).map_err(|error| format!("{name}: {error}")))
 }
 
-/// How answers are told.
-struct Tell {
-    json: bool,
+/// One change of a tenant's network.
+fn change_one(
+    tell: &Tell,
+    client: &Client,
+    one: One,
+    what: fn(Target) -> Operation,
+) -> anyhow::Result<Exit> {
+    let (target, how) = one.part.target();
+    change(tell, client, &one.tenant, &[what(target)], how.dry_run)
 }
 
-impl Tell {
-    fn one(
-        &self,
-        client: &Client,
-        one: One,
-        what: fn(Target) -> Operation,
-    ) -> anyhow::Result<Exit> {
-        let (target, how) = one.part.target();
-        self.change(client, &one.tenant, &[what(target)], how.dry_run)
-    }
-
-    fn change(
-        &self,
-        client: &Client,
-        tenant: &str,
-        operations: &[Operation],
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
-        let path = path(tenant, "/changes", dry_run);
-        self.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
-            print::outcome(out, outcome)
-        })
-    }
-
-    fn found<T: DeserializeOwned>(
-        &self,
-        answer: Answer,
-        print: impl FnOnce(&mut dyn Write, &T) -> std::io::Result<()>,
-    ) -> anyhow::Result<Exit> {
-        match answer {
-            Answer::Done(text) => {
-                let mut stdout = std::io::stdout().lock();
-                if self.json {
-                    let value: serde_json::Value = serde_json::from_str(&text)?;
-                    writeln!(stdout, "{value:#}")?;
-                } else {
-                    let found = serde_json::from_str(&text).context("an answer of another Weir")?;
-                    print(&mut stdout, &found)?;
-                }
-                Ok(Exit::Success)
-            }
-            Answer::Refused(failure) => {
-                let mut text = failure.error;
-                for reason in failure.reasons {
-                    text.push_str(&format!("\n  {reason}"));
-                }
-                Ok(Exit::finding(&text))
-            }
-        }
-    }
+fn change(
+    tell: &Tell,
+    client: &Client,
+    tenant: &str,
+    operations: &[Operation],
+    dry_run: bool,
+) -> anyhow::Result<Exit> {
+    let path = path(tenant, "/changes", dry_run);
+    tell.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
+        print::outcome(out, outcome)
+    })
 }

@@ -157,12 +157,10 @@ pub(crate) fn exchange(api: SocketAddr, request: &str) -> Answer {
     let mut stream = TcpStream::connect(api).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
+    let mut answer = rest::read(stream).unwrap();
     // A backup is no text.
-    let text = String::from_utf8_lossy(&bytes);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let kind = head.lines().find_map(|line| line.strip_prefix("content-type: "));
-    Answer { status, kind: kind.unwrap_or_default().to_owned(), text: body.to_owned() }
+    let mut bytes = Vec::new();
+    answer.body.read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Answer { status: answer.status, kind: answer.kind, text }
 }

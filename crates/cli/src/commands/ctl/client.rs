@@ -1,11 +1,12 @@
-//! As much of HTTP/1.1 as asking Weir takes: one request a connection.
+//! Asks a `weir serve` by TCP or by its socket, one request a connection.
 
 use anyhow::{Context, bail};
 use daemon::api::Failure;
 use daemon::config::{Api, SOCKET, Socket};
+use rest::Request;
 use serde::Serialize;
 use std::fmt;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{AddrParseError, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -14,9 +15,6 @@ use std::time::Duration;
 
 /// Until there is an answer; placing a large network takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Longest header of an answer.
-const LARGEST_LINE: u64 = 64 << 10;
 
 /// Longest answer that is read.
 const LARGEST: u64 = 64 << 20;
@@ -126,11 +124,7 @@ impl Client {
 
     fn ask(&self, method: &str, path: &str, body: Option<&str>) -> anyhow::Result<Answer> {
         let api = &self.0;
-        let (status, body) = self.exchange(method, path, body).with_context(|| {
-            format!(
-                "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
-            )
-        })?;
+        let (status, body) = self.exchange(method, path, body).with_context(|| no_answer(api))?;
         match status {
             200 => Ok(Answer::Done(body)),
             400..=499 | 503 => match serde_json::from_str(&body) {
@@ -144,40 +138,21 @@ impl Client {
     /// Asks for something to be made, and writes it somewhere as it comes.
     pub fn download(&self, path: &str, into: &mut impl Write) -> anyhow::Result<Answer> {
         let api = &self.0;
-        let (status, mut body) = self.begin_download(path).with_context(|| {
-            format!(
-                "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
-            )
-        })?;
-        if status == 200 {
-            std::io::copy(&mut body, into).context("the answer cannot be taken")?;
+        let mut answer =
+            self.begin(Request::new("POST", path, &api.host())).with_context(|| no_answer(api))?;
+        if answer.status == 200 {
+            std::io::copy(&mut answer.body, into).context("the answer cannot be taken")?;
             return Ok(Answer::Done(String::new()));
         }
-        let mut text = String::new();
-        body.take(LARGEST).read_to_string(&mut text)?;
-        match serde_json::from_str(&text) {
+        let status = answer.status;
+        match serde_json::from_str(&answer.text(LARGEST)?) {
             Ok(failure) => Ok(Answer::Refused(failure)),
             Err(_) => bail!("{api} answers {status}: not a Weir of this version"),
         }
     }
 
-    /// The status, and the rest of the connection, which is the body.
-    fn begin_download(&self, path: &str) -> anyhow::Result<(u16, impl Read)> {
-        let mut stream = self.0.connect()?;
-        // Of HTTP/1.0 a body of unknown length comes as it is, and ends with the connection.
-        let request =
-            format!("POST {path} HTTP/1.0\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", self.0.host());
-        stream.write_all(request.as_bytes())?;
-        let mut reader = BufReader::new(stream);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            let read = reader.by_ref().take(LARGEST_LINE).read_line(&mut head)?;
-            if read == 0 || head.len() as u64 > LARGEST_LINE {
-                bail!("not HTTP");
-            }
-        }
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Ok((status.context("not HTTP")?, reader))
+    fn begin(&self, request: Request<'_>) -> std::io::Result<rest::Answer<Box<dyn Stream>>> {
+        rest::ask(self.0.connect()?, &request)
     }
 
     fn exchange(
@@ -185,26 +160,17 @@ impl Client {
         method: &str,
         path: &str,
         body: Option<&str>,
-    ) -> anyhow::Result<(u16, String)> {
+    ) -> std::io::Result<(u16, String)> {
         let host = self.0.host();
-        let mut stream = self.0.connect()?;
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
-        if let Some(body) = body {
-            let length = body.len();
-            request.push_str(&format!(
-                "Content-Type: application/json\r\nContent-Length: {length}\r\n"
-            ));
-        }
-        request.push_str("\r\n");
-        request.push_str(body.unwrap_or_default());
-        stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.take(LARGEST).read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("not HTTP")?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Ok((status.context("not HTTP")?, body.to_owned()))
+        let request = Request::new(method, path, &host);
+        let request = body.map_or(request, |body| request.json(body));
+        let answer = self.begin(request)?;
+        Ok((answer.status, answer.text(LARGEST)?))
     }
+}
+
+fn no_answer(api: &Endpoint) -> String {
+    format!("no answer from {api}: is `weir serve` running there, and [listen] api not off?")
 }
 
 /// A name as a part of a path, whatever is in it: it may have been mistyped.
