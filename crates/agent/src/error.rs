@@ -11,6 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// An option cannot be used.
     Option(String),
+    /// The configuration file cannot be read, or says what cannot be done.
+    Config(String),
     /// A datagram is not sFlow v5: the sender's fault.
     Datagram(String),
     /// Open vSwitch's database said no, or nothing understandable: the peer's fault.
@@ -43,7 +45,7 @@ impl From<packet::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Option(message) => f.write_str(message),
+            Error::Option(message) | Error::Config(message) => f.write_str(message),
             Error::Datagram(message) => write!(f, "not an sFlow v5 datagram: {message}"),
             Error::Database(message) => write!(f, "Open vSwitch's database: {message}"),
             Error::Packet(error) => error.fmt(f),

@@ -26,11 +26,14 @@
 //! * [`Tagging`] holds an interface in a VLAN.
 //! * [`Collector`] estimates totals, per agent, tenant and flow, with their error bounds.
 //!
+//! [`config`] is the file that says what each agent does.
+//!
 //! It deliberately does not plan (that is `sampling`) and runs no program (that is `lab`).
 //!
 //! Start reading at [`edge::Edge`] for bandwidth, at [`Sampler`] and [`Collector`] for sampling.
 
 mod collector;
+pub mod config;
 pub mod edge;
 mod error;
 mod exporter;

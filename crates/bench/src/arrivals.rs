@@ -1,5 +1,6 @@
 //! Arrival processes: when each message is meant to leave. Pure: nanoseconds in, nanoseconds out.
 
+use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -153,7 +154,7 @@ impl Arrivals {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
-    random: Random,
+    random: Rng,
     /// Messages so far.
     count: u64,
     /// The last time, for the processes that do add gaps; in ns.
@@ -172,7 +173,7 @@ impl Schedule {
             Arrivals::Burst { every_us, .. } => every_us * 1e3,
             _ => 0.0,
         };
-        let random = Random::new(seed);
+        let random = Rng::with_seed(seed);
         Self { arrivals, random, count: 0, clock: 0.0, phase: phase * gap, step: 0 }
     }
 
@@ -184,7 +185,7 @@ impl Schedule {
         let time = match &self.arrivals {
             Arrivals::Constant { rate } => n * 1e9 / rate + self.phase,
             Arrivals::Poisson { rate } => {
-                self.clock -= (1.0 - self.random.unit()).ln() * 1e9 / rate;
+                self.clock -= (1.0 - self.random.f64()).ln() * 1e9 / rate;
                 self.clock
             }
             Arrivals::Burst { count, every_us } => {
@@ -240,34 +241,6 @@ fn step_time(steps: &[(f64, f64)], earliest: f64, mut step: usize) -> Option<(f6
             None if *rate == 0.0 => return None,
             _ => return Some((time, step)),
         }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014): small, seedable, good enough for schedules.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// The same seed gives the same numbers.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Any 64 bits.
-    #[inline]
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// At least 0 and below 1.
-    #[inline]
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 

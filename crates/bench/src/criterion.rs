@@ -1,6 +1,5 @@
 //! What is asked of a measurement, and whether it is met; or whether that cannot be said.
 
-use crate::measure::GENERATOR_BEHIND;
 use report::table::number;
 use report::{Finding, Point, Results, Table};
 
@@ -136,6 +135,8 @@ pub(crate) fn overall(results: &Results, criteria: &[Criterion]) -> Ruling {
     }
 }
 
+/// The metric that counts the runs in which the generator was behind.
+pub(crate) const GENERATOR_BEHIND: &str = "generator_behind";
 /// Codes of findings.
 const NOT_MET: &str = "criterion-not-met";
 const UNDECIDED: &str = "criterion-undecided";

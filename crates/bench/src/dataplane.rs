@@ -12,9 +12,10 @@
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::fault::{Fault, Faults};
+use crate::kind::PROBED;
 use crate::load::Kind;
 use crate::plan::{DataPort, Setup};
-use crate::probing::{AT_ONCE, PROBED};
+use crate::probing::AT_ONCE;
 use crate::run::{Due, Run, Sides};
 use crate::sender::Next;
 use crate::tag::Tag;

@@ -1,7 +1,7 @@
 //! From the outcomes of several runs to one point of a result: samples per run, merged
 //! distributions, findings.
 
-use crate::criterion::GENERATOR_BEHIND_CODE;
+use crate::criterion::{GENERATOR_BEHIND, GENERATOR_BEHIND_CODE};
 use crate::outcome::Outcome;
 use crate::plan::Setup;
 use crate::session::{Controllers, Session};
@@ -14,9 +14,6 @@ use std::collections::BTreeMap;
 /// When the 99th percentile of (actual − intended send time) is above this, the generator was not
 /// keeping its schedule: 100 µs.
 pub const LAG_LIMIT_NS: u64 = 100_000;
-
-/// The metric that counts the runs in which the generator was behind.
-pub(crate) const GENERATOR_BEHIND: &str = "generator_behind";
 
 /// The metric that says how much CPU time the system took for each message that was sent, in µs.
 pub(crate) const CPU_PER_MESSAGE: &str = "cpu_us_per_message";

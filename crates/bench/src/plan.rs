@@ -4,7 +4,7 @@
 //! when is in [`crate::load`].
 
 use crate::error::{Error, setting};
-use crate::load::MAX_STREAMS;
+use crate::kind::{Kind, MAX_STREAMS};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -136,25 +136,25 @@ pub struct SwitchModel {
     pub queue: usize,
     /// How many ports it has; 0 is 4, or one per tenant when ports tell tenants apart.
     pub ports: usize,
-    /// Whether each [`crate::Kind::PortStats`] asks for another port, in turn, rather than for all: so that
+    /// Whether each [`Kind::PortStats`] asks for another port, in turn, rather than for all: so that
     /// a hypervisor cannot answer several by asking the switch once.
     pub ports_in_turn: bool,
-    /// Whether it keeps a real flow table, which [`crate::Kind::FlowModPacket`] needs; without one a
+    /// Whether it keeps a real flow table, which [`Kind::FlowModPacket`] needs; without one a
     /// FLOW_MOD is taken and counted.
     pub table: bool,
     /// With a table: a FLOW_MOD takes effect only so long after it came, whatever barriers say.
     pub lies_ns: u64,
     /// Whether each tenant needs two ports: its rules forward from one to the other.
     pub pairs: bool,
-    /// How many hosts' addresses the packets of [`crate::Kind::Response`] go through; 0 is 100.
+    /// How many hosts' addresses the packets of [`Kind::Response`] go through; 0 is 100.
     pub macs: u32,
 }
 
 impl SwitchModel {
     /// The same with a flow table and two ports for each tenant, if one of these kinds needs them.
     #[must_use]
-    pub fn for_kinds(&self, kinds: impl IntoIterator<Item = crate::Kind>) -> Self {
-        let needed = kinds.into_iter().any(|kind| kind == crate::Kind::FlowModPacket);
+    pub fn for_kinds(&self, kinds: impl IntoIterator<Item = Kind>) -> Self {
+        let needed = kinds.into_iter().any(|kind| kind == Kind::FlowModPacket);
         Self { table: self.table || needed, pairs: self.pairs || needed, ..self.clone() }
     }
 }

@@ -10,7 +10,8 @@
 //! [`Forwarded`], one bit per rule. With emulated switches, a table of crate `emulate` is asked.
 
 use crate::arrivals::Schedule;
-use crate::load::{Kind, Load};
+use crate::kind::MOST_RULES;
+use crate::load::Load;
 use crate::plan::Setup;
 use crate::tag::{TAG_LEN, Tag};
 use crate::template::{probe, write_ipv4_checksum};
@@ -24,9 +25,6 @@ pub(crate) const PROBE_EVERY_NS: u64 = 200_000;
 /// How many of a stream's rules that wait are probed at once over real interfaces; those behind them
 /// wait for their turn.
 pub(crate) const AT_ONCE: usize = 4;
-/// Rules of one stream in one run: their numbers have 16 bits, and a switch's table has its end.
-pub(crate) const MOST_RULES: usize = 10_000;
-
 /// The IPv4 destination that only this rule matches, among all of a session's.
 pub(crate) fn rule_address(run: u16, sequence: u32) -> u32 {
     0x0b00_0000 | u32::from(run & 0xff) << 16 | sequence & 0xffff
@@ -171,13 +169,11 @@ impl Prober {
     }
 }
 
-/// The kind that this module measures.
-pub(crate) const PROBED: Kind = Kind::FlowModPacket;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::arrivals::Arrivals;
+    use crate::kind::PROBED;
     use crate::plan::Topology;
     use crate::wire::be32;
 

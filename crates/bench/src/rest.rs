@@ -1,7 +1,7 @@
 //! A question to the REST interface of a system under test, and its answer.
 
+use rest::Request;
 use serde_json::Value;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -35,25 +35,15 @@ pub(crate) fn text(
     body: &str,
     limit: Duration,
 ) -> Result<(u16, String), String> {
-    let failed = |error: std::io::Error| format!("{method} {path}: {error}");
-    let mut stream = TcpStream::connect_timeout(&api, limit).map_err(failed)?;
-    stream.set_read_timeout(Some(limit)).map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {api}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    stream.take(MOST).read_to_string(&mut answer).map_err(failed)?;
-    read(&answer).ok_or_else(|| format!("{method} {path}: the answer cannot be read"))
-}
-
-fn read(answer: &str) -> Option<(u16, String)> {
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.split_whitespace().nth(1)?.parse().ok()?;
-    Some((status, body.to_owned()))
+    let ask = || {
+        let stream = TcpStream::connect_timeout(&api, limit)?;
+        stream.set_read_timeout(Some(limit))?;
+        stream.set_nodelay(true)?;
+        let host = api.to_string();
+        let answer = rest::ask(stream, &Request::new(method, path, &host).json(body))?;
+        Ok((answer.status, answer.text(MOST)?))
+    };
+    ask().map_err(|error: std::io::Error| format!("{method} {path}: {error}"))
 }
 
 /// The sum of a metric's samples in Prometheus' text format, of those whose labels contain `label`.
@@ -70,14 +60,6 @@ pub(crate) fn sum(text: &str, name: &str, label: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn answers() {
-        let ok = read("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"flows\": 3}");
-        assert_eq!(ok, Some((200, "{\"flows\": 3}".to_owned())));
-        assert_eq!(read("HTTP/1.1 404 Not Found\r\n\r\n"), Some((404, String::new())));
-        assert_eq!(read("SSH-2.0-OpenSSH"), None);
-    }
 
     #[test]
     fn samples_of_a_metric_are_added() {

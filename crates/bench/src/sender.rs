@@ -1,13 +1,15 @@
 //! The sending side of one stream: its schedule, its templates and how far it is.
 
-use crate::arrivals::{Arrivals, Random, Schedule};
+use crate::arrivals::{Arrivals, Schedule};
+use crate::kind::PROBED;
 use crate::load::{Kind, Load, Stream};
 use crate::plan::Setup;
-use crate::probing::{PROBED, rule_address};
+use crate::probing::rule_address;
 use crate::tag::{TAG_LEN, Tag};
 use crate::template::Template;
 use crate::track::{self, Counts, Waiting, Window};
 use crate::wire::put32;
+use fastrand::Rng;
 
 /// Rules of one FLOW_MOD stream: after so many its messages replace earlier ones, so that a long
 /// run does not fill the table.
@@ -26,7 +28,7 @@ pub(crate) struct Sender {
     arrivals: Arrivals,
     /// Kinds with the running sum of their weights.
     mix: Vec<(Kind, u32, Template)>,
-    chooser: Random,
+    chooser: Rng,
     /// The number of the next message, and its intended time and kind.
     sequence: u32,
     next: Option<u64>,
@@ -88,7 +90,7 @@ impl Sender {
             schedule: load.schedule(number)?,
             arrivals: stream.arrivals.clone(),
             mix,
-            chooser: Random::new(!seed),
+            chooser: Rng::with_seed(!seed),
             sequence: 0,
             next: None,
             chosen: 0,
@@ -130,7 +132,7 @@ impl Sender {
             return 0;
         }
         let total = self.mix.last().map_or(1, |&(_, sum, _)| sum);
-        let drawn = (self.chooser.unit() * f64::from(total)) as u32;
+        let drawn = (self.chooser.f64() * f64::from(total)) as u32;
         self.mix.iter().position(|&(_, sum, _)| drawn < sum).unwrap_or(0)
     }
 

@@ -2,9 +2,9 @@
 //! generator that builds messages field by field is its own bottleneck.
 
 use crate::flow_change;
-use crate::load::Kind;
+use crate::kind::Kind;
+use crate::kind::PROBED;
 use crate::plan::{Setup, Slicing, Topology, Version};
-use crate::probing::PROBED;
 use crate::tag::TAG_LEN;
 use crate::wire::{HEADER_LEN, ROLE_REQUEST, Types, be16, kind, message, put32};
 

@@ -1,8 +1,8 @@
 //! What the receiving side knows of one stream: which messages arrived, when, and what was wrong
 //! with them. Pure; nothing is allocated per message.
 
-use crate::load::Kind;
-use crate::probing::PROBED;
+use crate::kind::Kind;
+use crate::kind::PROBED;
 use report::{Histogram, Precision};
 
 /// When a message was meant to leave, did leave and arrived, in ns of the session's clock.

@@ -20,9 +20,11 @@ use crate::conn::Conn;
 use crate::endpoint::{Context, ControllerEnd, SwitchEnd};
 use crate::error::Error;
 use crate::fault::Faults;
+use crate::kind::PROBED;
 use crate::load::Load;
 use crate::plan::{Identity, Setup, Topology};
-use crate::probing::{Forwarded, PROBED};
+use crate::probing::Forwarded;
+use crate::progress::Progress;
 use crate::run::{Due, Part, Run, Sides};
 use crate::sender::Next;
 use crate::switch::Served;
@@ -32,7 +34,6 @@ use std::cmp::Reverse;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 /// A loop reads at most this much of one connection, so that sending is not held up by more than
@@ -71,19 +72,6 @@ pub(crate) enum Command {
     Change(Arc<Load>),
     /// The run is over: send the part.
     Finish,
-}
-
-/// What all can see while a worker works.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    pub(crate) sent: AtomicU64,
-    pub(crate) arrived: AtomicU64,
-    /// Senders that still have something to send in this run.
-    pub(crate) unfinished: AtomicUsize,
-    /// Controllers' connections that have shaken hands.
-    pub(crate) ready: AtomicUsize,
-    /// Switches that a controller has asked for their features.
-    pub(crate) introduced: AtomicUsize,
 }
 
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! How long to wait before dialling again.
 
+use fastrand::Rng;
 use std::time::Duration;
 
 /// Exponential back-off with jitter: the n-th delay is drawn evenly from the upper half of
@@ -11,13 +12,13 @@ pub struct Backoff {
     min: Duration,
     max: Duration,
     ceiling: Duration,
-    random: SplitMix64,
+    random: Rng,
 }
 
 impl Backoff {
     /// Delays between `min / 2` and `max`. A `max` below `min` counts as `min`.
     pub fn new(min: Duration, max: Duration, seed: u64) -> Self {
-        Backoff { min, max: max.max(min), ceiling: min, random: SplitMix64(seed) }
+        Backoff { min, max: max.max(min), ceiling: min, random: Rng::with_seed(seed) }
     }
 
     /// The delay after one more failure.
@@ -25,31 +26,12 @@ impl Backoff {
         let ceiling = self.ceiling;
         self.ceiling = ceiling.saturating_mul(2).min(self.max);
         let half = ceiling / 2;
-        half + (ceiling - half).mul_f64(self.random.unit())
+        half + (ceiling - half).mul_f64(self.random.f64())
     }
 
     /// Starts again at `min`.
     pub fn reset(&mut self) {
         self.ceiling = self.min;
-    }
-}
-
-/// Steele, Lea and Flood's generator (OOPSLA 2014): enough for spreading delays.
-#[derive(Debug, Clone)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Evenly from [0, 1).
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 

@@ -1,51 +1,14 @@
 //! In the steady state a message costs no allocation, however many there are per turn.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use allocation_counter::measure;
 use std::time::Duration;
 
 use channel::{Address, Connection, Event, EventLoop, Listener, Options, TimerKey, memory};
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // While the thread ends there is nobody left to ask.
-    let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
-}
-
-// SAFETY: every call is handed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is ours.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
 /// Allocations of this thread during `work`.
 fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
+    measure(work).count_total
 }
 
 const FRAME: [u8; 82] = {

@@ -4,6 +4,7 @@ mod agent;
 mod bench;
 mod check;
 mod ctl;
+mod data_port;
 mod demo;
 mod evaluate;
 mod fabric;
@@ -18,8 +19,6 @@ mod switches;
 
 use crate::exit::Exit;
 use clap::Subcommand;
-
-pub use lab::is_usage as is_lab_usage;
 
 /// One variant per subcommand.
 #[derive(Subcommand)]

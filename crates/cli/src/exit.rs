@@ -1,6 +1,5 @@
 //! How `weir` ends.
 
-use crate::commands::is_lab_usage;
 use daemon::config::LoadError;
 use lab::Interrupted;
 use std::fmt::Display;
@@ -75,8 +74,12 @@ impl Exit {
 
 /// Whether an error is about what the user gave, rather than about what happened.
 fn is_usage(error: &anyhow::Error) -> bool {
-    if let Some(error) = error.downcast_ref::<lab::Error>() {
-        return is_lab_usage(error);
+    if let Some(error) = error.downcast_ref() {
+        use lab::Error::{NameTaken, NoSuchLab, NoSuchNode, Option, Topology};
+        return matches!(
+            error,
+            Topology { .. } | Option { .. } | NameTaken(_) | NoSuchLab { .. } | NoSuchNode { .. }
+        );
     }
     if let Some(agent::Error::Option(_)) = error.downcast_ref() {
         return true;

@@ -12,6 +12,7 @@ mod commands;
 mod exit;
 mod out;
 mod signals;
+mod talk;
 
 use clap::Parser;
 use commands::Command;

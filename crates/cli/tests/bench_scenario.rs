@@ -5,7 +5,7 @@
 
 use report::Results;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -170,15 +170,11 @@ fn a_search_and_a_sweep_are_results_like_others() {
 
 /// One HTTP request, and the status and body of its answer.
 fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
-    let mut stream = TcpStream::connect(address).expect("the control socket");
-    let length = body.len();
-    write!(stream, "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
-        .expect("a request");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let body = answer.split("\r\n\r\n").nth(1).and_then(|body| serde_json::from_str(body).ok());
-    (status.expect("a status"), body.expect("JSON"))
+    let stream = TcpStream::connect(address).expect("the control socket");
+    let request = rest::Request::new(method, path, address).json(body);
+    let answer = rest::ask(stream, &request).expect("an answer");
+    let (status, text) = (answer.status, answer.text(1 << 20).expect("a body"));
+    (status, serde_json::from_str(&text).expect("JSON"))
 }
 
 /// A scenario's own words, said while it runs: a tenant comes, changes its rate and mix, and another one goes.

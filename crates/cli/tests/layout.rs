@@ -22,7 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("daemon", &["openflow", "flowspace", "fabric", "hypervisor", "channel"]),
     ("packet", &[]),
     ("emulate", &["openflow", "flowspace", "channel"]),
-    ("bench", &["openflow", "channel", "emulate", "packet", "report"]),
+    ("rest", &[]),
+    ("bench", &["openflow", "channel", "emulate", "packet", "report", "rest"]),
     ("evaluate", &["openflow", "channel", "emulate", "packet", "report", "lab"]),
     ("sampling", &[]),
     ("sampling-loop", &["sampling", "agent", "lab", "packet", "report"]),
@@ -47,7 +48,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The peers that any crate's tests may stand on, beside what the crate itself depends on.
-const TEST_PEERS: &[&str] = &["openflow", "flowspace", "channel", "emulate", "lab", "report"];
+const TEST_PEERS: &[&str] =
+    &["openflow", "flowspace", "channel", "emulate", "lab", "report", "rest"];
 
 /// They measure any system as a black box, so not even their tests may know Weir's insides.
 const BLACK_BOX: &[&str] = &["bench", "evaluate", "papers", "demo"];

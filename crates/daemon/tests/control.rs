@@ -132,14 +132,10 @@ impl Drop for Scene {
 }
 
 fn request(api: SocketAddr, method: &str, path: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(api).unwrap();
+    let stream = TcpStream::connect(api).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
-    write!(stream, "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    let answer = rest::ask(stream, &rest::Request::new(method, path, "localhost")).unwrap();
+    (answer.status, answer.text(64 << 20).unwrap())
 }
 
 /// Signals reach every control thread of the process, so the tests take turns.

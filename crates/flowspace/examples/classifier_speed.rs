@@ -9,6 +9,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+use fastrand::Rng;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -35,18 +36,6 @@ impl Clock {
     fn per(&self, rounds: usize) -> f64 {
         let cpu = self.cpu.zip(Clock::cpu()).map(|(start, end)| end.saturating_sub(start));
         cpu.unwrap_or_else(|| self.wall.elapsed()).as_secs_f64() * 1e9 / rounds as f64
-    }
-}
-
-/// xorshift: any numbers will do, as long as they are the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
     }
 }
 
@@ -92,8 +81,8 @@ fn extraction() {
 }
 
 /// The mask of tuple `index`: address prefixes of both sides, and ports for every other one.
-fn entry(index: usize, numbers: &mut Numbers) -> Match {
-    let (high, low) = (numbers.next(), numbers.next());
+fn entry(index: usize, numbers: &mut Rng) -> Match {
+    let (high, low) = (numbers.u64(..), numbers.u64(..));
     let lengths = (32 - index % 9, 32 - index / 9 % 6);
     let mask = |length: usize| u128::from(u32::MAX << (32 - length));
     let base = Match::exact(Field::DlType, 0x800);
@@ -103,20 +92,20 @@ fn entry(index: usize, numbers: &mut Numbers) -> Match {
     base.with(Field::TpDst, u128::from(low & 0xffff))
 }
 
-fn key_in(match_: &Match, numbers: &mut Numbers) -> Key {
+fn key_in(match_: &Match, numbers: &mut Rng) -> Key {
     let mut key = Key::ZERO;
     for field in [Field::InPort, Field::DlType, Field::NwProto, Field::TpDst] {
         key.set(field, match_.get(field).0);
     }
     for field in [Field::NwSrc, Field::NwDst] {
         let (value, mask) = match_.get(field);
-        key.set(field, value | u128::from(numbers.next()) & !mask);
+        key.set(field, value | u128::from(numbers.u64(..)) & !mask);
     }
-    key.with(Field::TpSrc, u128::from(numbers.next() & 0xffff))
+    key.with(Field::TpSrc, u128::from(numbers.u64(..) & 0xffff))
 }
 
 fn classifier(count: usize, tuples: usize, priorities: u32) {
-    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    let mut numbers = Rng::with_seed(1);
     let matches: Vec<Match> = (0..count).map(|i| entry(i % tuples, &mut numbers)).collect();
     let priority = |i: usize| 1000 - (i % tuples) as u32 % priorities;
 
@@ -152,7 +141,7 @@ fn classifier(count: usize, tuples: usize, priorities: u32) {
     };
     let (late, slowest) = (at(0.999), at(1.0));
 
-    let picks: Vec<usize> = (0..count).map(|_| numbers.next() as usize % count).collect();
+    let picks: Vec<usize> = (0..count).map(|_| numbers.u64(..) as usize % count).collect();
     let picked = picks.iter().filter_map(|&i| matches.get(i));
     let hits: Vec<Key> = picked.map(|match_| key_in(match_, &mut numbers)).collect();
     let misses: Vec<Key> = hits.iter().map(|key| key.with(Field::NwProto, 17)).collect();

@@ -41,13 +41,8 @@ fn main() {
 
 /// Unequal loads and costs: about half of the servers cannot sample all of their own.
 fn problem(count: usize, dense: bool) -> Problem {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    let mut numbers = fastrand::Rng::with_seed(1);
+    let mut random = move || numbers.f64();
     let mut traffic = Vec::new();
     let mut load = vec![0.0; count];
     for from in 0..count {

@@ -70,18 +70,14 @@ mod tests {
     /// The interval covers the truth about 95 times of 100.
     #[test]
     fn the_interval_covers() {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1_u64 << 53) as f64
-        };
+        let mut random = fastrand::Rng::with_seed(1);
         let (runs, packets, rate) = (1000, 2000, 0.1);
         let covered = (0..runs)
             .filter(|_| {
                 let mut tally = Tally::default();
-                (0..packets).filter(|_| random() < rate).for_each(|_| tally.add(1.0, 1.0 / rate));
+                (0..packets)
+                    .filter(|_| random.f64() < rate)
+                    .for_each(|_| tally.add(1.0, 1.0 / rate));
                 let estimate = tally.estimate();
                 (estimate.total - f64::from(packets)).abs() <= estimate.half95
             })

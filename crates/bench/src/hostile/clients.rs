@@ -1,7 +1,7 @@
 //! Hostile clients of the REST interface: requests that never end, and subscribers who do not read.
 
-use super::Attack;
-use super::crowd::Orders;
+use super::attack::Attack;
+use super::orders::Orders;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

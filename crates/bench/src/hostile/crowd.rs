@@ -8,15 +8,13 @@
 //!
 //! Nothing waits: each turn of a millisecond reads what has come, adds what each may add, and writes what the sockets take.
 
-use super::Attack;
 use super::clients::Clients;
+use super::orders::Orders;
 use super::strangers::Strangers;
 use super::tenants::Tenant;
 use crate::Error;
-use crate::cpus::Cpus;
-use crate::plan::Setup;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -25,21 +23,6 @@ use std::time::{Duration, Instant};
 const TURN: Duration = Duration::from_millis(1);
 /// How long hostile tenants' rules may take until they stand.
 const PREPARATION: Duration = Duration::from_secs(120);
-
-/// What the crowd is to do, and where.
-#[derive(Clone, Debug)]
-pub(crate) struct Orders {
-    pub(crate) attack: Attack,
-    /// Rules of each hostile tenant before the attack.
-    pub(crate) rules: u32,
-    /// Where switches connect.
-    pub(crate) switch_address: SocketAddr,
-    pub(crate) api: Option<SocketAddr>,
-    /// The generator's CPU, if it has one to itself.
-    pub(crate) cpus: Option<Cpus>,
-    /// As the system under test was started with it: all tenants, the quiet one first.
-    pub(crate) setup: Setup,
-}
 
 /// Says how far the crowd is.
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
 //! Strangers at the port for switches: some answer statistics without end, some have ever new ports, some say nothing.
 
-use super::crowd::Orders;
-use super::{Attack, frames};
+use super::attack::Attack;
+use super::frames::frames;
+use super::orders::Orders;
 use crate::conn::{Conn, Flushed};
 use crate::plan::{Setup, Version};
 use crate::switch::Switch;

@@ -1,7 +1,8 @@
 //! Hostile tenants: controllers that ask for much work, do not read, or come and go.
 
-use super::crowd::Orders;
-use super::{Attack, frames};
+use super::attack::Attack;
+use super::frames::frames;
+use super::orders::Orders;
 use crate::conn::{Conn, Flushed};
 use crate::load::Kind;
 use crate::plan::{Setup, Version};

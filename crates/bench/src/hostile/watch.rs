@@ -1,7 +1,7 @@
 //! What an attack does to the process of the system under test, seen from outside: descriptors, log lines, memory, and
 //! whether the process says that it is well.
 
-use super::Seen;
+use super::seen::Seen;
 use crate::rest;
 use std::fs;
 use std::io::Read;

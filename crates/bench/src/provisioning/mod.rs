@@ -13,6 +13,7 @@
 //!
 //! Start reading at [`Provisioning::run`], then `trial` (one run); `shape` is what is asked for.
 
+mod case;
 mod fabric;
 mod present;
 mod shape;
@@ -23,90 +24,21 @@ use crate::comparison::{Criterion, Verdict};
 use crate::criterion;
 use crate::error::{Error, setting};
 use crate::plan::Version;
-use crate::stop::Stop;
+use case::CASES;
 use report::pace::Pace;
 use report::{Better, Environment, Finding, Metric, Point, Results};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 use trial::Found;
 
+pub use case::Provisioning;
 pub use present::{table, write};
-
-/// What is measured, and how.
-#[derive(Clone, Debug)]
-pub struct Provisioning {
-    /// The hypervisor's command, such as `weir serve`.
-    pub command: Vec<String>,
-    /// Physical switches, and as many virtual ones: 9 to 1,000.
-    pub switches: usize,
-    /// Virtual links of the network that is started: 1 to 2,000.
-    pub links: usize,
-    /// Virtual links that move: 1 to 2,000.
-    pub reroute: usize,
-    /// The OpenFlow version.
-    pub version: Version,
-    /// How often each case is measured, in turn with the others.
-    pub runs: usize,
-    /// The longest that a start may take, in ms.
-    pub start_limit_ms: f64,
-    /// The longest that moving may take, in ms.
-    pub reroute_limit_ms: f64,
-    /// What random choices are drawn from.
-    pub seed: u64,
-    /// Where configurations and logs go. Removed by the caller, who made it.
-    pub work_dir: PathBuf,
-    /// By which somebody asks for the end; what was measured until then is the result.
-    pub stop: Stop,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Start,
-    Reroute,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    phase: Phase,
-    backups: bool,
-}
-
-const CASES: [Case; 4] = [
-    Case { phase: Phase::Start, backups: false },
-    Case { phase: Phase::Start, backups: true },
-    Case { phase: Phase::Reroute, backups: false },
-    Case { phase: Phase::Reroute, backups: true },
-];
 
 /// What a run takes, more or less: most of it is to start the switches and to wait until nothing changes any more.
 const A_RUN: Duration = Duration::from_secs(8);
 
 /// The figure that counts.
 const TOTAL: &str = "total ms";
-
-impl Case {
-    fn point(self, plan: &Provisioning) -> Point {
-        let (phase, links) = match self.phase {
-            Phase::Start => ("start", plan.links),
-            Phase::Reroute => ("reroute", plan.reroute),
-        };
-        let backups = if self.backups { "yes" } else { "no" };
-        let parameters = [
-            ("phase".to_owned(), phase.into()),
-            ("links".to_owned(), links.into()),
-            ("backups".to_owned(), backups.into()),
-        ];
-        Point { system: "weir".to_owned(), parameters: parameters.into(), ..Point::default() }
-    }
-
-    fn limit(self, plan: &Provisioning) -> f64 {
-        match self.phase {
-            Phase::Start => plan.start_limit_ms,
-            Phase::Reroute => plan.reroute_limit_ms,
-        }
-    }
-}
 
 impl Provisioning {
     /// What is wrong with the settings.
@@ -235,6 +167,8 @@ const CPU: &str = "cpu ms";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::Stop;
+    use std::path::PathBuf;
 
     fn plan() -> Provisioning {
         Provisioning {

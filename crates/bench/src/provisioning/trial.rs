@@ -1,9 +1,9 @@
 //! One run of one case: a fresh system, a network started on it, and where that is asked for a link that fails.
 
+use super::case::{Case, Phase, Provisioning};
 use super::fabric::{Changed, Fabric};
 use super::shape::{Shape, Wanted, crossing};
 use super::tenant::{Listening, Tenant};
-use super::{Case, Phase, Provisioning};
 use crate::error::Error;
 use crate::observe;
 use crate::plan::{Setup, Topology};

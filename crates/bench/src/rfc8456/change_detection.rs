@@ -6,11 +6,11 @@
 //! RFC does not tell the two apart, and neither can anybody outside. `probes_per_s`, as it was before
 //! the change, says how far that may explain the figure.
 
-use super::Test;
 use super::context::{Case, Context, Sheet};
 use super::discovery_time::{Discovery, discover};
 use super::event::What;
 use super::fabric::Fabric;
+use super::test::Test;
 use crate::error::Error;
 use crate::measure::Measurement;
 use emulate::SwitchIndex;

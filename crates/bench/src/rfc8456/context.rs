@@ -2,7 +2,7 @@
 
 use super::helpers::Helpers;
 use super::traffic::Probe;
-use crate::controller::ControllerPlan;
+use crate::controller::plan::ControllerPlan;
 use crate::error::Error;
 use crate::measure::Measurement;
 use report::{Better, Finding, Metric, Point, Scalar};

@@ -5,11 +5,11 @@
 //! within the limit, and then halved in on. Whole is what the northbound interface says, if there is
 //! one that can tell; else what discovery messages say: one came back over every link, both ways.
 
-use super::Test;
 use super::context::{Case, Context, Sheet};
 use super::discovery_time::{Answer, Discovery, ask_until, deployed, discover};
 use super::fabric::Fabric;
 use super::sessions::highest;
+use super::test::Test;
 use crate::error::Error;
 use crate::measure::Measurement;
 use emulate::Layout;

@@ -10,7 +10,7 @@ use super::context::{Case, Context, Sheet};
 use super::event::What;
 use super::fabric::Fabric;
 use super::helpers::Discovered;
-use super::{Need, Test};
+use super::test::{Need, Test};
 use crate::error::Error;
 use crate::measure::Measurement;
 use emulate::{Layout, Point, SwitchIndex};

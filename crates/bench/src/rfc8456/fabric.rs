@@ -12,7 +12,7 @@
 //! unless a flow entry says otherwise: that is all that discovery by LLDP needs.
 
 use super::event::{Event, Log, Overflown, Reader, What, delivered};
-use crate::controller::ControllerPlan;
+use crate::controller::plan::ControllerPlan;
 use crate::error::Error;
 use crate::plan::Version;
 use crate::worker::identity;

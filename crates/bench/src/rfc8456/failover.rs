@@ -10,10 +10,10 @@
 use super::context::{Case, Context, Sheet};
 use super::event::What;
 use super::fabric::{End, Fabric};
+use super::gaps::{longest_gap, lost};
 use super::path_time::announce;
-use super::reprovisioning::lost;
+use super::test::{Need, Test};
 use super::traffic::Probe;
-use super::{Need, Test};
 use crate::error::Error;
 use crate::measure::Measurement;
 use report::Better;
@@ -163,12 +163,6 @@ fn last_arrival(fabric: &Fabric, from: usize) -> Result<Option<u64>, Error> {
     Ok(there.rfind(|event| is_arrival(&event.what)).map(|event| event.at))
 }
 
-/// The longest time between two arrivals, the second of which is after `from`.
-pub(super) fn longest_gap(times: &[u64], from: u64) -> u64 {
-    let pairs = times.iter().zip(times.iter().skip(1));
-    pairs.filter(|(_, after)| **after > from).map(|(a, b)| b - a).max().unwrap_or(0)
-}
-
 /// Waits until the controller that was started again takes connections.
 fn wait_listening(context: &Context<'_>) -> Result<(), Error> {
     let deadline = Instant::now() + context.limit();
@@ -180,17 +174,4 @@ fn wait_listening(context: &Context<'_>) -> Result<(), Error> {
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_before_the_failure_do_not_count() {
-        let times = [0, 50, 60, 70, 95, 100];
-        for (from, expected) in [(0, 50), (50, 25), (60, 25), (94, 25), (95, 5), (100, 0)] {
-            assert_eq!(longest_gap(&times, from), expected, "from {from}");
-        }
-    }
 }

@@ -4,8 +4,8 @@
 //!
 //! Here every switch is alone, with hosts of its own; each PACKET_IN is matched to its own answer.
 
-use super::Test;
 use super::context::{Case, Context};
+use super::test::Test;
 use super::trouble::Trouble;
 use crate::arrivals::Arrivals;
 use crate::error::Error;

@@ -16,52 +16,27 @@ mod discovery_time;
 mod event;
 mod fabric;
 mod failover;
+mod gaps;
 pub mod helpers;
 mod messages;
 mod path_rate;
 mod path_time;
 mod reprovisioning;
+mod security;
 mod sessions;
 mod table_capacity;
+mod test;
 mod traffic;
 mod trouble;
 
 pub(crate) use context::Context;
 pub use helpers::Helpers;
+pub use test::{Need, Test};
 pub use traffic::FRAME_BYTES;
 
-use crate::error::Error;
-use crate::measure::Measurement;
 use report::table::number;
 use report::{Results, Table};
 use std::str::FromStr;
-
-/// One benchmark.
-#[derive(Clone, Copy)]
-pub struct Test {
-    /// As it is called on the command line.
-    pub name: &'static str,
-    /// Its section in RFC 8456; empty for cbench's own.
-    pub section: &'static str,
-    /// What it measures, in a line.
-    pub about: &'static str,
-    /// What it cannot do without.
-    pub needs: &'static [Need],
-    /// The figures that it is made for; all the others are in the results as well.
-    pub headline: &'static [&'static str],
-    measure: fn(&mut Context<'_>) -> Result<Vec<Measurement>, Error>,
-}
-
-/// What a benchmark cannot do without, beside the controller's address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Somebody who tells the controller to install flows.
-    Northbound,
-    /// A second controller, and somebody who fails the first.
-    Backup,
-    /// A topology with a second way between its ends.
-    Loop,
-}
 
 impl Test {
     /// All of them, in the order of the RFC, cbench's first.
@@ -78,27 +53,11 @@ impl Test {
         sessions::TEST,
         discovery_size::TEST,
         table_capacity::TEST,
-        trouble::EXCEPTIONS,
-        trouble::DENIAL_OF_SERVICE,
+        security::EXCEPTIONS,
+        security::DENIAL_OF_SERVICE,
         failover::TEST,
         reprovisioning::TEST,
     ];
-
-    pub(crate) fn measure(self, context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
-        (self.measure)(context)
-    }
-}
-
-impl PartialEq for Test {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl std::fmt::Debug for Test {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 impl FromStr for Test {

@@ -9,14 +9,13 @@
 use super::context::{Case, Context, Sheet};
 use super::event::What;
 use super::fabric::{End, Fabric};
-use super::failover::longest_gap;
+use super::gaps::{longest_gap, lost};
 use super::path_time::announce;
-use super::{Need, Test};
+use super::test::{Need, Test};
 use crate::error::Error;
 use crate::measure::Measurement;
 use emulate::Point;
 use report::Better;
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 pub(super) const TEST: Test = Test {
@@ -157,24 +156,4 @@ fn arrivals(fabric: &Fabric, mark: usize, end: End) -> Result<Vec<(u64, u64)>, E
         _ => None,
     });
     Ok(arrived.collect())
-}
-
-/// How many packets between the first and the last one that arrived did not.
-pub(super) fn lost(arrivals: &[(u64, u64)]) -> u64 {
-    let tags: BTreeSet<u64> = arrivals.iter().map(|(_, tag)| *tag).collect();
-    let ends = tags.first().zip(tags.last());
-    ends.map_or(0, |(first, last)| last - first + 1 - tags.len() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_under_way_at_the_ends_is_not_lost() {
-        for (tags, expected) in [(&[][..], 0), (&[3, 4, 4], 0), (&[1, 5, 3], 2)] {
-            let arrivals: Vec<(u64, u64)> = tags.iter().map(|tag| (9, *tag)).collect();
-            assert_eq!(lost(&arrivals), expected, "{tags:?}");
-        }
-    }
 }

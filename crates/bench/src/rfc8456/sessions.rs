@@ -4,8 +4,8 @@
 //! not all are taken, and then halved in on: each try is fresh connections, all of which have to
 //! complete the handshake and to be answered once more.
 
-use super::Test;
 use super::context::{Case, Context, Sheet};
+use super::test::Test;
 use crate::error::Error;
 use crate::load::{Kind, Load};
 use crate::measure::Measurement;

@@ -9,8 +9,8 @@
 use super::context::{Case, Context, Sheet};
 use super::fabric::{End, Fabric};
 use super::path_time::{northbound, orders};
+use super::test::{Need, Test};
 use super::traffic::{Probe, announcement};
-use super::{Need, Test};
 use crate::error::Error;
 use crate::measure::Measurement;
 use report::Better;

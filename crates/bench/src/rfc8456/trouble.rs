@@ -1,96 +1,14 @@
-//! The two security benchmarks: exception handling (RFC 8456, section 5.3.1) and denial of service
-//! (section 5.3.2). Both repeat other benchmarks while something goes on beside them, and once without
-//! it, so that each figure stands beside its own undisturbed one.
-//!
-//! Exceptions: the emulated switches themselves send malformed messages, 1 and 2 for every 100 of the
-//! steady rate. Denial of service: strangers connect to each interface that is attacked, and talk
-//! nonsense and go, or say nothing and stay. Attacks below TCP are not made: they need raw sockets,
-//! and measure the kernel.
+//! What goes on beside a benchmark: switches that send malformed messages, or strangers who attack.
 
-use super::context::{Case, Context};
 use super::fabric::{Fabric, MainSessions};
-use super::{Test, change_detection, messages, path_rate, path_time};
-use crate::controller::ControllerPlan;
+use crate::controller::plan::ControllerPlan;
 use crate::error::Error;
-use crate::measure::Measurement;
 use crate::plan::Version;
-use report::Scalar;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-pub(super) const EXCEPTIONS: Test = Test {
-    name: "exceptions",
-    section: "5.3.1",
-    about: "the path, change and message benchmarks with 0, 1 and 2 % malformed messages",
-    needs: &[],
-    headline: HEADLINE,
-    measure: exceptions,
-};
-pub(super) const DENIAL_OF_SERVICE: Test = Test {
-    name: "denial-of-service",
-    section: "5.3.2",
-    about: "the same while strangers connect, and talk nonsense or stay",
-    needs: &[],
-    headline: HEADLINE,
-    measure: denial_of_service,
-};
-const HEADLINE: &[&str] =
-    &["path_ms", "paths_per_s", "detection_ms", "p50_us", "p99_us", "failed_percent"];
-
-/// What is repeated.
-type Repeated = fn(&mut Context<'_>, &Case) -> Result<Measurement, Error>;
-const REPEATED: [(Test, Repeated); 4] = [
-    (path_time::REACTIVE, path_time::reactive),
-    (path_rate::REACTIVE, path_rate::reactive),
-    (change_detection::TEST, change_detection::change),
-    (messages::LATENCY, messages::steady),
-];
-
-fn exceptions(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
-    let rate = context.plan.steady_rate;
-    let percent = |percent: f64| {
-        let trouble = Trouble::Malformed { per_second: rate * percent / 100.0 };
-        (Scalar::from(percent), if percent > 0.0 { trouble } else { Trouble::None })
-    };
-    repeat(context, EXCEPTIONS, "malformed_percent", &[0.0, 1.0, 2.0].map(percent))
-}
-
-fn denial_of_service(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
-    let attacked = context.plan.attacked();
-    let attack = |nonsense| Trouble::Attack { at: attacked.clone(), nonsense };
-    let attacks = [
-        ("none".into(), Trouble::None),
-        ("nonsense".into(), attack(true)),
-        ("silence".into(), attack(false)),
-    ];
-    repeat(context, DENIAL_OF_SERVICE, "attack", &attacks)
-}
-
-fn repeat(
-    context: &mut Context<'_>,
-    test: Test,
-    parameter: &'static str,
-    troubles: &[(Scalar, Trouble)],
-) -> Result<Vec<Measurement>, Error> {
-    let mut measured = Vec::new();
-    for (of, repeated) in REPEATED {
-        for (value, trouble) in troubles {
-            let case = Case { trouble: trouble.clone(), ..Case::plain(test.name) };
-            let case = case.with("of", of.name).with(parameter, value.clone());
-            let measurement = repeated(context, &case)?;
-            let is_possible = !measurement.point.metrics.is_empty();
-            measured.push(measurement);
-            if !is_possible {
-                // Nothing to disturb: the same is not found twice more.
-                break;
-            }
-        }
-    }
-    Ok(measured)
-}
 
 /// What goes on beside a benchmark.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! What the generator itself can do, with nothing between its two ends: no figure of a system is beyond this.
 
-use super::{Case, Comparison, Criterion, Options, mean_of, timed};
+use super::points::{mean_of, timed};
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
 use crate::system::System;

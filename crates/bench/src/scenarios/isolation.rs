@@ -1,8 +1,9 @@
 //! A quiet tenant beside a neighbour who asks for far more than there is: of the switch, or of the
 //! hypervisor itself.
 
-use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
+use super::points::{find, mean_of, ratio, timed};
 use crate::arrivals::Arrivals;
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
 use crate::plan::{Setup, SwitchModel};
 use crate::system::System;

@@ -1,8 +1,9 @@
 //! What following tenants' flows and telling them labels costs: Weir that does it beside Weir that does not, both with
 //! the same rules; first while the rules stand, then while they change.
 
-use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
+use super::points::{find, mean_of, ratio, timed};
 use crate::arrivals::Arrivals;
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::flow_change::RULES;
 use crate::load::{Kind, Load, Stream};
 use crate::measure::Collector;

@@ -1,7 +1,8 @@
 //! What the hypervisor keeps in memory with 20 tenants and 10,000 rules.
 
-use super::{Case, Comparison, Criterion, Options, mean_of, peak_memory};
+use super::points::{mean_of, peak_memory};
 use crate::arrivals::Arrivals;
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
 use crate::plan::Setup;
 

@@ -12,19 +12,15 @@ mod isolation;
 mod labels;
 mod memory;
 mod networks;
+pub(crate) mod points;
 mod relay;
 mod saturation;
 mod tenants;
 mod work;
 
-use crate::comparison::{Case, Comparison};
+use crate::Error;
+use crate::comparison::Comparison;
 pub use crate::comparison::{Criterion, Options, Verdict};
-use crate::load::Load;
-use crate::measure::Collector;
-use crate::outcome::Outcome;
-use crate::system::Target;
-use crate::{Error, observe};
-use report::{Better, Point, Scalar};
 
 /// Which comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,48 +133,13 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
     Comparison { tool: format!("bench {}", scenario.name()), ..comparison }
 }
 
-/// The load of a scenario with the options' times.
-fn timed(load: Load, options: &Options) -> Load {
-    Load { duration_ms: options.duration_ms, cut_ms: options.cut_ms, ..load }
-}
-
-/// A metric's mean at the point of `system` whose parameters include these.
-pub(crate) fn mean_of(
-    points: &[Point],
-    system: &str,
-    parameters: &[(&str, Scalar)],
-    metric: &str,
-) -> Option<f64> {
-    find(points, system, parameters)?.mean(metric)
-}
-
-fn find<'a>(points: &'a [Point], system: &str, parameters: &[(&str, Scalar)]) -> Option<&'a Point> {
-    points.iter().find(|point| {
-        point.system == system
-            && parameters.iter().all(|(name, value)| point.parameters.get(*name) == Some(value))
-    })
-}
-
-/// The median over runs of a metric's ratio: `of` over `to`, run by run as they were interleaved.
-fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Option<f64> {
-    let samples = |point: Option<&Point>| Some(point?.metrics.get(metric)?.samples.clone());
-    let ratios: Vec<f64> =
-        samples(of)?.iter().zip(samples(to)?).map(|(upper, lower)| upper / lower).collect();
-    report::stats::median(&ratios)
-}
-
-/// The most memory that the system had resident since it was started.
-fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
-    let peak: u64 = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
-    collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::real::{RealSwitches, Size, Stand};
     use crate::system::{System, Tenancy};
     use crate::{Topology, Version};
+    use report::{Better, Point};
     use std::net::SocketAddr;
     use std::path::PathBuf;
     use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! What a network of the tenant's own costs beyond a slice: the same packets, with their ports translated.
 
-use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
+use super::points::{find, mean_of, ratio, timed};
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::{Setup, SwitchModel};
 use crate::system::System;

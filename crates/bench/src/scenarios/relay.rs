@@ -1,10 +1,11 @@
 //! Weir against a TCP relay in the same place: what looking at messages costs beyond carrying them. On a real switch also
 //! against nothing in that place.
 
-use super::{Case, Comparison, Criterion, Options, find, mean_of, ratio, timed};
+use super::points::{find, mean_of, ratio, timed};
+use crate::comparison::{Case, Comparison, Criterion, Options};
+use crate::kind::MOST_RULES;
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
-use crate::probing::MOST_RULES;
 use crate::system::System;
 use report::Scalar;
 

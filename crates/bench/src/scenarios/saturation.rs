@@ -1,6 +1,7 @@
 //! As many PACKET_INs per second as the hypervisor takes from one switch.
 
-use super::{Case, Comparison, Criterion, Options, mean_of, timed};
+use super::points::{mean_of, timed};
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
 

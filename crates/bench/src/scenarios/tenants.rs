@@ -1,6 +1,7 @@
 //! What the number of tenants costs: the same total rate, spread over more and more of them.
 
-use super::{Case, Comparison, Criterion, Options, find, ratio, timed};
+use super::points::{find, ratio, timed};
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
 

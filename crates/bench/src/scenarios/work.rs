@@ -1,8 +1,9 @@
 //! What a message costs the hypervisor: CPU time per message at several rates, beside a TCP relay, and how many messages
 //! of its own it sends to the switch.
 
-use super::{Case, Comparison, Criterion, Options, mean_of, timed};
+use super::points::{mean_of, timed};
 use crate::arrivals::Arrivals;
+use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
 use crate::measure::{CPU_PER_MESSAGE, OWN_MESSAGES};
 use crate::plan::Setup;

@@ -1,21 +1,20 @@
 //! `weir agent`: shapers and meters of virtual interfaces and samplers of traffic, on one server or for a whole lab.
 //!
-//! [`config`] reads the file that all agents share, or makes the same of a lab and `--vnic`; [`samplers`] is its part about
-//! sampling; [`guard`] is the process beside it that undoes throttling, and sampling by Open vSwitch, when the agent is
-//! killed. The work is [`agent::edge`]'s and [`agent::standing`]'s. With `--sampling` it is a [`station`], which
-//! `weir sampling run` tells what to do.
+//! [`agent::config`] reads the file that all agents share, [`of_lab`] makes the same of a lab and `--vnic`;
+//! [`guard`] is the process beside it that undoes throttling, and sampling by Open vSwitch, when the agent is killed. The
+//! work is [`agent::edge`]'s and [`agent::standing`]'s. With `--sampling` it is a [`sampling_loop::station`], which `weir
+//! sampling run` tells what to do.
 
-mod config;
 mod guard;
-mod samplers;
+mod of_lab;
 mod show;
 
 use crate::exit::Exit;
 use crate::signals;
+use agent::config::{self, Duties};
 use agent::edge::Edge;
 use agent::standing::Standing;
 use anyhow::Context;
-use config::Duties;
 use guard::{Guard, Remains};
 use lab::Interrupt;
 use std::io::Write;
@@ -48,8 +47,8 @@ pub struct Agent {
     #[arg(long, value_name = "LAB")]
     lab: Option<String>,
     /// A host's bandwidth, and whose it is; may be repeated [default: every host, at its link's rate, of one tenant]
-    #[arg(long, value_name = "HOST=RATE[@TENANT]", value_parser = config::host_rate, requires = "lab")]
-    vnic: Vec<config::HostRate>,
+    #[arg(long, value_name = "HOST=RATE[@TENANT]", value_parser = of_lab::host_rate, requires = "lab")]
+    vnic: Vec<of_lab::HostRate>,
     /// Tell Weir, its `[agents] listen`, what the lab's VNICs send; it calls this agent `agent`
     #[arg(long, value_name = "ADDRESS", requires = "lab", requires = "key")]
     report: Option<std::net::SocketAddr>,
@@ -93,7 +92,7 @@ impl Agent {
                 Err(error) => return Ok(Exit::usage(&format_args!("{error:#}"))),
             },
             (None, Some(lab)) => {
-                let mut duties = config::of_lab(lab, self.state.as_deref(), &self.vnic)?;
+                let mut duties = of_lab::duties(lab, self.state.as_deref(), &self.vnic)?;
                 if let (Some(weir), Some(key)) = (self.report, &self.key) {
                     match config::read_key(key) {
                         Ok(key) => config::report(&mut duties.settings, weir, key),

@@ -304,7 +304,7 @@ impl Ctl {
         if let (Endpoint::Tls(host, _), None) = (&endpoint, &self.account.ca) {
             return Ok(Exit::usage(&format!("--ca FILE has to say who signs for {host}")));
         }
-        let client = Client::new(endpoint, self.account.trust(), token.as_deref());
+        let client = Client::new(endpoint, self.account.trust(), token);
         let tell = Tell { json: self.json };
         match self.command {
             Command::Tenants => operator::tenants(&tell, &client),
@@ -338,15 +338,15 @@ impl Ctl {
                     Ok(operations) => operations,
                     Err(wrong) => return Ok(Exit::usage(&wrong)),
                 };
-                tell.change(&client, &tenant, &operations, how.dry_run)
+                change(&tell, &client, &tenant, &operations, how.dry_run)
             }
             Command::Add { tenant, part } => {
                 let (operation, how) = part.operation();
-                tell.change(&client, &tenant, &[operation], how.dry_run)
+                change(&tell, &client, &tenant, &[operation], how.dry_run)
             }
-            Command::Start(one) => tell.one(&client, one, Operation::Start),
-            Command::Stop(one) => tell.one(&client, one, Operation::Stop),
-            Command::Remove(one) => tell.one(&client, one, Operation::Remove),
+            Command::Start(one) => change_one(&tell, &client, one, Operation::Start),
+            Command::Stop(one) => change_one(&tell, &client, one, Operation::Stop),
+            Command::Remove(one) => change_one(&tell, &client, one, Operation::Remove),
             Command::Token { what } => token::run(&tell, &client, what),
             Command::Backup { file } => backup::backup(&client, &file),
         }
@@ -488,27 +488,26 @@ fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>
     Ok(serde_json::from_str(&text).map_err(|error| format!("{name}: {error}")))
 }
 
-impl Tell {
-    fn one(
-        &self,
-        client: &Client,
-        one: One,
-        what: fn(Target) -> Operation,
-    ) -> anyhow::Result<Exit> {
-        let (target, how) = one.part.target();
-        self.change(client, &one.tenant, &[what(target)], how.dry_run)
-    }
+/// One change of a tenant's network.
+fn change_one(
+    tell: &Tell,
+    client: &Client,
+    one: One,
+    what: fn(Target) -> Operation,
+) -> anyhow::Result<Exit> {
+    let (target, how) = one.part.target();
+    change(tell, client, &one.tenant, &[what(target)], how.dry_run)
+}
 
-    fn change(
-        &self,
-        client: &Client,
-        tenant: &str,
-        operations: &[Operation],
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
-        let path = path(tenant, "/changes", dry_run);
-        self.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
-            print::outcome(out, outcome)
-        })
-    }
+fn change(
+    tell: &Tell,
+    client: &Client,
+    tenant: &str,
+    operations: &[Operation],
+    dry_run: bool,
+) -> anyhow::Result<Exit> {
+    let path = path(tenant, "/changes", dry_run);
+    tell.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
+        print::outcome(out, outcome)
+    })
 }

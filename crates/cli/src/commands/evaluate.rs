@@ -1,27 +1,24 @@
 //! `weir evaluate`: what a switch really does.
 //!
-//! One subcommand per experiment. Here is what they share: effort, output, and one run of experiments on one switch;
-//! [`target`] finds or makes the switch, [`modules`] has each experiment's own options.
+//! One subcommand per experiment. [`effort`] and [`output`] are options that they share, [`target`] finds or makes the switch,
+//! [`mod@measure`] runs experiments on one switch, [`modules`] has each experiment's own options.
 
 mod all;
+mod effort;
+mod measure;
 mod modules;
+mod output;
 #[cfg(feature = "scripts")]
 mod own;
 mod target;
 
+pub use effort::Effort;
+pub use measure::measure;
+pub use output::Output;
+pub use target::Target;
+
 use crate::exit::Exit;
-use crate::signals;
-use evaluate::modules::Timestamp;
-use evaluate::{Common, Evaluation, Experiment, RunOptions};
-use lab::Interrupted;
 use modules::Build;
-use report::pace::left_after;
-use report::terminal::{quiet, talk};
-use report::{Environment, Extras};
-use std::io::Write;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
-pub use target::{Target, data_port};
 
 /// Measure what a switch really does, from outside
 ///
@@ -122,7 +119,7 @@ impl<T: clap::Args + Build> One<T> {
             return Ok(Exit::usage(&wrong));
         }
         let common = self.effort.common();
-        let experiment = match self.own.build(common, self.effort.quick) {
+        let experiment = match self.own.build(common, self.effort.is_quick()) {
             Ok(experiment) => experiment,
             Err(error) => return Ok(Exit::usage(&error)),
         };
@@ -131,181 +128,4 @@ impl<T: clap::Args + Build> One<T> {
             measure(&tool, &self.target, &self.effort, &self.effort.floor(), &[experiment])?;
         self.output.give(&evaluation)
     }
-}
-
-/// How much of it.
-#[derive(clap::Args)]
-pub struct Effort {
-    /// How often each case is measured, 1 to 10000 [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    repetitions: Option<u32>,
-    /// Probes per second
-    #[arg(long, value_name = "RATE", default_value = "12500", value_parser = rate)]
-    rate: f64,
-    /// Bytes of a probe, without the frame check sequence, 60 to 9000
-    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u16).range(60..=9000))]
-    length: u16,
-    /// Seconds that the switch has for any step, 1 to 600
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=600))]
-    patience: u16,
-    /// Three repetitions and fewer cases: for a look, not for a verdict
-    #[arg(long)]
-    quick: bool,
-}
-
-impl Effort {
-    pub fn common(&self) -> Common {
-        Common {
-            repetitions: self.repetitions.unwrap_or(if self.quick { 3 } else { 10 }),
-            rate: self.rate,
-            length: self.length.into(),
-            patience: u64::from(self.patience) * 1_000_000_000,
-        }
-    }
-}
-
-impl Effort {
-    /// Whether it is for a look only.
-    pub fn is_quick(&self) -> bool {
-        self.quick
-    }
-
-    /// A second of probes on looped interfaces.
-    pub fn floor(&self) -> Timestamp {
-        Timestamp { common: self.common(), duration: 1_000_000_000 }
-    }
-}
-
-/// Probes per second.
-fn rate(text: &str) -> Result<f64, String> {
-    let rate: Option<f64> = text.parse().ok().filter(|rate| (1.0..=10_000_000.0).contains(rate));
-    rate.ok_or_else(|| "not a number of probes per second within 1 to 10000000".to_owned())
-}
-
-/// What becomes of the results.
-#[derive(clap::Args)]
-pub struct Output {
-    /// Write result.json, raw histograms, CSV and report.html here
-    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
-    out: Option<PathBuf>,
-    /// Print result.json instead of tables
-    #[arg(long)]
-    json: bool,
-}
-
-impl Output {
-    /// Prints and writes what was found.
-    fn give(&self, evaluation: &Evaluation) -> anyhow::Result<Exit> {
-        self.give_with(evaluation, Extras::default())
-    }
-
-    /// The same with tables and figures of its own.
-    pub fn give_with(&self, evaluation: &Evaluation, extras: Extras) -> anyhow::Result<Exit> {
-        quiet();
-        let mut stdout = std::io::stdout().lock();
-        if self.json {
-            write!(stdout, "{}", evaluation.results.to_json())?;
-        } else {
-            for (heading, table) in &extras.tables {
-                writeln!(stdout, "{heading}\n{table}")?;
-            }
-            write!(stdout, "{}", evaluation.table())?;
-            for finding in &evaluation.results.findings {
-                writeln!(stdout, "\n{}: {}", finding.code, finding.text)?;
-            }
-        }
-        self.write(evaluation, extras)?;
-        Ok(Exit::of_results(&evaluation.results))
-    }
-
-    /// Writes the results directory, if one was asked for.
-    fn write(&self, evaluation: &Evaluation, extras: Extras) -> anyhow::Result<()> {
-        if let Some(out) = &self.out {
-            evaluation.write(out, extras)?;
-            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
-        }
-        Ok(())
-    }
-}
-
-/// Runs experiments one after another on one switch; first of all the tool's own floor, where it can be measured.
-pub fn measure(
-    tool: &str,
-    target: &Target,
-    effort: &Effort,
-    floor: &Timestamp,
-    experiments: &[Box<dyn Experiment>],
-) -> anyhow::Result<Evaluation> {
-    let interrupt = signals::interrupt()?;
-    let options = RunOptions::new(interrupt.flag());
-    let peers: &[(&str, &str, &[&str])] = &[("openvswitch", "ovs-vswitchd", &["--version"])];
-    let mut evaluation = Evaluation::new(tool, environment(peers));
-    let settings = &mut evaluation.results.settings;
-    settings.insert("repetitions".to_owned(), effort.common().repetitions.into());
-    settings.insert("rate".to_owned(), effort.rate.into());
-    settings.insert("length".to_owned(), u32::from(effort.length).into());
-    let mut bed = target.open()?;
-    if let Some(looped) = &mut bed.looped {
-        talk("floor: two looped interfaces");
-        let outcome = step(evaluate::run(looped.as_mut(), floor.module().as_mut(), &options))?;
-        evaluation.add("tool", "floor", &outcome);
-    }
-    let mut testbed = bed.connect()?;
-    evaluation.describe(testbed.as_ref());
-    let count = experiments.len();
-    let start = Instant::now();
-    for (index, experiment) in experiments.iter().enumerate() {
-        let name = experiment.name();
-        talk(&format!("{name} ({} of {count}{})", index + 1, left(index, count, start.elapsed())));
-        bed.prepare(name)?;
-        let mut module = experiment.module();
-        let outcome = match evaluate::run(testbed.as_mut(), module.as_mut(), &options) {
-            // Of this one there is nothing, but of others.
-            Err(evaluate::Error::Interrupted) if index > 0 => None,
-            outcome => Some(step(outcome)?),
-        };
-        let is_whole = outcome.as_ref().is_some_and(|outcome| outcome.partial.is_none());
-        if let Some(outcome) = outcome {
-            let system = testbed.bench().name.clone();
-            evaluation.add(&system, name, &outcome);
-        }
-        if interrupt.is_asked() && (index + 1 < count || !is_whole) {
-            let text = format!("interrupted in experiment {} of {count}, {name}", index + 1);
-            evaluation.results.mark_partial(&text);
-            break;
-        }
-    }
-    testbed.finish()?;
-    Ok(evaluation)
-}
-
-/// How long the rest takes, if it is like what is done; how long an experiment takes is the switch's own.
-fn left(done: usize, count: usize, elapsed: Duration) -> String {
-    if done == 0 {
-        return ", at most 10 min each".to_owned();
-    }
-    left_after(done, count, elapsed)
-}
-
-/// The machine and the command, without what lets us into the switch's SNMP agent.
-fn environment(peers: &[(&str, &str, &[&str])]) -> Environment {
-    let mut environment = Environment::capture(peers);
-    let mut is_agent = false;
-    for word in &mut environment.command {
-        let start = if word.starts_with("--snmp=") { "--snmp=".len() } else { 0 };
-        if is_agent || start > 0 {
-            let place = word[start..].split(',').next().unwrap_or_default();
-            *word = format!("{}{place},...", &word[..start]);
-        }
-        is_agent = word == "--snmp";
-    }
-    environment
-}
-
-/// The wish to end is no failure.
-fn step<T>(result: evaluate::Result<T>) -> anyhow::Result<T> {
-    result.map_err(|error| match error {
-        evaluate::Error::Interrupted => Interrupted.into(),
-        other => other.into(),
-    })
 }

@@ -9,12 +9,12 @@
 //! ```
 
 mod bridge;
+mod protocol;
 
 use bench::{DataPort, RealSwitches, Size, Stand, Version};
 pub use bridge::Bridge;
-use lab::{
-    Controller, FailMode, Lab, LabGuard, OpenVSwitch, Options, Protocol, StateDirectory, Topology,
-};
+use lab::{Controller, FailMode, Lab, LabGuard, OpenVSwitch, Options, StateDirectory, Topology};
+use protocol::protocol;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -153,14 +153,6 @@ impl RealSwitches for OpenVSwitches {
         labs.ended = true;
         // A guard takes its lab down, and logs what cannot be removed.
         labs.by_size.clear();
-    }
-}
-
-/// The protocol of a version.
-fn protocol(version: Version) -> Protocol {
-    match version {
-        Version::V1_0 => Protocol::OPENFLOW10,
-        Version::V1_3 => Protocol::OPENFLOW13,
     }
 }
 

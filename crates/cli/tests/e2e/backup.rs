@@ -11,7 +11,7 @@ use crate::support::puppet::{
     BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, Message, Peer, add_flow,
 };
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::{Weir, run};
+use crate::support::weir::run;
 
 #[test]
 fn ovs_a_restored_backup_undoes_what_came_since() {
@@ -19,8 +19,7 @@ fn ovs_a_restored_backup_undoes_what_came_since() {
     let network = Network::single(&["10.0.0.1", "10.0.0.2"], V10);
     let red = Controller::listen();
     let config = by_port("red", &red.name(), [1, 2]);
-    let mut weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
+    let mut weir = network.serve(&config);
     let peer = red.switch(0);
     let change = |peer: &Peer, xid, deletes: bool, priority, port| {
         let mut body = add_flow(1, port, priority, 0);

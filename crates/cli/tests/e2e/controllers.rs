@@ -17,18 +17,20 @@ const SLAVE: u32 = 3;
 const IS_SLAVE: (u64, u64) = (1, 10);
 const STALE: (u64, u64) = (11, 0);
 
+/// Two controllers of red's and one of blue's, each of which may install flows.
+fn two_of_red_and_one_of_blue(network: &Network, version: &str) -> ([App; 3], Weir) {
+    let controllers = [(); 3].map(|()| App::flow_installer(version));
+    let [first, second, blue] = &controllers;
+    let red = by_port("red", &format!("{first}\", \"{second}"), [1, 2]);
+    let weir = network.serve(&(red + &by_port("blue", &blue.to_string(), [3, 4])));
+    (controllers, weir)
+}
+
 #[test]
 fn ovs_each_tenant_has_one_master_of_its_own() {
     needs!(ovs_each_tenant_has_one_master_of_its_own: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
-    let (mut first, mut second, mut blue) =
-        (App::flow_installer("1.3"), App::flow_installer("1.3"), App::flow_installer("1.3"));
-    let red = by_port("red", &format!("{first}\", \"{second}"), [1, 2]);
-    let weir = Weir::serve_on(
-        network.controller_host(),
-        &(red + &by_port("blue", &blue.to_string(), [3, 4])),
-    );
-    network.connect_to(weir.openflow);
+    let ([mut first, mut second, mut blue], _weir) = two_of_red_and_one_of_blue(&network, "1.3");
     for controller in [&mut first, &mut second, &mut blue] {
         controller.expect("switch");
         assert_eq!(ask_role(controller, 1, "NOCHANGE", 0), EQUAL);
@@ -73,14 +75,7 @@ fn assert_error(controller: &mut App, xid: u32, (kind, code): (u64, u64)) {
 fn ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other() {
     needs!(ovs_a_packet_reaches_all_controllers_of_its_tenant_and_no_other: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V10);
-    let (mut first, mut second, mut blue) =
-        (App::flow_installer("1.0"), App::flow_installer("1.0"), App::flow_installer("1.0"));
-    let red = by_port("red", &format!("{first}\", \"{second}"), [1, 2]);
-    let weir = Weir::serve_on(
-        network.controller_host(),
-        &(red + &by_port("blue", &blue.to_string(), [3, 4])),
-    );
-    network.connect_to(weir.openflow);
+    let ([mut first, mut second, mut blue], _weir) = two_of_red_and_one_of_blue(&network, "1.0");
     for controller in [&mut first, &mut second, &mut blue] {
         controller.expect("switch");
     }
@@ -110,12 +105,10 @@ fn ovs_testcontroller_is_a_tenant_on_openflow_13() {
 fn check_testcontroller(version: Version, mut blue: App) {
     let network = Network::single(&ADDRESSES, version);
     let (_red, address) = testcontroller();
-    let weir = Weir::serve_on(
-        network.controller_host(),
+    let _weir = network.serve(
         &(by_port("red", &format!("tcp:{address}"), [1, 2])
             + &by_port("blue", &blue.to_string(), [3, 4])),
     );
-    network.connect_to(weir.openflow);
     blue.expect("switch");
     assert!(network.pings("h1", "h2"), "red");
     assert!(network.pings("h3", "h4"), "blue");

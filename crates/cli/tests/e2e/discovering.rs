@@ -114,8 +114,7 @@ impl Scene {
             let here = tenant.hosts.iter();
             onlookers.extend(here.map(|host| (onlooker(&network, host, numbers), other.own)));
         }
-        let weir = Weir::serve_on(network.controller_host(), &configuration);
-        network.connect_to(weir.openflow);
+        let weir = network.serve(&configuration);
         eventually("both networks have ways", || all_have_ways(&weir));
         for (tenant, app) in tenants.iter().zip(&mut apps) {
             tenant.expect_links(app);

@@ -7,7 +7,6 @@ use crate::support::eventually;
 use crate::support::faucet::Faucet;
 use crate::support::network::{Network, V13};
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::Weir;
 
 /// h4 is in no VLAN of h1's; h1 may not ask h2 for TCP port 5002; what comes from h3 is metered.
 const ONE_SWITCH: &str = "
@@ -90,8 +89,7 @@ fn ovs_faucet_runs_a_switch() {
     needs!(ovs_faucet_runs_a_switch: Needs::OpenVSwitch, Needs::Faucet, Needs::Program("python3"));
     let network = Network::single(&ADDRESSES, V13);
     let faucet = Faucet::start(loopback(), ONE_SWITCH);
-    let weir = Weir::serve_on(network.controller_host(), &tenant(&faucet, &[1, 2, 3, 4]));
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&tenant(&faucet, &[1, 2, 3, 4]));
     check_switch(&network, &faucet);
     assert_eq!(weir.logged(&["WARN"]), [""; 0]);
 }
@@ -140,8 +138,7 @@ fn ovs_faucet_stacks_switches_in_a_ring() {
     needs!(ovs_faucet_stacks_switches_in_a_ring: Needs::OpenVSwitch, Needs::Faucet);
     let network = ring();
     let faucet = Faucet::start(loopback(), RING);
-    let weir = Weir::serve_on(network.controller_host(), &tenant(&faucet, &[1, 2, 3]));
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&tenant(&faucet, &[1, 2, 3]));
     check_ring(&network, &faucet);
 }
 

@@ -3,6 +3,7 @@
 //!
 //! `scripts/kill9` plays many rounds; as a test there are few.
 
+use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::env;
 use std::thread;
@@ -15,7 +16,6 @@ use crate::support::puppet::{
     Message, Peer, STATS_REPLY, STATS_REQUEST, add_flow,
 };
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::Weir;
 
 /// Rules by their priorities, of which a tenant has at most so many; each sends to a port, which a change changes.
 const PRIORITIES: u16 = 300;
@@ -41,8 +41,9 @@ struct Tenant {
 fn ovs_no_acknowledged_rule_is_lost_by_kill_9() {
     needs!(ovs_no_acknowledged_rule_is_lost_by_kill_9: Needs::OpenVSwitch);
     let rounds = env::var("WEIR_KILL9_ROUNDS").ok().and_then(|it| it.parse().ok()).unwrap_or(3);
-    let mut dice =
-        Dice(env::var("WEIR_KILL9_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(29));
+    let mut dice = Rng::with_seed(
+        env::var("WEIR_KILL9_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(29),
+    );
     let network = Network::single(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], V10);
     let mut tenants = [[1, 2], [3, 4]].map(|ports| Tenant {
         controller: Controller::listen(),
@@ -53,20 +54,19 @@ fn ovs_no_acknowledged_rule_is_lost_by_kill_9() {
     });
     let config = by_port("red", &tenants[0].controller.name(), tenants[0].ports)
         + &by_port("blue", &tenants[1].controller.name(), tenants[1].ports);
-    let mut weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
+    let mut weir = network.serve(&config);
     let mut peers = tenants.each_mut().map(Tenant::connected);
     let (mut acknowledged, mut pending) = (0, 0);
     for round in 1..=rounds {
-        let lives = Duration::from_millis(50 + dice.below(600));
-        let seeds = [dice.next(), dice.next()];
+        let lives = Duration::from_millis(50 + dice.u64(..600));
+        let seeds = [dice.u64(..), dice.u64(..)];
         thread::scope(|scope| {
             let working: Vec<_> = tenants
                 .iter_mut()
                 .zip(&peers)
                 .zip(seeds)
                 .map(|((tenant, peer), seed)| {
-                    scope.spawn(move || tenant.work(peer, &mut Dice(seed | 1)))
+                    scope.spawn(move || tenant.work(peer, &mut Rng::with_seed(seed)))
                 })
                 .collect();
             thread::sleep(lives);
@@ -107,16 +107,16 @@ impl Tenant {
     }
 
     /// Changes rules until the connection ends. How many barriers were answered.
-    fn work(&mut self, peer: &Peer, dice: &mut Dice) -> usize {
+    fn work(&mut self, peer: &Peer, dice: &mut Rng) -> usize {
         for barrier in 0.. {
             for _ in 0..BURST {
-                let priority = 1 + dice.below(u64::from(PRIORITIES)) as u16;
+                let priority = 1 + dice.u64(..u64::from(PRIORITIES)) as u16;
                 if self.pending.contains_key(&priority) {
                     continue;
                 }
                 // To the other port, or to the controller, so that a change can be seen.
-                let port = [self.ports[1], 0xfffd][dice.below(2) as usize];
-                let becomes = (dice.below(3) > 0).then_some(port);
+                let port = [self.ports[1], 0xfffd][dice.u64(..2) as usize];
+                let becomes = (dice.u64(..3) > 0).then_some(port);
                 let mut body = add_flow(self.ports[0], port, priority, 0);
                 if becomes.is_none() {
                     body[49] = 4; // DELETE_STRICT
@@ -193,21 +193,5 @@ fn told(peer: &Peer) -> impl Iterator<Item = u16> {
             priorities.sort_unstable();
             return priorities.into_iter();
         }
-    }
-}
-
-/// Numbers that look like chance (xorshift).
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
     }
 }

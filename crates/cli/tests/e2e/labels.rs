@@ -47,11 +47,7 @@ fn check(version: Version, name: &str, form: &str) {
     };
     let mut red = App::multipath(name, &bought("red"));
     let mut blue = App::multipath(name, &bought("blue"));
-    let weir = Weir::serve_on(
-        network.controller_host(),
-        &config(&network, form, &[("red", &red), ("blue", &blue)]),
-    );
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&config(&network, form, &[("red", &red), ("blue", &blue)]));
     for app in [&mut red, &mut blue] {
         app.expect_where("link", |event| event["links"] == 8);
     }
@@ -112,8 +108,7 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     );
     let tenants = [("red", &red), ("blue", &blue)];
     let config = agents + &config(&network, "of13", &tenants);
-    let weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&config);
     for app in [&mut red, &mut blue] {
         app.expect_where("link", |event| event["links"] == 8);
     }
@@ -186,8 +181,7 @@ fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
         vnic("A"),
         vnic("B"),
     );
-    let weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&config);
     // What is left by either spine, in Mbit/s.
     let left = || [4, 5].map(|port| label(&weir, "blue", 3, port).map(|left| left / 1_000_000));
     eventually("all is left", || left() == [Some(10), Some(10)]);

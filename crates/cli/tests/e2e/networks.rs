@@ -13,7 +13,6 @@ use serde_json::Value;
 use crate::support::app::App;
 use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::Weir;
 
 /// Ports of every switch: 1 red's host, 2 blue's, then to the left and to the right.
 const TOPOLOGY: &str = r#"
@@ -127,8 +126,7 @@ fn check(version: Version, mut controllers: [App; 2]) {
     let config = TOPOLOGY.to_owned()
         + &tenant("red", red, &red_network())
         + &tenant("blue", blue, &blue_network());
-    let weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&config);
     let mut dpids: Vec<u64> =
         (0..4).map(|_| controllers[0].expect("switch")["dpid"].as_u64().expect("a dpid")).collect();
     dpids.sort_unstable();
@@ -192,8 +190,7 @@ fn ovs_a_tenants_own_discovery_finds_its_virtual_links() {
     let config = TOPOLOGY.to_owned()
         + &tenant("red", &red, &red_network())
         + &tenant("blue", &blue, &blue_network());
-    let weir = Weir::serve_on(network.controller_host(), &config);
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&config);
     let mut found: Vec<String> = (0..6)
         .map(|_| {
             let link = red.expect("link");

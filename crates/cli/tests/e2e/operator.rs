@@ -45,8 +45,7 @@ fn check(version: Version, openflow: &str) {
     let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
     let tenants =
         by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4]);
-    let weir = Weir::serve_on(network.controller_host(), &(tenants + NAMED));
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&(tenants + NAMED));
     red.expect("switch");
     blue.expect("switch");
 

@@ -58,8 +58,7 @@ fn ovs_a_group_sends_from_link_to_link_on_one_port() {
     let configuration = format!(
         "[topology]\ndiscovery = true\n[[tenants]]\nname = \"red\"\ncontrollers = [\"{red}\"]\n{NETWORK}"
     );
-    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
-    network.connect_to(weir.openflow);
+    let mut weir = network.serve(&configuration);
     for _ in 0..3 {
         red.expect("switch");
     }

@@ -166,8 +166,7 @@ fn check_port(version: Version, openflow: &str) {
     };
     let configuration = own("red", &format!("\"{red}\", \"{beside}\""), [1, 2])
         + &own("blue", &format!("\"{blue}\""), [3, 4]);
-    let mut weir = Weir::serve_on(network.controller_host(), &configuration);
-    network.connect_to(weir.openflow);
+    let mut weir = network.serve(&configuration);
     for app in [&mut red, &mut blue] {
         app.expect("switch");
         for (from, to) in [(1, 2), (2, 1)] {

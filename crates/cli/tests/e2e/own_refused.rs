@@ -68,17 +68,13 @@ fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
     let links = [("s1", "h1"), ("s1", "h3"), ("s2", "h2"), ("s1", "s2")];
     let network = Network::of(&["s1", "s2"], &["h1", "h2", "h3"], &links, V13);
     let mut red = App::flow_installer("1.3");
-    let weir = Weir::serve_on(
-        network.controller_host(),
-        &format!(
-            "[topology]\ndiscovery = true\n\
+    let weir = network.serve(&format!(
+        "[topology]\ndiscovery = true\n\
              [[tenants]]\nname = \"red\"\ncontrollers = [\"{red}\"]\n[tenants.network]\n\
              [[tenants.network.switches]]\ndpid = \"0xb16\"\non = [\"1\", \"2\"]\n\
              [[tenants.network.ports]]\nswitch = \"0xb16\"\nnumber = 1\nat = \"1 port 1\"\n\
              [[tenants.network.ports]]\nswitch = \"0xb16\"\nnumber = 2\nat = \"2 port 1\"\n"
-        ),
-    );
-    network.connect_to(weir.openflow);
+    ));
     red.expect("switch");
     eventually("it is up", || ports_up(&weir) == [2] && all_have_ways(&weir));
     red.flow(

@@ -18,8 +18,7 @@ const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 fn one_tenant(version: Version, openflow: &str) -> (Network, App, Weir) {
     let network = Network::single(&ADDRESSES, version);
     let mut red = App::flow_installer(openflow);
-    let weir = Weir::serve_on(network.controller_host(), &by_port("red", &red.to_string(), [1, 2]));
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&by_port("red", &red.to_string(), [1, 2]));
     red.expect("switch");
     red.flow("add", 1, &forward(1, 2));
     red.flow("add", 2, &forward(2, 1));
@@ -83,8 +82,7 @@ fn ovs_a_controller_that_restarts_is_found_again() {
     needs!(ovs_a_controller_that_restarts_is_found_again: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let mut red = App::learning_switch_13();
-    let weir = Weir::serve_on(network.controller_host(), &by_port("red", &red.to_string(), [1, 2]));
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&by_port("red", &red.to_string(), [1, 2]));
     red.expect("switch");
     assert!(network.pings("h1", "h2"));
     red.restart();

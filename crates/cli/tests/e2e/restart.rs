@@ -7,7 +7,6 @@ use crate::support::app::App;
 use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
-use crate::support::weir::Weir;
 
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 const SEND_FLOW_REMOVED: u32 = 1;
@@ -30,8 +29,7 @@ fn check_crash(version: Version, openflow: &str) {
     let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
     let tenants =
         by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4]);
-    let mut weir = Weir::serve_on(network.controller_host(), &tenants);
-    network.connect_to(weir.openflow);
+    let mut weir = network.serve(&tenants);
     install_both_ways(&mut red, [1, 2]);
     install_both_ways(&mut blue, [3, 4]);
     assert!(network.pings("h1", "h2"));
@@ -90,8 +88,7 @@ fn ovs_rules_of_a_tenant_that_left_meanwhile_are_removed() {
     let (mut red, mut blue) = (App::flow_installer("1.3"), App::flow_installer("1.3"));
     let only_red = by_port("red", &red.to_string(), [1, 2]);
     let both = only_red.clone() + &by_port("blue", &blue.to_string(), [3, 4]);
-    let mut weir = Weir::serve_on(network.controller_host(), &both);
-    network.connect_to(weir.openflow);
+    let mut weir = network.serve(&both);
     install_both_ways(&mut red, [1, 2]);
     install_both_ways(&mut blue, [3, 4]);
     assert!(network.pings("h1", "h2") && network.pings("h3", "h4"));
@@ -110,8 +107,7 @@ fn ovs_a_wrong_state_folder_erases_no_rules() {
         let network = Network::single(&ADDRESSES, version);
         let mut red = App::flow_installer(openflow);
         let tenants = by_port("red", &red.to_string(), [1, 2]);
-        let mut weir = Weir::serve_on(network.controller_host(), &tenants);
-        network.connect_to(weir.openflow);
+        let mut weir = network.serve(&tenants);
         install_both_ways(&mut red, [1, 2]);
         weir.crash();
 

@@ -57,9 +57,7 @@ fn check_isolation(
     tenants: impl Fn(&App, &App) -> String,
 ) {
     let network = Network::single(&ADDRESSES, version);
-    let weir =
-        Weir::serve_on(network.controller_host(), &tenants(&controllers[0], &controllers[1]));
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&tenants(&controllers[0], &controllers[1]));
     for controller in &mut controllers {
         controller.expect("switch");
     }
@@ -137,8 +135,7 @@ fn ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13() {
 fn check_trespassing(version: Version, openflow: &str, trespass: impl Fn(&mut App)) {
     let network = Network::single(&ADDRESSES, version);
     let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
-    let weir = Weir::serve_on(network.controller_host(), &tenants_by_port(&red, &blue));
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&tenants_by_port(&red, &blue));
     red.expect("switch");
     blue.expect("switch");
     blue.flow("add", 0x0b1e, &forward(3, 4));
@@ -171,8 +168,7 @@ fn ovs_flood_leaves_out_what_its_tenant_says_on_openflow_10() {
     let mut red = App::flow_installer("1.0");
     let tenant =
         by_port("red", &red.to_string(), [1, 2]) + "[[tenants.flowspace]]\nmatch = \"in_port=3\"\n";
-    let weir = Weir::serve_on(network.controller_host(), &tenant);
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&tenant);
     red.expect("switch");
     let flood = json!({"match": {}, "actions": [{"type": "OUTPUT", "port": 0xfffb}]});
     red.flow("add", 1, &flood);
@@ -258,8 +254,7 @@ fn ovs_a_tenant_sees_only_its_own_ports() {
     needs!(ovs_a_tenant_sees_only_its_own_ports: Needs::OpenVSwitch, Needs::OsKen);
     let network = Network::single(&ADDRESSES, V13);
     let (mut red, mut blue) = (App::flow_installer("1.3"), App::flow_installer("1.3"));
-    let weir = Weir::serve_on(network.controller_host(), &tenants_by_port(&red, &blue));
-    network.connect_to(weir.openflow);
+    let _weir = network.serve(&tenants_by_port(&red, &blue));
     for (controller, own) in [(&mut red, [1, 2]), (&mut blue, [3, 4])] {
         controller.expect("switch");
         for (xid, request) in [(21, "port_desc"), (22, "port_stats")] {
@@ -298,12 +293,10 @@ switches = {switches}
 "#
         )
     };
-    let weir = Weir::serve_on(
-        network.controller_host(),
+    let _weir = network.serve(
         &(tenant("red", &red, r#"["00:00:00:00:00:00:00:01", "00:00:00:00:00:00:00:02"]"#)
             + &tenant("blue", &blue, r#"["00:00:00:00:00:00:00:03"]"#)),
     );
-    network.connect_to(weir.openflow);
     let ends = |link: Value| {
         let mut ends = [link["from"][0].as_u64(), link["to"][0].as_u64()];
         ends.sort_unstable();

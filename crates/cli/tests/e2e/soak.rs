@@ -6,7 +6,6 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-use crate::kill9::Dice;
 use crate::slices::by_port;
 use crate::support::network::{Network, V10};
 use crate::support::puppet::{
@@ -15,6 +14,7 @@ use crate::support::puppet::{
 };
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
+use fastrand::Rng;
 
 /// Rules of each tenant, at most.
 const RULES: u64 = 2_000;
@@ -30,11 +30,11 @@ struct Tenant {
 
 impl Tenant {
     /// A hundred changes of rules, packets and a question, then a barrier.
-    fn step(&mut self, dice: &mut Dice, xid: u32) {
+    fn step(&mut self, dice: &mut Rng, xid: u32) {
         for _ in 0..100 {
-            let priority = 1 + dice.below(RULES) as u16;
+            let priority = 1 + dice.u64(..RULES) as u16;
             let mut body = add_flow(self.ports[0], self.ports[1], priority, u64::from(xid));
-            body[49] = [0, 0, 2, 4][dice.below(4) as usize]; // ADD, MODIFY_STRICT, DELETE_STRICT
+            body[49] = [0, 0, 2, 4][dice.u64(..4) as usize]; // ADD, MODIFY_STRICT, DELETE_STRICT
             self.peer.send(&Message::new(FLOW_MOD, xid, &body));
             let packet = frame([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
             let body = packet_out(self.ports[0], self.ports[1], &packet);
@@ -77,8 +77,7 @@ fn ovs_nothing_grows_however_long_it_serves() {
         format!("{red}{}", blue.replacen("name =", &format!("weight = {weight}\nname ="), 1))
     };
     let configs = [config(1), config(2)];
-    let weir = Weir::serve_on(network.controller_host(), &configs[0]);
-    network.connect_to(weir.openflow);
+    let weir = network.serve(&configs[0]);
     let mut tenants: Vec<Tenant> = controllers
         .into_iter()
         .zip(ports)
@@ -87,7 +86,7 @@ fn ovs_nothing_grows_however_long_it_serves() {
             Tenant { controller, ports, peer, connections: 1 }
         })
         .collect();
-    let mut dice = Dice(0x5eed);
+    let mut dice = Rng::with_seed(0x5eed);
     let (mut first, mut told) = (None, began);
     for step in 0.. {
         for tenant in &mut tenants {

@@ -89,11 +89,9 @@ fn check_statistics(version: Version, openflow: &str) {
     const COOKIE: u64 = 0x1234;
     let network = Network::single(&ADDRESSES, version);
     let (mut red, mut blue) = (App::flow_installer(openflow), App::flow_installer(openflow));
-    let weir = Weir::serve_on(
-        network.controller_host(),
+    let _weir = network.serve(
         &(by_port("red", &red.to_string(), [1, 2]) + &by_port("blue", &blue.to_string(), [3, 4])),
     );
-    network.connect_to(weir.openflow);
     for (controller, ports) in [(&mut red, [1, 2]), (&mut blue, [3, 4])] {
         controller.expect("switch");
         for (xid, mut flow) in [(1, forward(ports[0], ports[1])), (2, forward(ports[1], ports[0]))]

@@ -28,8 +28,7 @@ fn ovs_links_are_discovered_over_openflow_1_3() {
 
 fn check(version: Version) {
     let network = Network::linear(3, version);
-    let weir = Weir::serve_on(network.controller_host(), DISCOVERY);
-    network.connect_to(weir.openflow);
+    let weir = network.serve(DISCOVERY);
     expect_links(&weir, &[FIRST, SECOND]);
     let topology = ask(&weir);
     assert_eq!(topology["switches"].as_array().map(Vec::len), Some(3), "{topology}");

@@ -105,7 +105,7 @@ fn every_query_of_the_dashboard_returns_data_from_a_run() {
         ],
     );
     let ask = |path: &str| -> Option<Value> {
-        let (status, text) = http::get_whole(prometheus, path)?;
+        let (status, text) = http::get(prometheus, path)?;
         (status == 200).then(|| serde_json::from_str(&text).ok()).flatten()
     };
 

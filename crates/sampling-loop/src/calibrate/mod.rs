@@ -95,7 +95,7 @@ impl Settings {
         interrupt: &Interrupt,
     ) -> anyhow::Result<Calibration> {
         let mut cases = self.cases();
-        let mut random = Shuffle(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = fastrand::Rng::with_seed(self.seed);
         let mut turned = Vec::with_capacity(usize::from(self.repetitions) * cases.len());
         let time = Duration::from_secs_f64(self.seconds);
         let mut lost = Lost::default();
@@ -235,18 +235,4 @@ fn share_one_cpu(wanted: Option<usize>) -> anyhow::Result<usize> {
     one.set(cpu).context("there is no such CPU")?;
     sched_setaffinity(this, &one).context("cannot choose a CPU")?;
     Ok(cpu)
-}
-
-/// Fisher and Yates's shuffle on Marsaglia's xorshift: an order that a seed repeats.
-struct Shuffle(u64);
-
-impl Shuffle {
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            items.swap(last, (self.0 % (last as u64 + 1)) as usize);
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Costs learnt from intervals that are numbers, with noise.
 
 use super::*;
+use fastrand::Rng;
 
 /// What a server is in truth: idle share, share of its CPU per forwarded packet per second, α, β.
 #[derive(Clone, Copy)]
@@ -22,18 +23,16 @@ impl Truth {
     }
 }
 
-/// Noise that is the same in every run: xorshift, four draws summed, of that standard deviation.
-struct Noise(u64, f64);
+/// Noise that is the same in every run: four draws summed, of that standard deviation.
+struct Noise(Rng, f64);
+
+fn noise(seed: u64) -> Noise {
+    Noise(Rng::with_seed(seed), 0.02)
+}
 
 impl Noise {
     fn draw(&mut self) -> f64 {
-        let mut uniform = || {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            (self.0 >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
-        };
-        let sum: f64 = (0..4).map(|_| uniform()).sum();
+        let sum: f64 = (0..4).map(|_| self.0.f64() - 0.5).sum();
         sum * 3.0_f64.sqrt() * self.1
     }
 }
@@ -66,7 +65,7 @@ fn costs_are_found_whatever_was_believed() {
     for (alpha, beta) in [(1.2, 0.3), (6.0, 1.5), (0.24, 0.06), (1.54, 0.0), (0.01, 3.0)] {
         for seed in [1, 77, 4242] {
             let mut model = CostModel::new(Costs { alpha, beta });
-            feed(&mut model, TRUTH, &varied(), 40, &mut Noise(seed, 0.02));
+            feed(&mut model, TRUTH, &varied(), 40, &mut noise(seed));
             let Costs { alpha: found, beta: mirror } = model.in_use();
             let what = format!("from {alpha} {beta}, {seed}: {found} {mirror}");
             // What is not excluded by the margin is left.
@@ -83,7 +82,7 @@ fn intervals_contain_the_truth_as_often_as_they_say() {
     let (mut inside, mut all) = (0, 0);
     for seed in 1..=200 {
         let mut model = CostModel::new(Costs { alpha: 2.0, beta: 0.5 });
-        feed(&mut model, TRUTH, &varied(), 20, &mut Noise(seed * 7919, 0.02));
+        feed(&mut model, TRUTH, &varied(), 20, &mut noise(seed * 7919));
         let [alpha, beta] = model.estimates().unwrap();
         for (estimate, truth) in [(alpha, 1.2), (beta, 0.3)] {
             inside += u32::from((estimate.value - truth).abs() <= estimate.half);
@@ -100,12 +99,12 @@ fn what_the_data_cannot_tell_stays() {
     // Forwarding alone says nothing of α and β; sampling alone nothing of β.
     let mut model = CostModel::new(believed);
     let forwarding = [work(9000.0, 0.0, 0.0, 0.0), work(4000.0, 0.0, 0.0, 0.0)];
-    feed(&mut model, TRUTH, &forwarding, 500, &mut Noise(5, 0.02));
+    feed(&mut model, TRUTH, &forwarding, 500, &mut noise(5));
     assert_eq!(model.in_use(), believed);
     let [alpha, _] = model.estimates().unwrap();
     assert!(alpha.half > 1.0, "{alpha:?}");
     let sampling = [work(9000.0, 2000.0, 0.0, 0.0), work(9000.0, 0.0, 0.0, 0.0)];
-    feed(&mut model, TRUTH, &sampling, 500, &mut Noise(6, 0.02));
+    feed(&mut model, TRUTH, &sampling, 500, &mut noise(6));
     assert!((model.in_use().alpha - 1.2).abs() < 0.25, "{:?}", model.in_use());
     // Of β it is known only that it is believed to be a quarter of α, give or take.
     let ([alpha, beta], in_use) = (model.estimates().unwrap(), model.in_use());
@@ -116,9 +115,9 @@ fn what_the_data_cannot_tell_stays() {
 #[test]
 fn one_load_for_hours_forgets_nothing_and_excludes_nothing() {
     let mut model = CostModel::new(Costs { alpha: 6.0, beta: 1.5 });
-    feed(&mut model, TRUTH, &varied(), 40, &mut Noise(3, 0.02));
+    feed(&mut model, TRUTH, &varied(), 40, &mut noise(3));
     let (costs, before) = (model.in_use(), model.capacity(0.8).unwrap());
-    feed(&mut model, TRUTH, &[work(9000.0, 2500.0, 1000.0, 0.0)], 20_000, &mut Noise(4, 0.02));
+    feed(&mut model, TRUTH, &[work(9000.0, 2500.0, 1000.0, 0.0)], 20_000, &mut noise(4));
     assert!((model.in_use().alpha - costs.alpha).abs() < 0.3, "{:?}", model.in_use());
     assert!((model.in_use().beta - costs.beta).abs() < 0.15, "{:?}", model.in_use());
     assert!((model.capacity(0.8).unwrap() / before - 1.0).abs() < 0.05);
@@ -135,7 +134,7 @@ fn a_server_with_one_load_is_filled_and_not_overrun() {
         for seed in [9, 99, 999, 9999] {
             let what = format!("from {alpha}, {seed}");
             let mut model = CostModel::new(Costs { alpha, beta });
-            let mut noise = Noise(seed, 0.02);
+            let mut noise = noise(seed);
             feed(&mut model, TRUTH, &[work(9000.0, 0.0, 0.0, 0.0)], 2, &mut noise);
             let mut local = 0.0;
             for plan in 0..30 {
@@ -161,9 +160,9 @@ fn a_server_with_one_load_is_filled_and_not_overrun() {
 #[test]
 fn servers_that_become_dearer_are_followed() {
     let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
-    feed(&mut model, TRUTH, &varied(), 40, &mut Noise(11, 0.02));
+    feed(&mut model, TRUTH, &varied(), 40, &mut noise(11));
     let dearer = Truth { alpha: 3.0, ..TRUTH };
-    feed(&mut model, dearer, &varied(), 80, &mut Noise(12, 0.02));
+    feed(&mut model, dearer, &varied(), 80, &mut noise(12));
     assert!((model.in_use().alpha - 3.0).abs() < 0.5, "{:?}", model.in_use());
 }
 
@@ -171,7 +170,7 @@ fn servers_that_become_dearer_are_followed() {
 fn what_others_take_of_the_machine_passes_for_costs_only_until_the_plan_changes() {
     for seed in [5, 55, 555] {
         let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
-        let mut noise = Noise(seed, 0.02);
+        let mut noise = noise(seed);
         feed(&mut model, TRUTH, &[work(9000.0, 1000.0, 0.0, 0.0)], 10, &mut noise);
         // Somebody else begins when a plan is enacted that samples more.
         let crowded = Truth { idle: TRUTH.idle + 0.1, ..TRUTH };
@@ -187,7 +186,7 @@ fn what_others_take_of_the_machine_passes_for_costs_only_until_the_plan_changes(
 #[test]
 fn a_full_cpu_says_at_least() {
     let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
-    feed(&mut model, TRUTH, &varied(), 40, &mut Noise(11, 0.02));
+    feed(&mut model, TRUTH, &varied(), 40, &mut noise(11));
     let before = model.in_use();
     // Far more than there is: the CPU is full, which is less than the model says.
     for _ in 0..200 {
@@ -217,7 +216,7 @@ fn costs_stay_within_their_bounds_and_rubbish_is_none() {
     }
     // Sampling seems to make a server idler.
     let odd = Truth { alpha: -2.0, beta: -2.0, ..TRUTH };
-    feed(&mut model, odd, &varied(), 50, &mut Noise(2, 0.02));
+    feed(&mut model, odd, &varied(), 50, &mut noise(2));
     let Costs { alpha, beta } = model.in_use();
     assert!(Costs::new(alpha, beta).is_ok(), "{alpha} {beta}");
     assert!(model.capacity(0.8).is_none_or(f64::is_finite));

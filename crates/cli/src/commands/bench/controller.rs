@@ -4,10 +4,11 @@
 
 mod settings;
 
+use super::output::Output;
 use super::values::{self, OpenFlow};
-use super::{Output, talk};
 use crate::exit::Exit;
 use crate::signals;
+use crate::talk;
 use anyhow::Context;
 use bench::rfc8456::helpers::{NorthboundCommand, OperatorCommands};
 use bench::rfc8456::{Helpers, Need, table};
@@ -102,10 +103,10 @@ impl Controller {
             Err(error) => return Ok(Exit::usage(&error)),
         };
         for text in &left_out {
-            talk(text);
+            talk::progress(text);
         }
         let mut verdict = plan
-            .run(&tests, &mut helpers, &mut talk)
+            .run(&tests, &mut helpers, &mut talk::progress)
             .with_context(|| format!("is a controller listening on {address}?"))?;
         verdict.results.settings.insert("left_out".to_owned(), left_out.join("; ").into());
         let shown = table(&verdict.results);

@@ -1,8 +1,12 @@
 //! `weir bench scenario`: a load that changes while it runs, from a file.
 
+use super::options::Times;
+use super::output::Output;
 use super::switch::Switch;
-use super::{Output, Times, own_serve, talk, values};
+use super::values;
+use super::work::own_serve;
 use crate::exit::Exit;
+use crate::talk;
 use anyhow::Context;
 use bench::{Comparison, Control, Options, Plan, System, Topology};
 use std::fs;
@@ -92,14 +96,14 @@ impl ScenarioFile {
             Err(error) => return Err(error.into()),
         };
         if let Some(control) = &options.control {
-            talk(&format!("changes: http://{}/streams", control.address()));
+            talk::progress(&format!("changes: http://{}/streams", control.address()));
         }
         let serve = own_serve()?;
         let systems: Vec<System> =
             self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect();
         let comparison = Comparison::of_plan(&plan, &systems).with_context(|| shown.to_string())?;
         let comparison = Comparison { tool: "bench scenario".to_owned(), ..comparison };
-        let verdict = comparison.run(&options, &mut talk);
+        let verdict = comparison.run(&options, &mut talk::progress);
         drop(taken);
         self.output.give(&verdict?)
     }

@@ -1,8 +1,11 @@
 //! `weir bench hostile`: a quiet tenant beside hostile ones.
 
-use super::switch::Switch;
-use super::{Effort, Ends, Output, own_serve, talk, values};
+use super::comparing::Comparing;
+use super::output::Output;
+use super::values;
+use super::work::own_serve;
 use crate::exit::Exit;
+use crate::talk;
 use bench::{Attack, Hostile, System, hostile};
 use values::Wanted;
 
@@ -33,33 +36,26 @@ pub struct HostileCommand {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=60_000))]
     rules: Option<u32>,
     #[command(flatten)]
-    effort: Effort,
-    #[command(flatten)]
-    ends: Ends,
-    #[command(flatten)]
-    switch: Switch,
+    comparing: Comparing,
     #[command(flatten)]
     output: Output,
 }
 
 impl HostileCommand {
     pub fn run(self) -> anyhow::Result<Exit> {
-        if let Some(wrong) = self.switch.wrong() {
+        if let Some(wrong) = self.comparing.switch.wrong() {
             return Ok(Exit::usage(&wrong));
         }
-        let (taken, work) = self.switch.take(self.ends.openflow.version())?;
         let serve = own_serve()?;
-        let mut options = work.options(&self.effort, &self.ends, System::Direct);
-        options.switches = taken.0.clone();
-        let attacks = if self.attacks.is_empty() { Attack::ALL.to_vec() } else { self.attacks };
+        let quick = self.comparing.is_quick();
         let plan = Hostile {
-            attacks,
+            attacks: if self.attacks.is_empty() { Attack::ALL.to_vec() } else { self.attacks },
             systems: self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect(),
-            rules: self.rules.unwrap_or(if self.effort.quick { 500 } else { 9_900 }),
+            rules: self.rules.unwrap_or(if quick { 500 } else { 9_900 }),
         };
-        let verdict = plan.comparison(&options)?.run(&options, &mut talk);
-        drop(taken);
-        let verdict = verdict?;
+        let verdict = self.comparing.run(System::Direct, |options| {
+            plan.comparison(options)?.run(options, &mut talk::progress)
+        })?;
         let text = format!("{}\n{}", hostile::table(&verdict), verdict.criteria_table());
         self.output.give_as(&verdict, &text, |out| verdict.write(out))
     }

@@ -1,8 +1,10 @@
 //! `weir bench provisioning`: how fast a big network of a tenant's own starts and moves.
 
+use super::output::Output;
 use super::values::{self, OpenFlow};
-use super::{Output, Work, own_serve, talk};
+use super::work::{Work, own_serve};
 use crate::exit::Exit;
+use crate::talk;
 use bench::provisioning;
 
 /// How fast a tenant's own network starts, and moves when a physical link fails
@@ -61,7 +63,7 @@ impl Provisioning {
             work_dir: work.path().to_owned(),
             stop: work.stop(),
         };
-        let verdict = plan.run(&mut talk)?;
+        let verdict = plan.run(&mut talk::progress)?;
         let text =
             format!("{}\n{}", provisioning::table(&verdict.results), verdict.criteria_table());
         self.output.give_as(&verdict, &text, |out| provisioning::write(&verdict, out))

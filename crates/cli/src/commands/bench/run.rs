@@ -1,9 +1,12 @@
 //! `weir bench run`: every combination of what is asked for.
 
-use super::switch::Switch;
-use super::{Effort, Ends, Output, own_serve, talk, values};
+use super::comparing::Comparing;
+use super::output::Output;
+use super::values;
+use super::work::own_serve;
 use crate::exit::Exit;
-use bench::{Kind, Matrix, Options, Shape, System};
+use crate::talk;
+use bench::{Kind, Matrix, Shape, System};
 use values::Wanted;
 
 /// Measure every combination of systems, messages, rates and numbers of tenants
@@ -37,11 +40,7 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 0)]
     batch: usize,
     #[command(flatten)]
-    effort: Effort,
-    #[command(flatten)]
-    ends: Ends,
-    #[command(flatten)]
-    switch: Switch,
+    comparing: Comparing,
     #[command(flatten)]
     output: Output,
 }
@@ -51,13 +50,10 @@ type Mix = Vec<(Kind, u32)>;
 
 impl Run {
     pub fn run(self) -> anyhow::Result<Exit> {
-        if let Some(wrong) = self.switch.wrong() {
+        if let Some(wrong) = self.comparing.switch.wrong() {
             return Ok(Exit::usage(&wrong));
         }
-        let (taken, work) = self.switch.take(self.ends.openflow.version())?;
         let serve = own_serve()?;
-        let mut options: Options = work.options(&self.effort, &self.ends, System::Direct);
-        options.switches = taken.0.clone();
         let matrix = Matrix {
             systems: self.systems.into_iter().map(|wanted| wanted.system(&serve)).collect(),
             mixes: self.messages,
@@ -66,9 +62,9 @@ impl Run {
             shape: self.shape,
             batch: self.batch,
         };
-        let verdict = matrix.comparison(&options)?.run(&options, &mut talk);
-        drop(taken);
-        let verdict = verdict?;
+        let verdict = self.comparing.run(System::Direct, |options| {
+            matrix.comparison(options)?.run(options, &mut talk::progress)
+        })?;
         self.output.give(&verdict)
     }
 }

@@ -1,8 +1,11 @@
 //! `weir bench relay` and its like: comparisons with criteria.
 
-use super::switch::Switch;
-use super::{Effort, Ends, Output, own_serve, talk, values};
+use super::comparing::Comparing;
+use super::output::Output;
+use super::values;
+use super::work::own_serve;
 use crate::exit::Exit;
+use crate::talk;
 use bench::{System, Tenancy, scenarios};
 
 /// A comparison that Weir has to stand: it starts its systems, measures them in turn, and says which criterion was met
@@ -16,11 +19,7 @@ Example:
 The criteria are in docs/bench.md.")]
 pub struct Scenario {
     #[command(flatten)]
-    effort: Effort,
-    #[command(flatten)]
-    ends: Ends,
-    #[command(flatten)]
-    switch: Switch,
+    comparing: Comparing,
     /// Further systems, where a comparison measures several on a real switch: NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', value_parser = values::running)]
     systems: Vec<System>,
@@ -33,28 +32,27 @@ impl Scenario {
         if let Some(wrong) = self.wrong(scenario) {
             return Ok(Exit::usage(&wrong));
         }
-        let (taken, work) = self.switch.take(self.ends.openflow.version())?;
         let subject = System::Weir {
             command: own_serve()?,
             extra: String::new(),
             tenancy: Tenancy::default(),
         };
-        let mut options = work.options(&self.effort, &self.ends, subject);
-        options.switches = taken.0.clone();
-        options.others = self.systems;
-        let verdict = scenarios::run(scenario, &options, &mut talk);
-        drop(taken);
-        self.output.give(&verdict?)
+        let others = self.systems;
+        let verdict = self.comparing.run(subject, |options| {
+            options.others = others;
+            scenarios::run(scenario, options, &mut talk::progress)
+        })?;
+        self.output.give(&verdict)
     }
 
     fn wrong(&self, scenario: scenarios::Scenario) -> Option<String> {
         let name = scenario.name();
-        if self.switch.is_real() && !scenario.runs_on_real_switches() {
+        if self.comparing.switch.is_real() && !scenario.runs_on_real_switches() {
             return Some(format!("{name} needs an emulated switch: leave out --switch"));
         }
-        if !self.systems.is_empty() && !scenario.takes_others(self.switch.is_real()) {
+        if !self.systems.is_empty() && !scenario.takes_others(self.comparing.switch.is_real()) {
             return Some(format!("{name} measures no further systems here: leave out --system"));
         }
-        self.switch.wrong()
+        self.comparing.switch.wrong()
     }
 }

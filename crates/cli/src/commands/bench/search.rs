@@ -1,7 +1,11 @@
 //! `weir bench search`: the highest rate that a system stands.
 
-use super::{Ends, Output, Work, own_serve, talk, values};
+use super::options::Ends;
+use super::output::Output;
+use super::values;
+use super::work::{Work, own_serve};
 use crate::exit::Exit;
+use crate::talk;
 use bench::{Goal, Kind, Search, Session, Setup, Version};
 use report::pace::told;
 use std::time::Duration;
@@ -61,13 +65,13 @@ impl SearchCommand {
         let system = self.system.system(&own_serve()?);
         let setup = system.fit(&Setup { tenants, switch, ..setup });
         let controllers = system.controllers(&setup, None)?;
-        talk(&format!("starting {}", system.name()));
+        talk::progress(&format!("starting {}", system.name()));
         let target = system.start(&setup, &controllers, work.path(), None)?;
         let setup_version = setup.version;
         let setup = Setup { topology: target.topology.clone(), ..setup };
         let mut session = Session::open_until(setup, &controllers, work.stop())?;
         let (most, each) = (search.most_trials(), Duration::from_millis(self.trial));
-        talk(&format!("searching: at most {most} trials, {}", told(each * most)));
+        talk::progress(&format!("searching: at most {most} trials, {}", told(each * most)));
         let found = search.run(&mut session)?;
         let number = report::table::number;
         let what = match found.rate {

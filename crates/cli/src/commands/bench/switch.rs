@@ -1,6 +1,7 @@
 //! `--switch`: the emulated switches, or real ones in their place.
 
-use super::{Work, values};
+use super::values;
+use super::work::Work;
 use crate::commands::switches::{Bridge, OpenVSwitches};
 use bench::{DataPort, RealSwitches, Version};
 use lab::Requirements;

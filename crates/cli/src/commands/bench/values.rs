@@ -97,7 +97,7 @@ pub fn running(text: &str) -> Result<System, String> {
 
 /// `INTERFACE[@NAMESPACE]=PORT`.
 pub fn data_port(text: &str) -> Result<DataPort, String> {
-    let port = crate::commands::evaluate::data_port(text)?;
+    let port = crate::commands::data_port::data_port(text)?;
     let evaluate::DataPort { interface, namespace, switch_port } = port;
     let switch_port =
         u16::try_from(switch_port).map_err(|_| "a port is at most 65535".to_owned())?;

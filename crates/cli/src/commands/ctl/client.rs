@@ -1,14 +1,12 @@
-//! As much of HTTP/1.1 as asking Weir takes: one request a connection.
+//! Asks a `weir serve` by TCP or by its socket, one request a connection.
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Stream};
 use anyhow::{Context, bail};
 use channel::ServiceTrust;
 use daemon::api::Failure;
+use rest::Request;
 use serde::Serialize;
-use std::io::{BufRead, BufReader, Read, Write};
-
-/// Longest header of an answer.
-const LARGEST_LINE: u64 = 64 << 10;
+use std::io::Write;
 
 /// Longest answer that is read.
 const LARGEST: u64 = 64 << 20;
@@ -16,8 +14,8 @@ const LARGEST: u64 = 64 << 20;
 pub struct Client {
     api: Endpoint,
     trust: Option<ServiceTrust>,
-    /// The header that says who asks, with its end of line; empty without an account.
-    account: String,
+    /// Of the account that asks.
+    token: Option<String>,
 }
 
 pub enum Answer {
@@ -29,9 +27,8 @@ pub enum Answer {
 
 impl Client {
     /// With a token, if there is one.
-    pub fn new(api: Endpoint, trust: Option<ServiceTrust>, token: Option<&str>) -> Client {
-        let account = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
-        Client { api, trust, account: account.unwrap_or_default() }
+    pub fn new(api: Endpoint, trust: Option<ServiceTrust>, token: Option<String>) -> Client {
+        Client { api, trust, token }
     }
 
     pub fn get(&self, path: &str) -> anyhow::Result<Answer> {
@@ -48,11 +45,7 @@ impl Client {
 
     fn ask(&self, method: &str, path: &str, body: Option<&str>) -> anyhow::Result<Answer> {
         let api = &self.api;
-        let (status, body) = self.exchange(method, path, body).with_context(|| {
-            format!(
-                "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
-            )
-        })?;
+        let (status, body) = self.exchange(method, path, body).with_context(|| no_answer(api))?;
         match status {
             200 => Ok(Answer::Done(body)),
             400..=499 | 503 => match serde_json::from_str(&body) {
@@ -66,41 +59,22 @@ impl Client {
     /// Asks for something to be made, and writes it somewhere as it comes.
     pub fn download(&self, path: &str, into: &mut impl Write) -> anyhow::Result<Answer> {
         let api = &self.api;
-        let (status, mut body) = self.begin_download(path).with_context(|| {
-            format!(
-                "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
-            )
-        })?;
-        if status == 200 {
-            std::io::copy(&mut body, into).context("the answer cannot be taken")?;
+        let mut answer =
+            self.begin(Request::new("POST", path, &api.host())).with_context(|| no_answer(api))?;
+        if answer.status == 200 {
+            std::io::copy(&mut answer.body, into).context("the answer cannot be taken")?;
             return Ok(Answer::Done(String::new()));
         }
-        let mut text = String::new();
-        body.take(LARGEST).read_to_string(&mut text)?;
-        match serde_json::from_str(&text) {
+        let status = answer.status;
+        match serde_json::from_str(&answer.text(LARGEST)?) {
             Ok(failure) => Ok(Answer::Refused(failure)),
             Err(_) => bail!("{api} answers {status}: not a Weir of this version"),
         }
     }
 
-    /// The status, and the rest of the connection, which is the body.
-    fn begin_download(&self, path: &str) -> anyhow::Result<(u16, impl Read)> {
-        let mut stream = self.api.connect(self.trust.as_ref())?;
-        // Of HTTP/1.0 a body of unknown length comes as it is, and ends with the connection.
-        let (host, account) = (self.api.host(), &self.account);
-        let request =
-            format!("POST {path} HTTP/1.0\r\nHost: {host}\r\n{account}Content-Length: 0\r\n\r\n");
-        stream.write_all(request.as_bytes())?;
-        let mut reader = BufReader::new(stream);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            let read = reader.by_ref().take(LARGEST_LINE).read_line(&mut head)?;
-            if read == 0 || head.len() as u64 > LARGEST_LINE {
-                bail!("not HTTP");
-            }
-        }
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Ok((status.context("not HTTP")?, reader))
+    fn begin(&self, request: Request<'_>) -> anyhow::Result<rest::Answer<Box<dyn Stream>>> {
+        let request = Request { token: self.token.as_deref(), ..request };
+        Ok(rest::ask(self.api.connect(self.trust.as_ref())?, &request)?)
     }
 
     fn exchange(
@@ -110,25 +84,15 @@ impl Client {
         body: Option<&str>,
     ) -> anyhow::Result<(u16, String)> {
         let host = self.api.host();
-        let mut stream = self.api.connect(self.trust.as_ref())?;
-        let account = &self.account;
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{account}");
-        if let Some(body) = body {
-            let length = body.len();
-            request.push_str(&format!(
-                "Content-Type: application/json\r\nContent-Length: {length}\r\n"
-            ));
-        }
-        request.push_str("\r\n");
-        request.push_str(body.unwrap_or_default());
-        stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.take(LARGEST).read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("not HTTP")?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Ok((status.context("not HTTP")?, body.to_owned()))
+        let request = Request::new(method, path, &host);
+        let request = body.map_or(request, |body| request.json(body));
+        let answer = self.begin(request)?;
+        Ok((answer.status, answer.text(LARGEST)?))
     }
+}
+
+fn no_answer(api: &Endpoint) -> String {
+    format!("no answer from {api}: is `weir serve` running there, and [listen] api not off?")
 }
 
 /// A name as a part of a path, whatever is in it: it may have been mistyped.

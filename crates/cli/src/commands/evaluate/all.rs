@@ -1,7 +1,9 @@
 //! `weir evaluate all`: every experiment on one switch, and its data sheet.
 
+use super::effort::Effort;
+use super::measure::measure;
+use super::output::Output;
 use super::target::Target;
-use super::{Effort, Output, measure};
 use crate::exit::Exit;
 use anyhow::Context;
 use evaluate::modules::{
@@ -69,7 +71,7 @@ impl All {
     }
 
     fn experiments(&self) -> Vec<Box<dyn Experiment>> {
-        let (common, quick) = (self.effort.common(), self.effort.quick);
+        let (common, quick) = (self.effort.common(), self.effort.is_quick());
         let duration = if quick { 300_000_000 } else { 1_000_000_000 };
         let rules = if quick { vec![10, 100] } else { vec![1, 10, 100, 1000] };
         let insert = Insert { rules, ..Insert::new(common.clone()) };

@@ -218,10 +218,10 @@ impl Build for Capacity {
 #[derive(clap::Args)]
 pub struct Packets {
     /// The rate at which the search begins, per second
-    #[arg(long, value_name = "RATE", default_value = "1000", value_parser = super::rate)]
+    #[arg(long, value_name = "RATE", default_value = "1000", value_parser = super::effort::rate)]
     from: f64,
     /// The highest rate that is tried, per second
-    #[arg(long, value_name = "RATE", default_value = "200000", value_parser = super::rate)]
+    #[arg(long, value_name = "RATE", default_value = "200000", value_parser = super::effort::rate)]
     to: f64,
     /// Seconds per trial, 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
@@ -345,7 +345,7 @@ fn some_polls(text: &str) -> Result<f64, String> {
 #[derive(clap::Args)]
 pub struct PathDelay {
     /// Probes per second, instead of --rate
-    #[arg(long = "rates", value_name = "RATES", value_delimiter = ',', default_value = "1000,12500", value_parser = super::rate)]
+    #[arg(long = "rates", value_name = "RATES", value_delimiter = ',', default_value = "1000,12500", value_parser = super::effort::rate)]
     rates: Vec<f64>,
     /// Bytes of a probe, instead of --length
     #[arg(long = "lengths", value_name = "BYTES", value_delimiter = ',', default_value = "60,100,1500", value_parser = clap::value_parser!(u16).range(60..=9000))]
@@ -383,7 +383,7 @@ pub struct Queue {
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     queues: Vec<u32>,
     /// Probes per second, instead of --rate
-    #[arg(long = "rates", value_name = "RATES", value_delimiter = ',', default_value = "1000,12500", value_parser = super::rate)]
+    #[arg(long = "rates", value_name = "RATES", value_delimiter = ',', default_value = "1000,12500", value_parser = super::effort::rate)]
     rates: Vec<f64>,
     /// Seconds per repetition, 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]

@@ -1,7 +1,9 @@
 //! `weir evaluate run`: an experiment of one's own, as a script.
 
+use super::effort::Effort;
+use super::measure::measure;
+use super::output::Output;
 use super::target::Target;
-use super::{Effort, Output, measure};
 use crate::exit::Exit;
 use evaluate::{Experiment, Script};
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! The switch under evaluation: found where it is, or made for the purpose.
 
+use crate::commands::data_port::{data_port, interface};
 use anyhow::Context;
 use channel::{Address, Listener, Scheme, Tls, TlsFiles};
 use emulate::{Config, Fault, ServiceTime};
@@ -284,26 +285,6 @@ fn place(text: &str) -> Result<Place, String> {
     }
 }
 
-/// `INTERFACE[@NAMESPACE]`.
-fn interface(text: &str) -> Result<DataPort, String> {
-    let (interface, namespace) = match text.split_once('@') {
-        Some((interface, namespace)) => (interface, Some(namespace.to_owned())),
-        None => (text, None),
-    };
-    if interface.is_empty() || namespace.as_deref() == Some("") {
-        return Err("not INTERFACE or INTERFACE@NAMESPACE".to_owned());
-    }
-    Ok(DataPort { interface: interface.to_owned(), namespace, switch_port: 0 })
-}
-
-/// `INTERFACE[@NAMESPACE]=PORT`.
-pub fn data_port(text: &str) -> Result<DataPort, String> {
-    let wrong = || "not INTERFACE=PORT or INTERFACE@NAMESPACE=PORT".to_owned();
-    let (name, port) = text.rsplit_once('=').ok_or_else(wrong)?;
-    let switch_port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
-    Ok(DataPort { switch_port, ..interface(name)? })
-}
-
 fn fault(text: &str) -> Result<Planted, String> {
     const MILLISECOND: u64 = 1_000_000;
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
@@ -348,12 +329,6 @@ mod tests {
         }
         for text in ["", "listen:", "udp:127.0.0.1:1", "tcp:host"] {
             assert!(place(text).is_err(), "{text}");
-        }
-        let port = data_port("eth1@ns=3").unwrap();
-        assert_eq!((port.interface.as_str(), port.switch_port), ("eth1", 3));
-        assert_eq!(port.namespace.as_deref(), Some("ns"));
-        for text in ["eth1", "eth1=", "eth1=0", "=1", "eth1@=1"] {
-            assert!(data_port(text).is_err(), "{text}");
         }
     }
 

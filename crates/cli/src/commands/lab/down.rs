@@ -1,6 +1,6 @@
 //! `weir lab down`.
 
-use super::{State, Which};
+use super::which::{State, Which};
 use crate::exit::Exit;
 use lab::Lab;
 use std::io::Write;

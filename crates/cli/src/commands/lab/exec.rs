@@ -1,6 +1,6 @@
 //! `weir lab exec`.
 
-use super::Which;
+use super::which::Which;
 use crate::exit::Exit;
 use anyhow::Context;
 use std::ffi::OsString;

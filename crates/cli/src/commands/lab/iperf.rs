@@ -1,6 +1,6 @@
 //! `weir lab iperf`.
 
-use super::Which;
+use super::which::Which;
 use crate::exit::Exit;
 use lab::{IperfOptions, Rate};
 use std::io::Write;

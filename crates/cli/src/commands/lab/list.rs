@@ -1,6 +1,6 @@
 //! `weir lab list`.
 
-use super::State;
+use super::which::State;
 use crate::exit::Exit;
 use lab::{Lab, Phase, Summary};
 use report::Table;

@@ -1,6 +1,6 @@
 //! `weir lab ping-all`.
 
-use super::{Which, wait_until_forwarding};
+use super::which::{Which, wait_until_forwarding};
 use crate::exit::Exit;
 use lab::{PingOptions, PingReport};
 use report::Table;

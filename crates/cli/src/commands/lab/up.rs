@@ -1,6 +1,6 @@
 //! `weir lab up`.
 
-use super::{State, wait_until_forwarding};
+use super::which::{State, wait_until_forwarding};
 use crate::exit::Exit;
 use crate::signals;
 use anyhow::{Context, bail};

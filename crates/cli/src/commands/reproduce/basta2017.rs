@@ -1,9 +1,10 @@
 //! `weir reproduce basta2017`: hypervisors' control latency against rate, tenants and message.
 
 use crate::commands::bench::values::{self, OpenFlow};
-use crate::commands::bench::{Output, Times, Work, own_serve, talk};
+use crate::commands::bench::{Output, Times, Work, own_serve};
 use crate::commands::switches::OpenVSwitches;
 use crate::exit::Exit;
+use crate::talk;
 use bench::{Options, RealSwitches, Setup, System, Tenancy, Topology};
 use lab::Requirements;
 use papers::basta2017::{Figure, Plan};
@@ -63,7 +64,8 @@ impl Basta2017 {
         let switches = self.switches()?;
         let also = switches.clone();
         let work = Work::beside(move || also.iter().for_each(RealSwitches::down))?;
-        let reproduction = self.plan()?.run(&self.options(&work, switches.as_ref()), &mut talk);
+        let reproduction =
+            self.plan()?.run(&self.options(&work, switches.as_ref()), &mut talk::progress);
         if let Some(switches) = &switches {
             switches.down();
         }
@@ -87,7 +89,7 @@ impl Basta2017 {
             Wanted::Openvswitch => needed.require()?,
             Wanted::Auto => {
                 if let Some(missing) = needed.check().first() {
-                    talk(&format!("the switch is emulated, because of {missing}"));
+                    talk::progress(&format!("the switch is emulated, because of {missing}"));
                     return Ok(None);
                 }
             }

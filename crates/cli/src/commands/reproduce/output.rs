@@ -29,9 +29,3 @@ impl Output {
         Ok(Exit::of_results(results))
     }
 }
-
-/// Says on stderr what is being done.
-pub fn talk(text: &str) {
-    // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
-}

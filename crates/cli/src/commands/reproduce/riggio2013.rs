@@ -1,8 +1,9 @@
 //! `weir reproduce riggio2013`: what tenants lose when they cannot see one another's load, and what labels give back.
 
-use super::output::{Output, talk};
+use super::output::Output;
 use crate::exit::Exit;
 use crate::signals;
+use crate::talk;
 use papers::riggio2013::Form;
 
 /// The Price of Virtualization (2013): throughput of two tenants with and without link labels
@@ -65,7 +66,7 @@ impl Riggio2013 {
             side_by_side: self.side_by_side,
             shapers: !self.no_shapers,
         };
-        self.output.give(&experiment.run(&signals::interrupt()?, &talk)?)
+        self.output.give(&experiment.run(&signals::interrupt()?, &talk::progress)?)
     }
 }
 

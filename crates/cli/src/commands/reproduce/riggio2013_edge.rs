@@ -1,8 +1,9 @@
 //! `weir reproduce riggio2013-edge`: who gets what, with and without labels and shapers.
 
-use super::output::{Output, talk};
+use super::output::Output;
 use crate::exit::Exit;
 use crate::signals;
+use crate::talk;
 
 /// The example of section II of The Price of Virtualization (2013): who gets what, with and without labels and shapers
 ///
@@ -29,6 +30,6 @@ impl Riggio2013Edge {
     pub fn run(self) -> anyhow::Result<Exit> {
         let (seconds, bursts) = (self.seconds, self.bursts);
         let experiment = papers::riggio2013_edge::Riggio2013Edge { seconds, bursts };
-        self.output.give(&experiment.run(&signals::interrupt()?, &mut talk)?)
+        self.output.give(&experiment.run(&signals::interrupt()?, &mut talk::progress)?)
     }
 }

@@ -1,6 +1,7 @@
 //! `weir sampling calibrate`: α and β of each mechanism, measured and fitted here.
 
-use super::{Output, write};
+use super::options::Output;
+use super::text::write;
 use crate::exit::Exit;
 use crate::signals;
 use agent::ovsdb::LARGEST_HEADER;

@@ -1,6 +1,6 @@
 //! `weir sampling filters`: a plan as what one server's `tc` is told.
 
-use super::read;
+use super::text::read;
 use crate::exit::Exit;
 use agent::Tenant;
 use agent::mirror::{self, Destination};

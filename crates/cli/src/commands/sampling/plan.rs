@@ -1,6 +1,7 @@
 //! `weir sampling plan`: an optimal plan for servers and a traffic matrix.
 
-use super::{CostOptions, Output, SolverOption, percent, read, write};
+use super::options::{CostOptions, Output, SolverOption};
+use super::text::{percent, read, write};
 use crate::exit::Exit;
 use anyhow::Context;
 use report::Table;

@@ -1,7 +1,7 @@
 //! `weir sampling run`: the closed loop on real servers. What it does is in `sampling_loop`.
 
-use super::collect::told;
-use super::{percent, read};
+use super::text::{percent, read};
+use super::told;
 use crate::exit::Exit;
 use crate::signals;
 use agent::station::Processing;

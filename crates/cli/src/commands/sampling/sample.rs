@@ -2,8 +2,8 @@
 
 use crate::exit::Exit;
 use crate::signals;
+use agent::config::{SWITCH, collector, one_in};
 use agent::ovsdb::OvsSampling;
-use agent::sflow::PORT;
 use agent::standing::{BridgeSampling, OwnSampler, OwnSampling};
 use agent::{Sent, Taken};
 use anyhow::bail;
@@ -13,9 +13,6 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-/// Where the sockets of a machine's Open vSwitch are.
-pub const SWITCH: &str = "/run/openvswitch";
 
 /// Sample what comes in on an interface, and send it to a collector as sFlow v5
 ///
@@ -143,17 +140,4 @@ impl Sample {
         }
         Ok(Exit::Success)
     }
-}
-
-pub fn one_in(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok().filter(|number| (1.0..=1e9).contains(number));
-    number.ok_or_else(|| "not a number within 1 to 1000000000".to_owned())
-}
-
-pub fn collector(text: &str) -> Result<SocketAddr, String> {
-    let with_port = text.parse().ok();
-    let without = || Some(SocketAddr::new(text.parse().ok()?, PORT));
-    with_port
-        .or_else(without)
-        .ok_or_else(|| "not an address such as 192.0.2.1 or 192.0.2.1:6343".to_owned())
 }

@@ -1,6 +1,6 @@
 //! `weir sampling simulate`: what collaboration gains, after section IV-C of the 2019 paper.
 
-use super::{CostOptions, Output};
+use super::options::{CostOptions, Output};
 use crate::exit::Exit;
 use papers::elbouanani2019::gain::{SERVERS, simulate};
 use std::io::Write;

@@ -3,7 +3,7 @@
 //! Only a bridge that nobody uses is taken: one with a controller, or with rules, would lose them. What is changed
 //! (controller, fail mode, protocols) is put back at the end.
 
-use super::protocol;
+use super::protocol::protocol;
 use bench::{DataPort, RealSwitches, Size, Stand, Version};
 use lab::OpenVSwitch;
 use std::net::{IpAddr, SocketAddr};
@@ -150,7 +150,7 @@ impl RealSwitches for Bridge {
         words.push("--".to_owned());
         words.extend(set("protocols", &before.protocols));
         if let Err(error) = self.switch.vsctl(words) {
-            crate::commands::bench::talk(&format!(
+            crate::talk::progress(&format!(
                 "bridge {} cannot be put back as it was: {error}",
                 self.name
             ));

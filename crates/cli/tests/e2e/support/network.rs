@@ -10,6 +10,7 @@ use lab::{
 };
 
 use super::program::{GUARDED, Program};
+use super::weir::Weir;
 
 /// OpenFlow versions that a switch may be told to offer.
 pub use lab::Protocol as Version;
@@ -169,6 +170,13 @@ impl Network {
     /// Has the switches look up each packet anew, as if they had forwarded none like it.
     pub fn forget_packets(&self) {
         self.open_vswitch().appctl(["revalidator/purge"]).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Serves `tenants` where this network's switches can dial, has them dial there, and returns once it serves.
+    pub fn serve(&self, tenants: &str) -> Weir {
+        let weir = Weir::serve_on(self.controller_host(), tenants);
+        self.connect_to(weir.openflow);
+        weir
     }
 
     /// Points every switch there. Controllers say when it has come: Open vSwitch's own word for it is seconds old.

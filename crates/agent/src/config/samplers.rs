@@ -17,10 +17,9 @@
 //! collector = "192.0.2.9"
 //! ```
 
-use crate::commands::sampling::sample;
-use agent::ovsdb::{LARGEST_HEADER, OvsSampling};
-use agent::standing::{BridgeSampling, OwnSampling, Sampling};
-use anyhow::{Context, bail, ensure};
+use crate::ovsdb::{LARGEST_HEADER, OvsSampling};
+use crate::sflow::PORT;
+use crate::standing::{BridgeSampling, OwnSampling, Sampling};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::net::SocketAddr;
@@ -28,27 +27,27 @@ use std::path::PathBuf;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SamplerTable {
+pub(super) struct SamplerTable {
     agent: Option<String>,
     interface: Option<String>,
     namespace: Option<String>,
     bridge: Option<String>,
     switch: Option<PathBuf>,
-    #[serde(deserialize_with = "one_in")]
+    #[serde(deserialize_with = "one_in_of")]
     one_in: f64,
-    #[serde(deserialize_with = "collector")]
+    #[serde(deserialize_with = "collector_of")]
     collector: SocketAddr,
     #[serde(default = "custom")]
     header: u32,
 }
 
-fn one_in<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+fn one_in_of<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let number = f64::deserialize(from)?;
-    sample::one_in(&number.to_string()).map_err(D::Error::custom)
+    one_in(&number.to_string()).map_err(D::Error::custom)
 }
 
-fn collector<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
-    sample::collector(&String::deserialize(from)?).map_err(D::Error::custom)
+fn collector_of<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    collector(&String::deserialize(from)?).map_err(D::Error::custom)
 }
 
 fn custom() -> u32 {
@@ -56,17 +55,19 @@ fn custom() -> u32 {
 }
 
 /// Those of one agent, of all that have these names.
-pub fn settle(
+pub(super) fn settle(
     tables: Vec<SamplerTable>,
     names: &[&str],
     own: &str,
-) -> anyhow::Result<Vec<Sampling>> {
+) -> Result<Vec<Sampling>, String> {
     let mut samplers = Vec::new();
     // So that each has numbers of its own at the collector.
     let mut sub_agent = 0;
     for (table, number) in tables.into_iter().zip(1..) {
         let settled = settle_one(table, names, own, sub_agent);
-        let Some(sampler) = settled.with_context(|| format!("sampler {number}"))? else { continue };
+        let Some(sampler) = settled.map_err(|error| format!("sampler {number}: {error}"))? else {
+            continue;
+        };
         sub_agent += u32::from(matches!(sampler, Sampling::Interface(_)));
         samplers.push(sampler);
     }
@@ -79,12 +80,12 @@ fn settle_one(
     names: &[&str],
     own: &str,
     sub_agent: u32,
-) -> anyhow::Result<Option<Sampling>> {
+) -> Result<Option<Sampling>, String> {
     let SamplerTable { one_in, collector, header, .. } = table;
-    ensure!((14..=1024).contains(&header), "14 to 1024 bytes of a packet, not {header}");
+    ensure((14..=1024).contains(&header), format!("14 to 1024 bytes of a packet, not {header}"))?;
     let sampler = match (table.interface, table.bridge) {
         (Some(interface), None) => {
-            ensure!(table.switch.is_none(), "a switch is of a bridge, and this is an interface");
+            ensure(table.switch.is_none(), "a switch is of a bridge, and this is an interface")?;
             Sampling::Interface(OwnSampling {
                 interface,
                 namespace: table.namespace,
@@ -97,26 +98,57 @@ fn settle_one(
             })
         }
         (None, Some(bridge)) => {
-            ensure!(
+            ensure(
                 table.namespace.is_none(),
-                "a namespace is of an interface, and this is a bridge"
-            );
-            ensure!(one_in.fract() == 0.0, "Open vSwitch samples one of a whole number of packets");
-            ensure!(header <= LARGEST_HEADER, "Open vSwitch sends at most {LARGEST_HEADER} bytes");
-            let switch = table.switch.unwrap_or_else(|| PathBuf::from(sample::SWITCH));
+                "a namespace is of an interface, and this is a bridge",
+            )?;
+            ensure(one_in.fract() == 0.0, "Open vSwitch samples one of a whole number of packets")?;
+            ensure(
+                header <= LARGEST_HEADER,
+                format!("Open vSwitch sends at most {LARGEST_HEADER} bytes"),
+            )?;
+            let switch = table.switch.unwrap_or_else(|| PathBuf::from(SWITCH));
             let sampling = OvsSampling { collector, one_in: one_in as u32, header };
             Sampling::Bridge(BridgeSampling { bridge, switch, sampling })
         }
-        (Some(_), Some(_)) => bail!("an interface or a bridge, not both"),
-        (None, None) => bail!("an interface or a bridge"),
+        (Some(_), Some(_)) => return Err("an interface or a bridge, not both".to_owned()),
+        (None, None) => return Err("an interface or a bridge".to_owned()),
     };
     let is_own = match table.agent.as_deref() {
         Some(agent) => {
-            ensure!(agent == own || names.contains(&agent), "there is no agent {agent:?}");
+            ensure(agent == own || names.contains(&agent), format!("there is no agent {agent:?}"))?;
             agent == own
         }
         None if names.len() < 2 => true,
-        None => bail!("say which agent's it is"),
+        None => return Err("say which agent's it is".to_owned()),
     };
     Ok(is_own.then_some(sampler))
+}
+
+fn ensure(holds: bool, why: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why.into()) }
+}
+
+/// Where the sockets of a machine's Open vSwitch are.
+pub const SWITCH: &str = "/run/openvswitch";
+
+/// Of how many packets one is sampled, as people write it.
+///
+/// # Errors
+/// What it has to be.
+pub fn one_in(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok().filter(|number| (1.0..=1e9).contains(number));
+    number.ok_or_else(|| "not a number within 1 to 1000000000".to_owned())
+}
+
+/// Where a collector listens, as people write it: the port may be left out.
+///
+/// # Errors
+/// What it has to be.
+pub fn collector(text: &str) -> Result<SocketAddr, String> {
+    let with_port = text.parse().ok();
+    let without = || Some(SocketAddr::new(text.parse().ok()?, PORT));
+    with_port
+        .or_else(without)
+        .ok_or_else(|| "not an address such as 192.0.2.1 or 192.0.2.1:6343".to_owned())
 }

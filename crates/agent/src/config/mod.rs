@@ -1,4 +1,4 @@
-//! What an agent has to know: from the file that all agents share, or from a lab.
+//! What an agent has to know, from the file that all agents share.
 //!
 //! ```toml
 //! key = "edge.key"                  # 32 hexadecimal digits, beside this file; not needed by an agent alone
@@ -26,16 +26,22 @@
 //! collector = "192.0.2.9"
 //! ```
 
-use super::samplers::{self, SamplerTable};
-use agent::edge::{Settings, Site};
-use agent::standing::Sampling;
-use anyhow::{Context, bail, ensure};
+mod samplers;
+
+pub use samplers::{SWITCH, collector, one_in};
+
+use crate::edge::{Settings, Site};
+use crate::error::Error;
+use crate::standing::Sampling;
 use fabric::edge::EdgeKey;
 use fabric::{Bandwidth, MacAddress};
-use lab::{Lab, Rate, StateDirectory};
+use samplers::SamplerTable;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::str::FromStr;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +57,7 @@ struct File {
 }
 
 /// What one agent does.
+#[derive(Clone, Debug)]
 pub struct Duties {
     /// Whose interfaces it shapes.
     pub settings: Settings,
@@ -60,6 +67,7 @@ pub struct Duties {
 
 impl Duties {
     /// Whether it has interfaces to shape. One that has nothing else to do is meant to.
+    #[must_use]
     pub fn has_vnics(&self) -> bool {
         let own = &self.settings.own;
         self.samplers.is_empty() || self.settings.vnics.iter().any(|vnic| vnic.agent == *own)
@@ -77,14 +85,22 @@ struct AgentTable {
 #[serde(deny_unknown_fields)]
 struct VnicTable {
     name: String,
-    mac: lab::MacAddress,
-    bandwidth: Rate,
+    #[serde(deserialize_with = "text")]
+    mac: MacAddress,
+    #[serde(deserialize_with = "text")]
+    bandwidth: Bandwidth,
     #[serde(default = "one_tenant")]
     tenant: String,
     agent: Option<String>,
     namespace: Option<String>,
     #[serde(default = "first_interface")]
     interface: String,
+}
+
+/// What the fabric reads from text.
+fn text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(|error| D::Error::custom(format_args!("{text:?}: {error}")))
 }
 
 fn one_tenant() -> String {
@@ -95,65 +111,53 @@ fn first_interface() -> String {
     "eth0".to_owned()
 }
 
-/// `HOST=RATE[@TENANT]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostRate {
-    host: String,
-    rate: Rate,
-    tenant: String,
-}
-
-pub fn host_rate(text: &str) -> Result<HostRate, String> {
-    let (host, rest) = text.split_once('=').ok_or("write it as HOST=RATE, such as A=8Mbit@red")?;
-    let (rate, tenant) = rest.split_once('@').unwrap_or((rest, "all"));
-    if host.is_empty() || tenant.is_empty() {
-        return Err("write it as HOST=RATE@TENANT, such as A=8Mbit@red".to_owned());
-    }
-    let rate = rate.parse().map_err(|error: lab::Error| plain(&error.to_string()).to_owned())?;
-    Ok(HostRate { host: host.to_owned(), rate, tenant: tenant.to_owned() })
-}
-
-/// Rates and addresses are read by `lab`, which says that its complaints are about a topology.
-fn plain(message: &str) -> &str {
-    message.strip_prefix("topology: ").unwrap_or(message)
-}
-
 /// What one agent does by the shared file; errors are about the file.
-pub fn read(file: &Path, own: Option<&str>) -> anyhow::Result<Duties> {
+///
+/// # Errors
+/// [`Error::Config`], with the place in the file.
+pub fn read(file: &Path, own: Option<&str>) -> Result<Duties, Error> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Error::Config(format!("cannot read {shown}: {error}")))?;
     let parsed: File = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        anyhow::anyhow!("{shown}:{line}: {}", plain(error.message()))
+        Error::Config(format!("{shown}:{line}: {}", error.message()))
     })?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let key = parsed.key.as_ref().map(|name| read_key(&folder.join(name))).transpose()?;
-    settle(parsed, key, own).with_context(|| shown.to_string())
+    settle(parsed, key, own).map_err(|error| Error::Config(format!("{shown}: {error}")))
 }
 
-fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result<Duties> {
+fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> Result<Duties, String> {
     let names: Vec<&str> = file.agents.iter().map(|agent| agent.name.as_str()).collect();
     let own = match (own, names.as_slice()) {
         (Some(own), names) if names.contains(&own) => own,
         (Some(own), []) => own,
-        (Some(own), names) => bail!("there is no agent {own:?} (there are {})", names.join(", ")),
+        (Some(own), names) => {
+            return Err(format!("there is no agent {own:?} (there are {})", names.join(", ")));
+        }
         (None, [only]) => only,
         (None, []) => "agent",
-        (None, names) => bail!("say with --name which agent this is: {}", names.join(", ")),
+        (None, names) => {
+            return Err(format!("say with --name which agent this is: {}", names.join(", ")));
+        }
     };
     let samplers = samplers::settle(file.samplers, &names, own)?;
     let mut vnics = Vec::new();
     for vnic in file.vnics {
+        if vnic.bandwidth == Bandwidth::ZERO {
+            return Err(format!("VNIC {}: a bandwidth of nothing", vnic.name));
+        }
         let agent = match vnic.agent {
             Some(agent) => agent,
             None if names.len() < 2 => own.to_owned(),
-            None => bail!("VNIC {}: say which agent serves it", vnic.name),
+            None => return Err(format!("VNIC {}: say which agent serves it", vnic.name)),
         };
         vnics.push(Site {
-            mac: mac(vnic.mac).with_context(|| format!("VNIC {}", vnic.name))?,
+            mac: vnic.mac,
             name: vnic.name,
-            bandwidth: Bandwidth::from_bits_per_second(vnic.bandwidth.bits_per_second()),
+            bandwidth: vnic.bandwidth,
             tenant: vnic.tenant,
             agent,
             namespace: vnic.namespace,
@@ -166,12 +170,15 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result
         match agent.address {
             Some(address) if agent.name == own => listen = Some(address),
             Some(address) => peers.push((agent.name.clone(), address)),
-            None => ensure!(names.len() == 1, "agent {}: it has no address", agent.name),
+            None if names.len() == 1 => {}
+            None => return Err(format!("agent {}: it has no address", agent.name)),
         }
     }
     let hypervisor = match file.hypervisor {
         Some(AgentTable { name, address: Some(address) }) => Some((name, address)),
-        Some(AgentTable { name, address: None }) => bail!("hypervisor {name}: it has no address"),
+        Some(AgentTable { name, address: None }) => {
+            return Err(format!("hypervisor {name}: it has no address"));
+        }
         None => None,
     };
     let settings = Settings { own: own.to_owned(), vnics, listen, peers, hypervisor, key };
@@ -179,55 +186,20 @@ fn settle(file: File, key: Option<EdgeKey>, own: Option<&str>) -> anyhow::Result
 }
 
 /// 32 hexadecimal digits, readable by their owner alone.
-pub fn read_key(file: &Path) -> anyhow::Result<EdgeKey> {
+///
+/// # Errors
+/// [`Error::Config`].
+pub fn read_key(file: &Path) -> Result<EdgeKey, Error> {
     use std::os::unix::fs::PermissionsExt;
     let shown = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let wrong = |why: String| Error::Config(why);
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
     let mode = std::fs::metadata(file).map(|found| found.permissions().mode()).unwrap_or(0);
-    ensure!(mode & 0o077 == 0, "{shown}: others may read this key; chmod 600 it");
-    text.parse().map_err(|error| anyhow::anyhow!("{shown}: {error}"))
-}
-
-/// One agent for all hosts of a lab.
-pub fn of_lab(name: &str, state: Option<&Path>, rates: &[HostRate]) -> anyhow::Result<Duties> {
-    let state = state.map_or_else(StateDirectory::default, StateDirectory::at);
-    let lab = Lab::open(name, &state)?;
-    let mut wanted = rates.to_vec();
-    if wanted.is_empty() {
-        for host in lab.topology().hosts() {
-            let is_its = |link: &&lab::Link| link.ends.iter().any(|end| end.node == host.name);
-            let link = lab.topology().links().iter().find(is_its);
-            let Some(rate) = link.and_then(|link| link.rate) else {
-                return Err(agent::Error::Option(format!(
-                    "the link of host {} has no rate; say --vnic {}=RATE",
-                    host.name, host.name
-                ))
-                .into());
-            };
-            wanted.push(HostRate { host: host.name.clone(), rate, tenant: one_tenant() });
-        }
+    if mode & 0o077 != 0 {
+        return Err(wrong(format!("{shown}: others may read this key; chmod 600 it")));
     }
-    let mut vnics = Vec::new();
-    for HostRate { host, rate, tenant } in wanted {
-        // Its own complaint says which hosts there are.
-        let namespace = lab.namespace(&host)?;
-        let Some(found) = lab.topology().host(&host) else {
-            return Err(agent::Error::Option(format!("{host} is a switch, not a host")).into());
-        };
-        vnics.push(Site {
-            name: host,
-            mac: mac(found.mac)?,
-            bandwidth: Bandwidth::from_bits_per_second(rate.bits_per_second()),
-            tenant,
-            agent: "agent".to_owned(),
-            namespace: Some(namespace),
-            interface: first_interface(),
-        });
-    }
-    let own = "agent".to_owned();
-    let settings =
-        Settings { own, vnics, listen: None, peers: Vec::new(), hypervisor: None, key: None };
-    Ok(Duties { settings, samplers: Vec::new() })
+    text.parse().map_err(|error| wrong(format!("{shown}: {error}")))
 }
 
 /// Has an agent tell Weir what it measures.
@@ -240,10 +212,6 @@ pub fn report(settings: &mut Settings, weir: SocketAddr, key: EdgeKey) {
     settings.listen = Some(SocketAddr::new(any, 0));
     settings.hypervisor = Some(("weir".to_owned(), weir));
     settings.key = Some(key);
-}
-
-fn mac(mac: lab::MacAddress) -> anyhow::Result<MacAddress> {
-    MacAddress::new(mac.0).map_err(|_| anyhow::anyhow!("{mac} is not a host's address"))
 }
 
 #[cfg(test)]
@@ -267,17 +235,17 @@ bandwidth = '8Mbit'
 agent = 'two'
 ";
 
-    fn duties(text: &str, own: Option<&str>) -> anyhow::Result<Duties> {
+    fn duties(text: &str, own: Option<&str>) -> Result<Duties, Error> {
         let folder = std::env::temp_dir().join(format!("weir-agent-{}", std::process::id()));
-        std::fs::create_dir_all(&folder)?;
+        std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("edge.toml");
-        std::fs::write(&file, text)?;
+        std::fs::write(&file, text).unwrap();
         let duties = read(&file, own);
-        std::fs::remove_dir_all(&folder)?;
+        std::fs::remove_dir_all(&folder).unwrap();
         duties
     }
 
-    fn settings(text: &str, own: Option<&str>) -> anyhow::Result<Settings> {
+    fn settings(text: &str, own: Option<&str>) -> Result<Settings, Error> {
         Ok(duties(text, own)?.settings)
     }
 
@@ -370,7 +338,7 @@ collector = '192.0.2.9'
     fn what_is_wrong_is_said() {
         let _alone = ALONE.lock();
         let without = TWO.replace("agent = 'two'", "");
-        let cases: [(&str, Option<&str>, &str); 9] = [
+        let cases: [(&str, Option<&str>, &str); 10] = [
             (TWO, None, "say with --name which agent this is: one, two"),
             (TWO, Some("three"), "there is no agent \"three\""),
             (&without, Some("one"), "VNIC A: say which agent serves it"),
@@ -378,30 +346,25 @@ collector = '192.0.2.9'
             (
                 "[[vnics]]\nname='A'\nmac='00:00'\nbandwidth='1Mbit'",
                 None,
-                ":3: \"00:00\" is not a hardware address",
+                ":3: \"00:00\": expected a host's MAC address",
             ),
             (
                 "[[vnics]]\nname='A'\nmac='01:00:00:00:00:00'\nbandwidth='1Mbit'",
                 None,
-                "not a host's address",
+                ":3: \"01:00:00:00:00:00\": expected a host's MAC address",
             ),
             ("[[vnics]]\nname='A'\nmac='00:00:00:00:00:01'\nbandwidth='1Parsec'", None, ":4: "),
+            (
+                "[[vnics]]\nname='A'\nmac='00:00:00:00:00:01'\nbandwidth='0Mbit'",
+                None,
+                "VNIC A: a bandwidth of nothing",
+            ),
             ("key = 'missing.key'", None, "cannot read"),
             ("[hypervisor]\nname='weir'", None, "it has no address"),
         ];
         for (text, own, expected) in cases {
             let error = format!("{:#}", settings(text, own).unwrap_err());
             assert!(error.contains(expected), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn host_rates() {
-        let good = host_rate("A=8Mbit@red").unwrap();
-        assert_eq!((good.host.as_str(), good.tenant.as_str()), ("A", "red"));
-        assert_eq!(host_rate("A=8Mbit").unwrap().tenant, "all");
-        for wrong in ["A", "=8Mbit", "A=", "A=8", "A=8Mbit@", "A=-1Mbit"] {
-            assert!(host_rate(wrong).is_err(), "{wrong}");
         }
     }
 

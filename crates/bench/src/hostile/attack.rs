@@ -1,0 +1,111 @@
+//! What hostile tenants and strangers do.
+
+/// What the hostile ones do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attack {
+    /// Nothing: what is measured is the quiet tenant alone.
+    None,
+    /// FLOW_MODs that modify all of a tenant's rules.
+    ModifyAll,
+    /// FLOW_MODs that add with CHECK_OVERLAP.
+    CheckOverlap,
+    /// FLOW_MODs that delete, and match nothing.
+    DeleteNothing,
+    /// FLOW_MODs that delete by a cookie that no rule has.
+    DeleteCookie,
+    /// Requests whose answers are not read.
+    SlowReaders,
+    /// Controllers that say HELLO and close.
+    HelloAndClose,
+    /// Strangers who play switches, whose statistics never end.
+    EndlessStatistics,
+    /// Strangers who play switches that have ever new ports.
+    NewPorts,
+    /// Connections at the switches' port that say nothing.
+    Silent,
+    /// Half-sent requests to the REST interface, and event subscribers who do not read.
+    Api,
+    /// All of these at once.
+    All,
+}
+
+impl Attack {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::None,
+        Self::ModifyAll,
+        Self::CheckOverlap,
+        Self::DeleteNothing,
+        Self::DeleteCookie,
+        Self::SlowReaders,
+        Self::HelloAndClose,
+        Self::EndlessStatistics,
+        Self::NewPorts,
+        Self::Silent,
+        Self::Api,
+        Self::All,
+    ];
+
+    /// As it is called on the command line and in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ModifyAll => "modify-all",
+            Self::CheckOverlap => "check-overlap",
+            Self::DeleteNothing => "delete-nothing",
+            Self::DeleteCookie => "delete-cookie",
+            Self::SlowReaders => "slow-readers",
+            Self::HelloAndClose => "hello-and-close",
+            Self::EndlessStatistics => "endless-statistics",
+            Self::NewPorts => "new-ports",
+            Self::Silent => "silent",
+            Self::Api => "api",
+            Self::All => "all",
+        }
+    }
+
+    /// Those that hostile tenants make, rather than strangers.
+    pub(super) const OF_TENANTS: [Self; 6] = [
+        Self::ModifyAll,
+        Self::CheckOverlap,
+        Self::DeleteNothing,
+        Self::DeleteCookie,
+        Self::SlowReaders,
+        Self::HelloAndClose,
+    ];
+
+    /// What tenant `index` does, where this is the attack.
+    pub(super) fn of_tenant(self, index: usize) -> Self {
+        match self {
+            Self::All => {
+                let place = index.checked_rem(Self::OF_TENANTS.len()).unwrap_or(0);
+                Self::OF_TENANTS.get(place).copied().unwrap_or(Self::None)
+            }
+            other if Self::OF_TENANTS.contains(&other) => other,
+            _ => Self::None,
+        }
+    }
+
+    pub(super) fn includes(self, other: Self) -> bool {
+        self == other || self == Self::All
+    }
+
+    pub(super) fn needs_rules(self) -> bool {
+        matches!(
+            self,
+            Self::ModifyAll | Self::CheckOverlap | Self::DeleteNothing | Self::DeleteCookie
+        )
+    }
+}
+
+impl std::str::FromStr for Attack {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|attack| attack.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("{text} is no attack: must be one of {names}")
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! An attack beside a run.
+
+use super::attack::Attack;
+use super::crowd::Crowd;
+use super::orders::Orders;
+use super::watch::Watcher;
+use crate::Error;
+use crate::cpus::Cpus;
+use crate::measure::Collector;
+use crate::plan::{Setup, Topology};
+use crate::session::Controllers;
+use crate::system::Target;
+use report::Better;
+use std::time::Duration;
+
+/// How long a real switch has to clear away the rules of the case before.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// What a case has beside its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The attack.
+    pub attack: Attack,
+    /// Rules of each hostile tenant that attacks by means of them.
+    pub rules: u32,
+}
+
+/// An attack that goes on beside a run.
+#[derive(Debug)]
+pub(crate) struct Attacking {
+    crowd: Crowd,
+    watcher: Option<Watcher>,
+    since: std::time::Instant,
+    before: u64,
+}
+
+impl Attacking {
+    /// Takes all controllers but the first, and lets the hostile tenants behave at first.
+    pub(crate) fn prepare(
+        beside: Beside,
+        setup: &Setup,
+        controllers: &mut Controllers,
+        target: &Target,
+    ) -> Result<Self, Error> {
+        let Some(switch_address) = target.switch_address else {
+            let why = "hostile tenants need a hypervisor: there is none";
+            return Err(Error::System(why.to_owned()));
+        };
+        let Beside { attack, rules } = beside;
+        // Real switches run wherever they like, and so does the generator then.
+        let is_real = matches!(target.topology, Topology::Interfaces { .. });
+        let cpus = Cpus::of(setup).filter(|_| !is_real);
+        let (api, setup) = (target.api, setup.clone());
+        let orders = Orders { attack, rules, switch_address, api, cpus, setup };
+        let crowd = Crowd::start(orders, controllers.split_off(1))?;
+        Ok(Self { crowd, watcher: None, since: std::time::Instant::now(), before: 0 })
+    }
+
+    /// Begins the attack, when everybody is connected.
+    pub(crate) fn begin(&mut self, target: &Target) -> Result<(), Error> {
+        if matches!(target.topology, Topology::Interfaces { .. }) {
+            std::thread::sleep(SETTLING);
+        }
+        self.crowd.attack()?;
+        self.before = self.crowd.done();
+        self.since = std::time::Instant::now();
+        let log = target.log().map(ToOwned::to_owned);
+        self.watcher = Watcher::start(target.pids.clone(), target.api, log);
+        Ok(())
+    }
+
+    /// Ends it. What was seen goes to `collector`, if the run counts.
+    pub(crate) fn finish(mut self, collector: Option<&mut Collector>) {
+        let seen = self.watcher.take().map(Watcher::finish).unwrap_or_default();
+        let done = (self.crowd.done() - self.before) as f64;
+        let Some(collector) = collector else { return };
+        let mut sample = |name, unit, value: Option<f64>| {
+            if let Some(value) = value {
+                collector.sample(name, unit, Better::Lower, value);
+            }
+        };
+        sample("attacks_per_s", "1/s", Some(done / self.since.elapsed().as_secs_f64().max(1e-3)));
+        sample("descriptors", "", seen.descriptors.map(|count| count as f64));
+        sample("log_lines_per_s", "1/s", seen.log_lines_per_s);
+        let health = seen.health.as_ref();
+        sample("health_unanswered", "", health.map(|health| health.unanswered as f64));
+        sample("health_max_ms", "ms", health.map(|health| health.slowest.as_secs_f64() * 1e3));
+    }
+}

@@ -1,0 +1,33 @@
+//! Whole frames out of what a connection has.
+
+use crate::conn::Conn;
+use crate::wire::{HEADER_LEN, be16};
+
+/// Reads what has come, and gives each whole frame with the buffer for answers. False at the end.
+pub(super) fn frames(
+    conn: &mut Conn,
+    scratch: &mut [u8],
+    mut each: impl FnMut(&[u8], &mut Vec<u8>),
+) -> bool {
+    // One that keeps sending must not keep the others waiting.
+    for _ in 0..8 {
+        if !conn.may_read() {
+            return true;
+        }
+        let Some(filled) = conn.read(scratch, 1 << 16) else { return false };
+        if filled == 0 {
+            return true;
+        }
+        let mut rest = scratch.get(..filled).unwrap_or_default();
+        while let Some(length) = be16(rest, 2).map(usize::from) {
+            if length < HEADER_LEN {
+                return false;
+            }
+            let Some((frame, behind)) = rest.split_at_checked(length) else { break };
+            each(frame, &mut conn.out);
+            rest = behind;
+        }
+        conn.keep(rest);
+    }
+    true
+}

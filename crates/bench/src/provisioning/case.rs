@@ -1,0 +1,75 @@
+//! What is measured of provisioning, and its cases.
+
+use crate::plan::Version;
+use crate::stop::Stop;
+use report::Point;
+use std::path::PathBuf;
+
+/// What is measured, and how.
+#[derive(Clone, Debug)]
+pub struct Provisioning {
+    /// The hypervisor's command, such as `weir serve`.
+    pub command: Vec<String>,
+    /// Physical switches, and as many virtual ones: 9 to 1,000.
+    pub switches: usize,
+    /// Virtual links of the network that is started: 1 to 2,000.
+    pub links: usize,
+    /// Virtual links that move: 1 to 2,000.
+    pub reroute: usize,
+    /// The OpenFlow version.
+    pub version: Version,
+    /// How often each case is measured, in turn with the others.
+    pub runs: usize,
+    /// The longest that a start may take, in ms.
+    pub start_limit_ms: f64,
+    /// The longest that moving may take, in ms.
+    pub reroute_limit_ms: f64,
+    /// What random choices are drawn from.
+    pub seed: u64,
+    /// Where configurations and logs go. Removed by the caller, who made it.
+    pub work_dir: PathBuf,
+    /// By which somebody asks for the end; what was measured until then is the result.
+    pub stop: Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Start,
+    Reroute,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) phase: Phase,
+    pub(super) backups: bool,
+}
+
+pub(super) const CASES: [Case; 4] = [
+    Case { phase: Phase::Start, backups: false },
+    Case { phase: Phase::Start, backups: true },
+    Case { phase: Phase::Reroute, backups: false },
+    Case { phase: Phase::Reroute, backups: true },
+];
+
+impl Case {
+    pub(super) fn point(self, plan: &Provisioning) -> Point {
+        let (phase, links) = match self.phase {
+            Phase::Start => ("start", plan.links),
+            Phase::Reroute => ("reroute", plan.reroute),
+        };
+        let backups = if self.backups { "yes" } else { "no" };
+        let parameters = [
+            ("phase".to_owned(), phase.into()),
+            ("links".to_owned(), links.into()),
+            ("backups".to_owned(), backups.into()),
+        ];
+        Point { system: "weir".to_owned(), parameters: parameters.into(), ..Point::default() }
+    }
+
+    pub(super) fn limit(self, plan: &Provisioning) -> f64 {
+        match self.phase {
+            Phase::Start => plan.start_limit_ms,
+            Phase::Reroute => plan.reroute_limit_ms,
+        }
+    }
+}

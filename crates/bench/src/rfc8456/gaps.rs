@@ -1,0 +1,37 @@
+//! What is missing between packets that arrived.
+
+use std::collections::BTreeSet;
+
+/// The longest time between two arrivals, the second of which is after `from`.
+pub(super) fn longest_gap(times: &[u64], from: u64) -> u64 {
+    let pairs = times.iter().zip(times.iter().skip(1));
+    pairs.filter(|(_, after)| **after > from).map(|(a, b)| b - a).max().unwrap_or(0)
+}
+
+/// How many packets between the first and the last one that arrived did not.
+pub(super) fn lost(arrivals: &[(u64, u64)]) -> u64 {
+    let tags: BTreeSet<u64> = arrivals.iter().map(|(_, tag)| *tag).collect();
+    let ends = tags.first().zip(tags.last());
+    ends.map_or(0, |(first, last)| last - first + 1 - tags.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_before_the_failure_do_not_count() {
+        let times = [0, 50, 60, 70, 95, 100];
+        for (from, expected) in [(0, 50), (50, 25), (60, 25), (94, 25), (95, 5), (100, 0)] {
+            assert_eq!(longest_gap(&times, from), expected, "from {from}");
+        }
+    }
+
+    #[test]
+    fn what_is_under_way_at_the_ends_is_not_lost() {
+        for (tags, expected) in [(&[][..], 0), (&[3, 4, 4], 0), (&[1, 5, 3], 2)] {
+            let arrivals: Vec<(u64, u64)> = tags.iter().map(|tag| (9, *tag)).collect();
+            assert_eq!(lost(&arrivals), expected, "{tags:?}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What scenarios ask of the points that came out.
+
+use crate::comparison::Options;
+use crate::load::Load;
+use crate::measure::Collector;
+use crate::observe;
+use crate::outcome::Outcome;
+use crate::system::Target;
+use report::{Better, Point, Scalar};
+
+/// The load of a scenario with the options' times.
+pub(super) fn timed(load: Load, options: &Options) -> Load {
+    Load { duration_ms: options.duration_ms, cut_ms: options.cut_ms, ..load }
+}
+
+/// A metric's mean at the point of `system` whose parameters include these.
+pub(crate) fn mean_of(
+    points: &[Point],
+    system: &str,
+    parameters: &[(&str, Scalar)],
+    metric: &str,
+) -> Option<f64> {
+    find(points, system, parameters)?.mean(metric)
+}
+
+pub(super) fn find<'a>(
+    points: &'a [Point],
+    system: &str,
+    parameters: &[(&str, Scalar)],
+) -> Option<&'a Point> {
+    points.iter().find(|point| {
+        point.system == system
+            && parameters.iter().all(|(name, value)| point.parameters.get(*name) == Some(value))
+    })
+}
+
+/// The median over runs of a metric's ratio: `of` over `to`, run by run as they were interleaved.
+pub(super) fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Option<f64> {
+    let samples = |point: Option<&Point>| Some(point?.metrics.get(metric)?.samples.clone());
+    let ratios: Vec<f64> =
+        samples(of)?.iter().zip(samples(to)?).map(|(upper, lower)| upper / lower).collect();
+    report::stats::median(&ratios)
+}
+
+/// The most memory that the system had resident since it was started.
+pub(super) fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
+    let peak: u64 = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
+    collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);
+}

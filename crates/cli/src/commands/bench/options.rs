@@ -1,0 +1,100 @@
+//! How long and how often is measured, and how the two ends are played.
+
+use super::values::{self, OpenFlow};
+use super::work::Work;
+use bench::{Identity, Options, Setup, System, TlsSides, Topology};
+
+/// How long, how often.
+#[derive(clap::Args)]
+pub struct Effort {
+    #[command(flatten)]
+    pub times: Times,
+    /// Three runs of three seconds, half a second cut: for a look, not for a verdict
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// What may be said of runs one by one.
+#[derive(clap::Args)]
+pub struct Times {
+    /// How often each case is measured, in turn with the others, 1 to 1000 [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: Option<u16>,
+    /// Seconds of sending per run, 0.1 to 86400 [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    duration: Option<u64>,
+    /// Seconds cut off at each end before figures are drawn [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    cut: Option<u64>,
+    /// What random choices are drawn from [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+}
+
+/// How the two ends are played.
+#[derive(clap::Args)]
+pub struct Ends {
+    /// The OpenFlow version
+    #[arg(long, value_name = "VERSION", default_value = "1.0")]
+    openflow: OpenFlow,
+    /// The generator's threads: 1 for both sides, or 2, one for each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    threads: u8,
+    /// Leave it to the scheduler who runs where; by default one thread generates on the first CPU, and a system that is
+    /// started runs on the others
+    #[arg(long)]
+    any_cpu: bool,
+    /// Leave Nagle's algorithm on at the generator's sockets (AGG instead of ND)
+    #[arg(long)]
+    nagle: bool,
+    /// The emulated switches speak TLS; their identity as PEM files, as for `ovs-vsctl set-ssl`
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    switch_tls: Option<Identity>,
+    /// The emulated controllers speak TLS
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    controller_tls: Option<Identity>,
+    /// Weir's own identity towards them [default: the controllers', else the switches']
+    #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
+    weir_tls: Option<Identity>,
+}
+
+impl Ends {
+    pub fn version(&self) -> bench::Version {
+        self.openflow.version()
+    }
+
+    pub fn setup(&self) -> Setup {
+        let version = self.openflow.version();
+        let threads = usize::from(self.threads);
+        let (switches, controllers) = (self.switch_tls.clone(), self.controller_tls.clone());
+        let own = [&self.weir_tls, &controllers, &switches].into_iter().flatten().next().cloned();
+        let tls = TlsSides { switches, controllers, system: own };
+        let (nodelay, apart) = (!self.nagle, !self.any_cpu);
+        Setup { version, threads, apart, nodelay, tls, ..Setup::new(Topology::Direct, 1) }
+    }
+}
+
+impl Times {
+    /// Puts them in the place of the options' own.
+    pub fn apply(&self, options: &mut Options) {
+        options.runs = self.runs.map_or(options.runs, usize::from);
+        options.duration_ms = self.duration.unwrap_or(options.duration_ms);
+        // A short run has short ends, unless somebody says otherwise.
+        options.cut_ms = self.cut.unwrap_or(options.cut_ms.min(options.duration_ms / 6));
+        options.seed = self.seed.unwrap_or(options.seed);
+    }
+}
+
+impl Effort {
+    /// A comparison's options.
+    pub fn options(&self, work: &Work, ends: &Ends, subject: System) -> Options {
+        let mut options =
+            Options { stop: work.stop(), ..Options::new(subject, work.path().to_owned()) };
+        if self.quick {
+            options = options.quick();
+        }
+        self.times.apply(&mut options);
+        options.setup = ends.setup();
+        options
+    }
+}

@@ -1,0 +1,60 @@
+//! Options that several subcommands have.
+
+use sampling::{Costs, Error, Problem, Solver};
+use std::path::PathBuf;
+
+/// What becomes of the result.
+#[derive(clap::Args)]
+pub struct Output {
+    /// Write the result's files here
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
+    pub out: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// α and β where nothing else says them.
+#[derive(clap::Args)]
+pub struct CostOptions {
+    /// What sampling a packet locally costs, in units of forwarding it [default: 1.54, as published]
+    #[arg(long, value_name = "COST")]
+    alpha: Option<f64>,
+    /// What mirroring a packet costs, and receiving one [default: 0.46, as published]
+    #[arg(long, value_name = "COST")]
+    beta: Option<f64>,
+}
+
+impl CostOptions {
+    pub fn costs(&self) -> Result<Costs, Error> {
+        let published = Costs::PUBLISHED;
+        Costs::new(self.alpha.unwrap_or(published.alpha), self.beta.unwrap_or(published.beta))
+    }
+}
+
+/// A way to solve, or the best one for the problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SolverOption {
+    /// The fastest that is exact for the problem
+    Auto,
+    /// The linear program as printed in the paper, with every extension
+    Linear,
+    /// The linear program after the paper's reduction
+    Reduced,
+    /// Sort and fill, for the full mesh
+    Combinatorial,
+    /// No collaboration
+    Local,
+}
+
+impl SolverOption {
+    pub fn solver(self, problem: &Problem) -> Solver {
+        match self {
+            SolverOption::Auto => Solver::best_for(problem),
+            SolverOption::Linear => Solver::Linear,
+            SolverOption::Reduced => Solver::Reduced,
+            SolverOption::Combinatorial => Solver::Combinatorial,
+            SolverOption::Local => Solver::Local,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Files as texts, and shares as people read them.
+
+use anyhow::Context;
+use std::path::Path;
+
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// `12.3 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
