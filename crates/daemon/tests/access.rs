@@ -137,7 +137,7 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
 #[test]
 fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
     let text =
-        TENANTS.replacen("[tenants.network]", "maxima = { ports = 3 }\n[tenants.network]", 1);
+        TENANTS.replacen("[tenants.network]", "maxima = { ports = 3, edges = [\"1 port 2\", \"1 port 3\", \"1 port 4\", \"1 port 7\"] }\n[tenants.network]", 1);
     let scene = Scene::with(folder("changes"), &text, false);
     let quokka = token(&scene, "tenant", Some("quokka"));
     let change = |body: Value| {
@@ -153,6 +153,10 @@ fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
     let reasons = refused.to_string();
     assert!(reasons.contains("is not there, or not for this tenant"), "{reasons}");
     assert!(!reasons.contains("zebra"), "{reasons}");
+    // Nor where nobody is, unless that is for it to use: another tenant's slice may be there.
+    let (status, elsewhere) = change(port("1 port 9"));
+    let as_taken = refused.to_string().replace("port 7", "port 9");
+    assert_eq!((status, elsewhere.to_string()), (409, as_taken));
     // Not beyond what the configuration lets it have.
     let port = |number: u32| {
         let at = format!("1 port {number}");
@@ -248,7 +252,9 @@ fn requests_of_an_account_are_bounded_in_a_second() {
 
 #[test]
 fn changes_are_written_down_in_the_order_of_the_store() {
-    let scene = Scene::with(folder("audit"), TENANTS, false);
+    let text =
+        TENANTS.replacen("[tenants.network]", "maxima = { edges = [\"1\"] }\n[tenants.network]", 1);
+    let scene = Scene::with(folder("audit"), &text, false);
     let quokka = token(&scene, "tenant", Some("quokka"));
     let change = |number: u32, how: &str| {
         let body = json!([{"change-port":

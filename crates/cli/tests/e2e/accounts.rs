@@ -9,7 +9,7 @@ use crate::support::free_port;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::Weir;
 
-const TENANTS: &str = "[[tenants]]\nname = \"red\"\n[tenants.network]\n\
+const TENANTS: &str = "[[tenants]]\nname = \"red\"\nmaxima = { edges = [\"1\"] }\n[tenants.network]\n\
     [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
     [[tenants]]\nname = \"blue\"\n[[tenants.flowspace]]\nmatch = \"ip\"\n";
 

@@ -63,6 +63,8 @@ struct Maxima {
     hosts: Option<u64>,
     /// What its links set aside, all together, in one direction; a backup counts as much again.
     bandwidth_bits_per_second: Option<u64>,
+    /// Physical switches and ports where its own account may put ports, beside where it has some.
+    edges: Vec<String>,
 }
 
 /// Messages or changes per second, and at once.
@@ -208,6 +210,7 @@ impl Tenant {
                 links: tenant.maxima.links,
                 hosts: tenant.maxima.hosts,
                 bandwidth_bits_per_second: tenant.maxima.bandwidth.map(|it| it.bits_per_second()),
+                edges: tenant.maxima.edges.iter().map(ToString::to_string).collect(),
             },
             queues: tenant.queues.clone(),
             experimenters: tenant.experimenters.iter().map(|id| format!("{id:#010x}")).collect(),

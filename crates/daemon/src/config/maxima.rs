@@ -1,13 +1,15 @@
 //! `[tenants.maxima]`: how large a tenant's own network may be, whoever makes it.
 
-use fabric::Bandwidth;
-use fabric::embedding::Spec;
+use std::fmt;
 
-use super::reader::Table;
+use fabric::embedding::Spec;
+use fabric::{Bandwidth, Dpid, PortId};
+
+use super::reader::{Table, Value};
 use super::topology::bandwidth;
 
 /// What is not said has no bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maxima {
     /// Switches.
     pub switches: Option<u64>,
@@ -19,9 +21,37 @@ pub struct Maxima {
     pub hosts: Option<u64>,
     /// What its links set aside, all together, in one direction; a backup counts as much again.
     pub bandwidth: Option<Bandwidth>,
+    /// Where the tenant's own account may put ports, beside where its network has some.
+    pub edges: Vec<Edge>,
+}
+
+/// Physical ports that are a tenant's to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// All of a switch.
+    Switch(Dpid),
+    /// This one.
+    Port(PortId),
+}
+
+impl fmt::Display for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Edge::Switch(dpid) => dpid.fmt(f),
+            Edge::Port(port) => port.fmt(f),
+        }
+    }
 }
 
 impl Maxima {
+    /// Whether a physical port is one of `edges`.
+    pub fn has_edge(&self, port: PortId) -> bool {
+        self.edges.iter().any(|edge| match *edge {
+            Edge::Switch(dpid) => dpid == port.dpid,
+            Edge::Port(own) => own == port,
+        })
+    }
+
     /// What a network has more of than it may have and than it had, in words.
     pub fn exceeded(&self, before: Option<&Spec>, network: &Spec) -> Vec<String> {
         let counts = |spec: &Spec| {
@@ -63,7 +93,15 @@ pub(super) fn read(table: &mut Table<'_, '_>) -> Maxima {
     let mut number = |key| table.get(key, |value| value.integer(0..=1 << 20));
     let (switches, ports) = (number("switches"), number("ports"));
     let (links, hosts) = (number("links"), number("hosts"));
-    Maxima { switches, ports, links, hosts, bandwidth: table.get("bandwidth", bandwidth) }
+    let edges = table.get("edges", |value| value.list(edge)).unwrap_or_default();
+    Maxima { switches, ports, links, hosts, bandwidth: table.get("bandwidth", bandwidth), edges }
+}
+
+fn edge(value: &Value<'_, '_>) -> Option<Edge> {
+    match value.string()?.contains(" port ") {
+        true => value.parsed().map(Edge::Port),
+        false => value.parsed().map(Edge::Switch),
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +132,7 @@ mod tests {
             maxima.exceeded(Some(&one), &backed),
             ["links set 12Mbit aside, and the tenant may have 10Mbit"]
         );
-        let none = Maxima { switches: Some(0), ports: Some(0), links: Some(0), ..maxima };
+        let none = Maxima { switches: Some(0), ports: Some(0), links: Some(0), ..maxima.clone() };
         assert!(none.exceeded(Some(&two), &one).is_empty(), "it shrinks");
         assert!(none.exceeded(Some(&two), &two).is_empty(), "what is there may stay");
         assert_eq!(none.exceeded(Some(&one), &two), ["links: 2, and the tenant may have 0"]);

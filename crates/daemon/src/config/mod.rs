@@ -35,7 +35,7 @@ pub use agents::Agents;
 pub use api::{Api, SOCKET, Socket};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
-pub use maxima::Maxima;
+pub use maxima::{Edge, Maxima};
 pub use networks::Network;
 pub(crate) use networks::wanted;
 pub use switches::Listed;

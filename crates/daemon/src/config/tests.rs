@@ -173,12 +173,14 @@ const WRONG: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[[tenants]]\nname = \"a\"\nmaxima = { switches = 0, ports = -1, bandwidth = \"0bit\", flows = 1 }\n\
+        "[[tenants]]\nname = \"a\"\nmaxima = { switches = 0, ports = -1, bandwidth = \"0bit\", flows = 1, edges = [\"1\", \"x\", \"1 port x\"] }\n\
         [tenants.network]\n[[tenants.network.switches]]\ndpid = \"1\"\non = \"1\"",
         &[
             "3:34: tenants[0].maxima.ports: -1 is out of range (it must be between 0 and 1048576)",
             "3:50: tenants[0].maxima.bandwidth: a bandwidth of nothing",
-            "3:58: tenants[0].maxima: unknown key `flows` (known keys here: switches, ports, links, hosts, bandwidth)",
+            "3:58: tenants[0].maxima: unknown key `flows` (known keys here: switches, ports, links, hosts, edges, bandwidth)",
+            "3:83: tenants[0].maxima.edges[1]: expected a dpid: eight bytes as \"00:00:00:00:00:00:00:01\", or up to 16 hex digits, 0x or not",
+            "3:88: tenants[0].maxima.edges[2]: expected a dpid and a port, such as \"00:00:00:00:00:00:00:01 port 2\"",
             "4:1: tenants[0]: switches: 1, and the tenant may have 0 (raise what [tenants.maxima] says)",
         ],
     ),

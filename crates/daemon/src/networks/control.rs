@@ -280,7 +280,7 @@ impl Inner {
             tenant: tenant.to_owned(),
             id,
             for_tenant: how.for_tenant,
-            maxima: self.maxima.get(tenant).copied().unwrap_or_default(),
+            maxima: self.maxima.get(tenant).cloned().unwrap_or_default(),
             embedding: self.embedding.clone(),
             names: self.names.clone(),
             edits: self.edits.clone(),
@@ -424,9 +424,13 @@ impl Trial {
         change(&mut spec)?;
         if let Some(spec) = &spec {
             let over = maxima.exceeded(embedding.wanted().get(&id), spec);
+            let mut over: Vec<_> = over.into_iter().map(|it| format!("{tenant}: {it}")).collect();
+            if for_tenant {
+                let known = [embedding.wanted().get(&id), file.get(&tenant)];
+                over.extend(own::ports_elsewhere(&tenant, spec, known, &maxima));
+            }
             if !over.is_empty() {
-                let over = over.into_iter().map(|over| format!("{tenant}: {over}"));
-                return Err(ChangeError::Refused(over.collect()));
+                return Err(ChangeError::Refused(over));
             }
         }
         edits.set(&tenant, file.get(&tenant), spec);

@@ -372,7 +372,8 @@ impl Inner {
         self.embedding = next;
         self.number += 1;
         (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
-        let maxima = config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.maxima));
+        let maxima =
+            config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.maxima.clone()));
         self.maxima = maxima.collect();
         self.following = following;
         self.note(&changes);

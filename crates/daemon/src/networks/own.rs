@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use fabric::embedding::{Reason, Refusal};
+use fabric::embedding::{Reason, Refusal, Spec};
 use fabric::{PortId, TenantId};
+
+use crate::config::Maxima;
 
 /// Each reason, in words.
 pub(super) fn reasons(id: TenantId, tenant: &str, all: &[Refusal]) -> Vec<String> {
@@ -26,6 +28,20 @@ fn reason(id: TenantId, tenant: &str, refusal: &Refusal) -> String {
         ref why if is_own => format!("{tenant}: {}: {why}", refusal.part),
         _ => format!("{tenant}: the physical network does not allow it"),
     }
+}
+
+/// Of ports that are to come where the tenant has none yet and may have none: else it could take over whoever is there.
+pub(super) fn ports_elsewhere(
+    tenant: &str,
+    network: &Spec,
+    known: [Option<&Spec>; 2],
+    maxima: &Maxima,
+) -> Vec<String> {
+    let known: BTreeSet<PortId> =
+        known.into_iter().flatten().flat_map(|spec| &spec.ports).map(|port| port.at).collect();
+    let may = |at: &PortId| known.contains(at) || maxima.has_edge(*at);
+    let all = network.ports.iter().map(|port| port.at).filter(|at| !may(at));
+    all.map(|at| nowhere(tenant, at)).collect()
 }
 
 fn nowhere(tenant: &str, port: PortId) -> String {
