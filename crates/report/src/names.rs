@@ -57,7 +57,7 @@ pub fn tool_title(tool: &str) -> Title<'_> {
     Title { heading, source: (!source.is_empty()).then_some(source) }
 }
 
-/// A metric's or a setting's name in words, without its unit.
+/// A metric's name in words, without its unit.
 #[must_use]
 pub fn metric_in_words(name: &str) -> String {
     let known = match name {
