@@ -95,7 +95,7 @@ pub fn metric_in_words(name: &str) -> String {
 pub fn parameter_in_words(name: &str) -> String {
     match name {
         "rate" => "messages per second".to_owned(),
-        "rules" => "flow entries".to_owned(),
+        "rules" | "fill_up_to" => "flow entries".to_owned(),
         "polls_per_s" => "polls of statistics per second".to_owned(),
         "actions" => "modifications of a packet".to_owned(),
         "length" => "bytes of a packet".to_owned(),
