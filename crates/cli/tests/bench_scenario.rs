@@ -164,7 +164,9 @@ fn a_search_and_a_sweep_are_results_like_others() {
         "--duration",
         "0.2",
     ]);
-    assert!(page.contains("p50_us against rate") && page.contains("p99_us against rate"));
+    for words in ["Median latency by rate", "99th percentile of latency by rate"] {
+        assert!(page.contains(words), "{words}");
+    }
     assert!(page.contains("generator_ceiling_per_s") && page.contains("lag p99"));
 }
 

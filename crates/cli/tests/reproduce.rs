@@ -67,7 +67,8 @@ fn check_whole(results: &Results, system: &str, cases: usize) {
 #[track_caller]
 fn check_figures(out: &Path, names: &[&str]) {
     let page = fs::read_to_string(out.join("report.html")).expect("the page");
-    assert_eq!(page.matches("<svg").count(), names.len());
+    // Each for a page and for a phone.
+    assert_eq!(page.matches("<svg").count(), 2 * names.len());
     for name in names {
         let svg = fs::read_to_string(out.join(format!("figures/{name}.svg"))).expect("an SVG");
         assert!(svg.contains("switch-only") || *name == "5", "{name}");

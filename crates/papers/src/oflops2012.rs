@@ -245,7 +245,7 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
     let rules = |title: &str, lines: Vec<Line>| Lines {
         title: title.to_owned(),
         x_label: "entries".to_owned(),
-        y_label: "ms".to_owned(),
+        y_label: "time, ms".to_owned(),
         x_scale: Scale::Logarithmic,
         y_scale: Scale::Logarithmic,
         lines,
@@ -312,10 +312,10 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
             rules(
                 "Insertion and modification, from the data plane",
                 vec![
-                    of("insert", "last_rule_us", "rules", "insert exact", exact),
-                    of("insert", "last_rule_us", "rules", "insert wildcard", wildcard),
-                    of("change", "last_rule_us", "rules", "modify exact", exact),
-                    of("change", "last_rule_us", "rules", "modify wildcard", wildcard),
+                    of("insert", "last_rule_us", "rules", "insert, exact", exact),
+                    of("insert", "last_rule_us", "rules", "insert, wildcard", wildcard),
+                    of("change", "last_rule_us", "rules", "modify, exact", exact),
+                    of("change", "last_rule_us", "rules", "modify, wildcard", wildcard),
                 ],
             ),
             "Medians. Published, in words: for software switches neither kind makes a difference; Switch1 and Switch2 take longer to modify than to insert from some ten entries on.",
@@ -325,7 +325,7 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
             "5a",
             polls(
                 "Reply time of flow statistics",
-                "ms",
+                "time, ms",
                 vec![Line {
                     name: "median reply".to_owned(),
                     points: points
@@ -358,7 +358,7 @@ fn figures(points: &[Point]) -> Vec<(Part, &'static str, Lines, &'static str)> {
             "6",
             polls(
                 "100 changes in a table of 1,024 while polled",
-                "ms",
+                "time, ms",
                 vec![
                     of("interaction", "last_rule_us", "polls_per_s", "last entry real", &[]),
                     of("interaction", "all_rules_us", "polls_per_s", "all entries real", &[]),

@@ -2,6 +2,7 @@
 //! verdict that respects the confidence intervals; and what only one of them has.
 
 use crate::figure::{Figure, Scale, Spread, draw_spreads};
+use crate::names::metric_in_words;
 use crate::results::{Better, Metric, Point, Results};
 use crate::stats::difference95;
 use crate::table::{Table, number};
@@ -182,7 +183,7 @@ impl Compared {
                 None => groups.push((line.point.clone(), vec![spread])),
             }
         }
-        let title = format!("{metric}: the others over the first");
+        let title = format!("Ratio of {}: the others over the first", metric_in_words(metric));
         Figure {
             name: metric.to_owned(),
             drawing: draw_spreads(&title, "ratio of means", Scale::Linear, &groups),

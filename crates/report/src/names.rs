@@ -57,7 +57,7 @@ pub fn tool_title(tool: &str) -> Title<'_> {
     Title { heading, source: (!source.is_empty()).then_some(source) }
 }
 
-/// A metric's or a setting's name in words, without its unit.
+/// A metric's name in words, without its unit.
 #[must_use]
 pub fn metric_in_words(name: &str) -> String {
     let known = match name {
@@ -95,7 +95,7 @@ pub fn metric_in_words(name: &str) -> String {
 pub fn parameter_in_words(name: &str) -> String {
     match name {
         "rate" => "messages per second".to_owned(),
-        "rules" => "flow entries".to_owned(),
+        "rules" | "fill_up_to" => "flow entries".to_owned(),
         "polls_per_s" => "polls of statistics per second".to_owned(),
         "actions" => "modifications of a packet".to_owned(),
         "length" => "bytes of a packet".to_owned(),

@@ -122,6 +122,12 @@ impl Table {
         text
     }
 
+    /// All of the table, also on a terminal: a list of what there is, which is of no use without its words.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        self.written(usize::MAX)
+    }
+
     /// How wide each column is.
     fn widths(&self) -> Vec<usize> {
         let columns = self.lines().map(Vec::len).max().unwrap_or(0);
@@ -161,7 +167,7 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&match ROOM.load(Ordering::Relaxed) {
-            0 => self.written(usize::MAX),
+            0 => self.whole(),
             room => self.fitted(room),
         })
     }
@@ -230,7 +236,7 @@ mod tests {
                 "{room}:\n{text}"
             );
         }
-        assert_eq!(table.fitted(1_000), table.to_string());
+        assert_eq!(table.fitted(1_000), table.whole());
         assert!(table.fitted(1).starts_with("column 0\n"), "the first stays");
         assert_eq!(Table::default().fitted(80), Table::default().to_string());
     }

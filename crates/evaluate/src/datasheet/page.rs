@@ -95,8 +95,8 @@ impl DataSheet {
             sentence: format!("{sentence}{lost}"),
             figure: curves(
                 "Barrier's answer before the change was real",
-                ("flow entries", "early by at most, µs"),
-                of(results, &UPDATES, "rules", "lie_at_most_us", "module"),
+                ("flow entries", "early by at least, µs"),
+                of(results, &UPDATES, "rules", "lie_at_least_us", "module"),
             ),
             table: Table::default(),
         }
@@ -227,7 +227,10 @@ fn bars(title: &str, label: &str, values: &BTreeMap<String, f64>) -> Option<Draw
 }
 
 fn words(name: &str) -> String {
-    name.replace("stats-", "statistics, ").replace('-', " ")
+    match name.strip_prefix("stats-") {
+        Some(kind) => format!("{kind} statistics"),
+        None => name.replace('-', " "),
+    }
 }
 
 #[cfg(test)]
@@ -247,7 +250,7 @@ mod tests {
             let place: [(&str, Scalar); 3] =
                 [("module", "insert".into()), ("match", "exact".into()), ("rules", rules.into())];
             let mut point = Point::new("emulated", place);
-            for metric in ["last_rule_us", "lie_at_most_us", "all_rules_us", "barrier_honest"] {
+            for metric in ["last_rule_us", "lie_at_least_us", "all_rules_us", "barrier_honest"] {
                 let metric_of = Metric::new("µs", Better::Lower, vec![rules]);
                 point.metrics.insert(metric.into(), metric_of);
             }

@@ -236,9 +236,12 @@ fn legend(panels: &[(String, Vec<&Line>)], palette: &Palette) -> Vec<(String, St
         all.next().is_some_and(|first| all.any(|other| other != first))
     };
     let (system, variant): (Part, Part) = (|it| it.0, |it| it.1);
-    let by_system =
-        alike(system) && several(system) && !panels.iter().any(|(name, _)| name.is_empty());
-    let by_variant = !by_system && alike(variant) && several(variant);
+    // Panels tell it only where their names have it.
+    let told = |part: Part| {
+        panels.iter().all(|(name, lines)| lines.iter().all(|it| name.contains(&part(it.series()))))
+    };
+    let by_system = alike(system) && several(system) && told(system);
+    let by_variant = !by_system && alike(variant) && several(variant) && told(variant);
     let mut entries: Vec<(String, Stroke)> = Vec::new();
     for line in panels.iter().flat_map(|(_, lines)| lines) {
         let (system, variant) = line.series();

@@ -245,7 +245,7 @@ impl Marks {
             legend: Self::legend(panels, palette),
             panels: panels.iter().map(|panel| panel.name.clone()).collect(),
             height: panels.iter().map(rows).fold(0.0, f64::max) + 8.0,
-            left: (widest + 14.0).min(across * if panels.len() > 1 { 0.3 } else { 0.42 }),
+            left: (widest + 14.0).min(across * if panels.len() > 1 { 0.3 } else { 0.52 }),
             room_below: 26.0,
         };
         let (mut frame, places) = Frame::new(&outline, across);

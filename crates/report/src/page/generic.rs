@@ -48,6 +48,8 @@ fn modules(points: &[Point]) -> Vec<(String, Vec<&Point>)> {
             None => modules.push((name, vec![point])),
         }
     }
+    // The tool's own floor is measured first, and is not what the reader came for.
+    modules.sort_by_key(|(name, _)| name == "floor");
     modules
 }
 
@@ -107,6 +109,19 @@ fn values(points: &[&Point], parameter: &str) -> usize {
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     numbers.len()
+}
+
+/// How many values of it a curve has at most, with all other parameters the same.
+fn along(points: &[&Point], parameter: &str) -> usize {
+    let mut cases: Vec<(String, Vec<&Point>)> = Vec::new();
+    for point in points {
+        let case = case(point, &[parameter]);
+        match cases.iter_mut().find(|(known, _)| *known == case) {
+            Some((_, points)) => points.push(point),
+            None => cases.push((case, vec![point])),
+        }
+    }
+    cases.iter().map(|(_, points)| values(points, parameter)).max().unwrap_or(0)
 }
 
 fn number_of(point: &Point, parameter: &str) -> Option<f64> {
@@ -176,8 +191,8 @@ fn one_system<'a>(points: &[&'a Point]) -> Option<&'a str> {
 /// One experiment: for each unit its metrics against what was varied, or by case.
 fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
     let names = points.iter().flat_map(|point| point.parameters.keys());
-    let varied = names.max_by_key(|name| values(points, name)).map(String::as_str);
-    let varied = varied.filter(|name| values(points, name) > 1);
+    let varied = names.max_by_key(|name| along(points, name)).map(String::as_str);
+    let varied = varied.filter(|name| along(points, name) > 1);
     for (unit, quantity) in UNITS {
         // What is zero everywhere needs no figure.
         let is_shown =
@@ -193,16 +208,16 @@ fn module(figures: &mut Vec<Figure>, module: &str, points: &[&Point]) {
             let mut its = points.iter().filter(|point| point.metrics.contains_key(*metric));
             varied.is_some_and(|varied| its.all(|point| number_of(point, varied).is_some()))
         };
-        let (along, alone): (Vec<&str>, Vec<&str>) = metrics.into_iter().partition(at_all);
+        let (swept, alone): (Vec<&str>, Vec<&str>) = metrics.into_iter().partition(at_all);
         let start = if module.is_empty() { String::new() } else { format!("{module}-") };
         let title = if module.is_empty() { "What was measured" } else { module };
         let title = format!("{}: {quantity}", capital(&title.replace('-', " ")));
         let caption = "Means over repetitions with 95 % confidence intervals.";
-        if let Some(parameter) = varied.filter(|_| !along.is_empty()) {
-            let lines = sweep(points, parameter, &along, Scale::Linear);
+        if let Some(parameter) = varied.filter(|_| !swept.is_empty()) {
+            let lines = sweep(points, parameter, &swept, Scale::Linear);
             let all = || lines.lines.iter().flat_map(|line| &line.points);
             let (x_scale, y_scale) = (is_wide(all().map(|it| it.0)), is_wide(all().map(|it| it.1)));
-            let y_label = match along[..] {
+            let y_label = match swept[..] {
                 [_] => lines.y_label.clone(),
                 _ => with_unit(quantity, unit),
             };
@@ -328,7 +343,7 @@ fn each_tenant(points: &[&Point], who: &str) -> Figure {
     let drawing = Marks {
         title: format!("Mean latency of each {who}"),
         value_label: "mean latency, µs".to_owned(),
-        category_label: format!("{who}, in their order"),
+        category_label: who.to_owned(),
         scale: Scale::Logarithmic,
         marks,
     };

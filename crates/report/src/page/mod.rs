@@ -12,7 +12,7 @@ mod style;
 pub use sheet::{Block, Sheet, sheet};
 
 use crate::figure::{Figure, NARROW, Palette, WIDE, palette_of};
-use crate::names::{metric_in_words, tool_title};
+use crate::names::tool_title;
 use crate::results::{Extras, Point, Results};
 use crate::table::{Table, number};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -208,7 +208,7 @@ fn settings(results: &Results) -> Table {
         table.row([name.clone(), version.clone()]);
     }
     for (name, value) in &results.settings {
-        table.row([metric_in_words(name), value.to_string()]);
+        table.row([name.clone(), value.to_string()]);
     }
     table
 }

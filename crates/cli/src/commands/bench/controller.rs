@@ -180,7 +180,7 @@ fn list() -> anyhow::Result<Exit> {
         let section = if test.section.is_empty() { "–" } else { test.section };
         table.row([test.name, section, test.about, &needs.join(", ")]);
     }
-    std::io::Write::write_all(&mut std::io::stdout(), table.to_string().as_bytes())?;
+    std::io::Write::write_all(&mut std::io::stdout(), table.whole().as_bytes())?;
     Ok(Exit::Success)
 }
 
