@@ -12,7 +12,6 @@ use std::path::Path;
 
 /// The circles of a crate, by how many modules they have, largest first. Crates that are missing here have none.
 const CIRCLES: &[(&str, &[usize])] = &[
-    ("agent", &[3]),
     ("channel", &[3, 2]),
     ("daemon", &[30, 9, 3, 3, 2, 2, 2]),
     ("emulate", &[11, 5, 3, 2]),
@@ -22,9 +21,7 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("hypervisor", &[50]),
     ("lab", &[12]),
     ("openflow", &[6]),
-    ("packet", &[2]),
     ("report", &[7, 5]),
-    ("sampling", &[4, 3]),
 ];
 
 /// `a::b` of a crate as `["a", "b"]`; the crate's root is empty.

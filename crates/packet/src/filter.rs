@@ -140,7 +140,7 @@ impl Filter {
     /// From now on the socket receives only what the filter lets through.
     pub fn attach(&self, socket: &impl AsFd) -> Result<()> {
         let attach = |error| Error::system("attach a socket filter", error);
-        system::set_filter(socket.as_fd(), self).map_err(attach)
+        system::set_filter(socket.as_fd(), self.program()).map_err(attach)
     }
 
     /// Lets nothing through: for a socket that only sends, or one that must not see anything yet.

@@ -126,7 +126,8 @@ impl Capture {
             set(libc::PACKET_IGNORE_OUTGOING, 1).map_err(action("ignore outgoing frames"))?;
         }
         if let Some(filter) = &options.filter {
-            system::set_filter(&socket, filter).map_err(action("attach a socket filter"))?;
+            system::set_filter(&socket, filter.program())
+                .map_err(action("attach a socket filter"))?;
         }
         // Room before each frame for the VLAN tag that the kernel takes out of it.
         set(libc::PACKET_RESERVE, VLAN as i32).map_err(action("keep room for VLAN tags"))?;
@@ -188,7 +189,7 @@ impl Capture {
 
     /// Takes only what this filter lets through from now on; frames in the ring stay.
     pub fn set_filter(&mut self, filter: &Filter) -> Result<()> {
-        system::set_filter(&self.socket, filter)
+        system::set_filter(&self.socket, filter.program())
             .map_err(|error| Error::system("attach a socket filter", error))
     }
 

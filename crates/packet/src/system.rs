@@ -14,7 +14,6 @@ use nix::libc::{self, c_int, c_uint, socklen_t};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::error::{Error, Result};
-use crate::filter::Filter;
 
 /// A packet socket that receives nothing until it is bound.
 pub(crate) fn packet_socket() -> Result<OwnedFd> {
@@ -84,8 +83,7 @@ pub(crate) fn set_receive_ring(socket: impl AsFd, request: &libc::tpacket_req3) 
 }
 
 /// Attaches a socket filter, in place of the one that it had.
-pub(crate) fn set_filter(socket: impl AsFd, filter: &Filter) -> io::Result<()> {
-    let program = filter.program();
+pub(crate) fn set_filter(socket: impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     // The type wants a mutable pointer; the kernel only reads through it.
     let request = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };

@@ -31,7 +31,7 @@ impl Tap {
             .map_err(action("ignore outgoing frames"))?;
         system::set_option(&socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)
             .map_err(action("ask for VLAN tags"))?;
-        system::set_filter(&socket, filter).map_err(action("attach a socket filter"))?;
+        system::set_filter(&socket, filter.program()).map_err(action("attach a socket filter"))?;
         let set = setsockopt(&socket, sockopt::RcvBufForce, &memory)
             .map_err(|errno| Error::system("make room for frames", errno));
         set?;

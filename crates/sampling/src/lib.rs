@@ -33,6 +33,7 @@ mod problem;
 pub mod ranges;
 pub mod simulate;
 pub mod solve;
+mod solver;
 
 pub use cost::Costs;
 pub use error::{Error, Result, Shortfall};

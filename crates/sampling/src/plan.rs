@@ -1,7 +1,7 @@
 //! What each server samples where.
 
 use crate::problem::Problem;
-use crate::solve::Solver;
+use crate::solver::Solver;
 use serde::Serialize;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Reads datagrams in place: nothing is copied, every length is checked.
 
-use super::{
+use super::numbers::{
     ETHERNET, EXPANDED_FLOW, FLOW, HEADER_IPV4, HEADER_IPV6, IPV4, IPV6, RAW_HEADER,
     SAMPLED_ETHERNET, SAMPLED_IPV4, SAMPLED_IPV6, VERSION,
 };

@@ -1,6 +1,6 @@
 //! Puts sampled headers into datagrams.
 
-use super::{ETHERNET, FLOW, IPV4, IPV6, RAW_HEADER, VERSION};
+use super::numbers::{ETHERNET, FLOW, IPV4, IPV6, RAW_HEADER, VERSION};
 use std::net::IpAddr;
 
 /// Whose samples they are.

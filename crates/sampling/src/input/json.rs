@@ -1,6 +1,6 @@
 //! The JSON form of a problem.
 
-use super::usable;
+use super::number::usable;
 use crate::cost::Costs;
 use crate::error::{Error, Result};
 use crate::problem::{Entry, LinkLimit, Problem, Server, Tenant};

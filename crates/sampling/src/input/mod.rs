@@ -4,6 +4,7 @@
 //! of servers ([`servers_from_csv`]). The forms are described in `docs/sampling.md`.
 
 mod json;
+mod number;
 mod tables;
 
 pub use json::problem_from_json;
@@ -40,28 +41,4 @@ fn tenant_index(tenants: &mut Vec<Tenant>, name: &str) -> usize {
         tenants.push(Tenant::new(name));
         tenants.len() - 1
     })
-}
-
-/// A volume, capacity or cost in text.
-fn number(place: impl FnOnce() -> String, text: &str) -> Result<f64> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(Error::input(place(), "the value is missing"));
-    }
-    let value: Option<f64> = text.parse().ok();
-    let value = value.ok_or_else(|| format!("{text:?} is not a number"));
-    value.and_then(usable).map_err(|message| Error::input(place(), message))
-}
-
-/// The checks that every number of a problem has to pass; ranges of their own come later.
-fn usable(value: f64) -> std::result::Result<f64, String> {
-    if !value.is_finite() {
-        Err(format!("{value} is not a finite number"))
-    } else if value < 0.0 {
-        Err(format!("{value} is negative"))
-    } else if value > crate::problem::LARGEST_VOLUME {
-        Err(format!("{value:e} is absurd: more than 10^13"))
-    } else {
-        Ok(value)
-    }
 }

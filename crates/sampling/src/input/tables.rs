@@ -1,6 +1,6 @@
 //! The CSV forms: servers, and the matrix, dense or sparse.
 
-use super::number;
+use super::number::number;
 use crate::cost::Costs;
 use crate::error::{Error, Result};
 use crate::problem::Server;

@@ -4,7 +4,7 @@
 //! however unequal the servers' volumes are. Volumes are divided so that what can be sampled without collaboration is a
 //! thousand: the solver's tolerance is absolute, and the answer is to be right to 10⁻⁹ of itself.
 
-use super::flow;
+use super::local::flow;
 use crate::cost::Costs;
 use crate::error::{Error, Result, Shortfall};
 use crate::plan::Flow;
@@ -75,7 +75,7 @@ impl Program {
         classes: &[Class],
         processors: &dyn Fn(usize) -> I,
     ) -> Program {
-        let alone: f64 = super::local(problem).iter().map(|flow| flow.volume).sum();
+        let alone: f64 = super::local::local(problem).iter().map(|flow| flow.volume).sum();
         let unit = if alone > 0.0 { alone } else { problem.total().max(1.0) } / SCALE;
         let headroom = problem.headroom().map(|headroom| headroom / unit).collect();
         let pairs = classes.iter().enumerate().flat_map(|(index, class)| {

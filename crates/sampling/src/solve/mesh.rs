@@ -11,7 +11,7 @@
 //!
 //! What remains is a knapsack of divisible goods: fill Σ M in order of falling gain. Sorting is all the work.
 
-use super::flow;
+use super::local::flow;
 use crate::plan::Flow;
 use crate::problem::Problem;
 
