@@ -49,6 +49,10 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/api/v1/tenants/%ff/labels/events", "", 400, true),
     ("GET", "/api/v1/session", "", 200, true),
     ("GET", "/api/v1/openapi.json", "", 200, true),
+    ("GET", "/api/v1/summary", "", 200, true),
+    ("GET", "/api/v1/log", "", 200, true),
+    ("GET", "/api/v1/log?after=3", "", 200, true),
+    ("GET", "/api/v1/log?after=yesterday", "", 400, true),
     ("POST", "/api/v1/backup", "", 200, true),
     ("GET", "/api/v1/networks", "", 200, true),
     ("GET", RED, "", 200, true),
@@ -227,6 +231,7 @@ fn the_document_says_every_path() {
         include_str!("../src/api/limits.rs"),
         include_str!("../src/api/troubles.rs"),
         include_str!("../src/api/session.rs"),
+        include_str!("../src/api/live.rs"),
     ];
     let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));
     let routes: BTreeSet<&str> = routes.map(|rest| rest.split('"').next().unwrap()).collect();

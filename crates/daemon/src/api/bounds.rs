@@ -31,8 +31,8 @@ const LISTENERS: usize = 32;
 const LISTENERS_TO_ONE: usize = 8;
 /// Answers that are worked on beside the control thread at a time.
 const WORKERS: usize = 4;
-/// Threads that work beside it: those, two for metrics, one for health, one that reads the configuration.
-pub(crate) const THREADS: usize = WORKERS + 4;
+/// Threads that work beside it: those, two for metrics, one for health, one for summaries, one that reads the configuration.
+pub(crate) const THREADS: usize = WORKERS + 5;
 /// How long a request waits for a worker.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Pieces of an answer that are made before the client has taken them.

@@ -20,7 +20,11 @@
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
 //! | `POST /api/v1/backup` | a copy of all state |
 //! | `GET /api/v1/session` | who asks, as Weir sees the caller |
+//! | `GET /api/v1/summary` | how everything fares, in short |
+//! | `GET /api/v1/log` | the last lines of the log |
+//! | `GET /api/v1/events` | both as server-sent events |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
+//! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
 //!
 //! Without passwords, hence bound to the loopback, and guarded against pages of other sites (`guard`). Numbers are at
 //! most a quarter of a second old. All input and output is on the one control thread, what takes longer beside it; nothing here
@@ -40,9 +44,12 @@ mod guard;
 pub mod http;
 pub mod labels;
 pub mod limits;
+mod live;
 pub mod networks;
+mod page;
 mod session;
 mod sources;
+pub mod summary;
 pub mod topology;
 pub mod troubles;
 pub mod view;
@@ -51,7 +58,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
@@ -113,6 +120,7 @@ struct Labels {
 pub fn router(sources: Sources, tcp_changes: bool) -> Router {
     let guard = guard::Guard { metrics: Arc::clone(&sources.metrics), tcp_changes };
     let bounds = Bounds::new(Arc::clone(&sources.metrics));
+    let live = live::Live::new(sources.clone());
     Router::new()
         .route("/healthz", get(health))
         .route("/metrics", get(prometheus))
@@ -130,6 +138,8 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         .merge(limits::routes())
         .merge(troubles::routes())
         .merge(session::routes())
+        .merge(live::routes(live))
+        .merge(page::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
@@ -258,8 +268,9 @@ async fn switches(
 async fn topology_now(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    headers: HeaderMap,
 ) -> Response {
-    let work = move || Json(topology::Topology::new(&sources.topology)).into_response();
+    let work = move || answers::compressed(&headers, &topology::Topology::new(&sources.topology));
     bounds.off_thread(work).await
 }
 
@@ -349,6 +360,9 @@ async fn label_events(
         troubles::controllers,
         troubles::refusals,
         session::session,
+        live::summary,
+        live::log,
+        live::events,
     )
 )]
 struct Document;

@@ -1,4 +1,4 @@
-//! The few lines of HTTP that asking `/metrics` and `/healthz` takes.
+//! The few lines of HTTP that asking Weir takes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,9 +8,24 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// Status and body; `None` if nobody answers.
 pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+    exchange(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"),
+    )
+}
+
+/// The same after a change by JSON.
+pub fn post(address: SocketAddr, path: &str, body: &str) -> Option<(u16, String)> {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close");
+    let kind = "Content-Type: application/json";
+    exchange(address, &format!("{head}\r\n{kind}\r\nContent-Length: {length}\r\n\r\n{body}"))
+}
+
+fn exchange(address: SocketAddr, request: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, TIME).ok()?;
     stream.set_read_timeout(Some(TIME)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
+    stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
