@@ -16,7 +16,7 @@ BENCHES := bench-relay bench-saturation bench-tenants bench-isolation-switch ben
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: Debian packages (as root), os-ken in .venv, Faucet in .venv-faucet
+setup: ## Install what is missing: Debian packages (as root), os-ken in .venv, Faucet in .venv-faucet, a validator in .venv-openapi
 	@scripts/setup
 
 demo: setup ## Two tenants on a real switch, what they may not do, what Weir costs; about a minute

@@ -36,7 +36,6 @@ pub mod matrix;
 pub mod measure;
 pub mod observe;
 pub mod outcome;
-pub mod papers;
 pub mod plan;
 mod probing;
 pub mod provisioning;

@@ -69,5 +69,6 @@ pub use handshake::{Established, Handshake, HandshakeError, Step, SwitchFeatures
 pub use keepalive::{Keepalive, Liveness};
 pub use timers::Timers;
 pub use tls::{
-    CertificateName, PeerCertificate, Tls, TlsFiles, TlsStream, certificates_not_after, issuers,
+    CertificateName, PeerCertificate, ServiceFiles, ServiceTrust, Tls, TlsFiles, TlsStream,
+    certificates_not_after, issuers,
 };

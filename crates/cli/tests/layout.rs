@@ -30,13 +30,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["fabric"]),
     ("demo", &["openflow", "channel", "emulate", "bench", "lab", "report"]),
     ("report", &[]),
+    (
+        "papers",
+        &[
+            "bench",
+            "evaluate",
+            "sampling",
+            "sampling-loop",
+            "agent",
+            "fabric",
+            "packet",
+            "lab",
+            "report",
+        ],
+    ),
 ];
 
 /// The peers that any crate's tests may stand on, beside what the crate itself depends on.
 const TEST_PEERS: &[&str] = &["openflow", "flowspace", "channel", "emulate", "lab", "report"];
 
 /// They measure any system as a black box, so not even their tests may know Weir's insides.
-const BLACK_BOX: &[&str] = &["bench", "evaluate"];
+const BLACK_BOX: &[&str] = &["bench", "evaluate", "papers", "demo"];
 const INSIDES: &[&str] = &["hypervisor", "daemon"];
 
 /// `no_std`: the compiler proves that they touch no socket, file, clock or thread.

@@ -87,20 +87,25 @@ fn links_of_every_page_lead_somewhere() {
             .map(PathBuf::from)
             .chain(["examples/os-ken/README.md".into()])
             .collect();
-    let documents = fs::read_dir(repository().join("docs")).into_iter().flatten();
-    pages.extend(
-        documents.map(|entry| Path::new("docs").join(entry.expect("a folder entry").file_name())),
-    );
+    for folder in ["docs", "docs/design"].map(Path::new) {
+        let documents = fs::read_dir(repository().join(folder)).into_iter().flatten();
+        pages
+            .extend(documents.map(|entry| folder.join(entry.expect("a folder entry").file_name())));
+    }
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
     let mut broken = Vec::new();
     for page in pages {
         let folder = page.parent().expect("a folder").to_owned();
-        for target in links(&read(page.to_str().expect("UTF-8"))) {
-            let file = target.split('#').next().unwrap_or_default();
-            if !target.contains("://")
-                && !file.is_empty()
-                && !repository().join(&folder).join(file).exists()
-            {
+        let text = read(page.to_str().expect("UTF-8"));
+        for target in links(&text).into_iter().filter(|target| !target.contains("://")) {
+            let (file, section) = target.split_once('#').unwrap_or((&target, ""));
+            let path = repository().join(&folder).join(file);
+            let there = || match file {
+                "" => text.clone(),
+                _ => fs::read_to_string(&path).unwrap_or_default(),
+            };
+            let is_there = file.is_empty() || path.exists();
+            if !is_there || !section.is_empty() && !sections(&there()).any(|it| it == section) {
                 broken.push(format!("{}: {target}", page.display()));
             }
         }
@@ -120,6 +125,16 @@ fn shell_commands(page: &str) -> Vec<String> {
         }
     }
     commands
+}
+
+/// The names by which links reach the sections of a page.
+fn sections(page: &str) -> impl Iterator<Item = String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
 }
 
 /// The targets of `[text](target)`.

@@ -16,7 +16,7 @@ pub struct PacketClass {
     came: Vlan,
     /// How many tags the list has pushed.
     pushed: usize,
-    /// The label that they bear in the place of a VLAN tag of their own, where labels are not stacked.
+    /// The label that they carry in the place of a VLAN tag of their own, where labels are not stacked.
     label: Option<u16>,
     /// Their destination address, where it is the same for all.
     pub destination: Option<u128>,
@@ -35,7 +35,7 @@ pub enum Vlan {
     Untagged,
 }
 
-/// Whether packets bear a VLAN tag, for groups that have instances by that.
+/// Whether packets carry a VLAN tag, for groups that have instances by that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TagState {
     /// No tag.
@@ -63,6 +63,7 @@ impl Vlan {
 
 impl PacketClass {
     /// Packets that came so, with such a tag.
+    #[inline]
     pub fn new(ingress: Ingress, vlan: Vlan) -> PacketClass {
         let (pushed, label, destination, dl_type) = (0, None, None, None);
         PacketClass { ingress, came: vlan, pushed, label, destination, dl_type }
@@ -78,6 +79,7 @@ impl PacketClass {
     }
 
     /// One packet.
+    #[inline]
     pub fn of_packet(ingress: Ingress, key: &Key) -> PacketClass {
         PacketClass {
             destination: Some(key.get(Field::DlDst)),
@@ -98,11 +100,12 @@ impl PacketClass {
 
     /// Their outermost VLAN tag. A tag below one that they came with cannot be matched in the same table, so once a list has
     /// taken off the first, packets count as untagged.
+    #[inline]
     pub fn vlan(&self) -> Vlan {
         if self.pushed > 0 { Vlan::Tagged } else { self.came }
     }
 
-    /// The label that they bear in the place of a VLAN tag.
+    /// The label that they carry in the place of a VLAN tag.
     pub fn label(&self) -> Option<u16> {
         self.label
     }
@@ -113,7 +116,8 @@ impl PacketClass {
     }
 
     /// Notes what an action makes of them.
-    pub fn follow(&mut self, action: &Action<'_>) {
+    #[inline]
+    pub fn follow(&mut self, action: &impl Action) {
         if let Some(destination) = action.destination() {
             self.destination = Some(destination);
         }
@@ -141,8 +145,9 @@ impl PacketClass {
         }
     }
 
-    /// Whether they can get such an encapsulation: where a frame bears one tag, here or at the remote end, frames with a tag of
+    /// Whether they can get such an encapsulation: where a frame carries one tag, here or at the remote end, frames with a tag of
     /// their own cannot get a label.
+    #[inline]
     pub fn check(&self, encapsulation: Encapsulation, stacks_labels: bool) -> Written {
         let Encapsulation::Label { remote, .. } = encapsulation else { return Ok(()) };
         match self.vlan() {

@@ -7,6 +7,7 @@ use crate::ownership::Ownership;
 use crate::target::{PhysicalPort, Target};
 use crate::wire::Action;
 use alloc::collections::BTreeMap;
+use core::ops::RangeInclusive;
 use fabric::TenantId;
 use openflow::ErrorCode;
 use openflow::v13::PortNo;
@@ -28,8 +29,8 @@ pub struct Context<'a> {
     pub queues: &'a [u32],
     /// The tenant's groups and meters (1.3).
     pub groups: &'a dyn GroupTable,
-    /// The label that says of a packet from a controller whose it is, on its way into the tables: see [`crate::infra`].
-    pub controller_label: Option<u16>,
+    /// VLAN ids that are reserved for labels.
+    pub labels: Option<&'a RangeInclusive<u16>>,
 }
 
 /// The two modes in which a tenant can be on a switch.
@@ -64,6 +65,7 @@ pub trait GroupTable {
 
 impl<'a> Context<'a> {
     /// The tenant's network, if it has one.
+    #[inline]
     pub fn network(&self) -> Option<&'a Network> {
         match self.space {
             Space::Network(network) => Some(network),
@@ -82,7 +84,8 @@ impl<'a> Context<'a> {
     }
 
     /// Whether the tenant may use an action on packets that are its own.
-    pub fn check(&self, action: &Action<'_>) -> Result<(), ErrorCode> {
+    #[inline]
+    pub fn check(&self, action: &impl Action) -> Result<(), ErrorCode> {
         action.check(self.network().is_some(), self.experimenters, self.queues)
     }
 }

@@ -10,13 +10,12 @@
 //! The last table acts when all else is done. So an entry can leave an output to it only where nothing comes after that would show:
 //! no change of the packet, no other table, and no action set but one that is [written as a list](crate::action_set). An
 //! entry that may find in the set what earlier tables wrote cannot either, since that set would be carried out on a packet that
-//! may bear one host's address. No tenant sees the metadata afterwards, so they may name the ports.
+//! may carry one host's address. No tenant sees the metadata afterwards, so they may name the ports.
 
 use crate::action_set::Program;
 use crate::class::PacketClass;
 use crate::metadata::{self, from_16_bits, to_16_bits};
 use crate::network::Network;
-use crate::wire::Action;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::List;
@@ -120,7 +119,7 @@ impl Ports<'_> {
                 v13::Action::Output { .. } | v13::Action::Group(_) => {}
                 // The packet would leave changed, or by another queue.
                 _ if !self.selected.is_empty() => return None,
-                _ => self.class.follow(&Action::V13(action)),
+                _ => self.class.follow(&action),
             }
             action.write(&mut at_once);
         }

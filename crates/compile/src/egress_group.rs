@@ -12,13 +12,14 @@
 
 use crate::action_set::sent_by;
 use crate::network::{Network, is_here};
-use crate::wire::Action;
+use crate::wire::Action as _;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use fabric::embedding::VirtualPort;
 use openflow::v13::{
-    self, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType, PortNo,
+    self, Bucket, GROUP_ALL, GROUP_ANY, GROUP_MAX, GroupMod, GroupModCommand, GroupType, OxmField,
+    PortNo,
 };
 use openflow::{Header, List, ListBuf};
 
@@ -57,9 +58,15 @@ pub fn outputs(network: &Network, group: &GroupMod<'_>) -> BTreeSet<PortNo> {
 pub fn output_of(network: &Network, actions: List<'_, v13::Action<'_>>) -> Option<PortNo> {
     let Some(v13::Action::Output { port, .. }) = sent_by(actions) else { return None };
     let gets_label = || ports_of(network, port).any(|port| network.is_labelled(port));
-    let needs_group = is_for_several(port)
-        || gets_label() && actions.iter().any(|action| Action::V13(action).is_about_vlan());
+    let needs_group =
+        is_for_several(port) || gets_label() && actions.iter().any(|action| is_about_vlan(&action));
     needs_group.then_some(port)
+}
+
+fn is_about_vlan(action: &v13::Action<'_>) -> bool {
+    let is_vlan = |field| matches!(field, OxmField::VLAN_VID | OxmField::VLAN_PCP);
+    action.vlan_change().is_some()
+        || matches!(action, v13::Action::SetField(oxm) if oxm.basic().is_some_and(is_vlan))
 }
 
 /// The output in whose place an egress group stands that is described so.

@@ -4,14 +4,14 @@
 //!   the tenant says     dl_dst=H  actions=output:10   (port 10 is a link that leaves at physical port 5 with label 2001;
 //!                                                      port 1 is the whole physical port 3; port 11 receives at 6 with label 2107)
 //!   1.3, one rule       table 1  metadata=red, dl_dst=H          push_vlan, set_vlan 2001, output 5, pop_vlan
-//!   1.0, one per way in in_port=3, no VLAN tag, dl_dst=H         set_vlan 2001, output 5
+//!   1.0, per ingress    in_port=3, no VLAN tag, dl_dst=H         set_vlan 2001, output 5
 //!                       in_port=6, dl_vlan=2107, dl_dst=H        set_vlan 2001, output 5
 //! ```
 //! On 1.3 table 0 has written to the metadata whose a packet is and by which virtual port it came, and has taken the label off. So
 //! an entry is one rule, and a match on IN_PORT is one on the metadata. Only where a list [stops](Stop) because its result depends
-//! on the port of entry, the entry becomes a rule per port of entry, or per physical port of entry.
+//! on the ingress port, the entry becomes a rule per ingress port, or per physical ingress port.
 //!
-//! On 1.0 there is one table and no metadata. So an entry is a rule for each way in. In a slice these are the tenant's flowspace
+//! On 1.0 there is one table and no metadata. So an entry is a rule for each ingress. In a slice these are the tenant's flowspace
 //! entries; in a network they are the virtual ports, and a label stays on a packet all the way through the table: the label is a
 //! part of the match.
 
@@ -183,7 +183,7 @@ fn slice_rules(
 
 // ---- Networks
 
-/// 1.3: one rule, or one per port of entry.
+/// 1.3: one rule, or one per ingress port.
 fn network_rules(
     cx: &Context<'_>,
     network: &Network,
@@ -381,7 +381,7 @@ fn merged_set(
     Ok(())
 }
 
-/// 1.0: a rule for each way in.
+/// 1.0: a rule for each ingress.
 fn network_rules_by_port(
     cx: &Context<'_>,
     network: &Network,

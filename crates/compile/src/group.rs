@@ -2,8 +2,8 @@
 //!
 //! A switch sends nothing back by the physical port by which a packet came unless told IN_PORT, and a packet is never sent back by
 //! the virtual port by which it came. So where several virtual ports stand on one physical port, what a bucket has to say depends
-//! on the port of entry, and a bucket cannot ask for it. Such a group has an instance for each [`Variant`] of packets: for each
-//! port of entry where that matters and, since the end of a link may receive at several physical ports, each of these.
+//! on the ingress port, and a bucket cannot ask for it. Such a group has an instance for each [`Variant`] of packets: for each
+//! ingress port where that matters and, since the end of a link may receive at several physical ports, each of these.
 //!
 //! ```text
 //!   the tenant's buckets         for packets by 10      by 11                by others, or from a controller
@@ -20,7 +20,7 @@
 //! ```
 //! A bucket that does nothing stays a bucket: it has its weight, its counters, and what it watches. A bucket that names another
 //! group names the instance of that for the same packets, so a group has the variants of all groups that it names. Entries that
-//! use a group with variants become a rule per port of entry, as other entries do that send to hairpin ports.
+//! use a group with variants become a rule per ingress port, as other entries do that send to hairpin ports.
 //!
 //! ```text
 //!   the tenant's bucket          on the switch
@@ -41,7 +41,6 @@ use crate::list::{ListWriter, check_set};
 use crate::network::{Ingress, Network, Stop, is_for_many};
 use crate::rule::is_reportable;
 use crate::slice;
-use crate::wire::Action;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
@@ -177,7 +176,7 @@ fn network_bucket(
     let mut class = variant.class();
     let mut changes: Vec<v13::Action<'_>> = actions.iter().collect();
     changes.sort_by_key(order_in_set);
-    changes.into_iter().for_each(|action| class.follow(&Action::V13(action)));
+    changes.into_iter().for_each(|action| class.follow(&action));
     let destination = class.destination;
     let sent = sent_by(actions);
     if let Some(v13::Action::Output { port, .. }) = sent

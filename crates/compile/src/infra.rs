@@ -5,7 +5,7 @@
 
 use crate::ids::TenantIndex;
 use crate::last_table;
-use crate::metadata;
+use crate::metadata::{self, controller_label};
 use crate::network::{Network, at_hop, at_port, number_of};
 use crate::ownership::{Ownership, reserved};
 use crate::rule::{CountedPort, InfraRule};
@@ -21,7 +21,7 @@ use flowspace::{Field, Match};
 use openflow::v13::{CONTROLLER_NO_BUFFER, Instruction, PortNo};
 use openflow::{ErrorCode, List};
 
-/// What bears a label, above all: also a tenant's own link probes.
+/// What carries a label, above all: also a tenant's own link probes.
 const LABELLED: u16 = u16::MAX;
 /// Frames of known hosts at an edge port that several networks share: no link ends there.
 const HOSTS: u16 = u16::MAX - 1;
@@ -33,7 +33,7 @@ const PROBES: u16 = u16::MAX - 3;
 const STRAY: u16 = u16::MAX - 4;
 /// The highest priority of rules for slices.
 const HIGHEST: u16 = u16::MAX - 16;
-/// Below all rules for slices: link probes that come in where LLDP is nobody's.
+/// Below all rules for slices: link probes that come in where LLDP has no owner.
 const STRANDED: u16 = 0;
 /// What passes through on 1.0, and ports that let nothing in there: no tenant's entry is above.
 const ABOVE_TENANTS: u16 = u16::MAX;
@@ -192,14 +192,6 @@ pub fn leads_to(rule: &InfraRule) -> Option<TenantId> {
         Instruction::WriteMetadata { metadata, .. } => Some(metadata::tenant(metadata)),
         _ => None,
     })
-}
-
-/// The label that says of a packet from a controller whose it is, on its way into the tables (1.3): one of those that are reserved
-/// for links, at a port where no link ends. `None` for a tenant whose number is beyond them.
-pub fn controller_label(labels: Option<&RangeInclusive<u16>>, id: TenantId) -> Option<u16> {
-    let labels = labels?;
-    let label = labels.start().checked_add(id.0.checked_sub(1)?)?;
-    labels.contains(&label).then_some(label)
 }
 
 /// How packets come in that a controller sends into the tables and does not say to have come by a port.

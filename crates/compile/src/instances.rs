@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 pub struct Variant {
     /// They came by this port.
     pub ingress: Option<IngressPort>,
-    /// They bear a VLAN tag or not.
+    /// They carry a VLAN tag or not.
     pub tag: TagState,
 }
 

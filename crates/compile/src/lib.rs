@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   a tenant's   entry ─────► entry::compile ──┐                    ┌──► Rules of one physical switch
-//!                bucket ────► group::bucket ───┤  slice   (flowspace)│
+//!                buckets ───► group::buckets ──┤  slice   (flowspace)│
 //!                PACKET_OUT ► packet::compile ─┤     or             ├──► buckets
 //!                                              └─ list    (network) ─┴──► actions
 //!   the map of the physical network ─────────► infra::rules ───────────► Weir's own rules

@@ -6,7 +6,7 @@
 //!   output:10, a link   PUSH_VLAN, set label, OUTPUT 5, POP_VLAN       SET_VLAN_VID label, OUTPUT 5
 //! ```
 //! Between two switches of 1.3 the tenant's VLAN tags travel behind the label, and nobody asks for them. Where this switch or the
-//! remote end is on 1.0, a frame bears one tag. There only frames without a tag of the tenant's pass a link: a list that sends
+//! remote end is on 1.0, a frame carries one tag. There only frames without a tag of the tenant's pass a link: a list that sends
 //! into such a link and is for frames with and without a tag [stops](Stop::ByVlan), and is written for frames without.
 //!
 //! By an edge port that other tenants share, frames leave for the tenant's own hosts only. So a list has to know the destination
@@ -20,7 +20,7 @@ use crate::network::{
 };
 use crate::packet_in_len;
 use crate::rule::check_length;
-use crate::wire::{Action, Actions, Verb, Wire};
+use crate::wire::{Action, Actions, Verb, VlanChange, Wire};
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
 use openflow::v13::{self, PortNo};
@@ -38,7 +38,7 @@ pub struct ListWriter<'c, 'a, 'o> {
     is_delivered_later: bool,
     /// Whether the list has an experimenter's action: what that makes of packets only the switch knows.
     has_experimenter: bool,
-    /// Whether packets may bear another source address than the one with which they came.
+    /// Whether packets may carry another source address than the one with which they came.
     has_other_source: bool,
     out: &'o mut Vec<u8>,
 }
@@ -54,6 +54,7 @@ pub enum ToController {
 
 impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     /// A list for such packets in a network, appended to `out`.
+    #[inline]
     pub fn new(
         cx: &'c Context<'a>,
         network: &'a Network,
@@ -84,11 +85,15 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
 
     /// Writes all of a list.
     pub fn actions(&mut self, actions: Actions<'_>) -> Written {
-        actions.iter().try_for_each(|action| self.action(&action))
+        match actions {
+            Actions::V10(list) => list.iter().try_for_each(|action| self.action(&action)),
+            Actions::V13(list) => list.iter().try_for_each(|action| self.action(&action)),
+        }
     }
 
     /// Writes one action.
-    pub fn action(&mut self, action: &Action<'_>) -> Written {
+    #[inline]
+    pub fn action(&mut self, action: &impl Action) -> Written {
         match action.verb() {
             Verb::Output { port, max_len } => self.output(port, max_len)?,
             // Virtual ports have no queues.
@@ -101,12 +106,12 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
                 self.cx.check(action)?;
                 self.has_experimenter |= action.is_experimenter();
                 self.has_other_source |= action.is_experimenter() || action.source().is_some();
-                if let Action::V10(openflow::v10::Action::SetVlanPcp(_)) = action {
+                if action.vlan_change() == Some(VlanChange::SetsPriority) {
                     // The action changes a part of the tag only, so the packet needs its own.
-                    self.bear(None);
+                    self.carry(None);
                 }
                 self.class.follow(action);
-                action.write(self.out);
+                action.append(self.out);
             }
         }
         check_length(self.out)?;
@@ -114,6 +119,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     }
 
     /// Writes an OUTPUT.
+    #[inline]
     pub fn output(&mut self, port: PortNo, max_len: u16) -> Written {
         let network = self.network;
         let bad_port = Stop::Refused(code::BAD_ACTION_BAD_OUT_PORT);
@@ -159,7 +165,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
             (Some(label), Vlan::Untagged) => Some(label.get()),
             (Some(_), Vlan::Tagged) => return Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
         };
-        self.bear(label);
+        self.carry(label);
         let max_len = packet_in_len::length(max_len, self.class.dl_type);
         Ok(self.wire().output(PortNo::CONTROLLER, max_len, self.out)?)
     }
@@ -207,13 +213,14 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     }
 
     /// Writes what sends a packet by a port and, where labels are stacked, leaves it as it was for what comes after.
+    #[inline]
     fn leave(&mut self, egress: Egress<'_>) -> Written {
         let is_back = self.network.is_back(egress.port, self.class.ingress)?;
         let port = if is_back { PortNo::IN_PORT } else { PortNo(egress.port) };
         let encapsulation = egress.encapsulation;
         self.class.check(encapsulation, self.cx.target.stacks_labels())?;
         if !self.cx.target.stacks_labels() {
-            self.bear(match encapsulation {
+            self.carry(match encapsulation {
                 Encapsulation::None => None,
                 Encapsulation::Label { label, .. } => Some(label.get()),
             });
@@ -238,6 +245,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
     }
 
+    #[inline]
     fn send(&mut self, encapsulation: Encapsulation, port: PortNo) -> Written {
         match encapsulation {
             Encapsulation::Label { label, .. } if self.cx.target.stacks_labels() => {
@@ -256,12 +264,13 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
     }
 
-    /// Makes the packet bear this label, or none, where labels take the tag's place.
-    pub fn bear(&mut self, label: Option<u16>) {
+    /// Makes the packet carry this label, or none, where labels take the tag's place.
+    #[inline]
+    pub fn carry(&mut self, label: Option<u16>) {
         match (self.class.label(), label) {
             // A packet with a label has no tag of its own.
             (Some(_), None) => self.wire().pop_vlan(self.out),
-            (borne, Some(label)) if borne != Some(label) => {
+            (carried, Some(label)) if carried != Some(label) => {
                 self.wire().set_vlan(label, self.out);
             }
             _ => {}
@@ -269,6 +278,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         self.class.set_label(label);
     }
 
+    #[inline]
     fn wire(&self) -> Wire {
         self.cx.target.wire
     }
@@ -291,7 +301,7 @@ pub fn check_set(
             v13::Action::Group(number) => {
                 cx.groups.instances(number).ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?;
             }
-            other => cx.check(&Action::V13(other))?,
+            other => cx.check(&other)?,
         }
     }
     Ok(())

@@ -8,6 +8,7 @@
 //!  +--------------+-----------------+---------------------------------+
 //! ```
 
+use core::ops::RangeInclusive;
 use fabric::{PortNumber, TenantId};
 use flowspace::{Field, Match};
 use openflow::ErrorCode;
@@ -67,4 +68,12 @@ pub fn to_16_bits(port: u32) -> Option<u16> {
 /// The inverse of [`to_16_bits`].
 pub fn from_16_bits(port: u16) -> u32 {
     if port == v10::PortNo::LOCAL.0 { PortNumber::LOCAL.get() } else { port.into() }
+}
+
+/// The label that says of a packet from a controller whose it is, on its way into the tables (1.3): one of those that are reserved
+/// for links, at a port where no link ends. `None` for a tenant whose number is beyond them.
+pub fn controller_label(labels: Option<&RangeInclusive<u16>>, id: TenantId) -> Option<u16> {
+    let labels = labels?;
+    let label = labels.start().checked_add(id.0.checked_sub(1)?)?;
+    labels.contains(&label).then_some(label)
 }

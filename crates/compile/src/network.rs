@@ -10,10 +10,10 @@
 //! ```
 //! A packet is never sent back by the virtual port by which it came in, unless an action says IN_PORT. Several virtual ports may
 //! stand on one physical port, a *hairpin* port. A switch sends nothing back by the physical port by which a packet came, unless
-//! told IN_PORT; so an entry that sends to a hairpin port is written once per port of entry.
+//! told IN_PORT; so an entry that sends to a hairpin port is written once per ingress port.
 //!
 //! The end of a link sends by one physical port and may receive by others as well: its backup, and the port that the remote end
-//! still uses. So the switch is told IN_PORT only in rules that match on the physical port of entry. Otherwise IN_PORT would send
+//! still uses. So the switch is told IN_PORT only in rules that match on the physical ingress port. Otherwise IN_PORT would send
 //! the label of one port by another port, where that label may be another tenant's.
 //!
 //! LOCAL is a port like any other: at an edge, or the end of a link.
@@ -47,7 +47,7 @@ pub struct Network {
     open: Option<Box<Network>>,
     /// Physical ports on which several virtual ports stand, one of which receives there.
     hairpins: BTreeSet<u32>,
-    /// By which virtual port a packet came, by the physical port and what the packet bears.
+    /// By which virtual port a packet came, by the physical port and what the packet carries.
     received: HashMap<(u32, Mark), u32>,
 }
 
@@ -56,11 +56,11 @@ pub struct Network {
 pub struct Incoming {
     /// As they are on the switch.
     pub match_: Match,
-    /// The label that they bear, and the physical port; `None` at the edge.
+    /// The label that they carry, and the physical port; `None` at the edge.
     pub label: Option<Hop>,
 }
 
-/// What a packet bears that tells by which of several virtual ports it came.
+/// What a packet carries that tells by which of several virtual ports it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Mark {
     Nothing,
@@ -118,7 +118,7 @@ pub enum Encapsulation {
 /// Why a list of actions is not written for a whole class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The result depends on the port of entry: the class is to be split by that.
+    /// The result depends on the ingress port: the class is to be split by that.
     ByIngress,
     /// The result depends on whether there is a VLAN tag: the class is to be split by that.
     ByVlan,
@@ -136,7 +136,7 @@ impl From<ErrorCode> for Stop {
 }
 
 impl Stop {
-    /// The error of a list that stops where the port of entry and the VLAN tag are known: nothing is left to split by.
+    /// The error of a list that stops where the ingress port and the VLAN tag are known: nothing is left to split by.
     pub fn refusal(self) -> ErrorCode {
         match self {
             Stop::Refused(code) => code,
@@ -185,11 +185,13 @@ impl Network {
     }
 
     /// All ports of the virtual switch, also those that lie on other members.
+    #[inline]
     pub fn ports(&self) -> &BTreeMap<u32, VirtualPort> {
         &self.ports
     }
 
     /// Whether there is such a port.
+    #[inline]
     pub fn has_port(&self, number: u32) -> bool {
         self.ports.contains_key(&number)
     }
@@ -211,11 +213,13 @@ impl Network {
     }
 
     /// Whether the port is the end of a link.
+    #[inline]
     pub fn is_link(&self, number: u32) -> bool {
         matches!(self.kind(number), Some(PortKind::Link { .. }))
     }
 
     /// The physical port on which a virtual port stands.
+    #[inline]
     pub fn physical(&self, number: u32) -> Option<u32> {
         self.ports.get(&number).and_then(physical)
     }
@@ -227,7 +231,7 @@ impl Network {
         ports.into_iter().map(move |at| IngressPort { port: number, at })
     }
 
-    /// The ports of entry for which packets that leave by this port go back by the physical port by which they came.
+    /// The ingress ports for which packets that leave by this port go back by the physical port by which they came.
     pub fn hairpins(&self, number: u32) -> impl Iterator<Item = IngressPort> + '_ {
         let at = self.physical(number).filter(|at| self.hairpins.contains(at));
         let beside = at.into_iter().flat_map(|at| self.ingress_ports().map(move |port| (port, at)));
@@ -254,11 +258,13 @@ impl Network {
     }
 
     /// Whether other tenants' hosts may be behind the port as well, here or on another member.
+    #[inline]
     pub fn is_shared_edge(&self, number: u32) -> bool {
         !self.hosts_behind(number).is_empty()
     }
 
     /// The tenant's own hosts behind a port that others share.
+    #[inline]
     pub fn hosts_behind(&self, number: u32) -> &[MacAddress] {
         match self.kind(number) {
             Some(PortKind::Edge { hosts, .. } | PortKind::Remote { hosts, .. }) => hosts,
@@ -273,6 +279,7 @@ impl Network {
 
     /// How packets leave for a port: not at all if the port is down, is told not to forward, or the packets came by it. `None` for
     /// the outer option is a port that does not exist.
+    #[inline]
     pub fn egress(&self, number: u32, ingress: Ingress) -> Option<Option<Egress<'_>>> {
         self.ports.get(&number)?;
         if ingress.port() == Some(number) {
@@ -282,12 +289,14 @@ impl Network {
     }
 
     /// How packets leave for a port, also for the one by which they came.
+    #[inline]
     pub fn egress_back(&self, number: u32) -> Option<Egress<'_>> {
         let closed = PortConfig::PORT_DOWN | PortConfig::NO_FWD;
         egress(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
     }
 
     /// What the tenant has configured of a port.
+    #[inline]
     pub fn config(&self, number: u32) -> PortConfig {
         self.config.get(&number).copied().unwrap_or_default()
     }
@@ -304,11 +313,13 @@ impl Network {
     }
 
     /// Whether packets are let in by a port.
+    #[inline]
     pub fn admits(&self, number: u32) -> bool {
         !self.config(number).intersects(PortConfig::PORT_DOWN | PortConfig::NO_RECV)
     }
 
     /// Whether the controller gets no PACKET_IN of a packet that has come by this port.
+    #[inline]
     pub fn sends_no_packet_in(&self, number: u32, is_miss: bool) -> bool {
         let is_unwanted = is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN);
         is_unwanted || !self.admits(number)
@@ -322,6 +333,7 @@ impl Network {
     }
 
     /// Whether the switch has to be told IN_PORT to send by this physical port.
+    #[inline]
     pub fn is_back(&self, port: u32, ingress: Ingress) -> Written<bool> {
         let comes =
             |number| self.ports.get(&number).is_some_and(|it| receives_at(it).any(|at| at == port));
@@ -355,7 +367,7 @@ impl Network {
         }
     }
 
-    /// Whether a port leads to where a frame bears one VLAN tag.
+    /// Whether a port leads to where a frame carries one VLAN tag.
     pub fn leads_to_single_tags(&self, number: u32) -> bool {
         match self.kind(number) {
             Some(PortKind::Link { far, .. }) => far.tagging == Tagging::Single,
@@ -365,6 +377,7 @@ impl Network {
     }
 
     /// The virtual port by which a packet came that the switch shows as it came.
+    #[inline]
     pub fn ingress_of(&self, key: &Key) -> Option<u32> {
         let port = key.get(Field::InPort) as u32;
         let vid = key.get(Field::VlanVid);
@@ -374,6 +387,7 @@ impl Network {
     }
 
     /// The label with which packets come by the end of a link at this physical port.
+    #[inline]
     pub fn label_received(&self, number: u32, at: u32) -> Option<Tag> {
         let mut hops = hops_received(self.kind(number)?).iter();
         hops.find(|hop| hop.port.get() == at).map(|hop| hop.tag)
@@ -390,6 +404,7 @@ impl Network {
         }
     }
 
+    #[inline]
     fn kind(&self, number: u32) -> Option<&PortKind> {
         self.ports.get(&number).map(|port| &port.kind)
     }

@@ -86,7 +86,7 @@ pub struct Ownership {
     taken: BTreeSet<u32>,
 }
 
-/// Who owns what passes through for networks, and what bears a label where none should be.
+/// Who owns what passes through for networks, and what carries a label where none should be.
 const FABRIC: TenantIndex = TenantIndex(u32::MAX);
 /// Networks rank above all priorities of slices.
 const NETWORKS: u32 = 1 << 16;
@@ -321,7 +321,7 @@ fn add_network_port(
             for host in hosts {
                 networks.push((NETWORKS + 2, whole.with(Field::DlSrc, number_of(*host)), tenant));
             }
-            // Frames of unknown hosts at a shared port are nobody's.
+            // Frames of unknown hosts at a shared port have no owner.
             let owner = if hosts.is_empty() { tenant } else { FABRIC };
             networks.push((NETWORKS + 1, whole, owner));
         }
@@ -332,7 +332,7 @@ fn add_network_port(
     }
 }
 
-/// The packets that bear a VLAN id which is reserved for labels, in as few matches as possible.
+/// The packets that carry a VLAN id which is reserved for labels, in as few matches as possible.
 pub fn reserved(labels: &RangeInclusive<u16>) -> Vec<Match> {
     let mut matches = Vec::new();
     let mut from = *labels.start();

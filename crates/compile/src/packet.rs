@@ -1,11 +1,11 @@
-//! Packets of a network that pass a controller: PACKET_OUT, and the port of entry of a PACKET_IN.
+//! Packets of a network that pass a controller: PACKET_OUT, and the ingress port of a PACKET_IN.
 
 use crate::class::{PacketClass, Vlan};
 use crate::context::Context;
 use crate::list::{ListWriter, ToController};
 use crate::metadata;
 use crate::network::{Ingress, IngressPort, Network, Stop, number_of};
-use crate::wire::{Actions, Verb};
+use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
 use fabric::embedding::PortKind;
 use flowspace::{Field, Key};
@@ -72,11 +72,16 @@ fn compile_by_metadata(
     let class = PacketClass::of_packet(ingress, sent.key);
     let mut source = sent.key.get(Field::DlSrc);
     let mut list = ListWriter::new(cx, network, class, out);
-    for action in actions.iter() {
+    // 1.0 has no metadata.
+    let Actions::V13(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE) };
+    for action in actions {
         if let Verb::Output { port: PortNo::TABLE, .. } = action.verb() {
             let label = match ingress.port() {
                 Some(number) => label_to_enter(network, number, source)?,
-                None => Some(cx.controller_label.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?),
+                None => {
+                    let label = metadata::controller_label(cx.labels, cx.id);
+                    Some(label.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?)
+                }
             };
             list.enter_tables(label)?;
             continue;
@@ -121,6 +126,8 @@ fn compile_by_headers(
         Ingress::At(IngressPort { at, .. }) => PortNo(at),
         _ => PortNo::ANY,
     };
+    // 1.3 has metadata.
+    let Actions::V10(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE) };
     let to_table = actions.iter().find_map(|action| match action.verb() {
         Verb::Output { port: PortNo::TABLE, max_len } => Some(max_len),
         _ => None,
@@ -130,7 +137,7 @@ fn compile_by_headers(
         let is_alone = actions.iter().count() == 1;
         let label = label_to_look_like(network, &class, sent.key).filter(|_| is_alone);
         let label = label.ok_or(code::BAD_ACTION_EPERM)?;
-        ListWriter::new(cx, network, class, out).bear(label);
+        ListWriter::new(cx, network, class, out).carry(label);
         cx.target.wire.output(PortNo::TABLE, max_len, out)?;
         return Ok(in_port);
     }
@@ -138,12 +145,12 @@ fn compile_by_headers(
         true => ToController::Switch,
         false => ToController::Weir,
     };
-    let list = ListWriter::new(cx, network, class, out);
-    list.informing(controller).actions(actions).map_err(Stop::refusal)?;
+    let mut list = ListWriter::new(cx, network, class, out).informing(controller);
+    actions.iter().try_for_each(|action| list.action(&action)).map_err(Stop::refusal)?;
     Ok(in_port)
 }
 
-/// A packet from a controller: it bears what its headers say.
+/// A packet from a controller: it carries what its headers say.
 fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass {
     let ingress = in_port.map_or(Ingress::Controller, |port| {
         let hop = network.hop_received(port).map(|hop| hop.port.get());
@@ -153,7 +160,7 @@ fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass
     PacketClass::of_packet(ingress, key)
 }
 
-/// A packet that the switch keeps: it bears the label with which it came.
+/// A packet that the switch keeps: it carries the label with which it came.
 fn class_buffered(network: &Network, key: &Key) -> PacketClass {
     let Some(port) = network.ingress_of(key) else { return class_sent(network, key, None) };
     if !network.is_link(port) {
@@ -165,7 +172,7 @@ fn class_buffered(network: &Network, key: &Key) -> PacketClass {
     PacketClass::of_packet(Ingress::At(IngressPort { port, at }), key).labelled(label)
 }
 
-/// The label that a packet has to bear for the table to take it for a packet of its port; `None` if it cannot be taken for one.
+/// The label that a packet has to carry for the table to take it for a packet of its port; `None` if it cannot be taken for one.
 fn label_to_look_like(network: &Network, class: &PacketClass, key: &Key) -> Option<Option<u16>> {
     let Ingress::At(IngressPort { port, at }) = class.ingress else { return None };
     match &network.ports().get(&port)?.kind {

@@ -76,19 +76,9 @@ pub fn list(
     out: &mut Vec<u8>,
 ) -> Result<(), ErrorCode> {
     let mut lister = Lister::new(cx, slice, packets, Place::List);
-    for action in actions.iter() {
-        match action.verb() {
-            Verb::Stay => {
-                cx.check(&action)?;
-                lister.follow(&action);
-                action.write(out);
-            }
-            _ => {
-                lister.check_images()?;
-                lister.send(&action, out)?;
-                check_length(out)?;
-            }
-        }
+    match actions {
+        Actions::V10(list) => list.iter().try_for_each(|action| lister.write(&action, out))?,
+        Actions::V13(list) => list.iter().try_for_each(|action| lister.write(&action, out))?,
     }
     match packets {
         // What goes on to other tables has to be inside too.
@@ -105,10 +95,10 @@ pub fn set(
     out: &mut Vec<u8>,
 ) -> Result<(), ErrorCode> {
     let whole = regions(cx, slice, &Match::ANY);
-    for action in actions.iter().map(Action::V13) {
+    for action in actions {
         let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
         if action.verb() != Verb::Stay {
-            lister.send(&action, out)?;
+            lister.send(&action, action.verb(), out)?;
             continue;
         }
         cx.check(&action)?;
@@ -131,7 +121,7 @@ pub fn bucket(
     let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
     let mut sorted: Vec<v13::Action<'_>> = actions.iter().collect();
     sorted.sort_by_key(order_in_set);
-    for action in sorted.into_iter().filter(|action| !sends(action)).map(Action::V13) {
+    for action in sorted.into_iter().filter(|action| !sends(action)) {
         cx.check(&action)?;
         lister.follow(&action);
     }
@@ -143,7 +133,7 @@ pub fn bucket(
         match sends(&action) {
             true => {
                 let lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
-                lister.send(&Action::V13(action), out)?;
+                lister.send(&action, action.verb(), out)?;
             }
             false => action.write(out),
         }
@@ -159,18 +149,24 @@ pub fn probe(
     actions: Actions<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), ErrorCode> {
-    for action in actions.iter() {
-        match action.verb() {
-            Verb::Output { port, .. }
-                if port.is_physical() && slice.ownership.may_output(cx.tenant, port.0) =>
-            {
-                action.write(out);
-            }
-            Verb::Output { .. } => return Err(code::BAD_ACTION_BAD_OUT_PORT),
-            _ => return Err(code::BAD_ACTION_EPERM),
+    let mut write = |action: &dyn Fn(&mut Vec<u8>), verb| match verb {
+        Verb::Output { port, .. }
+            if port.is_physical() && slice.ownership.may_output(cx.tenant, port.0) =>
+        {
+            action(out);
+            Ok(())
+        }
+        Verb::Output { .. } => Err(code::BAD_ACTION_BAD_OUT_PORT),
+        _ => Err(code::BAD_ACTION_EPERM),
+    };
+    match actions {
+        Actions::V10(list) => {
+            list.iter().try_for_each(|it| write(&|out| it.append(out), it.verb()))
+        }
+        Actions::V13(list) => {
+            list.iter().try_for_each(|it| write(&|out| it.append(out), it.verb()))
         }
     }
-    Ok(())
 }
 
 /// The parts of the tenant's space that a match meets, whatever the match says of metadata.
@@ -190,8 +186,26 @@ impl<'c, 'a> Lister<'c, 'a> {
         Lister { cx, slice, packets, place, images: None, is_inside: true }
     }
 
+    /// Appends an action.
+    #[inline]
+    fn write(&mut self, action: &impl Action, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+        match action.verb() {
+            Verb::Stay => {
+                self.cx.check(action)?;
+                self.follow(action);
+                action.append(out);
+                Ok(())
+            }
+            verb => {
+                self.check_images()?;
+                self.send(action, verb, out)?;
+                check_length(out)
+            }
+        }
+    }
+
     /// Notes what an action makes of the packets.
-    fn follow(&mut self, action: &Action<'_>) {
+    fn follow(&mut self, action: &impl Action) {
         if action.changes_headers() {
             let before = self.images.take().unwrap_or_else(|| self.packets.regions());
             self.images = Some(before.iter().map(|region| action.image(region)).collect());
@@ -234,11 +248,11 @@ impl<'c, 'a> Lister<'c, 'a> {
     }
 
     /// Appends an action by which packets leave.
-    fn send(&self, action: &Action<'_>, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+    fn send(&self, action: &impl Action, verb: Verb, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
         let Slice { ownership, ports } = self.slice;
         let (cx, tenant) = (self.cx, self.cx.tenant);
         let bad_port = Err(code::BAD_ACTION_BAD_OUT_PORT);
-        let (port, max_len) = match action.verb() {
+        let (port, max_len) = match verb {
             Verb::Output { port, max_len } => (port, max_len),
             Verb::Enqueue { port, queue } => {
                 if port != PortNo::IN_PORT
@@ -249,7 +263,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 if !cx.queues.contains(&queue) {
                     return Err(code::BAD_ACTION_BAD_QUEUE);
                 }
-                action.write(out);
+                action.append(out);
                 return Ok(());
             }
             Verb::Group(group) => {
@@ -285,16 +299,16 @@ impl<'c, 'a> Lister<'c, 'a> {
                 if ownership.owner(key) != Some(tenant) || is_changed_and_from_nowhere {
                     return Err(code::BAD_ACTION_EPERM);
                 }
-                action.write(out);
+                action.append(out);
             }
             PortNo::CONTROLLER => {
                 let max_len = packet_in_len::length(max_len, self.packets.dl_type());
                 cx.target.wire.output(port, max_len, out)?;
             }
-            PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.write(out),
+            PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.append(out),
             // NORMAL would hand packets to a forwarding that knows no tenants.
             PortNo::NORMAL | PortNo::ANY => return bad_port,
-            port if ownership.may_output(tenant, port.0) => action.write(out),
+            port if ownership.may_output(tenant, port.0) => action.append(out),
             _ => return bad_port,
         }
         Ok(())

@@ -26,12 +26,14 @@ pub struct PhysicalPort {
 
 impl Target {
     /// Whether table 0 can write to the metadata whose a packet is and how it came. Where it cannot, a tenant's entry becomes a
-    /// rule for each way in.
+    /// rule for each ingress.
+    #[inline]
     pub const fn has_metadata(&self) -> bool {
         matches!(self.wire, Wire::V13)
     }
 
     /// Whether a label can be put in front of a packet's own VLAN tag. Where it cannot, the label takes the tag's place.
+    #[inline]
     pub const fn stacks_labels(&self) -> bool {
         matches!(self.wire, Wire::V13)
     }

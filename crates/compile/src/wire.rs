@@ -28,13 +28,40 @@ pub enum Actions<'a> {
     V13(List<'a, v13::Action<'a>>),
 }
 
-/// An action of either version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action<'a> {
-    /// OpenFlow 1.0.
-    V10(v10::Action<'a>),
-    /// OpenFlow 1.3.
-    V13(v13::Action<'a>),
+/// An action of either version, as far as the compiler asks about it. What the compiler does not change is written as it was.
+pub trait Action: Copy {
+    /// Whether a packet leaves by the action, and how.
+    fn verb(&self) -> Verb;
+
+    /// Whether headers that a flowspace can tell may change.
+    fn changes_headers(&self) -> bool;
+
+    /// What the packets of a set become, or a superset of it.
+    fn image(&self, packets: &Match) -> Match;
+
+    /// What the action does to the outermost VLAN tag.
+    fn vlan_change(&self) -> Option<VlanChange>;
+
+    /// The destination address that the action writes.
+    fn destination(&self) -> Option<u128>;
+
+    /// The source address that the action writes.
+    fn source(&self) -> Option<u128>;
+
+    /// Whether only the switch knows what the action makes of a packet.
+    fn is_experimenter(&self) -> bool;
+
+    /// Whether a tenant may use the action, with such arguments, on packets that are its own. Where packets may leave is another
+    /// question. The errors have the same numbers in both versions.
+    fn check(
+        &self,
+        in_network: bool,
+        experimenters: &[u32],
+        queues: &[u32],
+    ) -> Result<(), ErrorCode>;
+
+    /// Appends the action.
+    fn append(&self, out: &mut Vec<u8>);
 }
 
 /// What the compiler asks first of an action: whether a packet leaves by it.
@@ -56,7 +83,7 @@ pub enum Verb {
     },
     /// The packet goes to a group (1.3).
     Group(u32),
-    /// It does not leave: it is changed, or the way in which it will leave.
+    /// It does not leave: it is changed, or how it will leave.
     Stay,
 }
 
@@ -78,6 +105,7 @@ const VLAN: u16 = 0x8100;
 
 impl Wire {
     /// The version, if it is one of those that are compiled for.
+    #[inline]
     pub fn of(version: Version) -> Wire {
         match version {
             Version::V1_0 => Wire::V10,
@@ -86,6 +114,7 @@ impl Wire {
     }
 
     /// A tenant's list of actions.
+    #[inline]
     pub fn actions(self, bytes: &[u8]) -> Result<Actions<'_>, ErrorCode> {
         match self {
             Wire::V10 => List::parse(bytes).map(Actions::V10),
@@ -103,6 +132,7 @@ impl Wire {
     }
 
     /// Appends an OUTPUT. The error is for a port that 1.0 cannot name.
+    #[inline]
     pub fn output(self, port: PortNo, max_len: u16, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
         match self {
             Wire::V10 => {
@@ -126,6 +156,7 @@ impl Wire {
     }
 
     /// Appends an action that writes the VLAN id; on 1.3 of a tag that is there.
+    #[inline]
     pub fn set_vlan(self, vid: u16, out: &mut Vec<u8>) {
         match self {
             Wire::V10 => v10::Action::SetVlanVid(vid).write(out),
@@ -134,6 +165,7 @@ impl Wire {
     }
 
     /// Appends an action that takes the outermost VLAN tag off.
+    #[inline]
     pub fn pop_vlan(self, out: &mut Vec<u8>) {
         match self {
             Wire::V10 => v10::Action::StripVlan.write(out),
@@ -149,15 +181,6 @@ impl Wire {
 }
 
 impl<'a> Actions<'a> {
-    /// The actions in order.
-    pub fn iter(self) -> impl Iterator<Item = Action<'a>> {
-        let (v10, v13) = match self {
-            Actions::V10(list) => (list, List::EMPTY),
-            Actions::V13(list) => (List::EMPTY, list),
-        };
-        v10.into_iter().map(Action::V10).chain(v13.into_iter().map(Action::V13))
-    }
-
     /// The bytes of the list.
     pub fn as_bytes(self) -> &'a [u8] {
         match self {
@@ -167,139 +190,168 @@ impl<'a> Actions<'a> {
     }
 }
 
-impl Action<'_> {
-    /// Whether a packet leaves by the action, and how.
-    pub fn verb(&self) -> Verb {
+impl Action for v10::Action<'_> {
+    #[inline]
+    fn verb(&self) -> Verb {
         match *self {
-            Action::V10(v10::Action::Output { port, max_len }) => {
+            v10::Action::Output { port, max_len } => {
                 Verb::Output { port: PortNo(port_from_v10(port.0)), max_len }
             }
-            Action::V10(v10::Action::Enqueue { port, queue_id: queue }) => {
+            v10::Action::Enqueue { port, queue_id: queue } => {
                 Verb::Enqueue { port: PortNo(port_from_v10(port.0)), queue }
             }
-            Action::V13(v13::Action::Output { port, max_len }) => Verb::Output { port, max_len },
-            Action::V13(v13::Action::Group(group)) => Verb::Group(group),
-            Action::V10(_) | Action::V13(_) => Verb::Stay,
+            _ => Verb::Stay,
         }
     }
 
-    /// Whether headers that a flowspace can tell may change.
-    pub fn changes_headers(&self) -> bool {
-        match self {
-            Action::V10(action) => !matches!(
-                action,
-                v10::Action::Output { .. }
-                    | v10::Action::Enqueue { .. }
-                    | v10::Action::Vendor { .. }
-                    | v10::Action::Unknown { .. }
-            ),
-            Action::V13(action) => matches!(
-                action,
-                v13::Action::SetField(_)
-                    | v13::Action::PushVlan(_)
-                    | v13::Action::PopVlan
-                    | v13::Action::PushMpls(_)
-                    | v13::Action::PopMpls(_)
-                    | v13::Action::PushPbb(_)
-                    | v13::Action::PopPbb
-            ),
-        }
-    }
-
-    /// What the packets of a set become, or a superset of it.
-    pub fn image(&self, packets: &Match) -> Match {
-        match self {
-            Action::V10(action) => packets.image_v10(action),
-            Action::V13(action) => packets.image_v13(action),
-        }
-    }
-
-    /// What the action does to the outermost VLAN tag. A SET_FIELD of 1.3 adds no tag, and whatever a switch makes of a
-    /// SET_FIELD on a packet without a tag, that packet gets a link's label in front.
-    pub fn vlan_change(&self) -> Option<VlanChange> {
-        match self {
-            Action::V10(v10::Action::SetVlanVid(_)) => Some(VlanChange::SetsId),
-            Action::V10(v10::Action::SetVlanPcp(_)) => Some(VlanChange::SetsPriority),
-            Action::V13(v13::Action::PushVlan(_)) => Some(VlanChange::Push),
-            Action::V10(v10::Action::StripVlan) | Action::V13(v13::Action::PopVlan) => {
-                Some(VlanChange::Pop)
-            }
-            Action::V10(_) | Action::V13(_) => None,
-        }
-    }
-
-    /// Whether the action changes a VLAN tag in any way.
-    pub fn is_about_vlan(&self) -> bool {
-        self.vlan_change().is_some()
-            || matches!(self, Action::V13(v13::Action::SetField(oxm))
-                if matches!(oxm.basic(), Some(OxmField::VLAN_VID | OxmField::VLAN_PCP)))
-    }
-
-    /// The destination address that the action writes.
-    pub fn destination(&self) -> Option<u128> {
-        match self {
-            Action::V10(v10::Action::SetDlDst(octets)) => Some(number(octets)),
-            Action::V13(v13::Action::SetField(oxm)) if oxm.basic() == Some(OxmField::ETH_DST) => {
-                oxm.number()
-            }
-            _ => None,
-        }
-    }
-
-    /// The source address that the action writes.
-    pub fn source(&self) -> Option<u128> {
-        match self {
-            Action::V10(v10::Action::SetDlSrc(octets)) => Some(number(octets)),
-            Action::V13(v13::Action::SetField(oxm)) if oxm.basic() == Some(OxmField::ETH_SRC) => {
-                oxm.number()
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether only the switch knows what the action makes of a packet.
-    pub fn is_experimenter(&self) -> bool {
-        matches!(
+    #[inline]
+    fn changes_headers(&self) -> bool {
+        !matches!(
             self,
-            Action::V10(v10::Action::Vendor { .. }) | Action::V13(v13::Action::Experimenter { .. })
+            v10::Action::Output { .. }
+                | v10::Action::Enqueue { .. }
+                | v10::Action::Vendor { .. }
+                | v10::Action::Unknown { .. }
         )
     }
 
-    /// Whether a tenant may use the action, with such arguments, on packets that are its own. Where packets may leave is another
-    /// question.
-    pub fn check(
+    fn image(&self, packets: &Match) -> Match {
+        packets.image_v10(self)
+    }
+
+    #[inline]
+    fn vlan_change(&self) -> Option<VlanChange> {
+        match self {
+            v10::Action::SetVlanVid(_) => Some(VlanChange::SetsId),
+            v10::Action::SetVlanPcp(_) => Some(VlanChange::SetsPriority),
+            v10::Action::StripVlan => Some(VlanChange::Pop),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn destination(&self) -> Option<u128> {
+        match self {
+            v10::Action::SetDlDst(octets) => Some(number(octets)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn source(&self) -> Option<u128> {
+        match self {
+            v10::Action::SetDlSrc(octets) => Some(number(octets)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn is_experimenter(&self) -> bool {
+        matches!(self, v10::Action::Vendor { .. })
+    }
+
+    #[inline]
+    fn check(
+        &self,
+        _in_network: bool,
+        experimenters: &[u32],
+        _queues: &[u32],
+    ) -> Result<(), ErrorCode> {
+        use v10::Action;
+        match *self {
+            Action::Vendor { vendor, .. } if !experimenters.contains(&vendor) => {
+                Err(code::BAD_ACTION_BAD_EXPERIMENTER)
+            }
+            Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
+            Action::SetVlanVid(vid) if vid > 0xfff => Err(code::BAD_ACTION_BAD_ARGUMENT),
+            Action::SetVlanPcp(pcp) if pcp > 7 => Err(code::BAD_ACTION_BAD_ARGUMENT),
+            Action::SetNwTos(tos) if tos & 3 != 0 => Err(code::BAD_ACTION_BAD_ARGUMENT),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn append(&self, out: &mut Vec<u8>) {
+        self.write(out);
+    }
+}
+
+impl Action for v13::Action<'_> {
+    #[inline]
+    fn verb(&self) -> Verb {
+        match *self {
+            v13::Action::Output { port, max_len } => Verb::Output { port, max_len },
+            v13::Action::Group(group) => Verb::Group(group),
+            _ => Verb::Stay,
+        }
+    }
+
+    #[inline]
+    fn changes_headers(&self) -> bool {
+        matches!(
+            self,
+            v13::Action::SetField(_)
+                | v13::Action::PushVlan(_)
+                | v13::Action::PopVlan
+                | v13::Action::PushMpls(_)
+                | v13::Action::PopMpls(_)
+                | v13::Action::PushPbb(_)
+                | v13::Action::PopPbb
+        )
+    }
+
+    fn image(&self, packets: &Match) -> Match {
+        packets.image_v13(self)
+    }
+
+    /// A SET_FIELD adds no tag. Whatever a switch makes of a SET_FIELD on a packet without a tag, that packet gets a link's label
+    /// in front.
+    #[inline]
+    fn vlan_change(&self) -> Option<VlanChange> {
+        match self {
+            v13::Action::PushVlan(_) => Some(VlanChange::Push),
+            v13::Action::PopVlan => Some(VlanChange::Pop),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn destination(&self) -> Option<u128> {
+        written(self, OxmField::ETH_DST)
+    }
+
+    #[inline]
+    fn source(&self) -> Option<u128> {
+        written(self, OxmField::ETH_SRC)
+    }
+
+    #[inline]
+    fn is_experimenter(&self) -> bool {
+        matches!(self, v13::Action::Experimenter { .. })
+    }
+
+    #[inline]
+    fn check(
         &self,
         in_network: bool,
         experimenters: &[u32],
         queues: &[u32],
     ) -> Result<(), ErrorCode> {
-        match self {
-            Action::V10(action) => check_v10(action, experimenters),
-            Action::V13(action) => check_v13(action, in_network, experimenters, queues),
-        }
+        check_v13(self, in_network, experimenters, queues)
     }
 
-    /// Appends the action.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Action::V10(action) => action.write(out),
-            Action::V13(action) => action.write(out),
-        }
+    #[inline]
+    fn append(&self, out: &mut Vec<u8>) {
+        self.write(out);
     }
 }
 
-/// The errors have the same numbers in both versions.
-fn check_v10(action: &v10::Action<'_>, experimenters: &[u32]) -> Result<(), ErrorCode> {
-    use v10::Action;
-    match *action {
-        Action::Vendor { vendor, .. } if !experimenters.contains(&vendor) => {
-            Err(code::BAD_ACTION_BAD_EXPERIMENTER)
-        }
-        Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
-        Action::SetVlanVid(vid) if vid > 0xfff => Err(code::BAD_ACTION_BAD_ARGUMENT),
-        Action::SetVlanPcp(pcp) if pcp > 7 => Err(code::BAD_ACTION_BAD_ARGUMENT),
-        Action::SetNwTos(tos) if tos & 3 != 0 => Err(code::BAD_ACTION_BAD_ARGUMENT),
-        _ => Ok(()),
+/// What an action writes to a field.
+#[inline]
+fn written(action: &v13::Action<'_>, field: OxmField) -> Option<u128> {
+    match action {
+        v13::Action::SetField(oxm) if oxm.basic() == Some(field) => oxm.number(),
+        _ => None,
     }
 }
 
@@ -412,7 +464,7 @@ fn number(octets: &[u8; 6]) -> u128 {
     octets.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
 }
 
-/// The port of entry that a key has, or that a match asks for.
+/// The ingress port that a key has, or that a match asks for.
 pub fn in_port_of(match_: &Match) -> Option<u32> {
     match_.exact_value(Field::InPort).map(|port| port as u32)
 }

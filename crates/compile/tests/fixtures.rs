@@ -359,7 +359,7 @@ fn context<'a>(wire: Wire, space: Space<'a>, groups: &'a Groups) -> Context<'a> 
         experimenters: &[],
         queues: &[],
         groups,
-        controller_label: None,
+        labels: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 import { add as put, badge, el, empty, section, shortDpid, shortDpids, shortPort, table } from "./parts.js";
 import { ask, part } from "./server.js";
-import { mayChange, network, state, version, watch } from "./state.js";
+import { mayChange, network, readTopology, state, version, watch } from "./state.js";
 
 const FORMS = {
   switch: {
@@ -164,6 +164,7 @@ export function editorView(root, { tenant }) {
   async function refresh() {
     const number = state.summary && version(state.summary);
     if (closed || !state.summary || number === read) return;
+    if (may && !state.topology) await readTopology();
     read = number;
     try {
       const exists = state.summary.tenants.find((it) => it.name === tenant)?.has_network || isNew;

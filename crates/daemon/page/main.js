@@ -77,8 +77,9 @@ async function begin() {
     content.replaceChildren(el("div.card.center", {}, el("h1", {}, "Weir does not answer"), el("p", {}, error.message), el("button", { onclick: begin }, "Try again")));
     return;
   }
-  leave.hidden = !token.get();
-  leave.title = `Signed in as ${state.session.role}${state.session.tenant ? ` of ${state.session.tenant}` : ""}`;
+  leave.hidden = false;
+  put(leave, token.get() ? "Sign out" : "Sign in");
+  leave.title = `You are ${state.session.role}${state.session.tenant ? ` of ${state.session.tenant}` : ""}`;
   if (state.session.role === "metrics") {
     content.replaceChildren(el("div.card.center", {}, el("h1", {}, "This token reads metrics alone"), el("p", {}, "Ask for /metrics with it.")));
     return;
@@ -94,6 +95,7 @@ function ask(why) {
     event.preventDefault();
     token.set(input.value.trim());
     content.replaceChildren();
+    location.hash = "#/";
     begin();
   };
   content.className = "";

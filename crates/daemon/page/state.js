@@ -134,7 +134,8 @@ function remember(tenant, rates, at) {
 }
 
 let isReading = false;
-async function readTopology() {
+/** Asks for the physical network: with each change of it, or, for a tenant, when it is needed. */
+export async function readTopology() {
   if (isReading) return;
   isReading = true;
   try {

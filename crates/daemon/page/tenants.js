@@ -117,7 +117,7 @@ export function tenantView(root, { tenant: name }) {
     el("div.columns", {}, section("Messages by kind", el("div.card", {}, kinds)), section("Refusals", el("div.card", {}, refusals))),
     section("Controllers", el("div.card", {}, controllers)), el("details.more", {}, count, el("div.card", {}, switches)));
 
-  let [drawn, rateChart, latencyChart, closed, isFree] = ["", null, null, false, false];
+  let [drawn, rateChart, latencyChart, closed, isFree] = [null, null, null, false, false];
   function charts() {
     const history = state.history.get(name);
     if (!history || history.times.length < 2) return plots.childElementCount === 0 && plots.append(empty("Charts begin in a moment."));
@@ -178,7 +178,7 @@ export function tenantView(root, { tenant: name }) {
   if (index() >= 0) read();
   return {
     restyle() {
-      drawn = "";
+      drawn = null;
       update();
     },
     close() {

@@ -3,6 +3,7 @@
 //! Offline: looks at the configuration alone (and whether its PEM files are there), at no switch. Gives data
 //! ([`Report`]) and a text rendering of it; exit codes are the command's business. Start reading at [`check`].
 
+mod access;
 mod networks;
 mod shares;
 mod trunks;
@@ -54,9 +55,11 @@ pub enum Topic {
     Trunk,
     /// A network's link, and where it would go.
     Network,
-    /// The REST interface takes changes from anybody on this machine.
+    /// The REST interface takes changes from anybody on this machine, or is there for accounts.
     OpenApi,
-    /// A file of `[tls]` cannot be read.
+    /// An account of a tenant that there is not.
+    Account,
+    /// A file of `[tls]` or `[api]` cannot be read.
     TlsFile,
     /// Weir's own certificate has expired, or will soon.
     Certificate,
@@ -253,12 +256,7 @@ impl<'a> Checker<'a> {
 
     fn process(&mut self) {
         let nowhere = Position::default();
-        if let Some(api) = self.config.listen.api.tcp.filter(|_| self.config.listen.api.tcp_changes)
-        {
-            let message =
-                format!("changes are taken at {api} from every user and program of this machine");
-            self.say(Severity::Note, Topic::OpenApi, nowhere, "", message);
-        }
+        self.access();
         let files = self.config.tls.iter().flat_map(Tls::files);
         for path in files {
             if let Err(error) = std::fs::File::open(path) {

@@ -10,26 +10,30 @@
 //!
 //! Nothing of it is on the forwarding path; if it stalls, packets do not notice. Start reading at [`Control::start`].
 
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{self, MissedTickBehavior};
 
+use crate::access::audit::{Audit, Change};
+use crate::access::tokens::{Tokens, now};
 use crate::api::clients::Clients;
+use crate::api::tls::Identity;
 use crate::api::{self, Sources, http};
-use crate::config::{Api, Socket};
+use crate::config::{Api, Config, Position, Socket, Tenant};
 use crate::expiry;
 use crate::logging;
 use crate::metrics::Registry;
-use crate::reload::Reloader;
+use crate::reload::{Current, Outcome, Reloader};
 use crate::threads::Thread;
 
 /// Between two looks at the configuration file; a change is taken over at the second look that finds it the same.
@@ -40,6 +44,7 @@ pub struct Control {
     stop: watch::Sender<bool>,
     thread: Option<Thread>,
     api: Option<SocketAddr>,
+    tls: Option<SocketAddr>,
     socket: Option<SocketFile>,
 }
 
@@ -49,6 +54,8 @@ pub struct Setup {
     pub api: Api,
     /// What HTTP clients may use.
     pub limits: http::Limits,
+    /// The state folder, where the audit log is.
+    pub state: Option<PathBuf>,
     /// What is answered.
     pub sources: Sources,
     /// The watch over the configuration file.
@@ -63,9 +70,24 @@ impl Control {
     pub fn start(setup: Setup) -> io::Result<Control> {
         let tcp = setup.api.tcp.map(bind).transpose()?;
         let api = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
+        let encrypted = setup.api.tls.map(bind).transpose()?;
+        let tls = encrypted.as_ref().map(TcpListener::local_addr).transpose()?;
         let socket = socket(setup.api.socket.as_ref())?;
         let (file, socket) = socket.map_or((None, None), |(file, it)| (Some(file), Some(it)));
-        let listeners = Listeners { tcp, socket };
+        let access = setup.sources.current.get().access.clone();
+        let identity = access.files.as_ref().map(Identity::load).transpose();
+        let identity = identity.map_err(io::Error::other)?;
+        let tokens = Tokens::load(setup.sources.documents.clone()).map_err(io::Error::other)?;
+        let audit = Audit::open(setup.state.as_deref()).map_err(io::Error::other)?;
+        let accounts = (Arc::new(tokens), Arc::new(audit));
+        let can_begin = socket.is_some() || api.is_some() && setup.api.tcp_changes;
+        if tls.is_some_and(|it| !it.ip().is_loopback()) && !can_begin {
+            let has_account = accounts.0.is_any(now()) || !access.certificates.is_empty();
+            if !has_account {
+                return Err(io::Error::other(NO_ACCOUNTS));
+            }
+        }
+        let listeners = Listeners { tcp, tls: encrypted.zip(identity), socket };
         let (stop, stopped) = watch::channel(false);
         let (ready, started) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -73,12 +95,12 @@ impl Control {
             .max_blocking_threads(api::THREADS)
             .build()?;
         let thread = Thread::start("control", move || {
-            runtime.block_on(run(setup, listeners, stopped, ready));
+            runtime.block_on(run(setup, listeners, accounts, stopped, ready));
             // A health check may wait for a shard that will never answer; the process ends without it.
             runtime.shutdown_background();
         })?;
         match started.recv() {
-            Ok(Ok(())) => Ok(Control { stop, thread: Some(thread), api, socket: file }),
+            Ok(Ok(())) => Ok(Control { stop, thread: Some(thread), api, tls, socket: file }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(io::Error::other("the control thread ended at once")),
         }
@@ -87,6 +109,11 @@ impl Control {
     /// Where HTTP is served; with the real port where 0 was asked for.
     pub fn api(&self) -> Option<SocketAddr> {
         self.api
+    }
+
+    /// Where HTTPS is served, likewise.
+    pub fn tls(&self) -> Option<SocketAddr> {
+        self.tls
     }
 
     /// The socket in the file system, if there is one.
@@ -104,6 +131,8 @@ impl Drop for Control {
     }
 }
 
+const NO_ACCOUNTS: &str = "nobody could come in: there is no account, and nowhere to make one; add \"unix:/run/weir/api.sock\" to [listen] api, where `weir ctl token create` makes the first, or name clients' certificates in [api] certificates";
+
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
@@ -116,6 +145,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Where clients come in.
 struct Listeners {
     tcp: Option<TcpListener>,
+    tls: Option<(TcpListener, Identity)>,
     socket: Option<UnixListener>,
 }
 
@@ -186,27 +216,33 @@ impl Signals {
 async fn run(
     setup: Setup,
     listeners: Listeners,
+    (tokens, audit): (Arc<Tokens>, Arc<Audit>),
     mut stop: watch::Receiver<bool>,
     ready: mpsc::Sender<io::Result<()>>,
 ) {
-    let Setup { api: listen, limits, sources, reloader, terminate } = setup;
+    let Setup { api: listen, limits, sources, reloader, terminate, .. } = setup;
     let prepared = Signals::install().and_then(|signals| {
         let tcp = listeners.tcp.map(tokio::net::TcpListener::from_std).transpose()?;
         let socket = listeners.socket.map(tokio::net::UnixListener::from_std).transpose()?;
-        let both = [tcp.map(http::Listener::Tcp), socket.map(http::Listener::Unix)];
-        Ok((signals, both))
+        let identity = listeners.tls.as_ref().map(|(_, identity)| identity.clone());
+        let tls = listeners.tls.map(|(listener, identity)| {
+            Ok::<_, io::Error>((tokio::net::TcpListener::from_std(listener)?, identity))
+        });
+        let tls = tls.transpose()?.map(|(listener, it)| http::Listener::Tls(listener, it));
+        let all = [tcp.map(http::Listener::Tcp), tls, socket.map(http::Listener::Unix)];
+        Ok((signals, all, identity))
     });
-    let (mut signals, listeners) = match prepared {
+    let (mut signals, listeners, identity) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return drop(ready.send(Err(error))),
     };
-    let metrics = sources.metrics.clone();
+    let (metrics, current) = (sources.metrics.clone(), sources.current.clone());
     let mut expiry = expiry::Watch::default();
     let serving = http::Server {
         limits,
         clients: Clients::new(limits.connections),
         metrics: sources.metrics.clone(),
-        router: api::router(sources, listen.tcp_changes),
+        router: api::router(sources, tokens, Arc::clone(&audit), listen.tcp_changes),
     };
     let serve = |listener| tokio::spawn(http::serve(listener, serving.clone(), stop.clone()));
     let servers: Vec<_> = listeners.into_iter().flatten().map(serve).collect();
@@ -218,13 +254,18 @@ async fn run(
     let mut tick = time::interval(POLL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let work: fn(&mut Reloader) = tokio::select! {
+        let work: fn(&mut Reloader) -> Outcome = tokio::select! {
             _ = stop.changed() => break,
-            _ = signals.hangup.recv() => |reloader| drop(reloader.reload()),
+            _ = signals.hangup.recv() => {
+                if let Some(identity) = &identity {
+                    identity.reload();
+                }
+                Reloader::reload
+            }
             _ = tick.tick() => {
                 logging::tell_left_out();
                 tell_expiry(&mut expiry, &metrics);
-                |reloader| drop(reloader.poll())
+                Reloader::poll
             }
             name = async { tokio::select! {
                 _ = signals.terminate.recv() => "SIGTERM",
@@ -236,7 +277,7 @@ async fn run(
                 continue;
             }
         };
-        reloader = off_thread(reloader, work).await;
+        reloader = off_thread(reloader, work, &current, &audit).await;
     }
     for server in servers {
         // It ends by the same `stop`.
@@ -247,15 +288,24 @@ async fn run(
 fn tell_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     if let Some(warning) = watch.look(metrics.process.certificate_not_after.get(), now) {
-        tracing::warn!("[tls]: Weir's own certificate {warning}");
+        tracing::warn!("[tls] or [api]: Weir's own certificate {warning}");
     }
 }
 
 /// Reading a large file takes a while, in which requests should be answered.
-async fn off_thread(reloader: Option<Reloader>, work: fn(&mut Reloader)) -> Option<Reloader> {
+async fn off_thread(
+    reloader: Option<Reloader>,
+    work: fn(&mut Reloader) -> Outcome,
+    current: &Current,
+    audit: &Arc<Audit>,
+) -> Option<Reloader> {
     let mut reloader = reloader?;
+    let (current, audit) = (current.clone(), Arc::clone(audit));
     let worked = tokio::task::spawn_blocking(move || {
-        work(&mut reloader);
+        let before = current.get();
+        if let Outcome::Applied = work(&mut reloader) {
+            tell_reload(&audit, &before, &current.get());
+        }
         reloader
     });
     match worked.await {
@@ -264,5 +314,37 @@ async fn off_thread(reloader: Option<Reloader>, work: fn(&mut Reloader)) -> Opti
             tracing::error!(%error, "reloading panicked; the configuration will not be reloaded any more");
             None
         }
+    }
+}
+
+/// Writes down that the file was taken over, and which tenants are others by it.
+fn tell_reload(audit: &Audit, before: &Config, after: &Config) {
+    let named = |config: &Config, name: &str| {
+        let mut tenants = config.tenants.iter();
+        tenants
+            .find(|it| it.name == name)
+            .map(|it| Tenant { at: Position::default(), ..it.clone() })
+    };
+    let names = before.tenants.iter().chain(&after.tenants).map(|tenant| tenant.name.as_str());
+    let names: BTreeSet<&str> = names.collect();
+    let difference = names.into_iter().filter_map(|name| {
+        let what = match (named(before, name), named(after, name)) {
+            (None, Some(_)) => "comes",
+            (Some(_), None) => "goes",
+            (was, is) if was != is => "becomes another",
+            _ => return None,
+        };
+        Some(format!("tenant {name} {what}").into())
+    });
+    let mut change = Change {
+        who: "the configuration file",
+        role: "admin",
+        from: &after.file,
+        what: "take the configuration over",
+        tenant: None,
+        difference: difference.collect(),
+    };
+    if let Err(error) = audit.write(&mut change) {
+        tracing::error!(%error, "a line is missing in the audit log: the configuration was taken over");
     }
 }

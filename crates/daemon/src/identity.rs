@@ -16,7 +16,14 @@ pub struct Identity {
     pub switches: Option<Tls>,
     /// Towards controllers, for `ssl:` controllers.
     pub controllers: Option<Tls>,
-    tenants: Arc<HashMap<TenantId, Vec<CertificateName>>>,
+    others: Arc<Others>,
+}
+
+#[derive(Default)]
+struct Others {
+    tenants: HashMap<TenantId, Vec<CertificateName>>,
+    /// Until when the certificate towards REST clients is valid.
+    rest: Option<u64>,
 }
 
 impl Identity {
@@ -39,18 +46,24 @@ impl Identity {
             }
             (*id, names)
         });
-        Ok(Identity { switches, controllers, tenants: Arc::new(tenants.collect()) })
+        let rest =
+            config.access.files.as_ref().and_then(|files| {
+                channel::certificates_not_after(&files.certificate).ok().flatten()
+            });
+        let others = Arc::new(Others { tenants: tenants.collect(), rest });
+        Ok(Identity { switches, controllers, others })
     }
 
-    /// Until when our own certificate is valid, in seconds of Unix time; 0 if there is none, or if nobody knows.
+    /// Until when our own certificates are valid, all of them, in seconds of Unix time; 0 if there is none, or if nobody knows.
     pub fn not_after(&self) -> u64 {
         let either = self.switches.as_ref().or(self.controllers.as_ref());
-        either.and_then(Tls::not_after).unwrap_or(0)
+        let openflow = either.and_then(Tls::not_after);
+        openflow.into_iter().chain(self.others.rest).min().unwrap_or(0)
     }
 
     /// Whether a controller's certificate is one of the tenant's; if not, why.
     pub fn judge(&self, tenant: TenantId, shown: &PeerCertificate) -> Result<(), String> {
-        let names = self.tenants.get(&tenant).map(Vec::as_slice).unwrap_or_default();
+        let names = self.others.tenants.get(&tenant).map(Vec::as_slice).unwrap_or_default();
         if names.iter().any(|name| shown.is(name)) {
             return Ok(());
         }

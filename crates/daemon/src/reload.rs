@@ -205,6 +205,17 @@ impl Reloader {
         if config.listen != active.listen {
             tracing::warn!(file, "a change of [listen] takes effect at the next start");
         }
+        let access = &mut config.access;
+        if (&access.files, access.requests, access.subscribers)
+            != (&active.access.files, active.access.requests, active.access.subscribers)
+        {
+            tracing::warn!(
+                file,
+                "a change of [api] takes effect at the next start, but for hosts, loopback and certificates"
+            );
+        }
+        access.files.clone_from(&active.access.files);
+        (access.requests, access.subscribers) = (active.access.requests, active.access.subscribers);
         if config.store != active.store {
             tracing::warn!(file, "a change of [store] takes effect at the next start");
         }

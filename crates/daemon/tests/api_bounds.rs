@@ -43,7 +43,7 @@ fn refused(scene: &Scene, why: ApiRefusal) -> u64 {
 #[test]
 fn those_who_listen_to_events_are_bounded_and_others_are_served() {
     let mut scene = Scene::new("listeners");
-    let names: Vec<String> = (0..6).map(|number| format!("tenant{number}")).collect();
+    let names: Vec<String> = (0..10).map(|number| format!("tenant{number}")).collect();
     let tenants = names.iter().map(|name| {
         format!(
             "[[tenants]]\nname = \"{name}\"\nlabels = \"rest\"\n[[tenants.flowspace]]\nmatch = \"\"\n"
@@ -63,15 +63,15 @@ fn those_who_listen_to_events_are_bounded_and_others_are_served() {
             answers.push(status);
             streams.push(stream);
         }
-        let all = if name < &names[4] { 8 } else { 0 };
+        let all = if name < &names[8] { 8 } else { 0 };
         assert_eq!(answers.iter().filter(|status| **status == 200).count(), all, "{name}");
         assert_eq!(answers.iter().filter(|status| **status == 503).count(), 10 - all, "{name}");
     }
-    assert_eq!(refused(&scene, ApiRefusal::Listeners), 28);
+    assert_eq!(refused(&scene, ApiRefusal::Listeners), 36);
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200);
     drop(streams);
     // The places are free when the ends have been noticed.
-    wait("a free place", || listen(&names[5]).0 == 200);
+    wait("a free place", || listen(&names[9]).0 == 200);
 }
 
 #[test]

@@ -102,7 +102,9 @@ impl Scene {
         let (sender, terminated) = mpsc::channel();
         let terminate = Box::new(move |name| sender.send(name).unwrap());
         let api = Api::by_tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let control = Control::start(Setup { api, limits, sources, reloader, terminate }).unwrap();
+        let control =
+            Control::start(Setup { api, limits, state: None, sources, reloader, terminate })
+                .unwrap();
         Scene { folder, control, metrics, healthy, applied, terminated }
     }
 
@@ -369,9 +371,15 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let reloader = Reloader::new(&path, current, Box::new(sink), daemon.metrics());
     let api = Api::by_tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
     let limits = http::Limits::default();
-    let control =
-        Control::start(Setup { api, limits, sources, reloader, terminate: Box::new(|_| {}) })
-            .unwrap();
+    let control = Control::start(Setup {
+        api,
+        limits,
+        state: None,
+        sources,
+        reloader,
+        terminate: Box::new(|_| {}),
+    })
+    .unwrap();
     let get = |path: &str| request(control.api().unwrap(), "GET", path);
 
     let (status, health) = get("/healthz");
@@ -417,6 +425,7 @@ fn an_address_in_use_is_an_error_at_once() {
     let sink = |_: &Config| Ok(());
     let reloader = Reloader::new(&scene.folder.join("weir.toml"), current, Box::new(sink), metrics);
     let setup = Setup {
+        state: None,
         api: Api::by_tcp(scene.control.api().unwrap()),
         limits: http::Limits::default(),
         sources,

@@ -48,6 +48,22 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/api/v1/tenants/red/labels/events", "", 404, true),
     ("GET", "/api/v1/tenants/%ff/labels/events", "", 400, true),
     ("GET", "/api/v1/session", "", 200, true),
+    (
+        "POST",
+        "/api/v1/tokens",
+        r#"{"role": "tenant", "tenant": "red", "name": "alice", "expires_in_s": 60}"#,
+        200,
+        true,
+    ),
+    ("POST", "/api/v1/tokens", r#"{"role": "metrics", "expires_in_s": null}"#, 200, true),
+    ("POST", "/api/v1/tokens", r#"{"role": "king"}"#, 400, false),
+    ("POST", "/api/v1/tokens", r#"{"role": "tenant"}"#, 400, true),
+    ("POST", "/api/v1/tokens", r#"{"role": "admin", "expires_in_s": 0}"#, 400, true),
+    ("POST", "/api/v1/tokens", r#"{"role": "tenant", "tenant": "nobody"}"#, 409, true),
+    ("GET", "/api/v1/tokens", "", 200, true),
+    ("DELETE", "/api/v1/tokens/1", "", 200, true),
+    ("DELETE", "/api/v1/tokens/1", "", 404, true),
+    ("DELETE", "/api/v1/tokens/one", "", 400, true),
     ("GET", "/api/v1/openapi.json", "", 200, true),
     ("GET", "/api/v1/summary", "", 200, true),
     ("GET", "/api/v1/log", "", 200, true),
@@ -147,7 +163,7 @@ fn the_document_says_what_is_asked_and_answered() {
         }
     }
     let large = format!("{}{{}}", " ".repeat(16 << 20));
-    for (method, path) in [("PUT", RED), ("POST", CHANGES)] {
+    for (method, path) in [("PUT", RED), ("POST", CHANGES), ("POST", "/api/v1/tokens")] {
         for (kind, body, status) in
             [("application/jsonx", "{}", 415), ("application/json", large.as_str(), 413)]
         {
@@ -158,8 +174,11 @@ fn the_document_says_what_is_asked_and_answered() {
     }
     // By a name that its owner lets lead here, and from a page of another site.
     for (path, methods) in document["paths"].as_object().unwrap() {
-        let path =
-            path.replace("{name}", "blue").replace("{tenant}", "red").replace("{switch}", "a");
+        let path = path
+            .replace("{name}", "blue")
+            .replace("{tenant}", "red")
+            .replace("{switch}", "a")
+            .replace("{id}", "1");
         for method in methods.as_object().unwrap().keys() {
             let method = method.to_uppercase();
             let api = scene.api();
@@ -173,6 +192,19 @@ fn the_document_says_what_is_asked_and_answered() {
                 assert_eq!(answer.status, 403, "{method} {path} {headers}");
                 told.insert(holds(&document, &method, &path, &answer, "from elsewhere"));
             }
+            // With a token that nobody made, once, and until that is too often.
+            let wrong = || scene.ask_as("weir_00", &method, &path, "");
+            let mut answer = wrong();
+            assert!([401, 429].contains(&answer.status), "{method} {path}");
+            told.insert(holds(&document, &method, &path, &answer, "a stranger"));
+            while answer.status != 429 {
+                answer = wrong();
+            }
+            told.insert(holds(&document, &method, &path, &answer, "too often"));
+            while answer.status != 401 {
+                answer = wrong();
+            }
+            told.insert(holds(&document, &method, &path, &answer, "a stranger"));
         }
     }
 
@@ -232,6 +264,7 @@ fn the_document_says_every_path() {
         include_str!("../src/api/troubles.rs"),
         include_str!("../src/api/session.rs"),
         include_str!("../src/api/live.rs"),
+        include_str!("../src/api/tokens.rs"),
     ];
     let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));
     let routes: BTreeSet<&str> = routes.map(|rest| rest.split('"').next().unwrap()).collect();
@@ -241,6 +274,40 @@ fn the_document_says_every_path() {
     assert_eq!(items, "#/components/schemas/Operation");
     let operation = document["components"]["schemas"]["Operation"].to_string();
     assert!(operation.contains("put-link"), "{operation}");
+}
+
+#[test]
+fn the_examples_of_the_document_are_what_it_describes() {
+    let scene = Scene::new("examples");
+    let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
+    let mut checked = 0;
+    let mut check = |schema: &Value, example: &Value, what: &str| {
+        checked += 1;
+        let fits = schema::check(&document, schema, example);
+        fits.unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
+    };
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        for example in schema["examples"].as_array().into_iter().flatten() {
+            check(schema, example, name);
+        }
+    }
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let what = format!("{method} {path}");
+            let body = &operation["requestBody"]["content"]["application/json"];
+            let answer = &operation["responses"]["200"]["content"]["application/json"];
+            for content in [body, answer] {
+                if let Some(example) = content.get("example") {
+                    check(&content["schema"], example, &what);
+                }
+            }
+            // Whoever sends a body finds one to begin with.
+            let named = body["schema"]["$ref"].as_str().unwrap_or("#/").trim_start_matches('#');
+            let in_schema = document.pointer(named).is_some_and(|it| it.get("examples").is_some());
+            assert!(body.is_null() || body.get("example").is_some() || in_schema, "{what}");
+        }
+    }
+    assert!(checked >= 12, "{checked}");
 }
 
 /// The path as the document has it, and what it says of the method there.

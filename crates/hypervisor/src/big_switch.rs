@@ -225,11 +225,11 @@ enum Sent {
     /// A part of a question or barrier of the front's.
     Part(u64),
     /// What makes up for something; if it fails, this entry is not there.
-    Own(Option<Piece>),
+    Own(Option<Rule>),
     /// What it had to do without when it was filled, once more; if it fails, it does so still.
-    Again(Piece),
+    Again(Rule),
     /// What takes a change of this entry back; if it fails, there is no way back but to give the entry up.
-    Undo(Piece),
+    Undo(Rule),
     Flows,
     Groups,
     Meters,
@@ -248,7 +248,7 @@ enum Sent {
 
 /// What a member was sent of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct Rule {
     cookie: u64,
     /// The last number that had been given by then.
     by: u64,
@@ -334,7 +334,7 @@ impl BigSwitch {
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(cookie) = self.leaving.late(now) {
-            self.tell_removed(cookie, now);
+            self.report_removed(cookie, now);
         }
         self.maybe_start(now);
     }
@@ -350,7 +350,7 @@ impl BigSwitch {
             self.events.push_back(Event::CloseMember(dpid, "it is no part of the big switch"));
         }
         self.refill(now);
-        self.tell_ports();
+        self.report_ports();
         self.maybe_start(now);
     }
 
@@ -407,7 +407,7 @@ impl BigSwitch {
             return;
         }
         self.without(dpid, now);
-        self.tell_ports();
+        self.report_ports();
         self.maybe_start(now);
     }
 
@@ -518,16 +518,16 @@ impl BigSwitch {
 
     /// Brings an entry to a member that lacks it. Changes of it that are on their way come with it, whoever refuses them.
     fn bring(&mut self, cookie: u64, dpid: u64, message: &[u8]) {
-        self.bring_as(|piece| Sent::Own(Some(piece)), cookie, dpid, message);
+        self.bring_as(|rule| Sent::Own(Some(rule)), cookie, dpid, message);
     }
 
-    fn bring_as(&mut self, what: impl Fn(Piece) -> Sent, cookie: u64, dpid: u64, message: &[u8]) {
+    fn bring_as(&mut self, what: impl Fn(Rule) -> Sent, cookie: u64, dpid: u64, message: &[u8]) {
         let changes = self.entries.get(&cookie).map(|entry| [entry.made_by, entry.modified_by]);
         for change in changes.into_iter().flatten() {
             self.operations.entry(change).and_modify(|change| change.inherits = true);
         }
-        let piece = Piece { cookie, by: self.next, is_whole: true };
-        self.send(dpid, what(piece), message);
+        let rule = Rule { cookie, by: self.next, is_whole: true };
+        self.send(dpid, what(rule), message);
     }
 
     fn send(&mut self, dpid: u64, what: Sent, message: &[u8]) {

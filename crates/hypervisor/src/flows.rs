@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::EntrySpec;
-pub use compile::Rule as Piece;
+pub use compile::Rule;
 use core::hash::BuildHasher;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
@@ -47,12 +47,12 @@ pub struct Flow {
     /// Actions (1.0) or instructions (1.3) as the tenant wrote them.
     pub actions: Box<[u8]>,
     /// What stands for it on the switch.
-    pub pieces: Vec<Piece>,
-    /// What would stand for it, but is the same entry on the switch as a piece of another one: see `flows::shared`.
-    pub beneath: Vec<Piece>,
-    /// Packets counted by pieces that are gone.
+    pub rules: Vec<Rule>,
+    /// What would stand for it, but is the same entry on the switch as a rule of another one: see `flows::shared`.
+    pub beneath: Vec<Rule>,
+    /// Packets counted by rules that are gone.
     pub past_packets: u64,
-    /// Bytes counted by pieces that are gone.
+    /// Bytes counted by rules that are gone.
     pub past_bytes: u64,
 }
 
@@ -63,10 +63,10 @@ impl Flow {
     }
 
     /// What it is but for what stands for it on the switch and what it does there.
-    pub(crate) fn without_pieces(&self) -> Flow {
+    pub(crate) fn without_rules(&self) -> Flow {
         let nothing = Box::default;
-        let (pieces, beneath) = (Vec::new(), Vec::new());
-        Flow { pieces, beneath, match_wire: nothing(), actions: nothing(), ..*self }
+        let (rules, beneath) = (Vec::new(), Vec::new());
+        Flow { rules, beneath, match_wire: nothing(), actions: nothing(), ..*self }
     }
 
     /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
@@ -85,7 +85,7 @@ impl Flow {
         (u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32)
     }
 
-    /// A piece that is gone has counted these packets and bytes.
+    /// A rule that is gone has counted these packets and bytes.
     pub(crate) fn count_past(&mut self, (packets, bytes): (u64, u64)) {
         self.past_packets = self.past_packets.saturating_add(packets);
         self.past_bytes = self.past_bytes.saturating_add(bytes);
@@ -94,23 +94,23 @@ impl Flow {
     /// The same entry, about to do this, with nothing that stands for it yet.
     pub(crate) fn with_actions(&self, actions: &[u8]) -> Flow {
         let match_wire = self.match_wire.clone();
-        let (pieces, beneath) = (Vec::new(), Vec::new());
-        Flow { pieces, beneath, match_wire, actions: actions.into(), ..*self }
+        let (rules, beneath) = (Vec::new(), Vec::new());
+        Flow { rules, beneath, match_wire, actions: actions.into(), ..*self }
     }
 
     /// Whether another one is found by the same, here and on the switch.
     fn stands_where(&self, other: &Flow) -> bool {
         (self.table, self.priority) == (other.table, other.priority)
             && self.match_ == other.match_
-            && are_where(&self.pieces, &other.pieces)
+            && are_where(&self.rules, &other.rules)
             && are_where(&self.beneath, &other.beneath)
     }
 
     /// Bytes that it takes, roughly.
     pub(crate) fn size(&self) -> usize {
-        let pieces = self.pieces.iter().chain(&self.beneath);
-        let pieces = pieces.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
-        size_of::<Flow>() + self.match_wire.len() + self.actions.len() + pieces.sum::<usize>()
+        let rules = self.rules.iter().chain(&self.beneath);
+        let rules = rules.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
+        size_of::<Flow>() + self.match_wire.len() + self.actions.len() + rules.sum::<usize>()
     }
 }
 
@@ -209,8 +209,8 @@ impl FlowTable {
         let hash = self.hash(flow.table, &flow.match_, flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
-        for piece in &flow.pieces {
-            let key = shared::key(flow.table, piece);
+        for rule in &flow.rules {
+            let key = shared::key(flow.table, rule);
             self.shared.owned(&key);
             if self.owners.insert(key, id).is_none() {
                 *self.by_table.entry(flow.table).or_default() += 1;
@@ -239,7 +239,7 @@ impl FlowTable {
             return before;
         };
         let before = core::mem::replace(known, flow);
-        self.meter.add(CHANGE * (1 + before.pieces.len() as u64));
+        self.meter.add(CHANGE * (1 + before.rules.len() as u64));
         self.touch(id);
         let FlowTable { flows, long, by_cookie, .. } = self;
         let flow = flows.get(&id)?;
@@ -265,8 +265,8 @@ impl FlowTable {
             entry.remove();
         }
         self.shared.remove(id, &flow);
-        for piece in &flow.pieces {
-            self.forget_piece(flow.table, piece);
+        for rule in &flow.rules {
+            self.forget_rule(flow.table, rule);
         }
         Some(flow)
     }
@@ -298,9 +298,9 @@ impl FlowTable {
         }
     }
 
-    /// A piece that is gone from its entry does not stand in another's way any more.
-    pub fn forget_piece(&mut self, table: u8, piece: &Piece) {
-        let key = shared::key(table, piece);
+    /// A rule that is gone from its entry does not stand in another's way any more.
+    pub fn forget_rule(&mut self, table: u8, rule: &Rule) {
+        let key = shared::key(table, rule);
         let was = self.owners.remove(&key);
         if let Some(count) = self.by_table.get_mut(&table).filter(|_| was.is_some()) {
             *count -= 1;
@@ -386,8 +386,8 @@ impl Flow {
     }
 
     /// What stands for it on the switch, by the match: an entry can be hundreds there.
-    pub fn by_match(&self) -> HashMap<&[u8], &Piece> {
-        self.pieces.iter().map(|piece| (&*piece.match_wire, piece)).collect()
+    pub fn by_match(&self) -> HashMap<&[u8], &Rule> {
+        self.rules.iter().map(|rule| (&*rule.match_wire, rule)).collect()
     }
 
     /// For the store: everything but what can be computed again. Match and actions are as `version` has them.
@@ -431,7 +431,7 @@ impl Flow {
             installed: Instant::default(),
             match_wire: match_wire.into(),
             actions: actions.into(),
-            pieces: Vec::new(),
+            rules: Vec::new(),
             beneath: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
@@ -440,8 +440,8 @@ impl Flow {
 }
 
 /// Whether these are the same entries on the switch, whatever they do.
-fn are_where(some: &[Piece], others: &[Piece]) -> bool {
-    let is_where = |(one, other): (&Piece, &Piece)| {
+fn are_where(some: &[Rule], others: &[Rule]) -> bool {
+    let is_where = |(one, other): (&Rule, &Rule)| {
         (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
     };
     some.len() == others.len() && some.iter().zip(others).all(is_where)
@@ -477,7 +477,7 @@ mod tests {
             installed: Instant::default(),
             match_wire: [1, 2, 3].into(),
             actions: [4, 5].into(),
-            pieces: Vec::new(),
+            rules: Vec::new(),
             beneath: Vec::new(),
             past_packets: 0,
             past_bytes: 0,

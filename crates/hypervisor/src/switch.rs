@@ -3,14 +3,13 @@
 mod asynchronous;
 mod barriers;
 mod bounds;
+mod buffered;
 mod collect;
 mod context;
 mod counts;
-mod delayed;
 mod follow;
 mod forward;
 mod idle;
-mod kept;
 mod labels;
 mod north;
 mod own;
@@ -30,7 +29,7 @@ mod tracking;
 mod turns;
 mod undecided;
 mod undo;
-mod unplaced;
+mod uninstalled;
 
 use crate::controllers::Controllers;
 use crate::cookie::Installation;
@@ -38,15 +37,16 @@ use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::lldp::LldpKey;
 use crate::outbox::Outbox;
-use crate::pending::{Excerpt, Origin, Pending};
 use crate::policy::{Policy, TenantId};
-use crate::scheduler::RoundRobin;
+use crate::south::Session;
+use crate::south::pending::{Excerpt, Origin};
+use crate::south::session::earlier;
+pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::{Controller, Tenant};
 use crate::time::{Duration, Instant};
 use crate::v13::groups::unused::Unused;
 use crate::v13::numbers::Used;
-use crate::window::Window;
 use crate::work::Turns;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -59,11 +59,9 @@ use compile::{InfraRule, Ownership, PhysicalPort};
 use core::fmt;
 pub use counts::Counts;
 pub(crate) use counts::{Asking, Elsewhere, Traffic, flow_question};
-use delayed::Delayed;
 use fabric::embedding::Transit;
 use flowspace::Match;
 use follow::Upcoming;
-pub(crate) use forward::set_length;
 use hashbrown::HashMap;
 pub(crate) use idle::{Expired, Idle, Question, Timeout};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
@@ -80,7 +78,7 @@ pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub(crate) use tracking::{groups_of, named_of};
-use unplaced::Unplaced;
+use uninstalled::Uninstalled;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -97,31 +95,16 @@ pub struct Switch {
     pub(crate) controllers: Controllers,
     pub(crate) dirty: VecDeque<ControllerIndex>,
     pub(crate) resumed: Vec<ControllerIndex>,
-    pub(crate) south: Outbox,
-    pub(crate) line: RoundRobin,
-    pub(crate) window: Window,
-    /// Changes of the hypervisor's own that wait for the store.
-    pub(crate) delayed: Delayed,
-    pub(crate) pending: Pending,
-    /// Work without a reply, sent since something that has one.
-    pub(crate) unacknowledged: u32,
-    /// Whether a change of a table has been sent since the last barrier.
-    pub(crate) unbarriered: bool,
-    /// Messages in flight that will be answered, and so acknowledge what went before.
-    pub(crate) answers_due: u32,
-    pub(crate) last_sent: Instant,
+    /// The connection to the switch, and what waits for it.
+    pub(crate) session: Session,
     /// When to look for requests that were never answered.
     pub(crate) next_settle: Instant,
-    /// When a tenant that ran out of tokens may go on.
-    pub(crate) waiting: Vec<(Instant, TenantIndex)>,
     /// Entries for which nothing stands on the switch.
-    pub(crate) unplaced: Unplaced,
+    pub(crate) uninstalled: Uninstalled,
     /// Who may have entries to take over from others of its own.
     pub(crate) freed: BTreeSet<TenantIndex>,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
-    /// Messages of operations that have been sent, by xid, until a barrier confirms them.
-    pub(crate) unconfirmed: VecDeque<(u32, u32)>,
     pub(crate) collections: Vec<Collection>,
     pub(crate) next_collection: u32,
     /// What the switch said of its entries, until they are reconciled.
@@ -160,8 +143,6 @@ pub struct Switch {
     pub(crate) expects_probes: bool,
     /// Who has been given which number for each packet that the switch keeps, by the switch's number.
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
-    /// At which place of whose queue a message waits that has such a packet released, by the switch's number.
-    pub(crate) releases: HashMap<u32, (TenantIndex, u64)>,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
     /// Groups and meters in use (1.3).
@@ -490,8 +471,9 @@ impl Switch {
             || self.upcoming.is_due()
             || self.is_full(state.tenant, controller);
         let is_in_debt = !self.turns.may(state.tenant.0);
+        let has_too_much = self.has_too_much(state.tenant);
         let tenant = &mut self.tenants[state.tenant.0 as usize];
-        if full || is_in_debt || tenant.rests.is_some() || tenant.is_full(&self.settings) {
+        if full || is_in_debt || tenant.rests.is_some() || has_too_much {
             tenant.paused = true;
             return false;
         }
@@ -516,19 +498,15 @@ impl Switch {
     /// Everything up to this number is safe; messages that waited for it may go.
     pub fn handle_stored(&mut self, number: u64, now: Instant) {
         self.journal.confirm(number);
-        self.send_delayed(now);
+        self.session.send_safe(&self.journal, now);
         self.follow(now);
-        for at in 0..self.tenants.len() {
-            if !self.tenants[at].queue.is_empty() {
-                self.line.activate(at as u32);
-            }
-        }
+        self.session.activate_all();
         self.run(now);
     }
 
     /// Bytes for the switch.
     pub fn switch_outbox(&mut self) -> &mut Outbox {
-        &mut self.south
+        self.session.outbox()
     }
 
     /// The next controller for which bytes wait, in turn. The driver takes at most
@@ -566,33 +544,29 @@ impl Switch {
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let quiet = self.has_open_work().then(|| self.last_sent + forward::QUIET);
-        let tokens = self.waiting.iter().map(|(at, _)| *at).min();
-        let silent = self.pending.is_awaited().then_some(self.next_settle);
-        let later =
-            [self.next_due(), self.next_postponed(), self.next_unused(), self.unplaced.next()];
-        [quiet, tokens, silent].into_iter().chain(later).flatten().min()
+        let mut first = self.session.poll_timeout();
+        if self.session.is_awaited() {
+            first = earlier(first, Some(self.next_settle));
+        }
+        if !self.collections.is_empty() {
+            first = earlier(first, self.next_due());
+        }
+        if !self.postponed.is_empty() {
+            first = earlier(first, self.next_postponed());
+        }
+        earlier(earlier(first, self.next_unused()), self.uninstalled.next())
     }
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.settle_silence(now);
-        let mut ready = Vec::new();
-        self.waiting.retain(|(at, tenant)| {
-            if *at <= now {
-                ready.push(*tenant);
-            }
-            *at > now
-        });
-        for tenant in ready {
-            self.line.activate(tenant.0);
+        for tenant in self.session.take_rested(now) {
+            self.session.activate(tenant);
             self.end_rest(tenant, now);
         }
-        if self.has_open_work() && now - self.last_sent >= forward::QUIET {
-            self.send_own_barrier(now);
-        }
+        self.session.handle_timeout(now);
         self.finish_due(now);
-        self.end_unplaced(now);
+        self.end_uninstalled(now);
         self.take_up_postponed(now);
         self.settle_unused(now);
         self.settle_asynchronous(now);
@@ -600,14 +574,10 @@ impl Switch {
         self.run(now);
     }
 
-    /// Whether something has been sent of which only a barrier will tell that it is done.
-    fn has_open_work(&self) -> bool {
-        self.unacknowledged > 0 || self.unbarriered
-    }
-
     /// Counts of the switch.
-    pub fn counters(&self) -> &SwitchCounters {
-        &self.counters
+    pub fn counters(&self) -> SwitchCounters {
+        let sent = self.session.counts();
+        SwitchCounters { to_switch: sent.sent, own_messages: sent.own, ..self.counters.clone() }
     }
 
     /// Each tenant in the policy, as it stands.
@@ -619,7 +589,7 @@ impl Switch {
             weight: tenant.weight,
             most_rules: tenant.limits.entries,
             counters: &tenant.counters,
-            waiting_south: tenant.queue.len(),
+            waiting_south: self.session.queue(TenantIndex(at as u32)).len(),
             waiting_north: tenant
                 .controllers
                 .iter()
@@ -629,12 +599,12 @@ impl Switch {
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),
             entries: tenant.flows.entries(),
-            held: tenant.bytes_held(),
+            held: self.bytes_held(TenantIndex(at as u32)),
         })
     }
 
     /// Units of work that may stand and do stand at the switch.
     pub fn window(&self) -> (u32, u32) {
-        (self.window.limit(), self.window.in_flight())
+        self.session.window()
     }
 }

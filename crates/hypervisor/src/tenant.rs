@@ -7,11 +7,11 @@ use crate::flows::{Flow, FlowTable};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::lookups::Lookups;
 use crate::outbox::Outbox;
-use crate::policy::{LabelForm, Limits, Rate, Statistics, TenantId};
-use crate::queue::{Class, Item, Queue};
+use crate::policy::{LabelForm, Limits, Statistics, TenantId};
 use crate::retired::Retired;
+use crate::south::rates::Bucket;
 use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::v13::numbers::Numbers;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -47,13 +47,12 @@ pub(crate) struct Tenant {
     /// What other switches have told of the other ends of its network's links, by datapath id.
     pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,
-    pub queue: Queue,
     pub barriers: Barriers,
     /// Requests that were accepted and have not been answered.
     pub unanswered: usize,
     /// Work done for its changes that are on their way, in examined entries.
     pub ahead: u64,
-    /// Bytes held for its requests that are not finished, but for its queue.
+    /// Bytes held for its requests that are not finished, but for what waits for the switch.
     pub held: usize,
     /// What waits for its controllers, and its part of the store, also on other switches.
     pub account: Arc<Account>,
@@ -70,9 +69,9 @@ pub(crate) struct Tenant {
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,
-    /// Pieces that the switch was told to delete, and has not said to be gone.
+    /// Rules that the switch was told to delete, and has not said to be gone.
     pub retired: Retired,
-    /// Entries with several pieces, of which some have been idle.
+    /// Entries with several rules, of which some have been idle.
     pub idle: HashMap<u32, Idle>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
@@ -82,7 +81,8 @@ pub(crate) struct Tenant {
     pub miss_send_len: u16,
     /// The generation id of the last accepted mastership claim (1.3).
     pub generation: Option<u64>,
-    pub buckets: Buckets,
+    /// PACKET_INs that its controllers may get.
+    pub packet_ins: Bucket,
     /// What its tables have looked up.
     pub lookups: Lookups,
     pub counters: Counters,
@@ -91,7 +91,7 @@ pub(crate) struct Tenant {
 /// A removed entry whose FLOW_REMOVED the tenant is waiting for.
 pub(crate) struct Leaving {
     pub flow: Flow,
-    pub pieces: usize,
+    pub rules: usize,
     pub since: Instant,
     /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
     pub over: Option<(u32, u32)>,
@@ -146,62 +146,9 @@ impl AsyncConfig {
     }
 }
 
-/// The token buckets of a tenant.
-#[derive(Default)]
-pub(crate) struct Buckets {
-    packet_out: Bucket,
-    flow_mod: Bucket,
-    statistics: Bucket,
-    packet_in: Bucket,
-}
-
-#[derive(Default)]
-struct Bucket {
-    /// Nanoseconds' worth of tokens.
-    level: u64,
-    filled: Instant,
-}
-
-impl Bucket {
-    /// Takes a token, or says when there will be one.
-    fn take(&mut self, rate: Option<Rate>, now: Instant) -> Result<(), Instant> {
-        let Some(rate) = rate else { return Ok(()) };
-        let token = 1_000_000_000 / u64::from(rate.per_second.max(1));
-        let full = token * u64::from(rate.burst.max(1));
-        self.level = self.level.saturating_add((now - self.filled).0).min(full);
-        self.filled = now;
-        if self.level >= token {
-            self.level -= token;
-            Ok(())
-        } else {
-            Err(now + Duration(token - self.level))
-        }
-    }
-}
-
 impl Tenant {
-    /// Whether the item may be sent as far as the tenant's rates go; if not, when to try again.
-    pub(crate) fn admit(&mut self, item: &Item, now: Instant) -> Result<(), Instant> {
-        let Limits { packet_out, flow_mod, statistics, .. } = self.limits;
-        match item.class {
-            Class::PacketOut => self.buckets.packet_out.take(packet_out, now),
-            // One request of the tenant may have become several messages; only what it asked for is charged.
-            Class::Modification if item.origin.is_some() => {
-                self.buckets.flow_mod.take(flow_mod, now)
-            }
-            Class::Statistics => self.buckets.statistics.take(statistics, now),
-            _ => Ok(()),
-        }
-    }
-
     /// Whether the tenant may be given one more PACKET_IN now.
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
-        self.limits.packet_in.is_none()
-            || self.buckets.packet_in.take(self.limits.packet_in, now).is_ok()
-    }
-
-    /// Messages accepted and not finished.
-    pub(crate) fn backlog(&self) -> usize {
-        self.queue.len() + self.unanswered
+        self.limits.packet_in.is_none() || self.packet_ins.take(self.limits.packet_in, now).is_ok()
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod ports;
 pub(crate) mod statistics;
 mod switch;
 
-use crate::pending::{Awaits, Purpose};
+use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use alloc::vec;
@@ -77,7 +77,7 @@ impl Switch {
         match MessageType(header.type_) {
             MessageType::PACKET_IN => self.packet_in_v10(frame, now),
             MessageType::ECHO_REQUEST => {
-                self.answer_switch_echo(header, body);
+                self.session.answer_echo(header, body);
                 Ok(())
             }
             MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, now),

@@ -18,7 +18,7 @@ pub(crate) mod statistics;
 pub(crate) mod switch;
 
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Purpose};
+use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Request, Switch};
 use crate::tenant::Role;
 use crate::time::Instant;
@@ -97,7 +97,7 @@ impl Switch {
         match MessageType(header.type_) {
             MessageType::PACKET_IN => self.packet_in_v13(body, now),
             MessageType::ECHO_REQUEST => {
-                self.answer_switch_echo(header, body);
+                self.session.answer_echo(header, body);
                 Ok(())
             }
             MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, now),

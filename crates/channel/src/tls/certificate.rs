@@ -19,7 +19,8 @@ pub struct PeerCertificate {
 }
 
 impl PeerCertificate {
-    pub(crate) fn new(der: &[u8]) -> Self {
+    /// From DER.
+    pub fn new(der: &[u8]) -> Self {
         PeerCertificate { names: names(der).unwrap_or_default(), fingerprint: sha256(der) }
     }
 

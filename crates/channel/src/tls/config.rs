@@ -183,7 +183,7 @@ impl ServerCertVerifier for ChainVerifier {
     }
 }
 
-fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
+pub(super) fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     let key = PrivateKeyDer::from_pem_file(path)
         .map_err(|error| unreadable(path, "private key", error))?;
     if let Err(error) = ring::default_provider().key_provider.load_private_key(key.clone_key()) {
@@ -194,7 +194,7 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
 }
 
 /// Our own certificates; the first, which is for our key, must be readable to any strict peer.
-fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let what = "certificate";
     let chain = read_certificates(path, what)?;
     if let Some(Err(error)) = chain.first().map(ParsedCertificate::try_from) {
@@ -220,7 +220,7 @@ pub(crate) fn is_unsupported_version(error: &rustls::Error) -> bool {
     }
 }
 
-fn read_certificates(
+pub(super) fn read_certificates(
     path: &Path,
     what: &'static str,
 ) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -233,7 +233,10 @@ fn read_certificates(
     Ok(certificates)
 }
 
-fn roots(path: &Path, authorities: &[CertificateDer<'static>]) -> Result<RootCertStore, Error> {
+pub(super) fn roots(
+    path: &Path,
+    authorities: &[CertificateDer<'static>],
+) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in authorities {
         roots.add(certificate.clone()).map_err(|error| Error::TlsFile {
@@ -245,7 +248,7 @@ fn roots(path: &Path, authorities: &[CertificateDer<'static>]) -> Result<RootCer
     Ok(roots)
 }
 
-const CA_CERTIFICATE: &str = "CA certificate";
+pub(super) const CA_CERTIFICATE: &str = "CA certificate";
 
 fn unreadable(path: &Path, what: &'static str, error: pem::Error) -> Error {
     let reason = match error {

@@ -2,21 +2,28 @@
 
 mod backup;
 mod client;
+mod endpoint;
 mod operator;
 mod print;
+mod tell;
+mod token;
 
 use crate::exit::Exit;
 use anyhow::Context;
+use channel::ServiceTrust;
 use clap::{Args, Subcommand};
-use client::{Answer, Client, Endpoint, segment};
+use client::{Client, segment};
+use daemon::access::tokens::PREFIX;
 use daemon::api::networks::Networks;
 use daemon::networks::{
     BackupChange, Choice, Document, Ends, HostChange, LinkChange, NetworkView, NumberDocument,
     Operation, Outcome, PortChange, RouteDocument, SwitchChange, Target,
 };
+use endpoint::Endpoint;
 use serde::de::DeserializeOwned;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
+use tell::Tell;
 
 /// See tenants, switches and flow tables, and change tenants' networks, while `weir serve` runs
 ///
@@ -31,22 +38,42 @@ Example:
   weir ctl networks
   weir ctl add red link '0xa1 port 2' '0xa2 port 2' --bandwidth 5Mbit --backup links --dry-run
   weir ctl stop red link '0xa1 port 2' '0xa2 port 2'
+  weir ctl token create --role tenant --tenant red --expires 30d
   weir ctl show red --json | jq .network > red.json && weir ctl set red red.json
 
 See docs/ctl.md and docs/networks.md.")]
 pub struct Ctl {
-    /// Where `weir serve` has its REST interface ([listen] api), IP:PORT or unix:PATH [default: what WEIR_API says in the
-    /// environment, else the socket /run/weir/api.sock if it is there, else 127.0.0.1:8080]
+    /// Where `weir serve` has its REST interface ([listen] api): IP:PORT, https://HOST:PORT or unix:PATH [default: what WEIR_API
+    /// says in the environment, else the socket /run/weir/api.sock if it is there, else 127.0.0.1:8080]
     #[arg(long, value_name = "WHERE", global = true, conflicts_with = "config")]
     api: Option<Endpoint>,
     /// The configuration file of `weir serve`, which says where that is
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    account: Account,
     /// Print the answer as JSON
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
     command: Command,
+}
+
+/// Who asks, and whom that one trusts.
+#[derive(Args)]
+struct Account {
+    /// A file with the token of an account [default: what WEIR_TOKEN says in the environment, else no account]
+    #[arg(long, value_name = "FILE", global = true)]
+    token_file: Option<PathBuf>,
+    /// Certificates of the authority that signs for Weir, PEM; https:// needs it
+    #[arg(long, value_name = "FILE", global = true)]
+    ca: Option<PathBuf>,
+    /// The private key of a client's certificate, PEM
+    #[arg(long, value_name = "FILE", global = true, requires = "certificate")]
+    private_key: Option<PathBuf>,
+    /// A client's certificate as the account, PEM
+    #[arg(long, value_name = "FILE", global = true, requires = "private_key")]
+    certificate: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -109,6 +136,11 @@ enum Command {
     Stop(One),
     /// Remove a part
     Remove(One),
+    /// Make, list and revoke tokens, by which accounts are known
+    Token {
+        #[command(subcommand)]
+        what: token::What,
+    },
     /// Write a backup of the state folder, as it is now, for `weir serve --restore`
     Backup {
         /// The file, which must not be there yet
@@ -260,7 +292,19 @@ impl Ctl {
             Ok(endpoint) => endpoint,
             Err(exit) => return Ok(exit),
         };
-        let client = Client::new(endpoint);
+        let token = match self.account.token()? {
+            Ok(token) => token,
+            Err(wrong) => return Ok(Exit::usage(&wrong)),
+        };
+        if token.is_some() && endpoint.is_overheard() {
+            let message =
+                format!("{endpoint} is in plain text: a token is sent over https:// there");
+            return Ok(Exit::usage(&message));
+        }
+        if let (Endpoint::Tls(host, _), None) = (&endpoint, &self.account.ca) {
+            return Ok(Exit::usage(&format!("--ca FILE has to say who signs for {host}")));
+        }
+        let client = Client::new(endpoint, self.account.trust(), token.as_deref());
         let tell = Tell { json: self.json };
         match self.command {
             Command::Tenants => operator::tenants(&tell, &client),
@@ -303,8 +347,35 @@ impl Ctl {
             Command::Start(one) => tell.one(&client, one, Operation::Start),
             Command::Stop(one) => tell.one(&client, one, Operation::Stop),
             Command::Remove(one) => tell.one(&client, one, Operation::Remove),
+            Command::Token { what } => token::run(&tell, &client, what),
             Command::Backup { file } => backup::backup(&client, &file),
         }
+    }
+}
+
+impl Account {
+    /// The token. The inner error is what is wrong with it.
+    fn token(&self) -> anyhow::Result<Result<Option<String>, String>> {
+        let (text, place) = match (&self.token_file, std::env::var(TOKEN)) {
+            (Some(file), _) => {
+                let text = std::fs::read_to_string(file);
+                (text.with_context(|| format!("cannot read {}", file.display()))?, "--token-file")
+            }
+            (None, Ok(text)) if !text.is_empty() => (text, TOKEN),
+            _ => return Ok(Ok(None)),
+        };
+        // It becomes a part of a header.
+        let text = text.trim();
+        let is_token = text.starts_with(PREFIX) && text.bytes().all(|c| c.is_ascii_graphic());
+        Ok(match is_token {
+            true => Ok(Some(text.to_owned())),
+            false => Err(format!("{place} holds no token of Weir's, which begins with {PREFIX}")),
+        })
+    }
+
+    fn trust(&self) -> Option<ServiceTrust> {
+        let identity = self.private_key.clone().zip(self.certificate.clone());
+        Some(ServiceTrust { ca_certificate: self.ca.clone()?, identity })
     }
 }
 
@@ -390,9 +461,9 @@ fn endpoint(
         });
     }
     match std::env::var(VARIABLE) {
-        Ok(text) if !text.is_empty() => Ok(text.parse().map_err(|error| {
-            Exit::usage(&format!("{VARIABLE}={text}: {error}: IP:PORT or unix:PATH is expected"))
-        })),
+        Ok(text) if !text.is_empty() => {
+            Ok(text.parse().map_err(|error| Exit::usage(&format!("{VARIABLE}={text}: {error}"))))
+        }
         Err(std::env::VarError::NotUnicode(_)) => {
             Ok(Err(Exit::usage(&format!("{VARIABLE} in the environment is not UTF-8"))))
         }
@@ -402,11 +473,8 @@ fn endpoint(
 
 /// Says in the environment where Weir is to be asked.
 const VARIABLE: &str = "WEIR_API";
-
-/// A printer for answers that are refusals.
-fn no_answer(_: &mut dyn Write, (): &()) -> std::io::Result<()> {
-    Ok(())
-}
+/// Holds the token of an account in the environment.
+const TOKEN: &str = "WEIR_TOKEN";
 
 /// A JSON file. The inner error is what is wrong with its text.
 fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>> {
@@ -418,11 +486,6 @@ fn read<T: DeserializeOwned>(file: &PathBuf) -> anyhow::Result<Result<T, String>
         text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     }
     Ok(serde_json::from_str(&text).map_err(|error| format!("{name}: {error}")))
-}
-
-/// How answers are told.
-struct Tell {
-    json: bool,
 }
 
 impl Tell {
@@ -447,32 +510,5 @@ impl Tell {
         self.found(client.send("POST", &path, &operations)?, |out, outcome: &Outcome| {
             print::outcome(out, outcome)
         })
-    }
-
-    fn found<T: DeserializeOwned>(
-        &self,
-        answer: Answer,
-        print: impl FnOnce(&mut dyn Write, &T) -> std::io::Result<()>,
-    ) -> anyhow::Result<Exit> {
-        match answer {
-            Answer::Done(text) => {
-                let mut stdout = std::io::stdout().lock();
-                if self.json {
-                    let value: serde_json::Value = serde_json::from_str(&text)?;
-                    writeln!(stdout, "{value:#}")?;
-                } else {
-                    let found = serde_json::from_str(&text).context("an answer of another Weir")?;
-                    print(&mut stdout, &found)?;
-                }
-                Ok(Exit::Success)
-            }
-            Answer::Refused(failure) => {
-                let mut text = failure.error;
-                for reason in failure.reasons {
-                    text.push_str(&format!("\n  {reason}"));
-                }
-                Ok(Exit::finding(&text))
-            }
-        }
     }
 }

@@ -1,9 +1,9 @@
-//! `weir reproduce`: published measurements, made again on this machine. One file per paper; [`switches`] are the real
-//! ones that a paper measures behind.
+//! `weir reproduce`: published measurements, made again on this machine. One file per paper.
 
 mod basta2017;
 mod elbouanani2019;
 mod oflops2012;
+mod output;
 mod riggio2013;
 mod riggio2013_edge;
 

@@ -105,13 +105,16 @@ impl Serve {
             // Nobody waits any more only when the process is ending already.
             let _ = sender.send(signal);
         });
-        let control = control(&self.config, config, &daemon, terminate)?;
+        let control = control(&self.config, config, &daemon, self.state.clone(), terminate)?;
         let pid_file = self.pid_file.as_deref().map(PidFile::write).transpose()?;
         for address in daemon.addresses() {
             tracing::info!(%address, "switches can connect");
         }
         if let Some(address) = control.api() {
             tracing::info!("REST, metrics and health are at http://{address}");
+        }
+        if let Some(address) = control.tls() {
+            tracing::info!("REST, metrics and health are for accounts at https://{address}");
         }
         if let Some(socket) = control.socket() {
             tracing::info!("REST takes changes at unix:{}", socket.display());
@@ -139,6 +142,7 @@ fn control(
     path: &Path,
     config: &Config,
     daemon: &Arc<Daemon>,
+    state: Option<PathBuf>,
     terminate: Box<dyn FnOnce(&'static str) + Send>,
 ) -> anyhow::Result<Control> {
     let current = Current::new(config.clone());
@@ -158,7 +162,8 @@ fn control(
     let reloader = Reloader::new(path, current, Box::new(sink), metrics);
     let limits =
         http::Limits { connections: daemon.descriptors().api(), ..http::Limits::default() };
-    let setup = Setup { api: config.listen.api.clone(), limits, sources, reloader, terminate };
+    let api = config.listen.api.clone();
+    let setup = Setup { api, limits, state, sources, reloader, terminate };
     Control::start(setup).context("cannot start the REST interface ([listen] api)")
 }
 

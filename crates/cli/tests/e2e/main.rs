@@ -8,11 +8,13 @@
 
 mod support;
 
+mod accounts;
 mod backup;
 mod bad_peers;
 mod big_switches;
 mod controllers;
 mod demo;
+mod described;
 mod discovering;
 mod evaluate;
 mod faucet;
@@ -41,3 +43,4 @@ mod strangers;
 mod switch_only;
 mod tls;
 mod topology;
+mod watching;

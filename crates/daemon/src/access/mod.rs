@@ -1,6 +1,12 @@
-//! Who may do what: the roles of those who ask by REST.
+//! Who may do what by REST: roles here, accounts in `tokens`, how often each may ask in `rates`, and
+//! who has changed what in `audit`.
 //!
-//! Deliberately without HTTP, sockets and files: which role a request needs is in [`crate::api`].
+//! Deliberately without HTTP: which role may ask for which path is a table in [`crate::api`].
+
+pub mod audit;
+pub mod caller;
+pub mod rates;
+pub mod tokens;
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,6 +84,11 @@ impl Reach {
             Reach::All(role) => *role,
             Reach::Tenant(_) => Role::Tenant,
         }
+    }
+
+    /// Whether the caller may see what concerns this tenant.
+    pub fn sees(&self, tenant: &str) -> bool {
+        self.tenant().is_none_or(|own| own == tenant)
     }
 
     /// The one tenant that is reached, if it is not all.

@@ -17,6 +17,10 @@ use crate::unsupported;
 
 /// Why a request was not done.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(examples(json!({"error": "there is no tenant of this name"}), json!({
+    "error": "refused; nothing was changed",
+    "reasons": ["red: 00:00:00:00:00:00:00:01 port 7 is not there, or not for this tenant"]
+})))]
 pub struct Failure {
     /// In short.
     pub error: String,
@@ -41,9 +45,15 @@ pub(super) enum Unnamed {
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is there for the document alone")]
 pub(super) enum Elsewhere {
-    /// It was asked for by a name that is not Weir's, or by a page of another site; or a change where none is taken.
+    /// There is no account, or none that is in force; not where being on this machine is enough.
+    #[response(status = 401)]
+    Unknown(Failure),
+    /// It was asked for by a name that is not Weir's, or by a page of another site; or the caller's role may not do that.
     #[response(status = 403)]
-    Elsewhere(Failure),
+    Forbidden(Failure),
+    /// The account, or the address without one, has asked too often; the header `Retry-After` says when to ask again.
+    #[response(status = 429)]
+    TooOften(Failure),
 }
 
 /// Of a path that changes something.
@@ -78,6 +88,11 @@ pub(super) enum Unread {
     #[response(status = 415)]
     Kind(Failure),
 }
+
+/// Where no route leads.
+pub(super) const NOTHING: &str = "there is nothing at this path";
+/// Where a route leads with another method.
+pub(super) const OTHER_METHOD: &str = "this path takes another method";
 
 /// An answer that is a refusal.
 pub(super) fn error(status: StatusCode, message: &str) -> Response {

@@ -26,8 +26,7 @@ const LARGEST_BODY: usize = 16 << 20;
 const SMALL: usize = 64 << 10;
 /// KiB of larger bodies, and of larger answers, at a time.
 const LARGE: usize = 64 << 10;
-/// Who listens to events at a time, and how many of them to one tenant's.
-const LISTENERS: usize = 32;
+/// How many of those who listen to events may listen to one tenant's.
 const LISTENERS_TO_ONE: usize = 8;
 /// Answers that are worked on beside the control thread at a time.
 const WORKERS: usize = 4;
@@ -50,14 +49,16 @@ struct Shared {
     pages: Arc<Semaphore>,
     sums: Arc<Semaphore>,
     product: Arc<Semaphore>,
+    /// Who may listen to events at a time.
+    most_listeners: usize,
     listeners: Mutex<HashMap<String, usize>>,
     /// When the last pulse was begun that has been felt, and what it was.
     pulse: tokio::sync::Mutex<Option<(Instant, Option<usize>)>>,
 }
 
 impl Bounds {
-    /// Everything is free.
-    pub(super) fn new(metrics: Arc<Registry>) -> Bounds {
+    /// Everything is free; so many may listen to events at a time.
+    pub(super) fn new(metrics: Arc<Registry>, most_listeners: usize) -> Bounds {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Bounds(Arc::new(Shared {
             metrics,
@@ -67,6 +68,7 @@ impl Bounds {
             pages: semaphore(1),
             sums: semaphore(1),
             product: semaphore(1),
+            most_listeners,
             listeners: Mutex::default(),
             pulse: tokio::sync::Mutex::default(),
         }))
@@ -163,30 +165,44 @@ impl Bounds {
 
     /// A place for one more who listens to a tenant's events.
     pub(super) fn listener(&self, tenant: &str) -> Option<Listener> {
+        self.place(format!("labels of {tenant}"), LISTENERS_TO_ONE)
+    }
+
+    /// A place for one more who listens to how everything fares, or how one tenant does.
+    pub(super) fn viewer(&self, tenant: Option<&str>) -> Option<Listener> {
+        match tenant {
+            None => self.place("everything".to_owned(), self.0.most_listeners),
+            Some(tenant) => self.place(format!("all of {tenant}"), LISTENERS_TO_ONE),
+        }
+    }
+
+    /// `most` may listen to this at a time.
+    fn place(&self, to: String, most: usize) -> Option<Listener> {
         let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = listeners.values().sum();
-        let of_tenant = listeners.get(tenant).copied().unwrap_or(0);
-        if all >= LISTENERS || of_tenant >= LISTENERS_TO_ONE {
+        let same = listeners.get(&to).copied().unwrap_or(0);
+        if all >= self.0.most_listeners || same >= most {
             return None;
         }
-        listeners.insert(tenant.to_owned(), of_tenant + 1);
-        Some(Listener { of: self.clone(), tenant: tenant.to_owned() })
+        listeners.insert(to.clone(), same + 1);
+        Some(Listener { of: self.clone(), to })
     }
 }
 
 /// One who listens to events.
 pub(super) struct Listener {
     of: Bounds,
-    tenant: String,
+    /// To what.
+    to: String,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut listeners = self.of.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = listeners.get_mut(&self.tenant) {
+        if let Some(count) = listeners.get_mut(&self.to) {
             *count -= 1;
             if *count == 0 {
-                listeners.remove(&self.tenant);
+                listeners.remove(&self.to);
             }
         }
     }

@@ -1,24 +1,31 @@
 //! Who is connected to the REST interface, and who gives way when that are too many.
 //!
 //! A connection waits for a request (its header is not complete, or it is kept open), works on one, or streams events. Where
-//! all connections are in use, the one that has waited longest is closed for a new one; so a client that opens many and says
+//! all connections are in use, the one that has waited longest, of those who have not shown who they are if there are any, is
+//! closed for a new one; so a client that opens many and says
 //! nothing, or half of a request, keeps nobody out. What works on a request has a limited time for the whole of it: the body, the
 //! answer, and the taking of the answer.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use channel::PeerCertificate;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::access::caller::Known;
+use crate::access::tokens::{Seconds, Token};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// By TCP, from there.
     Tcp(SocketAddr),
+    /// By TCP with TLS, from there.
+    Tls(SocketAddr),
     /// By the socket in the file system: the user id, if the kernel says so.
     Unix(Option<u32>),
 }
@@ -26,7 +33,7 @@ pub enum Peer {
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Peer::Tcp(address) => address.fmt(f),
+            Peer::Tcp(address) | Peer::Tls(address) => address.fmt(f),
             Peer::Unix(Some(user)) => write!(f, "unix user {user}"),
             Peer::Unix(None) => f.write_str("unix"),
         }
@@ -45,19 +52,66 @@ enum Phase {
 #[derive(Debug)]
 pub struct Client {
     peer: Peer,
+    /// The one that it has shown, whose chain has been checked.
+    certificate: OnceLock<PeerCertificate>,
     state: Mutex<(Phase, Instant)>,
+    shown: Mutex<Shown>,
     gives_way: Notify,
+}
+
+/// What it has shown of an account.
+#[derive(Debug, Default)]
+enum Shown {
+    /// Nothing yet.
+    #[default]
+    Nothing,
+    /// That it may ask.
+    Something,
+    /// The token of its last request.
+    Token(Arc<Token>),
 }
 
 impl Client {
     fn new(peer: Peer) -> Arc<Client> {
         let state = Mutex::new((Phase::Waiting, Instant::now()));
-        Arc::new(Client { peer, state, gives_way: Notify::new() })
+        let (certificate, shown) = (OnceLock::new(), Mutex::default());
+        Arc::new(Client { peer, certificate, state, shown, gives_way: Notify::new() })
     }
 
     /// Who it is.
     pub fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// The certificate that it has shown.
+    pub(super) fn certificate(&self) -> Option<&PeerCertificate> {
+        self.certificate.get()
+    }
+
+    /// It has shown this certificate, at the beginning.
+    pub(super) fn has_certificate(&self, certificate: PeerCertificate) {
+        // There is one handshake in a connection.
+        let _ = self.certificate.set(certificate);
+    }
+
+    /// It has shown who it is.
+    pub(super) fn shows(&self, known: &Known) {
+        let shown = match known {
+            Known::Token(token) => Shown::Token(Arc::clone(token)),
+            Known::Here | Known::Certificate(_) => Shown::Something,
+        };
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    fn is_stranger(&self) -> bool {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*shown, Shown::Nothing)
+    }
+
+    /// Whether the token by which it listens, or takes an answer, is not in force any more.
+    pub(super) fn is_shut_out(&self, now: Seconds) -> bool {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(&*shown, Shown::Token(token) if !token.is_in_force(now))
     }
 
     /// Returns when the connection is to be closed for another.
@@ -135,9 +189,11 @@ impl Clients {
         if is_full {
             let waiting = all.1.iter().filter_map(|(number, client)| {
                 let (phase, since) = client.now();
-                (phase == Phase::Waiting).then_some((since, *number))
+                // Strangers first: they keep nobody out who has an account.
+                let order = (!client.is_stranger(), since, *number);
+                (phase == Phase::Waiting).then_some(order)
             });
-            let (_, oldest) = waiting.min()?;
+            let (.., oldest) = waiting.min()?;
             if let Some(gone) = all.1.remove(&oldest) {
                 gone.gives_way.notify_one();
             }
@@ -176,5 +232,21 @@ mod tests {
         assert!(!fourth.client.is_slow(Duration::from_secs(30)), "events go on");
         drop((working, last));
         assert!(clients.admit(Peer::Unix(None)).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn strangers_give_way_before_those_who_have_shown_an_account() {
+        let clients = Clients::new(2);
+        let (known, _) = clients.admit(Peer::Unix(None)).unwrap();
+        known.client.shows(&Known::Here);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let (stranger, _) = clients.admit(Peer::Unix(None)).unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let (another, made_room) = clients.admit(Peer::Unix(None)).unwrap();
+        assert!(made_room);
+        stranger.client.gives_way().await;
+        another.client.shows(&Known::Here);
+        let _last = clients.admit(Peer::Unix(None)).unwrap();
+        known.client.gives_way().await;
     }
 }

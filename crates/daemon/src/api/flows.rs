@@ -19,9 +19,12 @@ use utoipa::ToSchema;
 use super::answers::{Elsewhere, Failure, Unnamed, error};
 use super::bounds::Bounds;
 use super::sources::Sources;
+use crate::access::caller::Caller;
 use crate::config::Config;
 use crate::dpid::Dpid;
 use crate::shard::shown::{FlowsAsked, Shown};
+
+const NOWHERE: &str = "the switch is not connected, or the tenant has no part of it";
 
 /// How long shards may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -46,7 +49,11 @@ pub struct Flows {
 
 /// One entry.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = FlowEntry)]
+#[schema(as = FlowEntry, examples(json!({
+    "cookie": "0x5", "table": 0, "priority": 9, "idle_timeout": 700, "hard_timeout": 0, "flags": [],
+    "match": "ip,nw_dst=10.1.0.2", "actions": "output:2",
+    "text": "cookie=0x5, idle_timeout=700, priority=9,ip,nw_dst=10.1.0.2 actions=output:2"
+})))]
 pub struct Flow {
     /// As `0x` and hexadecimal digits.
     pub cookie: String,
@@ -147,6 +154,7 @@ pub(super) fn routes() -> Router<Sources> {
 /// A tenant's flow table on a switch.
 #[utoipa::path(
     get,
+    operation_id = "show_flows",
     path = "/api/v1/tenants/{name}/switches/{switch}/flows",
     params(
         ("name" = String, Path, description = "the tenant's name"),
@@ -164,6 +172,7 @@ pub(super) fn routes() -> Router<Sources> {
 pub(super) async fn show(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
     path: Result<Path<(String, String)>, PathRejection>,
     uri: Uri,
 ) -> Response {
@@ -175,21 +184,28 @@ pub(super) async fn show(
         let message = "all that can stand behind the ? is side=tenant or side=switch, and after= with what `next` was";
         return error(StatusCode::BAD_REQUEST, message);
     };
+    let is_tenant = caller.reach.tenant().is_some();
+    if is_tenant && side == Side::Switch {
+        // Its marks and tags count through what all tenants have.
+        let message = "what stands on the switch is not shown to tenants";
+        return error(StatusCode::FORBIDDEN, message);
+    }
     let config = sources.current.get();
     if !config.tenants.iter().any(|known| known.name == tenant) {
         return error(StatusCode::NOT_FOUND, "there is no tenant of this name");
     }
     let Some(dpid) = switch(&config, &name) else {
+        if is_tenant {
+            // What switches are called is not its business.
+            return error(StatusCode::NOT_FOUND, NOWHERE);
+        }
         let message = "the switch is neither a datapath id nor the name of one in [[switches]]";
         return error(StatusCode::BAD_REQUEST, message);
     };
     let asked = FlowsAsked { tenant, dpid, side, after };
     let work = move || match (sources.flows)(&asked, PATIENCE) {
         Shown::Page(page) => Json(Flows::new(asked, &page)).into_response(),
-        Shown::Nowhere => {
-            let message = "the switch is not connected, or the tenant has no part of it";
-            error(StatusCode::NOT_FOUND, message)
-        }
+        Shown::Nowhere => error(StatusCode::NOT_FOUND, NOWHERE),
         Shown::Silence => {
             error(StatusCode::SERVICE_UNAVAILABLE, "the switch's thread does not answer")
         }

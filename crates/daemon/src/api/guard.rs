@@ -1,71 +1,262 @@
-//! Who may ask: without passwords, a page in somebody's browser must reach nothing here.
+//! Who may ask: each request passes here first.
 //!
-//! Such a page can send requests to an address or name that leads here, and read the answers where the name is its own (DNS
-//! rebinding). So what is asked for must be an address or `localhost`, in the header `Host`, and a request that a browser
-//! says to come from a page must come from a page of Weir's own, in the header `Origin`. Both for reading as for changing.
+//! ```text
+//! from where? ──► Host and Origin ──► who? token, certificate, or being here ──► the table (`access`) ──► the route
+//!                      │ 403                │ 401                     │ 429          │ 401, 403, 404, 405
+//! ```
+//!
+//! A page in somebody's browser can send requests to an address or name that leads here, and read the answers where the name is
+//! its own (DNS rebinding). So what is asked for must be an address, `localhost` or a name of Weir's, in the header `Host`, and a
+//! request that a browser says to come from a page must come from a page of Weir's own, in the header `Origin`. Both for
+//! reading as for changing.
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{MatchedPath, RawPathParams, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::answers::error;
+use super::access::{Decision, decide};
+use super::answers::{NOTHING, OTHER_METHOD, error};
 use super::clients::{Client, Peer};
+use crate::access::caller::{Caller, Known};
+use crate::access::rates::{Rates, origin};
+use crate::access::tokens::{PREFIX, Tokens, now};
 use crate::access::{Reach, Role};
+use crate::config::Access;
 use crate::metrics::{ApiRefusal, Registry};
+use crate::reload::Current;
+
+/// Requests of one address that shows no account, in a second and at once.
+const STRANGERS: (u32, u32) = (20, 100);
 
 /// What is asked of.
 #[derive(Clone)]
-pub(super) struct Guard {
-    pub(super) metrics: Arc<Registry>,
-    /// Whether changes are taken by TCP.
-    pub(super) tcp_changes: bool,
+pub(super) struct Guard(Arc<Inner>);
+
+struct Inner {
+    metrics: Arc<Registry>,
+    current: Current,
+    tokens: Arc<Tokens>,
+    /// Whether changes are taken by TCP without an account.
+    tcp_changes: bool,
+    accounts: Rates<Account>,
+    strangers: Rates<Option<IpAddr>>,
 }
 
-/// Refuses what is asked for from elsewhere, and changes where none are taken.
+/// Whose requests are counted together.
+#[derive(PartialEq, Eq, Hash)]
+enum Account {
+    Tenant(String),
+    Token(u64),
+    Certificate(String),
+}
+
+/// Why a request is not answered.
+struct Refused {
+    /// What it is counted as, if at all.
+    why: Option<ApiRefusal>,
+    status: StatusCode,
+    message: &'static str,
+}
+
+impl Guard {
+    pub(super) fn new(
+        metrics: Arc<Registry>,
+        current: Current,
+        tokens: Arc<Tokens>,
+        tcp_changes: bool,
+    ) -> Guard {
+        let (per_second, now) = (current.get().access.requests, Instant::now());
+        let accounts = Rates::new(per_second, per_second.saturating_mul(2), now);
+        let strangers = Rates::new(STRANGERS.0, STRANGERS.1, now);
+        Guard(Arc::new(Inner { metrics, current, tokens, tcp_changes, accounts, strangers }))
+    }
+}
+
+/// Refuses what is asked for from elsewhere, by strangers, too often, or by a role that may not.
 pub(super) async fn guard(
-    State(Guard { metrics, tcp_changes }): State<Guard>,
+    State(Guard(guard)): State<Guard>,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    // No browser speaks to a socket in the file system.
-    let peer = request.extensions().get::<Arc<Client>>().map(|client| client.peer());
-    let judged = match peer {
-        Some(Peer::Unix(_)) => Ok(()),
-        _ => match judge(request.headers()) {
-            Err(message) => Err((ApiRefusal::Elsewhere, message)),
-            Ok(()) if tcp_changes || request.method().is_safe() => Ok(()),
-            Ok(()) => Err((ApiRefusal::ReadOnly, READ_ONLY)),
-        },
+    let client = request.extensions().get::<Arc<Client>>().cloned();
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let named = params.as_ref().ok().and_then(|params| {
+        let mut params = params.iter();
+        params.find(|(name, _)| ["name", "tenant"].contains(name)).map(|(_, value)| value)
+    });
+    let path = path.as_ref().map(MatchedPath::as_str);
+    let caller = match guard.judge(client.as_deref(), &request, path, named) {
+        Ok(caller) => caller,
+        Err(refused) => return guard.refuse(&refused),
     };
-    match judged {
-        Ok(()) => {
-            // Without an account, who may change things is everybody who may do anything.
-            let may_change = tcp_changes || matches!(peer, Some(Peer::Unix(_)));
-            let role = if may_change { Role::Admin } else { Role::Operator };
-            request.extensions_mut().insert(Reach::All(role));
-            next.run(request).await
+    if let Some(caller) = caller {
+        if let Some(client) = &client {
+            client.shows(&caller.known);
         }
-        Err((why, message)) => {
-            metrics.process.api.refused(why).increment();
-            error(StatusCode::FORBIDDEN, message)
+        request.extensions_mut().insert(caller);
+    }
+    next.run(request).await
+}
+
+impl Inner {
+    fn judge(
+        &self,
+        client: Option<&Client>,
+        request: &Request,
+        path: Option<&str>,
+        named: Option<&str>,
+    ) -> Result<Option<Caller>, Refused> {
+        let peer = client.map(Client::peer);
+        let access = &self.current.get().access;
+        let headers = request.headers();
+        // No browser speaks to a socket in the file system.
+        if !matches!(peer, Some(Peer::Unix(_))) {
+            let scheme = if matches!(peer, Some(Peer::Tls(_))) { "https://" } else { "http://" };
+            let elsewhere =
+                |message| Refused::new(ApiRefusal::Elsewhere, StatusCode::FORBIDDEN, message);
+            is_asked_here(headers, scheme, &access.hosts).map_err(elsewhere)?;
         }
+        // What anybody may have takes nothing of what strangers may ask.
+        if decide(request.method(), path, None, None) == Decision::Answer {
+            return Ok(None);
+        }
+        let caller = self.caller(client, headers, access);
+        let is_stranger = !matches!(caller, Ok(Some(_)));
+        let address = match peer {
+            Some(Peer::Tcp(address) | Peer::Tls(address)) => Some(origin(address.ip())),
+            _ => None,
+        };
+        if is_stranger && !self.strangers.take(address, Instant::now()) {
+            return Err(too_often());
+        }
+        let caller = caller?;
+        if let Some(account) = caller.as_ref().and_then(account)
+            && !self.accounts.take(account, Instant::now())
+        {
+            return Err(too_often());
+        }
+        let reach = caller.as_ref().map(|caller| &caller.reach);
+        let forbidden = |why, message| Refused::new(why, StatusCode::FORBIDDEN, message);
+        let refused = match decide(request.method(), path, reach, named) {
+            Decision::Answer => return Ok(caller),
+            Decision::NoPath => Refused::plain(StatusCode::NOT_FOUND, NOTHING),
+            Decision::NoMethod => Refused::plain(StatusCode::METHOD_NOT_ALLOWED, OTHER_METHOD),
+            Decision::Hide => Refused::plain(StatusCode::NOT_FOUND, NO_TENANT),
+            Decision::Ask => stranger(NO_ACCOUNT),
+            Decision::Forbid => match caller.map(|caller| caller.known) {
+                Some(Known::Here) => forbidden(ApiRefusal::ReadOnly, READ_ONLY),
+                _ => forbidden(ApiRefusal::Role, NO_RIGHT),
+            },
+        };
+        Err(refused)
+    }
+
+    /// Who asks; none is a stranger.
+    fn caller(
+        &self,
+        client: Option<&Client>,
+        headers: &HeaderMap,
+        access: &Access,
+    ) -> Result<Option<Caller>, Refused> {
+        let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+        if let Some(first) = shown.next() {
+            let token = bearer(first).filter(|_| shown.next().is_none());
+            let token = token.and_then(|text| self.tokens.find(text, now()));
+            let token = token.ok_or_else(|| stranger(WRONG_TOKEN))?;
+            let reach = token.reach().clone();
+            return Ok(Some(Caller { reach, known: Known::Token(token) }));
+        }
+        let here = |role| Caller { reach: Reach::All(role), known: Known::Here };
+        let is_open = access.loopback_is_open;
+        Ok(match client.map(Client::peer) {
+            Some(Peer::Unix(_)) => Some(here(Role::Admin)),
+            Some(Peer::Tls(_)) => client.and_then(Client::certificate).and_then(|shown| {
+                let (name, reach) = access.certificates.iter().find(|(name, _)| shown.is(name))?;
+                let known = Known::Certificate(name.to_string());
+                Some(Caller { reach: reach.clone(), known })
+            }),
+            _ if !is_open => None,
+            _ if self.tcp_changes => Some(here(Role::Admin)),
+            _ => Some(here(Role::Operator)),
+        })
+    }
+
+    fn refuse(&self, refused: &Refused) -> Response {
+        if let Some(why) = refused.why {
+            self.metrics.process.api.refused(why).increment();
+        }
+        let mut response = error(refused.status, refused.message);
+        let (name, value) = match refused.status {
+            StatusCode::UNAUTHORIZED => (header::WWW_AUTHENTICATE, "Bearer realm=\"weir\""),
+            StatusCode::TOO_MANY_REQUESTS => (header::RETRY_AFTER, "1"),
+            _ => return response,
+        };
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
     }
 }
 
-const READ_ONLY: &str = "changes are taken by the socket in the file system alone, as `weir ctl --api unix:PATH` asks for them ([listen] api, api_changes)";
+impl Refused {
+    fn new(why: ApiRefusal, status: StatusCode, message: &'static str) -> Refused {
+        Refused { why: Some(why), status, message }
+    }
 
-fn judge(headers: &HeaderMap) -> Result<(), &'static str> {
+    fn plain(status: StatusCode, message: &'static str) -> Refused {
+        Refused { why: None, status, message }
+    }
+}
+
+/// Of another tenant, and of one that there is not.
+const NO_TENANT: &str = "there is no tenant of this name";
+const NO_ACCOUNT: &str =
+    "this takes an account: send the header Authorization: Bearer TOKEN (weir ctl token create)";
+const WRONG_TOKEN: &str = "the header Authorization has no token that is in force";
+const NO_RIGHT: &str = "the role of this account may not do that";
+const TOO_OFTEN: &str = "too many requests in a second";
+const READ_ONLY: &str = "changes are taken by the socket in the file system, as `weir ctl --api unix:PATH` asks for them, or with a token that may change things ([listen] api, api_changes)";
+
+fn stranger(message: &'static str) -> Refused {
+    Refused::new(ApiRefusal::Stranger, StatusCode::UNAUTHORIZED, message)
+}
+
+fn too_often() -> Refused {
+    Refused::new(ApiRefusal::Rate, StatusCode::TOO_MANY_REQUESTS, TOO_OFTEN)
+}
+
+/// The account by which requests are counted; those who are here have none.
+fn account(caller: &Caller) -> Option<Account> {
+    match (&caller.reach, &caller.known) {
+        (_, Known::Here) => None,
+        (Reach::Tenant(tenant), _) => Some(Account::Tenant(tenant.clone())),
+        (_, Known::Token(token)) => Some(Account::Token(token.record().id)),
+        (_, Known::Certificate(name)) => Some(Account::Certificate(name.clone())),
+    }
+}
+
+/// The token in a header `Authorization`.
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    let is_token = scheme.eq_ignore_ascii_case("bearer") && token.starts_with(PREFIX);
+    is_token.then_some(token)
+}
+
+/// By an address, `localhost` or one of these names, and by no page of another site.
+fn is_asked_here(headers: &HeaderMap, scheme: &str, names: &[String]) -> Result<(), &'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if hosts.next().is_some() || !is_here(host) {
-        return Err("ask by an address or localhost, not by a name");
+    if hosts.next().is_some() || !is_here(host, names) {
+        return Err("ask by an address, localhost or a name in [api] hosts");
     }
     for origin in headers.get_all(header::ORIGIN) {
-        let origin = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+        let origin = origin.to_str().ok().and_then(|origin| origin.strip_prefix(scheme));
         if !origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host)) {
             return Err("a page of another site may not ask");
         }
@@ -73,14 +264,15 @@ fn judge(headers: &HeaderMap) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a host, perhaps with a port, is an address or `localhost`.
-fn is_here(host: &str) -> bool {
+/// Whether a host, perhaps with a port, is an address, `localhost` or one of these names.
+fn is_here(host: &str, names: &[String]) -> bool {
     let bare = match host.rsplit_once(':') {
         Some((bare, port)) if !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit()) => bare,
         _ => host,
     };
     let v6 = bare.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     bare.eq_ignore_ascii_case("localhost")
+        || names.iter().any(|name| bare.eq_ignore_ascii_case(name))
         || v6.unwrap_or(bare).parse::<IpAddr>().is_ok_and(|it| it.is_ipv4() || v6.is_some())
 }
 
@@ -122,7 +314,38 @@ mod tests {
             for origin in origins {
                 headers.append(header::ORIGIN, HeaderValue::from_static(origin));
             }
-            assert_eq!(judge(&headers).is_ok(), may, "{hosts:?} {origins:?}");
+            let judged = is_asked_here(&headers, "http://", &[]);
+            assert_eq!(judged.is_ok(), may, "{hosts:?} {origins:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_weirs_own_are_asked_for_and_over_tls_the_page_comes_by_it() {
+        let names = ["weir.example".to_owned()];
+        for (host, origin, may) in [
+            ("weir.example", "https://weir.example", true),
+            ("WEIR.example:8443", "https://weir.example:8443", true),
+            ("weir.example:8443", "http://weir.example:8443", false),
+            ("weir.example:8443", "https://weir.example", false),
+            ("other.example", "https://other.example", false),
+            ("192.0.2.1:8443", "https://192.0.2.1:8443", true),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.append(header::HOST, HeaderValue::from_static(host));
+            headers.append(header::ORIGIN, HeaderValue::from_static(origin));
+            assert_eq!(is_asked_here(&headers, "https://", &names).is_ok(), may, "{host} {origin}");
+        }
+    }
+
+    #[test]
+    fn a_token_stands_behind_the_word_bearer() {
+        let check = |text: &'static str, token| {
+            assert_eq!(bearer(&HeaderValue::from_static(text)), token, "{text}");
+        };
+        check("Bearer weir_12", Some("weir_12"));
+        check("bearer  weir_12 ", Some("weir_12"));
+        for text in ["", "Bearer", "Bearer ", "weir_12", "Basic weir_12", "Bearer 12"] {
+            check(text, None);
         }
     }
 }

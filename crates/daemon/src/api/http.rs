@@ -12,18 +12,22 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header;
 use axum::response::Response;
+use channel::PeerCertificate;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time;
+use tokio_rustls::TlsAcceptor;
 
-use super::clients::{Clients, Peer, Place, Working};
+use super::clients::{Client, Clients, Peer, Place, Working};
+use super::tls::Identity;
+use crate::access::tokens::now;
 use crate::metrics::{ApiRefusal, Registry};
 
 /// What a client may use.
@@ -76,6 +80,8 @@ pub struct Server {
 pub enum Listener {
     /// By TCP.
     Tcp(TcpListener),
+    /// By TCP, with TLS.
+    Tls(TcpListener, Identity),
     /// By a socket in the file system.
     Unix(UnixListener),
 }
@@ -85,17 +91,27 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
+/// What has been accepted, and whether TLS comes first.
+enum Accepted {
+    Plain(Box<dyn Stream>),
+    Tls(TcpStream, TlsAcceptor),
+}
+
 impl Listener {
-    async fn accept(&self) -> io::Result<(Box<dyn Stream>, Peer)> {
+    async fn accept(&self) -> io::Result<(Accepted, Peer)> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                Ok((Box::new(stream), Peer::Tcp(address)))
+                Ok((Accepted::Plain(Box::new(stream)), Peer::Tcp(address)))
+            }
+            Listener::Tls(listener, identity) => {
+                let (stream, address) = listener.accept().await?;
+                Ok((Accepted::Tls(stream, identity.acceptor()), Peer::Tls(address)))
             }
             Listener::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let user = stream.peer_cred().ok().map(|it| it.uid());
-                Ok((Box::new(stream), Peer::Unix(user)))
+                Ok((Accepted::Plain(Box::new(stream)), Peer::Unix(user)))
             }
         }
     }
@@ -136,14 +152,43 @@ async fn refused(error: &io::Error) {
     time::sleep(Duration::from_millis(100)).await;
 }
 
+/// The stream on which requests come, and the certificate that the client has shown. A handshake takes no longer than a header.
+async fn begin(accepted: Accepted, client: &Client, limit: Duration) -> Option<Box<dyn Stream>> {
+    let (stream, acceptor) = match accepted {
+        Accepted::Plain(stream) => return Some(stream),
+        Accepted::Tls(stream, acceptor) => (stream, acceptor),
+    };
+    let stream = tokio::select! {
+        stream = time::timeout(limit, acceptor.accept(stream)) => stream.ok()?,
+        () = client.gives_way() => return None,
+    };
+    let stream = match stream {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::debug!(peer = %client.peer(), %error, "a REST client speaks no TLS that is accepted");
+            return None;
+        }
+    };
+    let shown = stream.get_ref().1.peer_certificates().and_then(|all| all.first());
+    if let Some(der) = shown {
+        client.has_certificate(PeerCertificate::new(der));
+    }
+    Some(Box::new(stream))
+}
+
 async fn connection(
-    stream: Box<dyn Stream>,
+    accepted: Accepted,
     place: Place,
     server: Server,
     mut stop: watch::Receiver<bool>,
 ) {
     let Server { router, limits, metrics, .. } = server;
     let client = Arc::clone(&place.client);
+    let begun = tokio::select! {
+        begun = begin(accepted, &client, limits.header) => begun,
+        _ = stop.changed() => None,
+    };
+    let Some(stream) = begun else { return };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.header).max_buf_size(BUFFER);
     let answering = Arc::clone(&client);
@@ -173,6 +218,9 @@ async fn connection(
             _ = connection.as_mut() => return,
             () = client.gives_way() => return,
             () = time::sleep(limits.request / 4) => {
+                if client.is_shut_out(now()) {
+                    return;
+                }
                 if client.is_slow(limits.request) {
                     metrics.process.api.refused(ApiRefusal::Slow).increment();
                     tracing::warn!(peer = %client.peer(), "a REST request takes too long; cut off");

@@ -12,6 +12,8 @@ use utoipa::ToSchema;
 use super::answers::Elsewhere;
 use super::bounds::Bounds;
 use super::sources::Sources;
+use crate::access::Reach;
+use crate::access::caller::Caller;
 use crate::dpid::Dpid;
 use crate::metrics::{Grant, Registry};
 
@@ -25,7 +27,10 @@ pub struct Limits {
 
 /// How many rules a tenant may have in some tables of a switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = LimitOfTenant)]
+#[schema(as = LimitOfTenant, examples(json!({
+    "tenant": "red", "switch": "00:00:00:00:00:00:00:01", "tables": "0", "rules": 12, "may": 300,
+    "why": "weight 1 of 3, of 900 rules that the switch says a table holds"
+})))]
 pub struct LimitOf {
     /// The tenant.
     pub tenant: String,
@@ -42,10 +47,10 @@ pub struct LimitOf {
 }
 
 impl Limits {
-    fn new(metrics: &Registry) -> Limits {
+    fn new(metrics: &Registry, reach: &Reach) -> Limits {
         let mut limits = Vec::new();
         for switch in metrics.switches() {
-            for tenant in switch.tenants() {
+            for tenant in switch.tenants().iter().filter(|it| reach.sees(&it.name)) {
                 let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let of = |(tables, may, why)| LimitOf {
                     tenant: tenant.name.clone(),
@@ -55,15 +60,15 @@ impl Limits {
                     may,
                     why,
                 };
-                limits.extend(reasons(&grant).into_iter().map(of));
+                limits.extend(reasons(&grant, reach.tenant().is_some()).into_iter().map(of));
             }
         }
         Limits { limits }
     }
 }
 
-/// For which tables, how many, and why. The tenant's own limit holds beside all others.
-fn reasons(grant: &Grant) -> Vec<(String, u32, String)> {
+/// For which tables, how many, and why. The tenant's own limit holds beside all others. A tenant is not told what weight others have.
+fn reasons(grant: &Grant, is_for_tenant: bool) -> Vec<(String, u32, String)> {
     if !grant.served {
         return Vec::new();
     }
@@ -84,6 +89,7 @@ fn reasons(grant: &Grant) -> Vec<(String, u32, String)> {
         };
         let why = match share.may == grant.most_rules {
             true => own.clone(),
+            false if is_for_tenant => "its share of the table".to_owned(),
             false => format!("weight {} of {}, of {held}", grant.weight, grant.weights),
         };
         (tables, share.may, why)
@@ -104,8 +110,10 @@ pub(super) fn routes() -> Router<Sources> {
 pub(super) async fn limits(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
 ) -> Response {
-    bounds.off_thread(move || Json(Limits::new(&sources.metrics)).into_response()).await
+    let work = move || Json(Limits::new(&sources.metrics, &caller.reach)).into_response();
+    bounds.off_thread(work).await
 }
 
 #[cfg(test)]
@@ -124,10 +132,12 @@ mod tests {
             shares: shares.to_vec(),
         };
         let check = |grant: Grant, expected: &[(&str, u32, &str)]| {
-            let told = reasons(&grant);
+            let told = reasons(&grant, false);
             let told: Vec<_> = told.iter().map(|(a, b, c)| (a.as_str(), *b, c.as_str())).collect();
             assert_eq!(told, expected);
         };
+        let share_of_all = grant(&[share((0, 0), 900, SaidBy::Switch, 300)]);
+        assert_eq!(reasons(&share_of_all, true)[0].2, "its share of the table");
         check(Grant::default(), &[]);
         let why = "its own limit (entries); the switch does not say how much it holds";
         check(grant(&[]), &[("all", 5_000, why)]);

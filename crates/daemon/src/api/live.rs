@@ -18,19 +18,17 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use futures_core::Stream;
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use utoipa::ToSchema;
 
 use super::answers::{Elsewhere, Failure, error};
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Listener};
 use super::sources::Sources;
 use super::summary::{Before, Summary};
-use crate::access::Reach;
+use crate::access::caller::Caller;
 use crate::logging::recent;
 use crate::metrics::ApiRefusal;
 
-/// Streams at a time.
-const VIEWERS: usize = 64;
 /// Between two summaries, and so old is one at most that somebody gets who asks for one.
 const PERIOD: Duration = Duration::from_secs(1);
 /// What a viewer is told, on average.
@@ -47,7 +45,6 @@ pub(super) struct Live(Arc<Shared>);
 struct Shared {
     sources: Sources,
     started_ms: u64,
-    viewers: Arc<Semaphore>,
     making: Mutex<Making>,
     latest: watch::Sender<Option<Arc<Made>>>,
     /// Whether the maker is at work.
@@ -111,7 +108,6 @@ impl Live {
         Live(Arc::new(Shared {
             sources,
             started_ms: now_ms(),
-            viewers: Arc::new(Semaphore::new(VIEWERS)),
             making: Mutex::new(making),
             latest: watch::Sender::new(None),
             is_made: Mutex::new(false),
@@ -161,14 +157,13 @@ impl Live {
         }
     }
 
-    /// The events of one viewer; `None` where there are too many.
-    fn events(&self, tenant: Option<String>) -> Option<Events> {
-        let viewer = Arc::clone(&self.0.viewers).try_acquire_owned().ok()?;
+    /// The events of one viewer, who takes that place.
+    fn events(&self, tenant: Option<String>, viewer: Listener) -> Events {
         let (sender, events) = mpsc::channel(1);
         let latest = self.0.latest.subscribe();
         self.keep_up();
         tokio::spawn(tell(latest, tenant, sender));
-        Some(Events { events, _viewer: viewer })
+        Events { events, _viewer: viewer }
     }
 }
 
@@ -212,7 +207,7 @@ async fn tell(
 /// Server-sent events as they are told; the viewer's place is free when this is dropped.
 struct Events {
     events: mpsc::Receiver<Bytes>,
-    _viewer: OwnedSemaphorePermit,
+    _viewer: Listener,
 }
 
 impl Stream for Events {
@@ -258,11 +253,11 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(live: Live) -> Router<S> 
 pub(super) async fn summary(
     Extension(live): Extension<Live>,
     Extension(bounds): Extension<Bounds>,
-    Extension(reach): Extension<Reach>,
+    Extension(caller): Extension<Caller>,
 ) -> Response {
     let work = move || {
         let made = live.summary();
-        match reach.tenant() {
+        match caller.reach.tenant() {
             None => Json(&made.summary).into_response(),
             Some(tenant) => Json(made.summary.of(tenant)).into_response(),
         }
@@ -281,13 +276,13 @@ pub(super) async fn summary(
         Elsewhere,
     )
 )]
-pub(super) async fn log(Extension(reach): Extension<Reach>, uri: Uri) -> Response {
+pub(super) async fn log(Extension(caller): Extension<Caller>, uri: Uri) -> Response {
     let after = match uri.query() {
         None => Some(0),
         Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
     };
     match after {
-        Some(after) => Json(Lines::after(after, reach.tenant())).into_response(),
+        Some(after) => Json(Lines::after(after, caller.reach.tenant())).into_response(),
         None => {
             let message = "all that can stand behind the ? is after= and the number of a line";
             error(StatusCode::BAD_REQUEST, message)
@@ -309,10 +304,12 @@ pub(super) async fn log(Extension(reach): Extension<Reach>, uri: Uri) -> Respons
 pub(super) async fn events(
     Extension(live): Extension<Live>,
     Extension(bounds): Extension<Bounds>,
-    Extension(reach): Extension<Reach>,
+    Extension(caller): Extension<Caller>,
 ) -> Response {
-    match live.events(reach.tenant().map(str::to_owned)) {
-        Some(events) => {
+    let tenant = caller.reach.tenant();
+    match bounds.viewer(tenant) {
+        Some(viewer) => {
+            let events = live.events(tenant.map(str::to_owned), viewer);
             let headers =
                 [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
             (headers, Body::from_stream(events)).into_response()

@@ -23,21 +23,25 @@
 //! | `GET /api/v1/summary` | how everything fares, in short |
 //! | `GET /api/v1/log` | the last lines of the log |
 //! | `GET /api/v1/events` | both as server-sent events |
+//! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
 //!
-//! Without passwords, hence bound to the loopback, and guarded against pages of other sites (`guard`). Numbers are at
-//! most a quarter of a second old. All input and output is on the one control thread, what takes longer beside it; nothing here
-//! is on the forwarding path. What clients may use is bounded in [`http`] per connection, in `bounds` for all.
+//! Who may ask for what is in [`access`]; who asks is found out by [`guard`], which all requests pass. Without an account it is
+//! read on the loopback, and changed by a socket in the file system. Numbers are at most a quarter of a second old. All input
+//! and output is on the one control thread, what takes longer beside it; nothing here is on the forwarding path. What clients
+//! may use is bounded in [`http`] per connection, in `bounds` for all.
 //!
 //! What cannot be done is answered with one JSON object ([`Failure`]) whatever the path, as the document says; what is not
 //! HTTP, or too long a header, the server under it refuses without one.
 //!
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
+mod access;
 mod answers;
 mod backup;
 mod bounds;
+mod by;
 pub mod clients;
 pub mod flows;
 mod guard;
@@ -46,10 +50,13 @@ pub mod labels;
 pub mod limits;
 mod live;
 pub mod networks;
+mod own;
 mod page;
 mod session;
 mod sources;
 pub mod summary;
+pub mod tls;
+pub mod tokens;
 pub mod topology;
 pub mod troubles;
 pub mod view;
@@ -67,8 +74,11 @@ use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
+use crate::access::audit::Audit;
+use crate::access::caller::Caller;
+use crate::access::tokens::Tokens;
 use crate::metrics::{self, ApiRefusal, Detail};
-use answers::{Elsewhere, Name, Unnamed, error};
+use answers::{Elsewhere, NOTHING, Name, OTHER_METHOD, Unnamed, error};
 use bounds::Bounds;
 pub(crate) use bounds::THREADS;
 
@@ -82,6 +92,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether Weir is well.
 #[derive(Serialize, ToSchema)]
+#[schema(examples(json!({"status": "ok", "switches": 2, "tenants": 3})))]
 struct Health {
     /// `ok`, `degraded`, or what is wrong.
     status: &'static str,
@@ -91,8 +102,9 @@ struct Health {
     /// Switches that are connected; absent if nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     switches: Option<usize>,
-    /// Tenants that are configured.
-    tenants: usize,
+    /// Tenants that are configured; not for a tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<usize>,
 }
 
 /// All tenants.
@@ -116,10 +128,16 @@ struct Labels {
     labels: Vec<labels::LabelOf>,
 }
 
-/// All routes; `tcp_changes` says whether changes are taken by TCP, too.
-pub fn router(sources: Sources, tcp_changes: bool) -> Router {
-    let guard = guard::Guard { metrics: Arc::clone(&sources.metrics), tcp_changes };
-    let bounds = Bounds::new(Arc::clone(&sources.metrics));
+/// All routes; `tcp_changes` says whether changes are taken by TCP without an account, too.
+pub fn router(
+    sources: Sources,
+    tokens: Arc<Tokens>,
+    audit: Arc<Audit>,
+    tcp_changes: bool,
+) -> Router {
+    let (metrics, current) = (Arc::clone(&sources.metrics), sources.current.clone());
+    let bounds = Bounds::new(Arc::clone(&metrics), current.get().access.subscribers);
+    let guard = guard::Guard::new(metrics, current, Arc::clone(&tokens), tcp_changes);
     let live = live::Live::new(sources.clone());
     Router::new()
         .route("/healthz", get(health))
@@ -138,15 +156,18 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         .merge(limits::routes())
         .merge(troubles::routes())
         .merge(session::routes())
+        .merge(tokens::routes())
         .merge(live::routes(live))
         .merge(page::routes())
-        .fallback(|| async { error(StatusCode::NOT_FOUND, "there is nothing at this path") })
+        .fallback(|| async { error(StatusCode::NOT_FOUND, NOTHING) })
         .method_not_allowed_fallback(|| async {
-            error(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
+            error(StatusCode::METHOD_NOT_ALLOWED, OTHER_METHOD)
         })
         .layer(middleware::from_fn(bounds::answers))
         .layer(middleware::from_fn_with_state(guard, guard::guard))
         .layer(Extension(bounds))
+        .layer(Extension(tokens))
+        .layer(Extension(audit))
         .with_state(sources)
 }
 
@@ -160,7 +181,11 @@ pub fn router(sources: Sources, tcp_changes: bool) -> Router {
         Elsewhere,
     )
 )]
-async fn health(State(sources): State<Sources>, Extension(bounds): Extension<Bounds>) -> Response {
+async fn health(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
     let pulse = Arc::clone(&sources.pulse);
     let answer = bounds.pulse(move || pulse(PATIENCE)).await;
     let tenants = sources.current.get().tenants.len();
@@ -174,7 +199,11 @@ async fn health(State(sources): State<Sources>, Extension(bounds): Extension<Bou
         (Some(_), None) => (StatusCode::OK, "ok"),
         (None, _) => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer"),
     };
-    (code, Json(Health { status, reason, switches: answer, tenants })).into_response()
+    let health = match caller.reach.tenant() {
+        None => Health { status, reason, switches: answer, tenants: Some(tenants) },
+        Some(_) => Health { status, reason: None, switches: None, tenants: None },
+    };
+    (code, Json(health)).into_response()
 }
 
 /// Metrics as Prometheus text: per tenant and per switch, or each tenant on each switch.
@@ -212,10 +241,15 @@ async fn prometheus(Extension(bounds): Extension<Bounds>, uri: Uri) -> Response 
     path = "/api/v1/tenants",
     responses((status = 200, description = "all tenants", body = Tenants), Elsewhere)
 )]
-async fn tenants(State(sources): State<Sources>, Extension(bounds): Extension<Bounds>) -> Response {
+async fn tenants(
+    State(sources): State<Sources>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
     let work = move || {
         let (config, switches) = (sources.current.get(), sources.metrics.switches());
-        let tenants = config.tenants.iter().map(|tenant| view::Tenant::new(tenant, &switches));
+        let seen = config.tenants.iter().filter(|tenant| caller.reach.sees(&tenant.name));
+        let tenants = seen.map(|tenant| view::Tenant::new(tenant, &switches));
         Json(Tenants { tenants: tenants.collect() }).into_response()
     };
     bounds.off_thread(work).await
@@ -268,9 +302,17 @@ async fn switches(
 async fn topology_now(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Response {
-    let work = move || answers::compressed(&headers, &topology::Topology::new(&sources.topology));
+    let work = move || {
+        let topology = topology::Topology::new(&sources.topology);
+        let seen = match caller.reach.tenant() {
+            None => topology,
+            Some(_) => topology.without_others(),
+        };
+        answers::compressed(&headers, &seen)
+    };
     bounds.off_thread(work).await
 }
 
@@ -363,14 +405,22 @@ async fn label_events(
         live::summary,
         live::log,
         live::events,
+        tokens::list,
+        tokens::make,
+        tokens::revoke,
     )
 )]
 struct Document;
 
+/// The document.
+fn document() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
+
 /// This document.
 #[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = Object), Elsewhere))]
 async fn openapi() -> Response {
-    Json(Document::openapi()).into_response()
+    Json(document()).into_response()
 }
 
 const NO_LABELS: &str = "there is no tenant of this name that is told labels";

@@ -1,7 +1,5 @@
 //! `/api/v1/networks`: the tenants' own networks, seen and changed. A request that changes something is one transaction.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
@@ -12,10 +10,12 @@ use utoipa::ToSchema;
 
 use super::answers::{Body, Elsewhere, Failure, Name, Unchanged, Unnamed, Unread, error};
 use super::bounds::Bounds;
-use super::clients::{Client, Peer};
+use super::by::By;
+use super::own;
 use super::sources::Sources;
+use crate::access::caller::Caller;
 use crate::networks::{
-    ChangeError, Document, NetworkView, Operation, Outcome, PartOutcome, SetAside,
+    ChangeError, Document, How, NetworkView, Operation, Outcome, PartOutcome, SetAside,
 };
 
 /// All networks.
@@ -50,6 +50,7 @@ pub(super) fn routes() -> Router<Sources> {
 /// All networks, and where they lie.
 #[utoipa::path(
     get,
+    operation_id = "list_networks",
     path = "/api/v1/networks",
     responses(
         (status = 200, description = "all networks", body = Networks),
@@ -60,8 +61,19 @@ pub(super) fn routes() -> Router<Sources> {
 pub(super) async fn list(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
 ) -> Response {
     let work = move || {
+        if let Some(tenant) = caller.reach.tenant() {
+            let view = sources.networks.get(tenant).map(own::network);
+            let mut set_aside = sources.networks.set_aside();
+            set_aside.retain(|aside| aside.tenant == tenant);
+            // It may name others.
+            let untold = |aside: &mut SetAside| aside.reason = "it did not fit any more".to_owned();
+            set_aside.iter_mut().for_each(untold);
+            let networks = view.into_iter().collect();
+            return Json(Networks { networks, set_aside }).into_response();
+        }
         let (networks, set_aside) = (sources.networks.list(), sources.networks.set_aside());
         Json(Networks { networks, set_aside }).into_response()
     };
@@ -71,6 +83,7 @@ pub(super) async fn list(
 /// A tenant's network, and where it lies.
 #[utoipa::path(
     get,
+    operation_id = "show_network",
     path = "/api/v1/networks/{tenant}",
     params(("tenant" = String, Path, description = "the tenant's name")),
     responses(
@@ -83,19 +96,40 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
     Name(tenant): Name,
 ) -> Response {
-    bounds.off_thread(move || answer(sources.networks.get(&tenant))).await
+    let work = move || {
+        let found = sources.networks.get(&tenant);
+        answer(match caller.reach.tenant() {
+            None => found,
+            Some(_) => found.map(own::network),
+        })
+    };
+    bounds.off_thread(work).await
 }
 
 /// Makes a tenant's network what the document says.
 #[utoipa::path(
     put,
+    operation_id = "put_network",
     path = "/api/v1/networks/{tenant}",
     params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
-    request_body = Document,
+    request_body(content = Document, example = json!({
+        "addresses": "10.0.0.0/24",
+        "switches": [{"dpid": "0xa1", "on": ["1"]}, {"dpid": "0xa2", "on": ["2"]}],
+        "ports": [{"switch": "0xa1", "number": 1, "at": "1 port 5"}],
+        "links": [{"between": ["0xa1 port 2", "0xa2 port 2"], "bandwidth": "5Mbit"}],
+        "hosts": [{"mac": "02:00:00:00:00:01", "at": "0xa1 port 1"}]
+    })),
     responses(
-        (status = 200, description = "what changed, or would change", body = Outcome),
+        (status = 200, description = "what changed, or would change", body = Outcome, example = json!({
+            "dry_run": false,
+            "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
+            "switches": ["00:00:00:00:00:00:00:01"],
+            "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
+            "paths": []
+        })),
         Unchanged,
         Unread,
         Elsewhere,
@@ -104,7 +138,7 @@ pub(super) async fn show(
 pub(super) async fn put(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
-    Extension(client): Extension<Arc<Client>>,
+    by: By,
     Name(tenant): Name,
     uri: Uri,
     Body(document): Body<Document>,
@@ -112,9 +146,9 @@ pub(super) async fn put(
     match dry_run(&uri) {
         Ok(dry_run) => {
             let work = move || {
-                let done = sources.networks.put(&tenant, Some(&document), dry_run);
-                tell(client.peer(), "set", &tenant, dry_run, &done);
-                answer(done)
+                answer(make(&by, "set", &tenant, dry_run, |how| {
+                    sources.networks.put(&tenant, Some(&document), how)
+                }))
             };
             bounds.off_thread(work).await
         }
@@ -125,10 +159,17 @@ pub(super) async fn put(
 /// Removes a tenant's network.
 #[utoipa::path(
     delete,
+    operation_id = "remove_network",
     path = "/api/v1/networks/{tenant}",
     params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
     responses(
-        (status = 200, description = "what changed, or would change", body = Outcome),
+        (status = 200, description = "what changed, or would change", body = Outcome, example = json!({
+            "dry_run": false,
+            "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
+            "switches": ["00:00:00:00:00:00:00:01"],
+            "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
+            "paths": []
+        })),
         Unchanged,
         Elsewhere,
     )
@@ -136,16 +177,16 @@ pub(super) async fn put(
 pub(super) async fn remove(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
-    Extension(client): Extension<Arc<Client>>,
+    by: By,
     Name(tenant): Name,
     uri: Uri,
 ) -> Response {
     match dry_run(&uri) {
         Ok(dry_run) => {
             let work = move || {
-                let done = sources.networks.put(&tenant, None, dry_run);
-                tell(client.peer(), "remove", &tenant, dry_run, &done);
-                answer(done)
+                answer(make(&by, "remove", &tenant, dry_run, |how| {
+                    sources.networks.put(&tenant, None, how)
+                }))
             };
             bounds.off_thread(work).await
         }
@@ -156,11 +197,23 @@ pub(super) async fn remove(
 /// Makes all these changes of a network's parts, or none of them.
 #[utoipa::path(
     post,
+    operation_id = "change_network",
     path = "/api/v1/networks/{tenant}/changes",
     params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
-    request_body = Vec<Operation>,
+    request_body(content = Vec<Operation>, example = json!([
+        {"put-switch": {"dpid": "0xa3", "on": ["3"], "name": "far"}},
+        {"put-link": {"between": ["0xa1 port 3", "0xa3 port 1"], "bandwidth": "5Mbit"}},
+        {"change-port": {"switch": "0xa1", "number": 1, "at": "1 port 6"}},
+        {"stop": {"link": ["0xa1 port 2", "0xa2 port 2"]}}
+    ])),
     responses(
-        (status = 200, description = "what changed, or would change", body = Outcome),
+        (status = 200, description = "what changed, or would change", body = Outcome, example = json!({
+            "dry_run": false,
+            "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
+            "switches": ["00:00:00:00:00:00:00:01"],
+            "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
+            "paths": []
+        })),
         Unchanged,
         Unread,
         Elsewhere,
@@ -169,7 +222,7 @@ pub(super) async fn remove(
 pub(super) async fn change(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
-    Extension(client): Extension<Arc<Client>>,
+    by: By,
     Name(tenant): Name,
     uri: Uri,
     Body(operations): Body<Vec<Operation>>,
@@ -177,9 +230,9 @@ pub(super) async fn change(
     match dry_run(&uri) {
         Ok(dry_run) => {
             let work = move || {
-                let done = sources.networks.change(&tenant, &operations, dry_run);
-                tell(client.peer(), "change", &tenant, dry_run, &done);
-                answer(done)
+                answer(make(&by, "change", &tenant, dry_run, |how| {
+                    sources.networks.change(&tenant, &operations, how)
+                }))
             };
             bounds.off_thread(work).await
         }
@@ -201,22 +254,44 @@ fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {
     }
 }
 
-/// Parts that a log line names one by one.
-const NAMED: usize = 20;
-
-/// Tells the log who has changed what.
-fn tell(peer: Peer, what: &str, tenant: &str, dry_run: bool, done: &Result<Outcome, ChangeError>) {
-    match done {
-        _ if dry_run => {}
+/// Makes a change, and writes who has made it.
+fn make(
+    by: &By,
+    what: &str,
+    tenant: &str,
+    dry_run: bool,
+    change: impl FnOnce(&How<'_>) -> Result<Outcome, ChangeError>,
+) -> Result<Outcome, ChangeError> {
+    let for_tenant = by.caller.reach.tenant().is_some();
+    let told = |done: Result<Outcome, ChangeError>| match for_tenant {
+        true => done.map(|outcome| own::outcome(outcome, tenant)),
+        false => done,
+    };
+    if dry_run {
+        return told(change(&How { for_tenant, ..How::plain(true) }));
+    }
+    let done = by.change(&format!("{what} network"), |before| {
+        let before = |outcome: &Outcome| {
+            let parts = outcome.parts.iter().map(serde_json::to_value);
+            before(Some(tenant), parts.collect::<Result<_, _>>().unwrap_or_default())
+        };
+        change(&How { dry_run, for_tenant, before: &before })
+    });
+    let (peer, account) = (by.peer, &by.caller.known);
+    match &done {
         Ok(outcome) => {
             let changes = difference(outcome);
-            tracing::info!(%peer, tenant, what, changes, "a network was changed by REST");
+            tracing::info!(%peer, by = %account, tenant, what, changes, "a network was changed by REST");
         }
         Err(refused) => {
-            tracing::info!(%peer, tenant, what, %refused, "a change by REST was refused");
+            tracing::info!(%peer, by = %account, tenant, what, %refused, "a change by REST was refused");
         }
     }
+    told(done)
 }
+
+/// Parts that a log line names one by one.
+const NAMED: usize = 20;
 
 fn difference(outcome: &Outcome) -> String {
     let part = |it: &PartOutcome| match (&it.was, &it.is) {

@@ -8,10 +8,12 @@ use utoipa::ToSchema;
 
 use super::answers::Elsewhere;
 use super::sources::Sources;
+use crate::access::caller::Caller;
 use crate::access::{Reach, Role};
 
 /// Who asks.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(examples(json!({"role": "tenant", "tenant": "red", "may_change": true})))]
 pub struct Session {
     /// What the caller may do.
     pub role: Role,
@@ -42,6 +44,6 @@ pub(super) fn routes() -> Router<Sources> {
     path = "/api/v1/session",
     responses((status = 200, description = "the caller's role", body = Session), Elsewhere)
 )]
-pub(super) async fn session(Extension(reach): Extension<Reach>) -> Response {
-    Json(Session::new(&reach)).into_response()
+pub(super) async fn session(Extension(caller): Extension<Caller>) -> Response {
+    Json(Session::new(&caller.reach)).into_response()
 }

@@ -9,14 +9,14 @@ use crate::topology::{Origin, Snapshot, Watch};
 /// The physical network as it is known.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Topology {
-    /// Counts up with each change.
+    /// Counts up with each change; 0 for a tenant.
     number: u64,
     switches: Vec<Switch>,
     /// Between switches, also those that are declared or were found and are down.
     links: Vec<Link>,
-    /// Ports that are declared to have hosts behind them.
+    /// Ports that are declared to have hosts behind them; none for a tenant.
     edges: Vec<Edge>,
-    /// Probes that came in and counted for nothing.
+    /// Probes that came in and counted for nothing; 0 for a tenant.
     refused_probes: u64,
 }
 
@@ -69,6 +69,11 @@ impl From<PortId> for Place {
 }
 
 impl Topology {
+    /// For a tenant: where others' hosts are, and how often anything of theirs changed, is not its business.
+    pub(super) fn without_others(self) -> Topology {
+        Topology { number: 0, edges: Vec::new(), refused_probes: 0, ..self }
+    }
+
     /// What is known now.
     pub fn new(watch: &Watch) -> Topology {
         let snapshot: &Snapshot = &watch.current();

@@ -1,5 +1,7 @@
 //! `/api/v1/controllers` and `/api/v1/refusals`: with whom there is no connection, and what was refused, of all tenants.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -11,8 +13,10 @@ use super::answers::Elsewhere;
 use super::bounds::Bounds;
 use super::sources::Sources;
 use super::view::Contact;
+use crate::access::Reach;
+use crate::access::caller::Caller;
 use crate::dpid::Dpid;
-use crate::metrics::Registry;
+use crate::metrics::{Registry, SwitchMetrics, TenantMetrics};
 
 /// All connections to tenants' controllers.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -23,7 +27,9 @@ pub struct Controllers {
 
 /// A connection to a tenant's controller, for one switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = ControllerOfTenant)]
+#[schema(as = ControllerOfTenant, examples(json!({
+    "tenant": "red", "switch": "00:00:00:00:00:00:00:01", "address": "tcp:127.0.0.1:6701", "connected": true, "dials": 1
+})))]
 pub struct ControllerOf {
     /// The tenant.
     pub tenant: String,
@@ -41,13 +47,15 @@ pub struct Refusals {
     pub requests: Vec<OfTenant>,
     /// PACKET_INs that did not reach their tenants.
     pub packet_ins: Vec<OfTenant>,
-    /// Connections of switches and to controllers that did not come about, since Weir began.
+    /// Connections of switches and to controllers that did not come about, since Weir began; not for a tenant.
     pub connections: Vec<OfPeer>,
 }
 
 /// A count of one tenant on one switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = RefusedOfTenant)]
+#[schema(as = RefusedOfTenant, examples(json!({
+    "tenant": "red", "switch": "00:00:00:00:00:00:00:01", "reason": "OFPBRC_EPERM", "count": 2
+})))]
 pub struct OfTenant {
     /// The tenant.
     pub tenant: String,
@@ -72,10 +80,10 @@ pub struct OfPeer {
 }
 
 impl Controllers {
-    fn new(metrics: &Registry) -> Controllers {
+    fn new(metrics: &Registry, reach: &Reach) -> Controllers {
         let mut controllers = Vec::new();
         for switch in metrics.switches() {
-            for tenant in switch.tenants() {
+            for tenant in seen(&switch, reach) {
                 controllers.extend(tenant.contacts.all().into_iter().map(|contact| ControllerOf {
                     tenant: tenant.name.clone(),
                     switch: Dpid(switch.known_as()).to_string(),
@@ -88,10 +96,10 @@ impl Controllers {
 }
 
 impl Refusals {
-    fn new(metrics: &Registry) -> Refusals {
+    fn new(metrics: &Registry, reach: &Reach) -> Refusals {
         let (mut requests, mut packet_ins) = (Vec::new(), Vec::new());
         for switch in metrics.switches() {
-            for tenant in switch.tenants() {
+            for tenant in seen(&switch, reach) {
                 let of_tenant = |(reason, count): (String, u64)| OfTenant {
                     tenant: tenant.name.clone(),
                     switch: Dpid(switch.known_as()).to_string(),
@@ -102,7 +110,11 @@ impl Refusals {
                 packet_ins.extend(tenant.dropped_by_reason().into_iter().map(of_tenant));
             }
         }
-        let connections = metrics.process.rejected_by_reason();
+        // Whose they would have been is not known.
+        let connections = match reach.tenant() {
+            None => metrics.process.rejected_by_reason(),
+            Some(_) => Vec::new(),
+        };
         let connections = connections.into_iter().map(|(peer, reason, count)| OfPeer {
             peer: peer.to_owned(),
             reason: reason.to_owned(),
@@ -110,6 +122,13 @@ impl Refusals {
         });
         Refusals { requests, packet_ins, connections: connections.collect() }
     }
+}
+
+/// The tenants of a switch that a caller sees.
+fn seen(switch: &SwitchMetrics, reach: &Reach) -> Vec<Arc<TenantMetrics>> {
+    let mut tenants = switch.tenants();
+    tenants.retain(|tenant| reach.sees(&tenant.name));
+    tenants
 }
 
 pub(super) fn routes() -> Router<Sources> {
@@ -127,8 +146,10 @@ pub(super) fn routes() -> Router<Sources> {
 pub(super) async fn controllers(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
 ) -> Response {
-    bounds.off_thread(move || Json(Controllers::new(&sources.metrics)).into_response()).await
+    let work = move || Json(Controllers::new(&sources.metrics, &caller.reach)).into_response();
+    bounds.off_thread(work).await
 }
 
 /// What was refused.
@@ -140,6 +161,8 @@ pub(super) async fn controllers(
 pub(super) async fn refusals(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
 ) -> Response {
-    bounds.off_thread(move || Json(Refusals::new(&sources.metrics)).into_response()).await
+    let work = move || Json(Refusals::new(&sources.metrics, &caller.reach)).into_response();
+    bounds.off_thread(work).await
 }

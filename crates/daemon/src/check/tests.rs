@@ -108,6 +108,19 @@ fn what_is_missing_or_open_is_found() {
 }
 
 #[test]
+fn accounts_of_nobody_and_files_that_are_missing_are_found() {
+    let text = "[listen]\napi = [\"127.0.0.1:8080\", \"ssl:0.0.0.0:8443\"]\napi_changes = \"loopback\"\n\
+                [api]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\nclient_ca = \"/dev/null\"\n\
+                loopback = \"accounts\"\ncertificates = [{ certificate = \"name:a\", role = \"tenant\", tenant = \"a\" },\n\
+                { certificate = \"name:b\", role = \"tenant\", tenant = \"b\" }]\n\
+                [[tenants]]\nname = \"a\"\ncontrollers = [\"1.2.3.4:5\"]\n[[tenants.flowspace]]\nmatch = \"\"\n";
+    let report = check(&Config::parse("weir.toml", text).unwrap());
+    let expected =
+        [('N', "", Topic::OpenApi), ('F', "", Topic::Account), ('F', "", Topic::TlsFile)];
+    assert_eq!(topics(&report), expected, "{report}");
+}
+
+#[test]
 fn a_file_without_tenants_is_a_finding() {
     for text in ["", "[listen]\nopenflow = \"127.0.0.1:6653\"\n"] {
         let report = check(&Config::parse("weir.toml", text).unwrap());

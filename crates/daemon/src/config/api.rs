@@ -1,7 +1,7 @@
 //! `[listen] api`: where REST is served, and where it takes changes.
 //!
-//! Without passwords whoever reaches it may do all that it takes. So it is on the loopback alone, where it is read, and on a
-//! socket in the file system, whose owner and group may change things.
+//! Without an account it is read on the loopback, and changed by a socket in the file system, by its owner and group. Elsewhere
+//! it is served over TLS alone, where an account is always asked for (`[api]`).
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use super::reader::{Table, Value};
 pub struct Api {
     /// By TCP, on the loopback.
     pub tcp: Option<SocketAddr>,
+    /// By TCP with TLS.
+    pub tls: Option<SocketAddr>,
     /// By a socket in the file system.
     pub socket: Option<Socket>,
     /// Whether changes are taken by TCP, too.
@@ -35,6 +37,7 @@ impl Default for Api {
     fn default() -> Self {
         Api {
             tcp: Some(([127, 0, 0, 1], 8080).into()),
+            tls: None,
             socket: Some(Socket::Possible(SOCKET.into())),
             tcp_changes: false,
         }
@@ -44,33 +47,35 @@ impl Default for Api {
 impl Api {
     /// By TCP alone, also changes.
     pub fn by_tcp(address: SocketAddr) -> Api {
-        Api { tcp: Some(address), socket: None, tcp_changes: true }
+        Api { tcp: Some(address), tls: None, socket: None, tcp_changes: true }
     }
 }
 
 enum Place {
     Off,
     Tcp(SocketAddr),
+    Tls(SocketAddr),
     Socket(PathBuf),
 }
 
-pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Api {
-    let places = table.get("api", |value| value.one_or_list(|value| place(value, file)));
+pub(super) fn read(table: &mut Table<'_, '_>, file: &str, has_files: bool) -> Api {
+    let places = table.get("api", |value| value.one_or_list(|value| place(value, file, has_files)));
     let choices = [("socket", false), ("loopback", true)];
     let tcp_changes = table.get("api_changes", |value| value.choice(&choices)).unwrap_or(false);
     let Some(places) = places else { return Api { tcp_changes, ..Api::default() } };
-    let mut api = Api { tcp: None, socket: None, tcp_changes };
+    let mut api = Api { tcp: None, tls: None, socket: None, tcp_changes };
     for place in places {
         match place {
             Place::Off => {}
             Place::Tcp(address) => api.tcp = Some(address),
+            Place::Tls(address) => api.tls = Some(address),
             Place::Socket(path) => api.socket = Some(Socket::Wanted(path)),
         }
     }
     api
 }
 
-fn place(value: &Value<'_, '_>, file: &str) -> Option<Place> {
+fn place(value: &Value<'_, '_>, file: &str, has_files: bool) -> Option<Place> {
     let text = value.string()?;
     if text == "off" {
         return Some(Place::Off);
@@ -79,10 +84,24 @@ fn place(value: &Value<'_, '_>, file: &str) -> Option<Place> {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         return Some(Place::Socket(folder.join(path)));
     }
+    if let Some(address) = text.strip_prefix("ssl:") {
+        let Ok(address) = address.parse() else {
+            let help = "expected ssl:IP:PORT, such as \"ssl:0.0.0.0:8443\"".to_owned();
+            return value.refuse(format!("bad address \"{text}\""), Some(help));
+        };
+        if !has_files {
+            let help = "add a section [api] with private_key and certificate".to_owned();
+            return value.refuse("an ssl: address needs a certificate", Some(help));
+        }
+        return Some(Place::Tls(address));
+    }
     let address = value.socket_address()?;
     if !address.ip().is_loopback() {
-        let help = "keep it on the loopback, and put before it what asks for one".to_owned();
-        return value.refuse("the REST interface asks for no password", Some(help));
+        let help = format!(
+            "write \"ssl:{address}\", with private_key and certificate in [api], and make accounts with `weir ctl token create`"
+        );
+        let message = "off the loopback the REST interface needs TLS and accounts";
+        return value.refuse(message, Some(help));
     }
     Some(Place::Tcp(address))
 }

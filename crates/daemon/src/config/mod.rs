@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
 
+mod access;
 mod agents;
 mod api;
 mod diagnostic;
@@ -28,6 +29,7 @@ use flowspace::Match;
 use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
 
+pub use access::Access;
 pub use agents::Agents;
 pub use api::{Api, SOCKET, Socket};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
@@ -45,6 +47,8 @@ pub struct Config {
     pub file: String,
     /// `[listen]`
     pub listen: Listen,
+    /// `[api]`
+    pub access: Access,
     /// `[tls]`; there whenever an `ssl:` address is. Relative paths are relative to the configuration file's folder.
     pub tls: Option<Tls>,
     /// `[scheduler]`

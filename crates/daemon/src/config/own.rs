@@ -19,7 +19,8 @@ impl<'a> Own<'a> {
     /// Whether a connection to this address is one to Weir.
     pub(super) fn is(&self, address: SocketAddr) -> bool {
         let openflow = self.listen.openflow.iter().map(|listener| listener.addr);
-        openflow.chain(self.listen.api.tcp).any(|listener| self.reaches(address, listener))
+        let api = self.listen.api.tcp.into_iter().chain(self.listen.api.tls);
+        openflow.chain(api).any(|listener| self.reaches(address, listener))
     }
 
     fn reaches(&self, address: SocketAddr, listener: SocketAddr) -> bool {

@@ -10,7 +10,7 @@ use super::diagnostic::{Diagnostics, Source};
 use super::own::Own;
 use super::reader::{Reader, Table, Value};
 use super::{Api, Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{agents, api, labels, networks, switches, tenants, tls, topology};
+use super::{access, agents, api, labels, networks, switches, tenants, tls, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(
@@ -44,15 +44,18 @@ pub(super) fn parse(
     let limits = limits.unwrap_or_default();
     let switches = root.get("switches", switches::read).unwrap_or_default();
     let has_switches = !switches.is_empty();
+    let has_files = access::has_files(document.get_ref());
+    let access = root.get("api", |value| value.table(|table| access::read(table, file)));
     let listen = root
         .get("listen", |value| {
-            value.table(|table| listen(table, file, sides.switches, has_switches))
+            value.table(|table| listen(table, file, sides.switches, has_files, has_switches))
         })
         .unwrap_or(Listen::new(has_switches));
     let own = Own::new(&listen, is_here);
     let config = Config {
         file: file.to_owned(),
         listen: listen.clone(),
+        access: access.unwrap_or_default(),
         tls,
         scheduler: root.get("scheduler", |value| value.table(scheduler)).unwrap_or_default(),
         keepalive: root.get("keepalive", |value| value.table(keepalive)).unwrap_or_default(),
@@ -93,7 +96,13 @@ pub(super) fn address(
     Some(address)
 }
 
-fn listen(table: &mut Table<'_, '_>, file: &str, has_tls: bool, has_switches: bool) -> Listen {
+fn listen(
+    table: &mut Table<'_, '_>,
+    file: &str,
+    has_tls: bool,
+    has_files: bool,
+    has_switches: bool,
+) -> Listen {
     let default = Listen::new(has_switches);
     let openflow = table.get("openflow", |value| {
         let addresses = value.one_or_list(|value| address(value, has_tls, "switch_ca"))?;
@@ -103,7 +112,7 @@ fn listen(table: &mut Table<'_, '_>, file: &str, has_tls: bool, has_switches: bo
             Some(addresses)
         }
     });
-    let api = api::read(table, file);
+    let api = api::read(table, file, has_files);
     let unlisted = table.get("unlisted", |value| value.integer(0..=65_536));
     Listen {
         openflow: openflow.unwrap_or(default.openflow),

@@ -115,7 +115,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[zzz]\nx = 1",
         &[
-            "1:2: unknown key `zzz` (known keys here: tls, agents, limits, switches, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
+            "1:2: unknown key `zzz` (known keys here: tls, agents, limits, switches, api, listen, scheduler, keepalive, reconnect, store, topology, labels, tenants)",
         ],
     ),
     ("[listen\n", &["1:8: unclosed table, expected `]`"]),
@@ -144,8 +144,32 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[listen]\napi = [\"off\", \"0.0.0.0:8080\"]\napi_changes = \"everywhere\"",
         &[
-            "2:15: listen.api[1]: the REST interface asks for no password (keep it on the loopback, and put before it what asks for one)",
+            "2:15: listen.api[1]: off the loopback the REST interface needs TLS and accounts (write \"ssl:0.0.0.0:8080\", with private_key and certificate in [api], and make accounts with `weir ctl token create`)",
             "3:15: listen.api_changes: unknown value \"everywhere\" (it must be \"socket\" or \"loopback\")",
+        ],
+    ),
+    (
+        "[listen]\napi = [\"ssl:0.0.0.0:8443\", \"ssl:8443\"]",
+        &[
+            "2:8: listen.api[0]: an ssl: address needs a certificate (add a section [api] with private_key and certificate)",
+            "2:28: listen.api[1]: bad address \"ssl:8443\" (expected ssl:IP:PORT, such as \"ssl:0.0.0.0:8443\")",
+        ],
+    ),
+    (
+        "[api]\ncertificate = \"c\"\nclient_ca = \"ca\"\nhosts = [\"weir:1\"]\nloopback = \"closed\"\nrequests = 0\n\
+        certificates = [{ certificate = \"alice\", role = \"king\" }, { certificate = \"name:a\", role = \"tenant\" }, \
+        { certificate = \"name:a\", role = \"admin\", tenant = \"red\" }]",
+        &[
+            "2:15: api.certificate: a certificate without its private key (add private_key = \"api-privkey.pem\")",
+            "3:13: api.client_ca: certificates are shown over TLS alone (add private_key and certificate)",
+            "4:10: api.hosts[0]: this is no host name (a name without a port, such as \"weir.example\")",
+            "5:12: api.loopback: unknown value \"closed\" (it must be \"open\" or \"accounts\")",
+            "6:12: api.requests: 0 is out of range (it must be between 1 and 1000000)",
+            "7:16: api.certificates: nobody says which certificates are genuine (add client_ca = \"clients-ca.pem\", who signs for them)",
+            "7:33: api.certificates[0].certificate: expected \"name:NAME\" or \"sha256:\" and 64 hexadecimal digits",
+            "7:49: api.certificates[0].role: expected admin, operator, tenant or metrics",
+            "7:92: api.certificates[1].role: the role tenant needs the name of a tenant",
+            "7:137: api.certificates[2].role: only the role tenant takes the name of a tenant",
         ],
     ),
     ("[listen]\napi = \"8080\"", &["2:7: listen.api: bad address \"8080\""]),

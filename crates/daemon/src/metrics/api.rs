@@ -20,11 +20,17 @@ pub enum ApiRefusal {
     Elsewhere,
     /// A change, where none are taken.
     ReadOnly,
+    /// Without an account, or with a token that is not in force.
+    Stranger,
+    /// Something that the account's role may not do.
+    Role,
+    /// Too many requests in a second.
+    Rate,
 }
 
 impl ApiRefusal {
     /// In the order of the discriminants.
-    pub const ALL: [ApiRefusal; 7] = [
+    pub const ALL: [ApiRefusal; 10] = [
         ApiRefusal::Connections,
         ApiRefusal::Slow,
         ApiRefusal::Listeners,
@@ -32,6 +38,9 @@ impl ApiRefusal {
         ApiRefusal::Answers,
         ApiRefusal::Elsewhere,
         ApiRefusal::ReadOnly,
+        ApiRefusal::Stranger,
+        ApiRefusal::Role,
+        ApiRefusal::Rate,
     ];
 
     /// The label's value.
@@ -44,6 +53,9 @@ impl ApiRefusal {
             ApiRefusal::Answers => "answers",
             ApiRefusal::Elsewhere => "elsewhere",
             ApiRefusal::ReadOnly => "read_only",
+            ApiRefusal::Stranger => "stranger",
+            ApiRefusal::Role => "role",
+            ApiRefusal::Rate => "rate",
         }
     }
 }

@@ -13,8 +13,9 @@ use utoipa::ToSchema;
 
 use super::edits::{Edits, SetAside};
 use super::parts::{self, PartOutcome, Parts};
-use super::{ChangeError, Document, Inner, Operation, Shared, refused, wanted};
+use super::{ChangeError, Document, Inner, Operation, Shared, own, refused, wanted};
 use crate::refused::Refused;
+use crate::store::StoreError;
 use crate::topology::{Snapshot, Watch};
 
 /// A way to see and change the networks, from any thread.
@@ -135,6 +136,23 @@ pub struct PathOutcome {
     pub is: Vec<String>,
 }
 
+/// How a change is made.
+pub struct How<'a> {
+    /// Say what would change, and change nothing.
+    pub dry_run: bool,
+    /// The tenant itself asks: why others stand in the way is kept from it.
+    pub for_tenant: bool,
+    /// Called with what changes before that is stored; what it refuses is not made.
+    pub before: &'a dyn Fn(&Outcome) -> Result<(), StoreError>,
+}
+
+impl How<'_> {
+    /// By the operator, with nobody to be told before.
+    pub fn plain(dry_run: bool) -> How<'static> {
+        How { dry_run, for_tenant: false, before: &|_| Ok(()) }
+    }
+}
+
 impl Control {
     pub(super) fn new(shared: Arc<Shared>) -> Control {
         Control(shared)
@@ -179,10 +197,10 @@ impl Control {
         &self,
         tenant: &str,
         document: Option<&Document>,
-        dry_run: bool,
+        how: &How<'_>,
     ) -> Result<Outcome, ChangeError> {
         let spec = document.map(Document::spec).transpose()?;
-        self.make(tenant, dry_run, |network| {
+        self.make(tenant, how, |network| {
             if spec.is_none() && network.is_none() {
                 return Err(no_network(tenant));
             }
@@ -196,9 +214,9 @@ impl Control {
         &self,
         tenant: &str,
         operations: &[Operation],
-        dry_run: bool,
+        how: &How<'_>,
     ) -> Result<Outcome, ChangeError> {
-        self.make(tenant, dry_run, |network| {
+        self.make(tenant, how, |network| {
             operations.iter().try_for_each(|operation| operation.make(network))
         })
     }
@@ -210,30 +228,31 @@ impl Control {
     fn make(
         &self,
         tenant: &str,
-        dry_run: bool,
+        how: &How<'_>,
         change: impl Fn(&mut Option<Spec>) -> Result<(), ChangeError>,
     ) -> Result<Outcome, ChangeError> {
         let _turn = self.0.turn();
-        let trial = self.0.lock().trial(tenant)?;
+        let trial = self.0.lock().trial(tenant, how)?;
         let mut number = trial.number;
         let mut made = trial.make(&change);
-        if dry_run {
-            return Ok(Outcome { dry_run, ..made?.outcome });
+        if how.dry_run {
+            return Ok(Outcome { dry_run: true, ..made?.outcome });
         }
         if made.is_err() {
             let inner = self.0.lock();
             if inner.number != number {
                 number = inner.number;
-                made = inner.trial(tenant)?.make(&change);
+                made = inner.trial(tenant, how)?.make(&change);
             }
         }
         let made = made?;
+        (how.before)(&made.outcome).map_err(ChangeError::Store)?;
         self.0.save_edits(&made.edits).map_err(ChangeError::Store)?;
         let mut inner = self.0.lock();
         // Tried again, it comes to the same edits: nobody else has changed any.
         let made = match inner.number == number {
             true => Ok(made),
-            false => inner.trial(tenant).and_then(|trial| trial.make(&change)),
+            false => inner.trial(tenant, how).and_then(|trial| trial.make(&change)),
         };
         let outcome = made.map(|made| inner.take_over(made));
         inner.are_edits_unsaved |= outcome.is_err();
@@ -254,7 +273,7 @@ impl Inner {
     }
 
     /// What it takes to try a change of a tenant's network.
-    fn trial(&self, tenant: &str) -> Result<Trial, ChangeError> {
+    fn trial(&self, tenant: &str, how: &How<'_>) -> Result<Trial, ChangeError> {
         let id = self.id(tenant)?;
         let sliced = |it: &&hypervisor::policy::Tenant| it.id == id && !it.flowspace.is_empty();
         if self.base.policy.tenants.iter().find(sliced).is_some() {
@@ -266,6 +285,7 @@ impl Inner {
             number: self.number,
             tenant: tenant.to_owned(),
             id,
+            for_tenant: how.for_tenant,
             embedding: self.embedding.clone(),
             names: self.names.clone(),
             edits: self.edits.clone(),
@@ -371,6 +391,7 @@ struct Trial {
     number: u64,
     tenant: String,
     id: TenantId,
+    for_tenant: bool,
     embedding: Embedding,
     names: BTreeMap<TenantId, String>,
     edits: Edits,
@@ -391,14 +412,20 @@ impl Trial {
         self,
         change: impl Fn(&mut Option<Spec>) -> Result<(), ChangeError>,
     ) -> Result<Made, ChangeError> {
-        let Trial { tenant, id, mut embedding, names, mut edits, file, topology, .. } = self;
+        let Trial {
+            tenant, id, for_tenant, mut embedding, names, mut edits, file, topology, ..
+        } = self;
         let mut spec = embedding.wanted().get(&id).cloned();
         change(&mut spec)?;
         edits.set(&tenant, file.get(&tenant), spec);
         let before = parts_of(&embedding, id);
-        let changes = embedding
-            .apply(&topology.network, &wanted(&names, &file, &edits))
-            .map_err(|all| refused(&names, &all))?;
+        let changes =
+            embedding.apply(&topology.network, &wanted(&names, &file, &edits)).map_err(|all| {
+                match for_tenant {
+                    true => ChangeError::Refused(own::reasons(id, &tenant, &all)),
+                    false => refused(&names, &all),
+                }
+            })?;
         let parts = parts::differences(&tenant, &before, &parts_of(&embedding, id));
         let name = |id| names.get(&id).cloned().unwrap_or_default();
         let outcome = Outcome { parts, ..outcome(&changes, name) };

@@ -24,6 +24,7 @@ mod edits;
 mod number;
 mod object;
 mod operation;
+mod own;
 mod parts;
 mod rounds;
 
@@ -50,7 +51,8 @@ use rounds::Rounds;
 
 pub use changes::{BackupChange, HostChange, LinkChange, PortChange, SwitchChange};
 pub use control::{
-    Assigned, Control, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome, PortView,
+    Assigned, Control, How, NetworkView, Outcome, Passed, PathOutcome, PathView, PortOutcome,
+    PortView,
 };
 pub use document::{
     Backup, Choice, Document, DocumentError, HostDocument, LinkDocument, PortDocument,

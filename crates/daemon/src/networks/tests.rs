@@ -56,7 +56,7 @@ impl Scene {
 
     fn change(&self, operations: &str) -> Outcome {
         let operations: Vec<Operation> = serde_json::from_str(operations).unwrap();
-        self.networks.control().change("red", &operations, false).unwrap()
+        self.networks.control().change("red", &operations, &How::plain(false)).unwrap()
     }
 }
 

@@ -337,7 +337,7 @@ impl Shard {
             if let Some(&at) = self.by_dpid.get(dpid)
                 && let Some(Some(session)) = self.sessions.get_mut(at)
             {
-                session.core.tell_label(*tenant, *port, *label);
+                session.core.report_label(*tenant, *port, *label);
                 self.touch(at);
             }
         }

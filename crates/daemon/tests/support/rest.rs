@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,15 +30,27 @@ pub(crate) struct Scene {
     pub(crate) daemon: Option<Arc<Daemon>>,
     control: Option<Control>,
     tcp_changes: bool,
+    /// Whether it is served over TLS, too.
+    tls: bool,
 }
 
 impl Scene {
+    #[allow(dead_code, reason = "not all tests need it")]
     pub(crate) fn new(name: &str) -> Scene {
         let name = format!("weir-networks-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let mut scene = Scene { folder, daemon: None, control: None, tcp_changes: true };
+        let mut scene =
+            Scene { folder, daemon: None, control: None, tcp_changes: true, tls: false };
         scene.start(TENANTS);
+        scene
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// In a folder that is there, with this after `[listen]`; changes are not taken by TCP without an account.
+    pub(crate) fn with(folder: PathBuf, text: &str, tls: bool) -> Scene {
+        let mut scene = Scene { folder, daemon: None, control: None, tcp_changes: false, tls };
+        scene.start(text);
         scene
     }
 
@@ -45,8 +58,11 @@ impl Scene {
         let config = config(&self.folder, tenants);
         let state = Some(self.folder.join("state"));
         let daemon = Arc::new(
-            Daemon::start(&config, &ServeOptions { state, threads: 1, ..Default::default() })
-                .unwrap(),
+            Daemon::start(
+                &config,
+                &ServeOptions { state: state.clone(), threads: 1, ..Default::default() },
+            )
+            .unwrap(),
         );
         let current = Current::new(config);
         let sources = Sources {
@@ -64,10 +80,11 @@ impl Scene {
             Reloader::new(&path, current, Box::new(|_: &Config| Ok(())), daemon.metrics());
         let socket = Some(Socket::Wanted(self.folder.join("api.sock")));
         let tcp = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let api = Api { tcp, socket, tcp_changes: self.tcp_changes };
+        let tls = tcp.filter(|_| self.tls);
+        let api = Api { tcp, tls, socket, tcp_changes: self.tcp_changes };
         let limits = http::Limits::default();
         let terminate = Box::new(|_| {});
-        let setup = Setup { api, limits, sources, reloader, terminate };
+        let setup = Setup { api, limits, state, sources, reloader, terminate };
         self.control = Some(Control::start(setup).unwrap());
         self.daemon = Some(daemon);
     }
@@ -108,6 +125,28 @@ impl Scene {
         self.control.as_ref().unwrap().api().unwrap()
     }
 
+    #[allow(dead_code, reason = "not all tests need it")]
+    pub(crate) fn tls(&self) -> SocketAddr {
+        self.control.as_ref().unwrap().tls().unwrap()
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// By the socket in the file system.
+    pub(crate) fn ask_socket(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        let stream = UnixStream::connect(self.folder.join("api.sock")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let answer = talk(stream, &request("weir", method, path, "", &body.to_string()));
+        (answer.status, serde_json::from_str(&answer.text).unwrap())
+    }
+
+    #[allow(dead_code, reason = "not all tests need it")]
+    /// With an account.
+    pub(crate) fn ask_as(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
+        let api = self.api();
+        let account = format!("Authorization: Bearer {token}\r\n");
+        exchange(api, &request(&api.to_string(), method, path, &account, body))
+    }
+
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let answer = self.send(method, path, "application/json", &body);
@@ -141,7 +180,7 @@ fn config(folder: &Path, tenants: &str) -> Config {
     let path = folder.join("weir.toml");
     let text = format!("{LISTEN}{tenants}");
     fs::write(&path, &text).unwrap();
-    Config::parse("weir.toml", &text).unwrap()
+    Config::parse(&path.display().to_string(), &text).unwrap()
 }
 
 /// What came back.
@@ -150,19 +189,41 @@ pub(crate) struct Answer {
     /// The content type.
     #[allow(dead_code, reason = "not all tests look at it")]
     pub(crate) kind: String,
+    /// The status and the headers.
+    #[allow(dead_code, reason = "not all tests look at it")]
+    pub(crate) head: String,
     pub(crate) text: String,
 }
 
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) fn request(host: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
 pub(crate) fn exchange(api: SocketAddr, request: &str) -> Answer {
-    let mut stream = TcpStream::connect(api).unwrap();
+    let stream = TcpStream::connect(api).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
+    talk(stream, request)
+}
+
+pub(crate) fn talk(stream: impl Read + Write, request: &str) -> Answer {
+    talk_if_it_goes(stream, request).unwrap()
+}
+
+/// Nothing if no HTTP comes back.
+pub(crate) fn talk_if_it_goes(mut stream: impl Read + Write, request: &str) -> Option<Answer> {
+    stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
+    stream.read_to_end(&mut bytes).ok()?;
     // A backup is no text.
     let text = String::from_utf8_lossy(&bytes);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
     let kind = head.lines().find_map(|line| line.strip_prefix("content-type: "));
-    Answer { status, kind: kind.unwrap_or_default().to_owned(), text: body.to_owned() }
+    let (kind, head) = (kind.unwrap_or_default().to_owned(), head.to_owned());
+    Some(Answer { status, kind, head, text: body.to_owned() })
 }

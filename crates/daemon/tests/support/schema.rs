@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// What says nothing of values.
-const TALK: &[&str] = &["description", "format", "default", "title", "pattern", "propertyNames"];
+const TALK: &[&str] =
+    &["description", "format", "default", "title", "pattern", "propertyNames", "examples"];
 
 /// What is wrong with a value, and where.
 pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {

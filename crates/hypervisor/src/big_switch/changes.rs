@@ -2,7 +2,7 @@
 
 use super::entries::Entry;
 use super::wire::{self, Command};
-use super::{BigSwitch, Piece, Sent};
+use super::{BigSwitch, Rule, Sent};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -77,7 +77,7 @@ impl BigSwitch {
         let cookie = flow_mod.cookie;
         if flow_mod.command != Command::Delete {
             // It hears of the end of one of that name before this is done, so it does not take it for that of this.
-            self.tell_removed(cookie, now);
+            self.report_removed(cookie, now);
         }
         let operation = self.take_number();
         let before = self.entries.get(&cookie).cloned().map(Box::new);
@@ -296,7 +296,7 @@ impl BigSwitch {
             return;
         }
         let members = self.live();
-        self.tell_config(number, &members);
+        self.report_config(number, &members);
         members.iter().for_each(|member| self.barrier_again(*member));
     }
 
@@ -423,7 +423,7 @@ impl BigSwitch {
             }
             Undo::Port { number, before, .. } => {
                 self.set_config_of(number, before);
-                self.tell_config(number, members);
+                self.report_config(number, members);
             }
         }
     }
@@ -451,9 +451,9 @@ impl BigSwitch {
         let (lacking, holding): (Vec<u64>, Vec<u64>) =
             members.iter().partition(|dpid| is_lacking(dpid));
         lacking.iter().for_each(|dpid| entry.put_at(*dpid, now));
-        let piece = |is_whole| Piece { cookie, by, is_whole };
-        holding.into_iter().for_each(|dpid| self.send(dpid, Sent::Undo(piece(false)), &modify));
-        lacking.into_iter().for_each(|dpid| self.send(dpid, Sent::Own(Some(piece(true))), &again));
+        let rule = |is_whole| Rule { cookie, by, is_whole };
+        holding.into_iter().for_each(|dpid| self.send(dpid, Sent::Undo(rule(false)), &modify));
+        lacking.into_iter().for_each(|dpid| self.send(dpid, Sent::Own(Some(rule(true))), &again));
     }
 
     fn undo_flow(
@@ -483,8 +483,8 @@ impl BigSwitch {
         if let Some(entry) = entry {
             self.entries.insert(cookie, entry);
         }
-        let piece = Piece { cookie, by, is_whole: true };
-        members.iter().for_each(|dpid| self.send(*dpid, Sent::Undo(piece), &message));
+        let rule = Rule { cookie, by, is_whole: true };
+        members.iter().for_each(|dpid| self.send(*dpid, Sent::Undo(rule), &message));
         self.bring_back(cookie, now);
     }
 
@@ -511,20 +511,20 @@ impl BigSwitch {
 
     /// A member has refused to bring an entry. It has to do without if it has only come, until the entry is added anew; else that
     /// is as if it had deleted it.
-    pub(super) fn not_brought(&mut self, piece: Piece, dpid: u64, now: Instant) {
+    pub(super) fn not_brought(&mut self, rule: Rule, dpid: u64, now: Instant) {
         match self.is_up(dpid) {
-            true => self.not_taken_back(piece, now),
-            false => self.do_without(piece, dpid),
+            true => self.not_taken_back(rule, now),
+            false => self.do_without(rule, dpid),
         }
     }
 
     /// A member has refused to bring an entry which it need not have.
-    pub(super) fn do_without(&mut self, piece: Piece, dpid: u64) {
-        if self.is_overtaken(piece) {
+    pub(super) fn do_without(&mut self, rule: Rule, dpid: u64) {
+        if self.is_overtaken(rule) {
             return;
         }
         self.members.entry(dpid).and_modify(|member| member.lacks = true);
-        let Some(entry) = self.entries.get_mut(&piece.cookie) else { return };
+        let Some(entry) = self.entries.get_mut(&rule.cookie) else { return };
         entry.do_without_at(dpid);
         // It may hold what the entry was before.
         let message = wire::as_command(self.version, &entry.add, Command::Delete, 0);
@@ -532,24 +532,24 @@ impl BigSwitch {
     }
 
     /// A member has refused the way back as well: the entry ends on all, unless something later says what it is.
-    pub(super) fn not_taken_back(&mut self, piece: Piece, now: Instant) {
-        if !self.is_overtaken(piece) && self.entries.contains_key(&piece.cookie) {
-            self.finish(piece.cookie, DELETED, now);
+    pub(super) fn not_taken_back(&mut self, rule: Rule, now: Instant) {
+        if !self.is_overtaken(rule) && self.entries.contains_key(&rule.cookie) {
+            self.finish(rule.cookie, DELETED, now);
             self.live().into_iter().for_each(|member| self.barrier_again(member));
         }
     }
 
     /// Whether what has been refused has been said anew. Should that be refused as well, then it is not known what the member holds.
-    fn is_overtaken(&mut self, piece: Piece) -> bool {
-        let Some(entry) = self.entries.get(&piece.cookie) else { return false };
-        let last = if piece.is_whole { entry.made_by } else { entry.modified_by };
+    fn is_overtaken(&mut self, rule: Rule) -> bool {
+        let Some(entry) = self.entries.get(&rule.cookie) else { return false };
+        let last = if rule.is_whole { entry.made_by } else { entry.modified_by };
         if let Some(operation) = self.operations.get_mut(&last) {
             operation.inherits = true;
         }
-        last > piece.by
+        last > rule.by
     }
 
-    fn tell_config(&mut self, number: u32, members: &[u64]) {
+    fn report_config(&mut self, number: u32, members: &[u64]) {
         let config = self.config.get(&number).copied().unwrap_or(0);
         for &dpid in members {
             if let Some(port) = self.members.get(&dpid).and_then(|it| it.ports.get(&number)) {

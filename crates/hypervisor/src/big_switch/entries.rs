@@ -159,7 +159,7 @@ impl BigSwitch {
     pub(super) fn leave(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.entries.remove(&cookie) else { return };
         // One of that name that has left before.
-        self.tell_removed(cookie, now);
+        self.report_removed(cookie, now);
         let waits = |&(&dpid, state): &(&u64, &State)| {
             state.is_there() && self.counts_at(&entry, dpid) && self.members.contains_key(&dpid)
         };
@@ -169,7 +169,7 @@ impl BigSwitch {
         let done = leaving.awaiting.is_empty() || self.leaving.is_full();
         self.leaving.insert(cookie, leaving);
         if done {
-            self.tell_removed(cookie, now);
+            self.report_removed(cookie, now);
         }
     }
 
@@ -186,7 +186,7 @@ impl BigSwitch {
     }
 
     /// Tells the front of the end of an entry.
-    pub(super) fn tell_removed(&mut self, cookie: u64, now: Instant) {
+    pub(super) fn report_removed(&mut self, cookie: u64, now: Instant) {
         let Some(leaving) = self.leaving.remove(cookie) else { return };
         let lived = now - leaving.installed;
         let message = wire::write_removed(
@@ -204,7 +204,7 @@ impl BigSwitch {
         if let Some(leaving) = self.leaving.get_mut(cookie) {
             leaving.awaiting.remove(&dpid);
             if leaving.awaiting.is_empty() {
-                self.tell_removed(cookie, now);
+                self.report_removed(cookie, now);
             }
         }
     }
@@ -232,7 +232,7 @@ impl BigSwitch {
             leaving.counts.0 = leaving.counts.0.saturating_add(removed.packets);
             leaving.counts.1 = leaving.counts.1.saturating_add(removed.bytes);
             if leaving.awaiting.is_empty() {
-                self.tell_removed(cookie, now);
+                self.report_removed(cookie, now);
             }
             return;
         }

@@ -110,13 +110,13 @@ impl BigSwitch {
             Sent::Change(operation) => self.change_refused(operation, dpid, error.code, now),
             Sent::Plain(xid) => self.refuse(xid, error.code, error.data),
             Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
-            Sent::Own(Some(piece)) => self.not_brought(piece, dpid, now),
-            Sent::Again(piece) => self.do_without(piece, dpid),
+            Sent::Own(Some(rule)) => self.not_brought(rule, dpid, now),
+            Sent::Again(rule) => self.do_without(rule, dpid),
             // One that has come amid the change which is taken back need not have it.
-            Sent::Undo(piece) if member.is_settling || member.filled_amid.is_some() => {
-                self.do_without(piece, dpid);
+            Sent::Undo(rule) if member.is_settling || member.filled_amid.is_some() => {
+                self.do_without(rule, dpid);
             }
-            Sent::Undo(piece) => self.not_taken_back(piece, now),
+            Sent::Undo(rule) => self.not_taken_back(rule, now),
             Sent::TakenBack(last) => self.taken_back(last, dpid, now),
             Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.
@@ -147,7 +147,7 @@ impl BigSwitch {
         if let Some(member) = self.members.get_mut(&dpid) {
             member.progress = Progress::Up;
         }
-        self.tell_ports();
+        self.report_ports();
         self.maybe_start(now);
     }
 }

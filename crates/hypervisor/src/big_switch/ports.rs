@@ -39,7 +39,7 @@ impl BigSwitch {
     }
 
     /// Tells the front what of its ports is different.
-    pub(super) fn tell_ports(&mut self) {
+    pub(super) fn report_ports(&mut self) {
         if !self.started {
             return;
         }
@@ -78,7 +78,7 @@ impl BigSwitch {
         if !self.members.values().any(|member| member.ports.contains_key(&number)) {
             self.config.remove(&number);
         }
-        self.tell_ports();
+        self.report_ports();
     }
 
     /// The member that a packet from this port goes to: the port's, else any, always the same.

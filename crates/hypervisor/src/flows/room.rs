@@ -2,7 +2,7 @@
 //!
 //! A tenant's `entries` are bounded, so that others have room. A long entry counts for more than one of them.
 
-use super::{Flow, FlowTable, Piece};
+use super::{Flow, FlowTable, Rule};
 use alloc::collections::BTreeMap;
 
 /// Bytes for which an entry counts as one.
@@ -14,7 +14,7 @@ const AT_ONCE: usize = 16_384;
 #[derive(Debug)]
 pub(crate) struct Room(usize);
 
-/// What long entries count for beside their pieces.
+/// What long entries count for beside their rules.
 #[derive(Debug, Default)]
 pub(super) struct Long {
     of: BTreeMap<u32, usize>,
@@ -23,8 +23,8 @@ pub(super) struct Long {
 
 impl Room {
     /// Takes what an entry is to be; `false` if there is no room for it.
-    pub(crate) fn take(&mut self, flow: &Flow, pieces: &[Piece]) -> bool {
-        let left = self.0.checked_sub(pieces.len() + beside(flow, pieces.iter()));
+    pub(crate) fn take(&mut self, flow: &Flow, rules: &[Rule]) -> bool {
+        let left = self.0.checked_sub(rules.len() + beside(flow, rules.iter()));
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
@@ -34,8 +34,8 @@ impl FlowTable {
     /// The room for these entries, changed, if those of all may be so many. Fewer than there are may always be.
     pub(crate) fn room_for(&self, changed: impl Iterator<Item = u32>, limit: u32) -> Room {
         let counts = |id: u32| {
-            let pieces = self.get(id).map_or(0, Flow::planned);
-            pieces + self.long.of.get(&id).copied().unwrap_or(0)
+            let rules = self.get(id).map_or(0, Flow::planned);
+            rules + self.long.of.get(&id).copied().unwrap_or(0)
         };
         let before: usize = changed.map(counts).sum();
         let others = (self.entries() + self.long.all).saturating_sub(before);
@@ -45,7 +45,7 @@ impl FlowTable {
 
 impl Long {
     pub(super) fn insert(&mut self, id: u32, flow: &Flow) {
-        let more = beside(flow, flow.pieces.iter().chain(&flow.beneath));
+        let more = beside(flow, flow.rules.iter().chain(&flow.beneath));
         if more > 0 {
             self.of.insert(id, more);
             self.all += more;
@@ -59,9 +59,9 @@ impl Long {
     }
 }
 
-/// What an entry counts for beside its pieces, of which each counts for one.
-fn beside<'a>(flow: &Flow, pieces: impl Iterator<Item = &'a Piece>) -> usize {
+/// What an entry counts for beside its rules, of which each counts for one.
+fn beside<'a>(flow: &Flow, rules: impl Iterator<Item = &'a Rule>) -> usize {
     let own = flow.match_wire.len() + flow.actions.len();
-    let (count, all) = pieces.fold((0, own), |(count, all), piece| (count + 1, all + piece.size()));
+    let (count, all) = rules.fold((0, own), |(count, all), rule| (count + 1, all + rule.size()));
     (all / UNIT).saturating_sub(count)
 }

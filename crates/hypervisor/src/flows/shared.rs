@@ -3,13 +3,13 @@
 //!
 //! Such entries overlap and have one priority, so a switch is free to choose which of them counts (specification section 3.4).
 //! Here the one counts that was there first: it owns the entry on the switch, with its cookie, its time-outs and its counts.
-//! The pieces of the others that are the same lie *beneath* it. When the owner gives the entry up, for whatever reason, the
-//! entry of the lowest number that has a piece beneath takes it over. To the tenant an entry that has only such pieces looks as
+//! The rules of the others that are the same lie *beneath* it. When the owner gives the entry up, for whatever reason, the
+//! entry of the lowest number that has a rule beneath takes it over. To the tenant an entry that has only such rules looks as
 //! one that no packet meets.
 //!
 //! After a restart the owner is the entry whose cookie the switch holds.
 
-use super::{Flow, FlowTable, Piece};
+use super::{Flow, FlowTable, Rule};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -21,37 +21,37 @@ pub(super) type RuleKey = (u8, u16, Box<[u8]>);
 
 /// The same, to look for.
 #[derive(Hash)]
-struct Rule<'a>(u8, u16, &'a [u8]);
+struct RuleRef<'a>(u8, u16, &'a [u8]);
 
-impl Equivalent<RuleKey> for Rule<'_> {
+impl Equivalent<RuleKey> for RuleRef<'_> {
     fn equivalent(&self, key: &RuleKey) -> bool {
         (self.0, self.1, self.2) == (key.0, key.1, &*key.2)
     }
 }
 
-/// Which entries have pieces beneath others.
+/// Which entries have rules beneath others.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     waiting: HashMap<RuleKey, BTreeSet<u32>>,
-    /// How many pieces those are.
-    pieces: usize,
+    /// How many rules those are.
+    rules: usize,
     /// What nobody owns any more.
     freed: HashSet<RuleKey>,
 }
 
 impl Shared {
     pub(super) fn len(&self) -> usize {
-        self.pieces
+        self.rules
     }
 
     /// An entry is gone.
     pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
-        for piece in &flow.beneath {
-            let key = key(flow.table, piece);
+        for rule in &flow.beneath {
+            let key = key(flow.table, rule);
             if let Some(waiting) = self.waiting.get_mut(&key)
                 && waiting.remove(&id)
             {
-                self.pieces -= 1;
+                self.rules -= 1;
                 if waiting.is_empty() {
                     self.waiting.remove(&key);
                 }
@@ -74,23 +74,23 @@ impl Shared {
     }
 }
 
-pub(super) fn key(table: u8, piece: &Piece) -> RuleKey {
-    (table, piece.priority, piece.match_wire.clone())
+pub(super) fn key(table: u8, rule: &Rule) -> RuleKey {
+    (table, rule.priority, rule.match_wire.clone())
 }
 
-fn is_at(piece: &Piece, key: &RuleKey) -> bool {
-    (piece.priority, &piece.match_wire) == (key.1, &key.2)
+fn is_at(rule: &Rule, key: &RuleKey) -> bool {
+    (rule.priority, &rule.match_wire) == (key.1, &key.2)
 }
 
 impl Flow {
     /// How many entries on the switch are meant to stand for it.
     pub(crate) fn planned(&self) -> usize {
-        self.pieces.len() + self.beneath.len()
+        self.rules.len() + self.beneath.len()
     }
 
     /// Whether the same is to stand for it.
     pub(crate) fn is_placed_as(&self, other: &Flow) -> bool {
-        (&self.pieces, &self.beneath) == (&other.pieces, &other.beneath)
+        (&self.rules, &self.beneath) == (&other.rules, &other.beneath)
     }
 }
 
@@ -98,23 +98,23 @@ impl FlowTable {
     /// The entry as it is to stand under this number: what others own on the switch is beneath them.
     pub(crate) fn placed(&self, id: u32, mut flow: Flow) -> Flow {
         let table = flow.table;
-        let is_anothers = |piece: &mut Piece| self.other_owner(id, table, piece).is_some();
-        flow.beneath.extend(flow.pieces.extract_if(.., is_anothers));
+        let is_anothers = |rule: &mut Rule| self.other_owner(id, table, rule).is_some();
+        flow.beneath.extend(flow.rules.extract_if(.., is_anothers));
         flow
     }
 
-    /// The other entry that owns what a piece of an entry would be on the switch.
-    pub(crate) fn other_owner(&self, id: u32, table: u8, piece: &Piece) -> Option<u32> {
-        let rule = Rule(table, piece.priority, &piece.match_wire);
+    /// The other entry that owns what a rule of an entry would be on the switch.
+    pub(crate) fn other_owner(&self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
+        let rule = RuleRef(table, rule.priority, &rule.match_wire);
         self.owners.get(&rule).copied().filter(|owner| *owner != id)
     }
 
-    /// Whether any piece of an entry would be the same on the switch as a piece of another one of which it is not free which of
+    /// Whether any rule of an entry would be the same on the switch as a rule of another one of which it is not free which of
     /// them counts: what has no wildcards there has the highest priority, whatever the tenant's entries have. On 1.3, where
     /// that comes of groups and shared ports alone, none may be the same.
     pub fn collides(&self, version: Version, id: u32, flow: &Flow) -> bool {
-        flow.pieces.iter().chain(&flow.beneath).any(|piece| {
-            let owner = self.other_owner(id, flow.table, piece).and_then(|owner| self.get(owner));
+        flow.rules.iter().chain(&flow.beneath).any(|rule| {
+            let owner = self.other_owner(id, flow.table, rule).and_then(|owner| self.get(owner));
             owner.is_some_and(|it| version != Version::V1_0 || it.priority != flow.priority)
         })
     }
@@ -123,11 +123,11 @@ impl FlowTable {
     pub fn become_one(&self, version: Version, changed: &[(u32, Flow)]) -> bool {
         let mut owners = HashMap::new();
         changed.iter().any(|(id, flow)| {
-            let mut pieces = flow.pieces.iter();
+            let mut rules = flow.rules.iter();
             self.collides(version, *id, flow)
                 || changed.len() > 1
-                    && pieces.any(|piece| {
-                        let key = (flow.table, piece.priority, &*piece.match_wire);
+                    && rules.any(|rule| {
+                        let key = (flow.table, rule.priority, &*rule.match_wire);
                         let other = owners.insert(key, (*id, flow.priority));
                         other.is_some_and(|(other, priority)| {
                             other != *id && (version != Version::V1_0 || priority != flow.priority)
@@ -141,8 +141,8 @@ impl FlowTable {
         !self.shared.freed.is_empty()
     }
 
-    /// Entries that take over what nobody owns any more, and with which pieces.
-    pub(crate) fn heirs(&mut self) -> Vec<(u32, Flow, Piece)> {
+    /// Entries that take over what nobody owns any more, and with which rules.
+    pub(crate) fn heirs(&mut self) -> Vec<(u32, Flow, Rule)> {
         let mut heirs = Vec::new();
         let freed = core::mem::take(&mut self.shared.freed);
         let mut freed: Vec<RuleKey> = freed.into_iter().collect();
@@ -150,23 +150,23 @@ impl FlowTable {
         for key in freed {
             let heir = self.shared.waiting.get(&key).and_then(|it| it.first().copied());
             if let Some(heir) = heir.filter(|_| !self.owners.contains_key(&key))
-                && let Some(piece) = self.take_over(heir, &key)
+                && let Some(rule) = self.take_over(heir, &key)
                 && let Some(flow) = self.get(heir)
             {
-                heirs.push((heir, flow.clone(), piece));
+                heirs.push((heir, flow.clone(), rule));
             }
         }
         heirs
     }
 
-    /// An entry owns this piece of it, which is beneath another one. Gives the number of that.
-    pub(crate) fn own(&mut self, id: u32, table: u8, piece: &Piece) -> Option<u32> {
-        let key = key(table, piece);
-        let owner = self.other_owner(id, table, piece);
+    /// An entry owns this rule of it, which is beneath another one. Gives the number of that.
+    pub(crate) fn own(&mut self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
+        let key = key(table, rule);
+        let owner = self.other_owner(id, table, rule);
         if let Some(owner) = owner
             && let Some(mut other) = self.get(owner).cloned()
         {
-            let lost = other.pieces.extract_if(.., |piece| is_at(piece, &key));
+            let lost = other.rules.extract_if(.., |rule| is_at(rule, &key));
             other.beneath.extend(lost);
             self.put(owner, other);
         }
@@ -174,20 +174,20 @@ impl FlowTable {
         owner
     }
 
-    /// A piece of an entry comes out from beneath another.
-    fn take_over(&mut self, id: u32, key: &RuleKey) -> Option<Piece> {
+    /// A rule of an entry comes out from beneath another.
+    fn take_over(&mut self, id: u32, key: &RuleKey) -> Option<Rule> {
         let mut flow = self.get(id)?.clone();
-        let at = flow.beneath.iter().position(|piece| is_at(piece, key))?;
-        let piece = flow.beneath.remove(at);
-        flow.pieces.push(piece.clone());
+        let at = flow.beneath.iter().position(|rule| is_at(rule, key))?;
+        let rule = flow.beneath.remove(at);
+        flow.rules.push(rule.clone());
         self.put(id, flow);
-        Some(piece)
+        Some(rule)
     }
 
     pub(super) fn wait(&mut self, id: u32, flow: &Flow) {
-        for piece in &flow.beneath {
-            let key = key(flow.table, piece);
-            self.shared.pieces +=
+        for rule in &flow.beneath {
+            let key = key(flow.table, rule);
+            self.shared.rules +=
                 usize::from(self.shared.waiting.entry(key.clone()).or_default().insert(id));
             if !self.owners.contains_key(&key) {
                 self.shared.freed.insert(key);

@@ -5,7 +5,7 @@
 //! asked to. Each controller is given what it wants, whatever others do.
 
 use super::Switch;
-use crate::pending::Awaits;
+use crate::south::pending::Awaits;
 use crate::tenant::AsyncConfig;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -63,7 +63,7 @@ impl Switch {
         let mut message = Vec::new();
         if Message::SetAsync(masks).write(0, &mut message).is_ok() {
             self.send_own(Awaits::Nothing, &message, now);
-            self.send_own_barrier(now);
+            self.session.send_barrier(now);
             self.asynchronous = Asked { invalid_ttl, is_open: true, maybe_others: false };
         }
     }

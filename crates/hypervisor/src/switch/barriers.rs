@@ -10,11 +10,12 @@
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Entry, Origin};
-use crate::queue::{Class, Item};
+use crate::south::pending::{Awaits, Entry, Origin};
+use crate::south::queue::{Class, Item};
+use crate::south::session::barrier_request;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::{ErrorCode, Header, Version};
+use openflow::{ErrorCode, Header};
 
 /// A tenant's barriers that are on their way.
 #[derive(Default)]
@@ -60,16 +61,8 @@ impl Switch {
             gate,
             arrived: now,
         };
-        let message = self.barrier_message(self.barrier_request());
+        let message = self.barrier_message(barrier_request(self.version));
         self.submit(tenant, item, &message);
-    }
-
-    /// The type of a BARRIER_REQUEST. That of the reply is the next.
-    pub(super) fn barrier_request(&self) -> u8 {
-        match self.version {
-            Version::V1_0 => openflow::v10::MessageType::BARRIER_REQUEST.0,
-            _ => openflow::v13::MessageType::BARRIER_REQUEST.0,
-        }
     }
 
     fn barrier_message(&self, type_: u8) -> [u8; Header::LEN] {
@@ -87,7 +80,7 @@ impl Switch {
         let Some(entry) = self.acknowledge(xid, now) else {
             return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
         };
-        self.pending.take(xid);
+        self.session.take(xid);
         self.confirm(xid, now);
         match entry.awaits {
             Awaits::OwnBarrier => {
@@ -113,7 +106,7 @@ impl Switch {
         }
         barriers.again = 0;
         let held = core::mem::take(&mut barriers.held);
-        let reply = self.barrier_message(self.barrier_request() + 1);
+        let reply = self.barrier_message(barrier_request(self.version) + 1);
         for origin in held {
             self.relay_reply(&origin, &reply);
             self.barrier_ended(&origin);
@@ -122,7 +115,7 @@ impl Switch {
 
     /// A barrier has shown nothing: the switch has refused it, or not answered. Once it is quiet, another asks.
     pub(super) fn barrier_failed(&mut self, entry: &Entry, code: ErrorCode) {
-        self.unbarriered = !self.unconfirmed.is_empty();
+        self.session.barrier_failed();
         self.asked_before();
         let Awaits::Barrier(tenant) = entry.awaits else { return };
         let barriers = &mut self.tenants[tenant.0 as usize].barriers;

@@ -2,7 +2,7 @@
 
 use super::start::{Learned, Phase};
 use super::{Event, Switch};
-use crate::pending::Entry;
+use crate::south::pending::Entry;
 use crate::time::{Duration, Instant};
 
 /// Ports of one switch.

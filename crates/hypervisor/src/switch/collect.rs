@@ -8,9 +8,9 @@
 use super::counts::Due;
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::pending::{Awaits, Origin};
 use crate::policy::Statistics;
-use crate::queue::{Class, Item};
+use crate::south::pending::{Awaits, Origin};
+use crate::south::queue::{Class, Item};
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::work::LARGE;

@@ -1,11 +1,11 @@
 //! What the compiler is asked with: the switch, the tenant, and what the tenant has here.
 
 use super::Switch;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use alloc::vec::Vec;
-use compile::infra::{self, Infra, InfraTenant};
+use compile::infra::{Infra, InfraTenant};
 use compile::{Context, GroupTable, InfraRule, Instances, Network, Slice, Space, Target, Wire};
 use openflow::ErrorCode;
 use openflow::v13::PortNo;
@@ -35,7 +35,7 @@ impl Switch {
             experimenters: &state.experimenters,
             queues: &state.queues,
             groups: state,
-            controller_label: infra::controller_label(self.policy.tags.as_ref(), state.id),
+            labels: self.policy.tags.as_ref(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-    ) -> Result<Vec<Piece>, ErrorCode> {
+    ) -> Result<Vec<Rule>, ErrorCode> {
         compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec())
     }
 
@@ -87,7 +87,7 @@ impl GroupTable for Tenant {
     }
 
     fn egress(&self, output: PortNo) -> Option<&Instances> {
-        let number = self.groups.exit(output)?;
+        let number = self.groups.egress_group(output)?;
         self.groups.any(number).map(|known| &known.instances)
     }
 

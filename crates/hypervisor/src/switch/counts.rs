@@ -17,8 +17,8 @@
 use super::{Event, Question, Share, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
 use crate::policy::TenantId;
+use crate::south::pending::Awaits;
 use crate::tally::{Count, cookies_of, counted_by};
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,7 @@ impl Switch {
         state.asking.askers.insert(by);
         let is_fresh = state.asking.answered_at.is_some_and(|at| now - at < FRESH);
         if is_fresh || !self.ask_received(at, now) {
-            self.tell_askers(at);
+            self.report_askers(at);
         }
     }
 
@@ -235,7 +235,7 @@ impl Switch {
             state.asking.received = core::mem::take(&mut state.asking.parts);
             state.asking.answered_at = Some(now);
             self.question_over(tenant, now);
-            self.tell_askers(tenant);
+            self.report_askers(tenant);
         }
     }
 
@@ -251,7 +251,7 @@ impl Switch {
         self.finish_due(now);
     }
 
-    fn tell_askers(&mut self, tenant: TenantIndex) {
+    fn report_askers(&mut self, tenant: TenantIndex) {
         let askers = core::mem::take(&mut self.tenants[tenant.0 as usize].asking.askers);
         let state = &self.tenants[tenant.0 as usize];
         let Some(network) = state.network.as_deref() else { return };

@@ -66,7 +66,7 @@ impl Switch {
         if self.has_told_too_much() {
             return;
         }
-        self.tell_port_change(number);
+        self.report_port_change(number);
         let flooded =
             |port: &Option<PhysicalPort>| port.as_ref().is_some_and(|port| !port.no_flood);
         if self.is_ready()
@@ -82,8 +82,7 @@ impl Switch {
         if !self.upcoming.is_due() {
             return;
         }
-        let mut gates = self.tenants.iter().filter_map(|tenant| tenant.queue.gate());
-        if !self.delayed.is_empty() || gates.any(|gate| !self.journal.is_safe(gate)) {
+        if !self.session.is_safe(&self.journal) {
             return;
         }
         self.flush(now);
@@ -123,7 +122,7 @@ impl Switch {
                 }
                 (true, true) => {
                     let before = seen_before.get(at).unwrap_or(&NOTHING);
-                    self.tell_new_ports(tenant, before);
+                    self.report_new_ports(tenant, before);
                 }
                 (false, false) => {}
             }
@@ -146,26 +145,26 @@ impl Switch {
 
     /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it
     /// has told; so of a slice's ports only those are named that came or went.
-    fn tell_new_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
+    fn report_new_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         let after = self.described_ports(tenant);
         for (number, wire) in before {
             if !after.contains_key(number) {
-                self.tell_port(tenant, wire, PORT_DELETE);
+                self.report_port(tenant, wire, PORT_DELETE);
             }
         }
         for (number, wire) in &after {
             match before.get(number) {
-                None => self.tell_port(tenant, wire, PORT_ADD),
+                None => self.report_port(tenant, wire, PORT_ADD),
                 Some(known) if is_network && known != wire => {
-                    self.tell_port(tenant, wire, PORT_MODIFY);
+                    self.report_port(tenant, wire, PORT_MODIFY);
                 }
                 Some(_) => {}
             }
         }
     }
 
-    pub(crate) fn tell_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
+    pub(crate) fn report_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
         let version = self.version;
         self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
             write_port_status(version, reason, wire, out)

@@ -1,21 +1,21 @@
-//! Entries that are several on the switch: such an entry is idle when all its pieces are.
+//! Entries that are several on the switch: such an entry is idle when all its rules are.
 //!
-//! A piece that is idle by itself is installed again at once, in the tenant's turn. Like any that comes later than the entry,
+//! A rule that is idle by itself is installed again at once, in the tenant's turn. Like any that comes later than the entry,
 //! it gets what is left of the entry's hard timeout; when that is over for one, the entry ends. When each has been idle, the
 //! switch is asked whether any has counted a packet since: if none has, the entry has been idle as long as the last of them, and
-//! ends. On 1.3 that is one question. On 1.0, which does not know of cookies in questions, it is one for each piece, of which few
-//! are on their way at a time; the first piece that has been used ends the asking, until that one is idle in its turn.
+//! ends. On 1.3 that is one question. On 1.0, which does not know of cookies in questions, it is one for each rule, of which few
+//! are on their way at a time; the first rule that has been used ends the asking, until that one is idle in its turn.
 //!
 //! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart an entry
-//! has stood as long as the switch says of the oldest piece.
+//! has stood as long as the switch says of the oldest rule.
 
 use super::reconcile::read_match;
 use super::{Cause, Change, Switch};
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
-use crate::queue::{Class, Item};
+use crate::south::pending::Awaits;
+use crate::south::queue::{Class, Item};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -25,7 +25,7 @@ use openflow::{NO_BUFFER, Version};
 /// Questions about one entry that are on their way at a time.
 const AT_ONCE: usize = 16;
 
-/// What is known of an entry of which pieces have been idle, or have come later than others.
+/// What is known of an entry of which rules have been idle, or have come later than others.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     /// Those that have been idle and of which no packet is known since, by their matches.
@@ -57,7 +57,7 @@ pub(crate) enum Timeout {
     Hard = 1,
 }
 
-/// A piece that has been idle, as the switch tells it.
+/// A rule that has been idle, as the switch tells it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expired<'a> {
     /// Its match, on the wire.
@@ -67,29 +67,29 @@ pub(crate) struct Expired<'a> {
 }
 
 impl Idle {
-    /// A piece is installed, and has all the idle timeout before it.
+    /// A rule is installed, and has all the idle timeout before it.
     pub(super) fn begin_anew(&mut self, match_wire: &[u8]) {
         self.unused.remove(match_wire);
     }
 }
 
 impl Expired<'_> {
-    /// The piece that it was. A switch may write a match in another way; but there can be hundreds of pieces, which time out
+    /// The rule that it was. A switch may write a match in another way; but there can be hundreds of rules, which time out
     /// together.
-    fn piece_of(&self, flow: &Flow, version: Version) -> Option<Piece> {
-        let wire = |piece: &&Piece| *piece.match_wire == *self.match_wire;
-        let as_written = flow.pieces.iter().find(wire);
+    fn rule_of(&self, flow: &Flow, version: Version) -> Option<Rule> {
+        let wire = |rule: &&Rule| *rule.match_wire == *self.match_wire;
+        let as_written = flow.rules.iter().find(wire);
         let found = as_written.or_else(|| {
             let wanted = read_match(version, self.match_wire)?;
-            let is_it = |piece: &&Piece| read_match(version, &piece.match_wire) == Some(wanted);
-            flow.pieces.iter().find(is_it)
+            let is_it = |rule: &&Rule| read_match(version, &rule.match_wire) == Some(wanted);
+            flow.rules.iter().find(is_it)
         });
         found.cloned()
     }
 }
 
 impl Switch {
-    /// A piece has been idle. Says whether the entry, which has others, lives on for now, with this one.
+    /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
     pub(crate) fn revive_idle(
         &mut self,
         tenant: TenantIndex,
@@ -99,12 +99,12 @@ impl Switch {
     ) -> bool {
         let version = self.version;
         let state = &mut self.tenants[tenant.0 as usize];
-        let flow = state.flows.get(number).filter(|flow| flow.pieces.len() > 1);
+        let flow = state.flows.get(number).filter(|flow| flow.rules.len() > 1);
         let Some(flow) = flow else { return false };
-        let Some(piece) = expired.piece_of(flow, version) else { return false };
-        let terms = flow.without_pieces();
+        let Some(rule) = expired.rule_of(flow, version) else { return false };
+        let terms = flow.without_rules();
         // What has timed out beneath a change that adds it anew says nothing of the entry as it is now.
-        let begins_anew = self.is_added_by_a_change(tenant, number, &piece);
+        let begins_anew = self.is_added_by_a_change(tenant, number, &rule);
         let state = &mut self.tenants[tenant.0 as usize];
         if !begins_anew {
             state.idle.entry(number).or_default();
@@ -117,15 +117,15 @@ impl Switch {
         }
         // A change that is on its way finds another there, if it goes back.
         self.overtake(tenant, number);
-        self.revive(&in_turn(tenant, now), number, &terms, &piece);
+        self.revive(&in_turn(tenant, now), number, &terms, &rule);
         if !begins_anew {
-            self.keep_unused(tenant, number, &piece);
-            self.ask_whether_idle(tenant, number, &piece, now);
+            self.keep_unused(tenant, number, &rule);
+            self.ask_whether_idle(tenant, number, &rule, now);
         }
         true
     }
 
-    /// The hard timeout is over for a piece. For others, which were installed later, it may be over some time later; the entry
+    /// The hard timeout is over for a rule. For others, which were installed later, it may be over some time later; the entry
     /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
     pub(crate) fn end_over(
         &mut self,
@@ -135,9 +135,9 @@ impl Switch {
         now: Instant,
     ) -> bool {
         let state = &self.tenants[tenant.0 as usize];
-        let flow = state.flows.get(number).filter(|flow| flow.pieces.len() > 1);
-        let piece = flow.and_then(|flow| expired.piece_of(flow, self.version));
-        let (Some(piece), Some(stood)) = (piece, self.stood(tenant, number, now)) else {
+        let flow = state.flows.get(number).filter(|flow| flow.rules.len() > 1);
+        let rule = flow.and_then(|flow| expired.rule_of(flow, self.version));
+        let (Some(rule), Some(stood)) = (rule, self.stood(tenant, number, now)) else {
             return false;
         };
         if self.is_changing(tenant, number) {
@@ -145,10 +145,10 @@ impl Switch {
         }
         let Some(mut flow) = self.drop_flow(tenant, number) else { return false };
         flow.count_past(expired.counted);
-        flow.pieces.retain(|it| it.match_wire != piece.match_wire);
+        flow.rules.retain(|it| it.match_wire != rule.match_wire);
         let cause = in_turn(tenant, now);
-        for piece in &flow.pieces {
-            self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+        for rule in &flow.rules {
+            self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
         }
         self.await_removal(&cause, number, flow);
         if let Some(leaving) = self.tenants[tenant.0 as usize].leaving.get_mut(&number) {
@@ -162,7 +162,7 @@ impl Switch {
         self.operations.values().any(|it| it.tenant == tenant && it.changes(number))
     }
 
-    /// How long an entry has stood of which pieces have been installed later: seconds and nanoseconds.
+    /// How long an entry has stood of which rules have been installed later: seconds and nanoseconds.
     pub(crate) fn stood(
         &self,
         tenant: TenantIndex,
@@ -192,7 +192,7 @@ impl Switch {
         }
     }
 
-    /// Pieces of an entry may have begun its hard timeout at different times.
+    /// Rules of an entry may have begun its hard timeout at different times.
     pub(super) fn keep_together(&mut self, tenant: TenantIndex, number: u32) {
         let state = &mut self.tenants[tenant.0 as usize];
         if state.flows.get(number).is_some_and(|flow| flow.hard_timeout > 0) {
@@ -200,24 +200,24 @@ impl Switch {
         }
     }
 
-    fn keep_unused(&mut self, tenant: TenantIndex, number: u32, piece: &Piece) {
+    fn keep_unused(&mut self, tenant: TenantIndex, number: u32, rule: &Rule) {
         let state = &mut self.tenants[tenant.0 as usize];
         let (Some(flow), Some(idle)) = (state.flows.get(number), state.idle.get_mut(&number))
         else {
             return;
         };
-        idle.unused.insert(piece.match_wire.clone());
-        if idle.unused.len() > flow.pieces.len() {
+        idle.unused.insert(rule.match_wire.clone());
+        if idle.unused.len() > flow.rules.len() {
             // Some have gone, with a port or with what the entry did.
             let stands = flow.by_match();
             idle.unused.retain(|match_| stands.contains_key(&**match_));
         }
     }
 
-    /// Whether a change that is on its way adds the piece, as another than it was.
-    fn is_added_by_a_change(&self, tenant: TenantIndex, number: u32, piece: &Piece) -> bool {
+    /// Whether a change that is on its way adds the rule, as another than it was.
+    fn is_added_by_a_change(&self, tenant: TenantIndex, number: u32, rule: &Rule) -> bool {
         let adds =
-            |(other, match_): &(u32, Box<[u8]>)| *other == number && *match_ == piece.match_wire;
+            |(other, match_): &(u32, Box<[u8]>)| *other == number && *match_ == rule.match_wire;
         self.operations.values().any(|operation| {
             operation.tenant == tenant
                 && operation.changes(number)
@@ -225,21 +225,21 @@ impl Switch {
         })
     }
 
-    /// Whether each piece has been idle, and none is known to have been used since.
+    /// Whether each rule has been idle, and none is known to have been used since.
     fn may_be_idle(&self, tenant: TenantIndex, number: u32) -> bool {
         let state = &self.tenants[tenant.0 as usize];
         let (Some(flow), Some(idle)) = (state.flows.get(number), state.idle.get(&number)) else {
             return false;
         };
-        let is_unused = |piece: &Piece| idle.unused.contains(&piece.match_wire);
+        let is_unused = |rule: &Rule| idle.unused.contains(&rule.match_wire);
         // There can be hundreds, and each asks when it is idle.
-        !flow.pieces.is_empty()
-            && idle.unused.len() >= flow.pieces.len()
-            && flow.pieces.iter().all(is_unused)
+        !flow.rules.is_empty()
+            && idle.unused.len() >= flow.rules.len()
+            && flow.rules.iter().all(is_unused)
     }
 
-    /// Asks of all pieces but the last that was idle, if they may be, too.
-    fn ask_whether_idle(&mut self, tenant: TenantIndex, number: u32, last: &Piece, now: Instant) {
+    /// Asks of all rules but the last that was idle, if they may be, too.
+    fn ask_whether_idle(&mut self, tenant: TenantIndex, number: u32, last: &Rule, now: Instant) {
         let state = &self.tenants[tenant.0 as usize];
         let is_asked = state.idle.get(&number).is_none_or(|idle| idle.round.is_some());
         let Some(flow) = state.flows.get(number).filter(|_| !is_asked) else { return };
@@ -331,7 +331,7 @@ impl Switch {
         }
     }
 
-    /// The switch does not answer: it is asked again when a piece has timed out the next time.
+    /// The switch does not answer: it is asked again when a rule has timed out the next time.
     pub(crate) fn idle_failed(&mut self, tenant: TenantIndex, number: u32, begun: Instant) {
         if let Some(idle) = self.tenants[tenant.0 as usize].idle.get_mut(&number) {
             idle.round.take_if(|round| round.begun == begun);
@@ -356,13 +356,13 @@ impl Switch {
     ) {
         let Some(flow) = self.drop_flow(tenant, number) else { return };
         let cause = in_turn(tenant, now);
-        for piece in &flow.pieces {
-            self.submit_piece(&cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+        for rule in &flow.rules {
+            self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
         }
         let stood = flow.stood(now);
         match self.version {
-            Version::V1_0 => self.tell_timed_out_v10(tenant, &flow, timeout, stood),
-            _ => self.tell_timed_out_v13(tenant, &flow, timeout, stood),
+            Version::V1_0 => self.report_timed_out_v10(tenant, &flow, timeout, stood),
+            _ => self.report_timed_out_v13(tenant, &flow, timeout, stood),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Link labels: what is left of the link behind a port, as one tenant may know it, told in the form that it chose.
 //!
-//! Nothing is computed here. A label comes by [`Switch::tell_label`] and stays with the port until another comes; it is
+//! Nothing is computed here. A label comes by [`Switch::report_label`] and stays with the port until another comes; it is
 //! told at once, and again in whatever describes the port: FEATURES_REPLY and PORT_STATUS (1.0), PORT_DESC and
 //! PORT_STATUS (1.3). Tenants that asked for no form, or for one of another version, see the switch's own frames.
 
@@ -37,7 +37,7 @@ impl Label {
 
 impl Switch {
     /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.
-    pub fn tell_label(&mut self, tenant: TenantId, port: u32, label: Label) {
+    pub fn report_label(&mut self, tenant: TenantId, port: u32, label: Label) {
         let Some(tenant) = self.tenant_of(tenant) else { return };
         let state = &mut self.tenants[tenant.0 as usize];
         if state.network.is_some() {
@@ -55,7 +55,7 @@ impl Switch {
                 /// OFPPR_MODIFY, in both versions.
                 const MODIFY: u8 = 2;
                 let wire = self.with_label(tenant, port, known.description.clone());
-                self.tell_port(tenant, &wire, MODIFY);
+                self.report_port(tenant, &wire, MODIFY);
             }
             (Some(LabelForm::Experimenter), _) => {
                 // A controller that wants no news of ports wants none of labels.

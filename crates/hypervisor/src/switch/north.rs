@@ -4,7 +4,7 @@ use super::{Event, Request, Switch};
 use crate::account::{Account, MUCH, Part};
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::pending::{Awaits, Entry, Origin};
+use crate::south::pending::{Awaits, Entry, Origin};
 use crate::tenant::{AsyncConfig, Controller, Role};
 use crate::time::Instant;
 use alloc::sync::Arc;
@@ -164,7 +164,7 @@ impl Switch {
             self.counters.unexpected += 1;
             return;
         };
-        self.pending.take(xid);
+        self.session.take(xid);
         if let Some(operation) = entry.operation {
             self.operation_failed(operation, entry.origin.as_ref(), code, now);
             return;

@@ -7,7 +7,7 @@ use super::refused::Tried;
 use super::{Cause, Held, Switch};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
+use crate::south::pending::Awaits;
 use crate::tally;
 use crate::time::Instant;
 use alloc::vec::Vec;

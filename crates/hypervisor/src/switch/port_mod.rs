@@ -21,7 +21,7 @@ use super::follow::PORT_MODIFY;
 use super::refused::{Tried, without};
 use super::start::write_port_status;
 use super::{Asynchronous, Cause, Change, OwnChange, Request, Switch};
-use crate::flows::{Flow, FlowTable, Piece};
+use crate::flows::{Flow, FlowTable, Rule};
 use crate::ids::TenantIndex;
 use crate::port_desc;
 use crate::store::{Kind, StoreKey, StoreOp};
@@ -104,7 +104,7 @@ impl Switch {
             Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
         self.move_operations(Some(tenant));
         self.replace_own(&cause, &network, &after, number);
-        self.replace_pieces(&cause, planned);
+        self.replace_rules(&cause, planned);
         self.bring(&cause, &groups);
         // It ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
         // waits until the store has it, and the tenant cannot ask for more of them than are stored.
@@ -142,14 +142,14 @@ impl Switch {
         }
     }
 
-    /// The entries of which other pieces are to stand on the switch.
+    /// The entries of which other rules are to stand on the switch.
     fn planned(
         &self,
         tenant: TenantIndex,
         before: &Network,
         after: &Network,
         number: u32,
-    ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
+    ) -> Result<HashMap<u32, Vec<Rule>>, ErrorCode> {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
         let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
@@ -160,9 +160,9 @@ impl Switch {
             let sends = leaves && sends_by(self.version, flow, number);
             let comes = self.version == Version::V1_0 && comes_otherwise(flow, number, admits);
             if sends || comes {
-                let pieces = self.plan_in(tenant, after, flow)?;
-                if pieces != flow.pieces {
-                    planned.insert(at, pieces);
+                let rules = self.plan_in(tenant, after, flow)?;
+                if rules != flow.rules {
+                    planned.insert(at, rules);
                 }
             }
         }
@@ -205,27 +205,27 @@ impl Switch {
         }
     }
 
-    /// Entries get other pieces, as a part of the operation if there is one, else by one of the hypervisor's own for each.
+    /// Entries get other rules, as a part of the operation if there is one, else by one of the hypervisor's own for each.
     /// What goes goes first, over all of them: one may get what another gives up.
-    pub(crate) fn replace_pieces(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Piece>>) {
+    pub(crate) fn replace_rules(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Rule>>) {
         let mut replaced: Vec<(u32, Flow, Flow)> = Vec::new();
-        for (number, pieces) in planned {
+        for (number, rules) in planned {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             let Some(before) = state.flows.remove(number) else { continue };
             // What was beneath others stays there: so it is no matter who of them is first to be put back.
-            let beneath = before.beneath.iter().map(|piece| &piece.match_wire);
+            let beneath = before.beneath.iter().map(|rule| &rule.match_wire);
             let beneath: HashSet<_> = beneath.cloned().collect();
-            let is_beneath = |piece: &Piece| beneath.contains(&piece.match_wire);
-            let (beneath, pieces) = pieces.into_iter().partition(is_beneath);
-            let after = Flow { pieces, beneath, ..before.clone() };
+            let is_beneath = |rule: &Rule| beneath.contains(&rule.match_wire);
+            let (beneath, rules) = rules.into_iter().partition(is_beneath);
+            let after = Flow { rules, beneath, ..before.clone() };
             replaced.push((number, before, after));
         }
         replaced.sort_unstable_by_key(|(number, ..)| *number);
         for (number, before, after) in &replaced {
             let stands = after.by_match();
-            let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
-            for stale in before.pieces.iter().filter(is_stale) {
-                self.submit_piece(cause, *number, before, stale, Change::Delete, NO_BUFFER);
+            let is_stale = |rule: &&Rule| !stands.contains_key(&*rule.match_wire);
+            for stale in before.rules.iter().filter(is_stale) {
+                self.submit_rule(cause, *number, before, stale, Change::Delete, NO_BUFFER);
             }
         }
         for (number, before, after) in replaced {
@@ -241,13 +241,13 @@ impl Switch {
                 None => self.begin_own(cause, number),
             };
             let stood = before.by_match();
-            for piece in &after.pieces {
-                let change = match stood.get(&*piece.match_wire) {
+            for rule in &after.rules {
+                let change = match stood.get(&*rule.match_wire) {
                     None => Change::Add,
-                    Some(known) if known.actions != piece.actions => Change::Modify,
+                    Some(known) if known.actions != rule.actions => Change::Modify,
                     Some(_) => continue,
                 };
-                self.submit_piece(&cause, number, &after, piece, change, NO_BUFFER);
+                self.submit_rule(&cause, number, &after, rule, change, NO_BUFFER);
             }
             if let Some(operation) = cause.operation {
                 self.commit(operation);
@@ -260,13 +260,13 @@ impl Switch {
 pub(crate) fn collide(
     version: Version,
     flows: &FlowTable,
-    planned: &HashMap<u32, Vec<Piece>>,
+    planned: &HashMap<u32, Vec<Rule>>,
 ) -> bool {
     let mut owners: HashMap<(u8, u16, &[u8]), (u32, u16)> = HashMap::new();
     !planned.is_empty()
         && flows.iter().any(|(at, flow)| {
-            planned.get(&at).unwrap_or(&flow.pieces).iter().any(|piece| {
-                let key = (flow.table, piece.priority, &*piece.match_wire);
+            planned.get(&at).unwrap_or(&flow.rules).iter().any(|rule| {
+                let key = (flow.table, rule.priority, &*rule.match_wire);
                 owners.insert(key, (at, flow.priority)).is_some_and(|(other, priority)| {
                     other != at && (version != Version::V1_0 || priority != flow.priority)
                 })

@@ -28,6 +28,7 @@
 
 use super::{Controller, Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::south::session::barrier_request;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -108,10 +109,10 @@ impl Switch {
 
     /// Once what requests wait for has been sent, asks what became of it.
     pub(super) fn ask_for_postponed(&mut self, now: Instant) {
-        let is_asked = self.asks || !self.unbarriered || !self.delayed.is_empty();
+        let is_asked = self.asks || !self.session.is_unbarriered() || self.session.has_direct();
         if !is_asked && self.postponed.values().any(|line| line.oldest.is_some()) {
             self.asks = true;
-            self.send_own_barrier(now);
+            self.session.send_barrier(now);
         }
     }
 
@@ -218,7 +219,7 @@ impl Switch {
         }
         // What is sent before it, and at which rate, is the tenant's own affair.
         if let Some((since, _)) = &mut it.waits
-            && !self.tenants[tenant.0 as usize].queue.is_empty()
+            && !self.session.queue(tenant).is_empty()
         {
             *since = now;
         }
@@ -271,7 +272,7 @@ impl Switch {
     }
 
     fn is_barrier(&self, header: Header) -> bool {
-        header.type_ == self.barrier_request()
+        header.type_ == barrier_request(self.version)
     }
 
     /// Whether it asks for a role, by which others lose theirs.

@@ -3,7 +3,7 @@
 use super::tables::{Cause, Change};
 use super::{Event, Switch};
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
@@ -46,12 +46,12 @@ impl Switch {
     pub(crate) fn reconcile(&mut self, now: Instant) {
         let learned = core::mem::take(&mut self.learned);
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
-        let loose = self.restore(&numbers, now);
+        let unreferenced = self.restore(&numbers, now);
         self.reconcile_meters(&numbers, now);
-        let pieces = learned.flows.pieces();
+        let rules = learned.flows.rules();
         let held: Vec<Held> = match self.version {
-            Version::V1_0 => pieces.flat_map(crate::v10::statistics::held).collect(),
-            _ => pieces.flat_map(crate::v13::statistics::held).collect(),
+            Version::V1_0 => rules.flat_map(crate::v10::statistics::held).collect(),
+            _ => rules.flat_map(crate::v13::statistics::held).collect(),
         };
         let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
         let mut left = BTreeMap::new();
@@ -78,23 +78,22 @@ impl Switch {
             }
             let found = self.tenant_of(cookie.tenant).and_then(|tenant| {
                 let flow = self.tenants[tenant.0 as usize].flows.get(cookie.number)?;
-                let piece =
-                    flow.pieces.iter().position(|piece| self.is_held(flow, piece, entry))?;
-                Some((tenant, flow, piece))
+                let rule = flow.rules.iter().position(|rule| self.is_held(flow, rule, entry))?;
+                Some((tenant, flow, rule))
             });
             match found {
-                Some((tenant, flow, piece)) => {
-                    seen.insert((tenant.0, cookie.number, piece));
-                    if self.same_actions(&flow.pieces[piece].actions, &entry.actions) {
+                Some((tenant, flow, rule)) => {
+                    seen.insert((tenant.0, cookie.number, rule));
+                    if self.same_actions(&flow.rules[rule].actions, &entry.actions) {
                         kept += 1;
                     } else {
-                        let (flow, at) = (flow.clone(), piece);
+                        let (flow, at) = (flow.clone(), rule);
                         let cause = Cause::own(tenant, now);
-                        self.submit_piece(
+                        self.submit_rule(
                             &cause,
                             cookie.number,
                             &flow,
-                            &flow.pieces[at],
+                            &flow.rules[at],
                             Change::Modify,
                             NO_BUFFER,
                         );
@@ -118,8 +117,8 @@ impl Switch {
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
             for number in numbers {
                 let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let missing: Vec<usize> = (0..flow.pieces.len())
-                    .filter(|piece| !seen.contains(&(tenant.0, number, *piece)))
+                let missing: Vec<usize> = (0..flow.rules.len())
+                    .filter(|rule| !seen.contains(&(tenant.0, number, *rule)))
                     .collect();
                 let cause = Cause::own(tenant, now);
                 if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
@@ -127,19 +126,19 @@ impl Switch {
                         continue;
                     }
                     let cause = self.begin_own(&cause, number);
-                    for piece in missing {
-                        let piece = &flow.pieces[piece];
-                        self.submit_piece(&cause, number, &flow, piece, Change::Add, NO_BUFFER);
+                    for rule in missing {
+                        let rule = &flow.rules[rule];
+                        self.submit_rule(&cause, number, &flow, rule, Change::Add, NO_BUFFER);
                         installed += 1;
                     }
                 } else if missing.is_empty() {
                     continue;
-                } else if missing.len() == flow.pieces.len() {
+                } else if missing.len() == flow.rules.len() {
                     self.take_flow(&cause, number);
                 } else {
                     let mut left = flow;
-                    for piece in missing.into_iter().rev() {
-                        left.pieces.remove(piece);
+                    for rule in missing.into_iter().rev() {
+                        left.rules.remove(rule);
                     }
                     self.tenants[at].flows.put(number, left);
                     self.note_freed(tenant);
@@ -147,8 +146,8 @@ impl Switch {
             }
         }
         self.take_over(now);
-        self.delete_all_loose(loose, now);
-        self.reconcile_condemned(now);
+        self.delete_all_unreferenced(unreferenced, now);
+        self.reconcile_deletions(now);
         self.unused.maybe = true;
         self.counters.others_entries = left.values().sum::<usize>() as u64;
         self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
@@ -157,11 +156,11 @@ impl Switch {
         }
     }
 
-    /// The policy or the ports have changed: each entry's pieces follow.
+    /// The policy or the ports have changed: each entry's rules follow.
     pub(crate) fn resync(&mut self, now: Instant) {
         self.move_operations(None);
         // Groups come before the entries that use them, and go after those.
-        let loose = self.resync_groups(now);
+        let unreferenced = self.resync_groups(now);
         self.resync_meters(now);
         self.resync_own(now);
         // Removals first, over all tenants: what one tenant loses another may gain.
@@ -177,7 +176,7 @@ impl Switch {
                     false => None,
                 };
                 let (flows, beneath) = (&self.tenants[at].flows, Vec::new());
-                let as_wanted = planned.map(|pieces| Flow { pieces, beneath, ..flow.clone() });
+                let as_wanted = planned.map(|rules| Flow { rules, beneath, ..flow.clone() });
                 let stays = as_wanted.filter(|it| !flows.collides(self.version, number, it));
                 let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {
                     self.give_up(&cause, number);
@@ -188,18 +187,18 @@ impl Switch {
                 }
                 {
                     let stands = wanted.by_match();
-                    let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
-                    for stale in flow.pieces.iter().filter(is_stale) {
-                        self.submit_piece(&cause, number, &flow, stale, Change::Delete, NO_BUFFER);
+                    let is_stale = |rule: &&Rule| !stands.contains_key(&*rule.match_wire);
+                    for stale in flow.rules.iter().filter(is_stale) {
+                        self.submit_rule(&cause, number, &flow, stale, Change::Delete, NO_BUFFER);
                     }
                 }
                 let stood = flow.by_match();
-                let change = |piece: &Piece| match stood.get(&*piece.match_wire) {
+                let change = |rule: &Rule| match stood.get(&*rule.match_wire) {
                     None => Some(Change::Add),
-                    Some(same) if same.actions != piece.actions => Some(Change::Modify),
+                    Some(same) if same.actions != rule.actions => Some(Change::Modify),
                     Some(_) => None,
                 };
-                let changes: Vec<_> = wanted.pieces.iter().map(change).collect();
+                let changes: Vec<_> = wanted.rules.iter().map(change).collect();
                 additions.push((tenant, number, changes));
                 self.put_flow(&cause, number, wanted);
             }
@@ -207,13 +206,13 @@ impl Switch {
         for (tenant, number, changes) in additions {
             let flow = self.tenants[tenant.0 as usize].flows.get(number).cloned();
             let Some(flow) = flow else { continue };
-            let changed = flow.pieces.iter().zip(changes);
-            for (piece, change) in changed.filter_map(|(piece, it)| Some((piece, it?))) {
+            let changed = flow.rules.iter().zip(changes);
+            for (rule, change) in changed.filter_map(|(rule, it)| Some((rule, it?))) {
                 let cause = self.begin_own(&Cause::own(tenant, now), number);
-                self.submit_piece(&cause, number, &flow, piece, change, NO_BUFFER);
+                self.submit_rule(&cause, number, &flow, rule, change, NO_BUFFER);
             }
         }
-        self.delete_all_loose(loose, now);
+        self.delete_all_unreferenced(unreferenced, now);
     }
 
     /// An entry cannot stand any more.
@@ -221,22 +220,26 @@ impl Switch {
         let Some(flow) = self.take_flow(cause, number) else { return };
         self.overtake(cause.tenant, number);
         self.may_bring_back(cause.tenant, |change| change.changes(number));
-        for piece in &flow.pieces {
-            self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+        for rule in &flow.rules {
+            self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
         }
         self.await_removal(cause, number, flow);
     }
 
     /// Deletes groups that no entry uses any more.
-    fn delete_all_loose(&mut self, loose: Vec<(TenantIndex, Vec<u32>)>, now: Instant) {
-        for (tenant, numbers) in loose {
-            self.delete_loose(&Cause::own(tenant, now), Kind::Group, numbers);
+    fn delete_all_unreferenced(
+        &mut self,
+        unreferenced: Vec<(TenantIndex, Vec<u32>)>,
+        now: Instant,
+    ) {
+        for (tenant, numbers) in unreferenced {
+            self.delete_unreferenced(&Cause::own(tenant, now), Kind::Group, numbers);
         }
     }
 
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
     /// come in elsewhere, or its link has no path.
-    pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Piece>, ErrorCode> {
+    pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Rule>, ErrorCode> {
         self.plan_like(tenant, flow, None)
     }
 
@@ -246,11 +249,11 @@ impl Switch {
         tenant: TenantIndex,
         flow: &Flow,
         like: Option<&Flow>,
-    ) -> Result<Vec<Piece>, ErrorCode> {
+    ) -> Result<Vec<Rule>, ErrorCode> {
         let state = &self.tenants[tenant.0 as usize];
         state.flows.meter().add(PLAN);
         check_reportable(Wire::of(self.version), &flow.match_wire, &flow.actions)?;
-        let standing = like.map_or(&[][..], |like| &like.pieces);
+        let standing = like.map_or(&[][..], |like| &like.rules);
         entry::compile_like(&self.context(tenant), &flow.spec(), standing)
     }
 
@@ -265,15 +268,15 @@ impl Switch {
                     self.restore_number(kind, key.tenant, number, bytes);
                 }
                 Some((Kind::Condemned, number)) => {
-                    self.restore_condemned(key.tenant, Kind::Group, number);
+                    self.restore_deletion(key.tenant, Kind::Group, number);
                 }
                 Some((Kind::CondemnedMeter, number)) => {
-                    self.restore_condemned(key.tenant, Kind::Meter, number);
+                    self.restore_deletion(key.tenant, Kind::Meter, number);
                 }
                 _ => {}
             }
         }
-        let loose = self.reconcile_groups(held, now);
+        let unreferenced = self.reconcile_groups(held, now);
         let version = self.version;
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
@@ -289,7 +292,7 @@ impl Switch {
                     let kept = self.target().metadata_kept(has_network);
                     flow.match_ = own_part(&flow.match_, kept).ok()?;
                 }
-                flow.pieces = self.plan(tenant, &flow).ok()?;
+                flow.rules = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
                 let same = flows.find(flow.table, &flow.match_, flow.priority);
                 if same.is_some() || flows.collides(version, number, &flow) {
@@ -304,7 +307,7 @@ impl Switch {
                 self.journal.push(StoreOp::Delete(StoreKey::new(key.tenant, Kind::Flow, number)));
             }
         }
-        loose
+        unreferenced
     }
 
     /// The entry of whose cookie the switch holds one owns it there, whichever others it could be of.
@@ -315,24 +318,24 @@ impl Switch {
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
         let flows = &self.tenants[tenant.0 as usize].flows;
         let beneath = flows.get(cookie.number).and_then(|flow| {
-            let beneath = flow.beneath.iter().find(|piece| self.is_held(flow, piece, entry));
+            let beneath = flow.beneath.iter().find(|rule| self.is_held(flow, rule, entry));
             Some((flow.table, beneath?.clone()))
         });
-        let Some((table, piece)) = beneath else { return };
+        let Some((table, rule)) = beneath else { return };
         let flows = &mut self.tenants[tenant.0 as usize].flows;
-        let before = flows.own(cookie.number, table, &piece);
+        let before = flows.own(cookie.number, table, &rule);
         for number in before.into_iter().chain([cookie.number]) {
             self.keep_time(tenant, number, now);
         }
     }
 
-    fn is_held(&self, flow: &Flow, piece: &Piece, entry: &Held) -> bool {
-        let wire = read_match(self.version, &piece.match_wire);
+    fn is_held(&self, flow: &Flow, rule: &Rule, entry: &Held) -> bool {
+        let wire = read_match(self.version, &rule.match_wire);
         let table = match self.version {
             Version::V1_0 => entry.table,
             _ => flow.table.saturating_add(self.target().first_table()),
         };
-        wire == Some(entry.match_) && piece.priority == entry.priority && table == entry.table
+        wire == Some(entry.match_) && rule.priority == entry.priority && table == entry.table
     }
 
     pub(super) fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
@@ -355,7 +358,7 @@ impl Switch {
             _ => crate::v13::flow_mod::write_removal(entry, &mut message),
         };
         if written.is_ok() {
-            self.send_own(crate::pending::Awaits::Nothing, &message, now);
+            self.send_own(crate::south::pending::Awaits::Nothing, &message, now);
         }
     }
 }

@@ -128,7 +128,7 @@ impl Switch {
         if !core::mem::take(&mut self.has_refused_ports) {
             return;
         }
-        self.tell_refused_ports();
+        self.report_refused_ports();
         let policy = self.policy.clone();
         self.upcoming.follow_again(policy);
         self.follow(now);
@@ -141,10 +141,10 @@ impl Switch {
             return;
         }
         self.tenants.iter_mut().for_each(|tenant| tenant.refused_ports.clear());
-        self.tell_refused_ports();
+        self.report_refused_ports();
     }
 
-    fn tell_refused_ports(&mut self) {
+    fn report_refused_ports(&mut self) {
         let of = |tenant: &Tenant| {
             let id = tenant.id;
             tenant.refused_ports.iter().map(move |&port| (id, port)).collect::<Vec<_>>()

@@ -7,7 +7,7 @@
 use super::tables::{Change, Writing};
 use super::{Switch, Tenant, TenantIndex};
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::policy::TenantId;
 use alloc::vec::Vec;
 use openflow::{NO_BUFFER, Version, v10, v13};
@@ -90,7 +90,7 @@ impl Switch {
             let Some(flow) = state.flows.get(number) else { continue };
             let is_first = (cookie, number) == begin;
             let shown = after.filter(|_| is_first).map_or(0, |place| place.shown);
-            let all = if side == Side::Tenant { 1 } else { flow.pieces.len() as u32 };
+            let all = if side == Side::Tenant { 1 } else { flow.rules.len() as u32 };
             for at in shown..all.max(shown + 1) {
                 if examined >= ENTRIES || bytes >= BYTES {
                     page.next = reached;
@@ -101,8 +101,8 @@ impl Switch {
                     Side::Tenant if at > 0 => None,
                     Side::Tenant => as_written(flow, version),
                     Side::Switch => {
-                        let piece = flow.pieces.get(at as usize);
-                        piece.and_then(|piece| self.as_installed(state, number, flow, piece))
+                        let rule = flow.rules.get(at as usize);
+                        rule.and_then(|rule| self.as_installed(state, number, flow, rule))
                     }
                 };
                 bytes += message.as_ref().map_or(0, Vec::len);
@@ -128,7 +128,7 @@ impl Switch {
         state: &Tenant,
         number: u32,
         flow: &Flow,
-        piece: &Piece,
+        rule: &Rule,
     ) -> Option<Vec<u8>> {
         let writing = Writing {
             cookie: Cookie { tenant: state.id, number }.to_wire(self.settings.installation),
@@ -139,10 +139,10 @@ impl Switch {
         };
         let mut message = Vec::new();
         let written = match self.version {
-            Version::V1_0 => crate::v10::flow_mod::write_piece(flow, piece, &writing, &mut message),
+            Version::V1_0 => crate::v10::flow_mod::write_rule(flow, rule, &writing, &mut message),
             _ => {
                 let first = self.target().first_table();
-                crate::v13::flow_mod::write_piece(flow, piece, &writing, first, &mut message)
+                crate::v13::flow_mod::write_rule(flow, rule, &writing, first, &mut message)
             }
         };
         written.is_ok().then_some(message)

@@ -66,11 +66,11 @@ impl Switch {
         }
         let wire = port.description.clone();
         self.port_changed(done.number, Some(port), now);
-        self.tell_slices(done.number, &wire, PORT_MODIFY, Some((tenant, done.doer)));
+        self.report_slices(done.number, &wire, PORT_MODIFY, Some((tenant, done.doer)));
     }
 
     /// Tells the tenants with slices that see a port of it, but for the controller that knows.
-    pub(crate) fn tell_slices(
+    pub(crate) fn report_slices(
         &mut self,
         number: u32,
         wire: &[u8],

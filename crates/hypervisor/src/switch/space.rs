@@ -13,8 +13,8 @@
 
 use super::{Event, Switch};
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Purpose};
 use crate::policy::TenantId;
+use crate::south::pending::{Awaits, Purpose};
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -5,14 +5,13 @@ use super::refused::without;
 use super::{Event, Features, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
-use crate::pending::{Awaits, Pending, Purpose};
 use crate::policy::{self, Limits, Policy};
 use crate::port_desc;
-use crate::scheduler::RoundRobin;
+use crate::south::Session;
+use crate::south::pending::{Awaits, Purpose};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use crate::window::Window;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -40,29 +39,29 @@ pub(crate) struct Learned {
     pub meters: Vec<u8>,
 }
 
-/// Entries of a statistics reply in pieces, each of whole entries. One piece for all would be copied with each doubling of its
+/// Entries of a statistics reply in rules, each of whole entries. One rule for all would be copied with each doubling of its
 /// room: tens of milliseconds for tens of megabytes, in which no other switch is served.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    pieces: Vec<Vec<u8>>,
+    rules: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl Parts {
-    /// Room of one piece, if one message does not need more.
-    const PIECE: usize = 64 << 10;
+    /// Room of one rule, if one message does not need more.
+    const RULE: usize = 64 << 10;
 
     /// Appends the entries of one message.
     pub(crate) fn push(&mut self, entries: &[u8]) {
         self.bytes += entries.len();
-        match self.pieces.last_mut() {
+        match self.rules.last_mut() {
             Some(last) if last.capacity() - last.len() >= entries.len() => {
                 last.extend_from_slice(entries);
             }
             _ => {
-                let mut piece = Vec::with_capacity(entries.len().max(Self::PIECE));
-                piece.extend_from_slice(entries);
-                self.pieces.push(piece);
+                let mut rule = Vec::with_capacity(entries.len().max(Self::RULE));
+                rule.extend_from_slice(entries);
+                self.rules.push(rule);
             }
         }
     }
@@ -73,8 +72,8 @@ impl Parts {
     }
 
     /// The entries, in the order of their coming.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.pieces.iter().map(Vec::as_slice)
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &[u8]> {
+        self.rules.iter().map(Vec::as_slice)
     }
 }
 
@@ -152,21 +151,11 @@ impl Switch {
             controllers: Default::default(),
             dirty: VecDeque::new(),
             resumed: Vec::new(),
-            south: Default::default(),
-            line: RoundRobin::default(),
-            window: Window::new(now),
-            delayed: Default::default(),
-            pending: Pending::default(),
-            unacknowledged: 0,
-            unbarriered: false,
-            answers_due: 0,
-            last_sent: now,
+            session: Session::new(version, settings.switch_bytes, now),
             next_settle: now + settings.reply_timeout,
-            waiting: Vec::new(),
             operations: HashMap::new(),
             next_operation: 0,
-            unconfirmed: VecDeque::new(),
-            unplaced: Default::default(),
+            uninstalled: Default::default(),
             freed: Default::default(),
             collections: Vec::new(),
             next_collection: 0,
@@ -192,7 +181,6 @@ impl Switch {
             expects_probes: false,
             tracks_flows: false,
             kept: HashMap::new(),
-            releases: HashMap::new(),
             used: Default::default(),
             space: Default::default(),
             own: Vec::new(),
@@ -201,7 +189,7 @@ impl Switch {
         switch.journal.volatile = volatile;
         switch.adopt(policy);
         // The first barrier, alone on the connection, tells how fast the switch is.
-        switch.send_own_barrier(now);
+        switch.session.send_barrier(now);
         switch.ask(now);
         Ok(switch)
     }
@@ -258,7 +246,7 @@ impl Switch {
             }
             self.phase = Phase::Ready;
             self.reconcile(now);
-            self.tell_topology();
+            self.report_topology();
             self.ask_space(now);
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {
@@ -318,7 +306,8 @@ impl Switch {
             }
         }
         for (at, tenant) in self.tenants.iter().enumerate() {
-            self.line.set_weight(at as u32, tenant.weight);
+            let (weight, limits) = (tenant.weight, tenant.limits);
+            self.session.configure(TenantIndex(at as u32), weight, limits);
             self.turns.set_weight(at as u32, tenant.weight);
         }
         let map = policy.maps.get(&self.dpid);
@@ -394,7 +383,6 @@ impl Tenant {
             asking: Default::default(),
             elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
-            queue: Default::default(),
             barriers: Default::default(),
             unanswered: 0,
             ahead: 0,
@@ -415,7 +403,7 @@ impl Tenant {
             meters: Default::default(),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             generation: None,
-            buckets: Default::default(),
+            packet_ins: Default::default(),
             lookups: Default::default(),
             counters: Default::default(),
         };

@@ -62,9 +62,7 @@ impl Switch {
 
     fn wait_out(&mut self, tenant: TenantIndex, until: Instant) {
         // One at a time: a rest that becomes longer is seen when the shorter one is over.
-        if !self.waiting.iter().any(|(at, of)| *of == tenant && *at <= until) {
-            self.waiting.push((until, tenant));
-        }
+        self.session.rest_until(tenant, until);
     }
 }
 

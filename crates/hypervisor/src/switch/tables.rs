@@ -7,11 +7,11 @@ use super::Switch;
 use super::refused::Tried;
 use super::slice_ports::Configures;
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::pending::{Awaits, Origin};
 use crate::policy::TenantId;
-use crate::queue::{Class, Item};
+use crate::south::pending::{Awaits, Origin};
+use crate::south::queue::{Class, Item};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
@@ -39,8 +39,8 @@ pub(crate) struct Operation {
     pub(super) before: Vec<(u32, Option<Flow>)>,
     /// Which those are, if they are many: it is asked for each entry that times out.
     changed: HashSet<u32>,
-    /// How many pieces those are of that it puts others in the place of.
-    pub(super) pieces_replaced: usize,
+    /// How many rules those are of that it puts others in the place of.
+    pub(super) rules_replaced: usize,
     /// The changed groups and meters as they were before (1.3).
     pub(crate) numbers_before: Vec<NumberBefore>,
     /// Numbers of groups or meters that are deleted and belong to nobody any more (1.3).
@@ -63,8 +63,8 @@ pub(crate) struct Operation {
     pub(super) brings_again: bool,
     /// Entries that the switch has lost before this brings them anew: if it does not, their end is still to be told.
     pub(super) lost: Vec<(u32, Flow)>,
-    /// A piece of an entry that had timed out by itself and is installed again; all that the operation does.
-    pub(super) revived: Option<(u32, Piece)>,
+    /// A rule of an entry that had timed out by itself and is installed again; all that the operation does.
+    pub(super) revived: Option<(u32, Rule)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(crate) inherits: bool,
     /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone is no way back.
@@ -73,11 +73,11 @@ pub(crate) struct Operation {
     pub(super) moved: bool,
     /// The entry that it adds, whose time begins with it.
     pub(super) begins: Option<u32>,
-    /// The pieces that it adds, by their entries and matches.
+    /// The rules that it adds, by their entries and matches.
     pub(super) adds: Vec<(u32, Box<[u8]>)>,
     /// Those that it modifies, and so adds if it does not find them (1.0).
     pub(super) adds_missing: Vec<(u32, Box<[u8]>)>,
-    /// The exits that its groups name (1.3), and who is told if one of them cannot be.
+    /// The egress groups that its groups name (1.3), and who is told if one of them cannot be.
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
     pub(super) doomed: Option<Vec<u32>>,
@@ -136,9 +136,9 @@ impl Operation {
         self.numbers_before.iter().any(|one| !one.deleted.is_empty())
     }
 
-    /// Whether it makes an exit, or what it changes needs it.
-    pub(crate) fn concerns_exit(&self, exit: u32) -> bool {
-        self.needs.as_ref().is_some_and(|(exits, _)| exits.contains(&exit))
+    /// Whether it makes an egress group, or what it changes needs it.
+    pub(crate) fn concerns_egress_group(&self, exit: u32) -> bool {
+        self.needs.as_ref().is_some_and(|(egress_groups, _)| egress_groups.contains(&exit))
             || self.numbers_before.iter().any(|one| one.kind == Kind::Group && one.number == exit)
     }
 
@@ -173,7 +173,7 @@ pub(crate) enum Change {
     Delete,
 }
 
-/// How a piece of an entry is written to the switch.
+/// How a rule of an entry is written to the switch.
 pub(crate) struct Writing {
     pub cookie: u64,
     pub change: Change,
@@ -205,7 +205,7 @@ impl Switch {
             remaining: 0,
             before: Vec::new(),
             changed: HashSet::new(),
-            pieces_replaced: 0,
+            rules_replaced: 0,
             numbers_before: Vec::new(),
             frees: Vec::new(),
             frees_again: false,
@@ -260,14 +260,14 @@ impl Switch {
         Cause { operation: Some(operation), ..*cause }
     }
 
-    /// Installs a piece of an entry again that had timed out by itself, while the entry lives on.
-    pub(crate) fn revive(&mut self, cause: &Cause, number: u32, flow: &Flow, piece: &Piece) {
+    /// Installs a rule of an entry again that had timed out by itself, while the entry lives on.
+    pub(crate) fn revive(&mut self, cause: &Cause, number: u32, flow: &Flow, rule: &Rule) {
         let operation = self.begin(cause.tenant);
         if let Some(state) = self.operations.get_mut(&operation) {
-            state.revived = Some((number, piece.clone()));
+            state.revived = Some((number, rule.clone()));
         }
         let cause = Cause { operation: Some(operation), ..*cause };
-        self.submit_piece(&cause, number, flow, piece, Change::Add, NO_BUFFER);
+        self.submit_rule(&cause, number, flow, rule, Change::Add, NO_BUFFER);
         self.commit(operation);
     }
 
@@ -288,7 +288,7 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.pieces_replaced += before.as_ref().map_or(0, Flow::planned);
+            operation.rules_replaced += before.as_ref().map_or(0, Flow::planned);
         }
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
@@ -302,7 +302,7 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         state.changes += 1;
         state.idle.remove(&number);
-        self.unplaced.remove(cause.tenant, number);
+        self.uninstalled.remove(cause.tenant, number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
@@ -322,13 +322,13 @@ impl Switch {
     pub(crate) fn take_over(&mut self, now: Instant) {
         while let Some(tenant) = self.freed.pop_first() {
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-            for (number, flow, piece) in self.tenants[tenant.0 as usize].flows.heirs() {
+            for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs() {
                 self.tenants[tenant.0 as usize].changes += 1;
                 self.keep_time(tenant, number, now);
                 // A change that is on its way finds another there, if it goes back.
                 self.overtake(tenant, number);
                 let cause = self.begin_own(&cause, number);
-                self.submit_piece(&cause, number, &flow, &piece, Change::Add, NO_BUFFER);
+                self.submit_rule(&cause, number, &flow, &rule, Change::Add, NO_BUFFER);
             }
             self.note_freed(tenant);
         }
@@ -350,7 +350,7 @@ impl Switch {
         }
     }
 
-    /// Whether a change that is on its way adds a piece of an entry.
+    /// Whether a change that is on its way adds a rule of an entry.
     pub(crate) fn is_coming(
         &self,
         tenant: TenantIndex,
@@ -377,13 +377,13 @@ impl Switch {
         /// OFPFF_SEND_FLOW_REM, in both versions.
         const SEND_FLOW_REM: u16 = 1;
         if flow.flags & SEND_FLOW_REM != 0 {
-            let pieces = flow.pieces.len();
-            if pieces == 0 {
+            let rules = flow.rules.len();
+            if rules == 0 {
                 // Nothing stands for it on the switch, which therefore will not tell of its end.
-                self.tell_lost(cause.tenant, &flow);
+                self.report_lost(cause.tenant, &flow);
                 return;
             }
-            let leaving = Leaving { flow, pieces, since: cause.now, over: None };
+            let leaving = Leaving { flow, rules, since: cause.now, over: None };
             self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
         }
     }
@@ -402,7 +402,7 @@ impl Switch {
         if state.deletes_numbers() {
             self.may_bring_back(tenant, Operation::deletes_numbers);
         }
-        going.into_iter().for_each(|(kind, number)| self.condemn(tenant, kind, number));
+        going.into_iter().for_each(|(kind, number)| self.mark_for_deletion(tenant, kind, number));
     }
 
     /// Starts an operation of the hypervisor's own that deletes groups or meters which are nobody's.
@@ -437,11 +437,11 @@ impl Switch {
         cause
     }
 
-    /// The groups that an operation brings name these exits.
-    pub(crate) fn remember_exits(&mut self, cause: &Cause, exits: Vec<u32>) {
+    /// The groups that an operation brings name these egress groups.
+    pub(crate) fn remember_egress_groups(&mut self, cause: &Cause, egress_groups: Vec<u32>) {
         let operation = cause.operation.and_then(|at| self.operations.get_mut(&at));
-        if let Some(operation) = operation.filter(|_| !exits.is_empty()) {
-            operation.needs = cause.origin.map(|origin| (exits, origin));
+        if let Some(operation) = operation.filter(|_| !egress_groups.is_empty()) {
+            operation.needs = cause.origin.map(|origin| (egress_groups, origin));
         }
     }
 
@@ -476,13 +476,13 @@ impl Switch {
         self.submit(cause.tenant, item, message);
     }
 
-    /// Queues the message that brings one piece of an entry to the switch or takes it away.
-    pub(crate) fn submit_piece(
+    /// Queues the message that brings one rule of an entry to the switch or takes it away.
+    pub(crate) fn submit_rule(
         &mut self,
         cause: &Cause,
         number: u32,
         flow: &Flow,
-        piece: &Piece,
+        rule: &Rule,
         change: Change,
         buffer_id: u32,
     ) {
@@ -490,9 +490,9 @@ impl Switch {
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             resets_counts = operation.resets_counts && change != Change::Delete;
             match change {
-                Change::Add => operation.adds.push((number, piece.match_wire.clone())),
+                Change::Add => operation.adds.push((number, rule.match_wire.clone())),
                 Change::Modify if self.version == Version::V1_0 => {
-                    operation.adds_missing.push((number, piece.match_wire.clone()));
+                    operation.adds_missing.push((number, rule.match_wire.clone()));
                 }
                 Change::Modify | Change::Delete => {}
             }
@@ -503,7 +503,7 @@ impl Switch {
                 state.idle.entry(number).or_default();
             }
             if let Some(idle) = state.idle.get_mut(&number) {
-                idle.begin_anew(&piece.match_wire);
+                idle.begin_anew(&rule.match_wire);
             }
         }
         let writing = Writing {
@@ -517,10 +517,10 @@ impl Switch {
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         let written = match self.version {
-            Version::V1_0 => crate::v10::flow_mod::write_piece(flow, piece, &writing, &mut message),
+            Version::V1_0 => crate::v10::flow_mod::write_rule(flow, rule, &writing, &mut message),
             _ => {
                 let first = self.target().first_table();
-                crate::v13::flow_mod::write_piece(flow, piece, &writing, first, &mut message)
+                crate::v13::flow_mod::write_rule(flow, rule, &writing, first, &mut message)
             }
         };
         // What has a plan fits into a message (`flows::Taken`).
@@ -528,7 +528,7 @@ impl Switch {
         if written.is_ok() {
             if change == Change::Delete {
                 let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                retired.add(number, &piece.match_wire, cause.now);
+                retired.add(number, &rule.match_wire, cause.now);
             }
             self.submit_change(cause, &message);
         }
@@ -537,28 +537,28 @@ impl Switch {
 
     /// Queues what brings an entry to the switch that was another before; what stood for that and no longer stands for
     /// it is taken away first.
-    pub(crate) fn submit_pieces(
+    pub(crate) fn submit_rules(
         &mut self,
         cause: &Cause,
         number: u32,
         before: Option<&Flow>,
         flow: &Flow,
         change: Change,
-        mut buffer_for: impl FnMut(&Piece) -> u32,
+        mut buffer_for: impl FnMut(&Rule) -> u32,
     ) {
         let stood = before.map(Flow::by_match).unwrap_or_default();
         if let Some(before) = before {
             let stands = flow.by_match();
-            let is_stale = |piece: &&Piece| !stands.contains_key(&*piece.match_wire);
-            for stale in before.pieces.iter().filter(is_stale) {
-                self.submit_piece(cause, number, before, stale, Change::Delete, NO_BUFFER);
+            let is_stale = |rule: &&Rule| !stands.contains_key(&*rule.match_wire);
+            for stale in before.rules.iter().filter(is_stale) {
+                self.submit_rule(cause, number, before, stale, Change::Delete, NO_BUFFER);
             }
         }
-        for piece in &flow.pieces {
-            let stands = stood.contains_key(&*piece.match_wire);
+        for rule in &flow.rules {
+            let stands = stood.contains_key(&*rule.match_wire);
             // A modification does not bring what is not there (1.3).
             let change = if stands { change } else { Change::Add };
-            self.submit_piece(cause, number, flow, piece, change, buffer_for(piece));
+            self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
         }
     }
 
@@ -569,7 +569,7 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         state.idle.remove(&number);
         state.changes += 1;
-        self.unplaced.remove(tenant, number);
+        self.uninstalled.remove(tenant, number);
         self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
         self.note_freed(tenant);
         Some(flow)
@@ -577,11 +577,7 @@ impl Switch {
 
     /// A barrier has shown that everything up to this xid is done.
     pub(crate) fn confirm(&mut self, xid: u32, now: Instant) {
-        while let Some(&(sent, operation)) = self.unconfirmed.front() {
-            if xid.wrapping_sub(sent) > u32::MAX / 2 {
-                break;
-            }
-            self.unconfirmed.pop_front();
+        while let Some(operation) = self.session.next_confirmed(xid) {
             if let Some(state) = self.operations.get_mut(&operation) {
                 state.remaining = state.remaining.saturating_sub(1);
                 if state.remaining == 0
@@ -611,7 +607,11 @@ impl Switch {
             let was =
                 one.before.iter().flat_map(|it| it.instances.ids()).chain(one.made.iter().copied());
             let was = was.filter(|number| !one.deleted.contains(number));
-            self.delete_loose(&cause, one.kind, was.chain(one.dropped.iter().copied()).collect());
+            self.delete_unreferenced(
+                &cause,
+                one.kind,
+                was.chain(one.dropped.iter().copied()).collect(),
+            );
         }
         for (kind, number) in &done.frees {
             self.free_number(*kind, *number);

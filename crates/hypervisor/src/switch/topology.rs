@@ -6,8 +6,8 @@
 use super::{Event, Switch};
 use crate::cookie::Cookie;
 use crate::lldp;
-use crate::pending::Awaits;
 use crate::policy::TenantId;
+use crate::south::pending::Awaits;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,10 +31,7 @@ impl Switch {
     /// Sends a frame of the hypervisor's own out of a port. False, and nothing sent, when the switch is not ready, has
     /// no such port, or has too much waiting for it already.
     pub fn send_own_packet_out(&mut self, port: u32, frame: &[u8], now: Instant) -> bool {
-        if !self.is_ready()
-            || !self.ports.contains_key(&port)
-            || self.south.len() >= self.settings.switch_bytes
-        {
+        if !self.is_ready() || !self.ports.contains_key(&port) || self.session.is_full() {
             return false;
         }
         self.expect_probes(now);
@@ -61,14 +58,14 @@ impl Switch {
     }
 
     /// Tells of all ports.
-    pub(crate) fn tell_topology(&mut self) {
+    pub(crate) fn report_topology(&mut self) {
         let state = |port: &PhysicalPort| Some(state(self.version, &port.description));
         let ports = self.ports.iter().map(|(&number, port)| (number, state(port)));
         self.events.push_back(Event::Ports(ports.collect()));
     }
 
     /// Tells of one.
-    pub(crate) fn tell_port_change(&mut self, number: u32) {
+    pub(crate) fn report_port_change(&mut self, number: u32) {
         if self.is_ready() {
             let port = self.ports.get(&number).map(|port| state(self.version, &port.description));
             self.events.push_back(Event::Ports(vec![(number, port)]));

@@ -9,7 +9,6 @@ use super::{Request, Settings, Switch};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::work::{CHANGE, LARGE, MESSAGE, PLAN, TELL};
 use openflow::{Version, v10, v13};
@@ -123,24 +122,31 @@ const STATS_REQUEST: u8 = v10::MessageType::STATS_REQUEST.0;
 const TELLING_FLOWS: [[u8; 2]; 2] = [[0, 1], [0, 2]];
 const TABLE_STATISTICS: [u8; 2] = v13::MultipartType::TABLE.0.to_be_bytes();
 
-impl Tenant {
-    /// Whether so much of its requests is taken and not finished that no more are read.
-    pub(crate) fn is_full(&self, settings: &Settings) -> bool {
-        self.backlog() >= settings.tenant_backlog
-            || self.ahead >= settings.tenant_work
-            || self.bytes_held() >= settings.tenant_bytes
+impl Switch {
+    /// Whether so much of a tenant's requests is taken and not finished that no more are read.
+    pub(super) fn has_too_much(&self, tenant: TenantIndex) -> bool {
+        let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
+        self.backlog(tenant) >= tenant_backlog
+            || self.tenants[tenant.0 as usize].ahead >= tenant_work
+            || self.bytes_held(tenant) >= tenant_bytes
     }
 
     /// Whether so much of that has been finished that reading goes on.
-    pub(crate) fn is_half_empty(&self, settings: &Settings) -> bool {
-        self.backlog() <= settings.tenant_backlog / 2
-            && self.ahead <= settings.tenant_work / 2
-            && self.bytes_held() <= settings.tenant_bytes / 2
+    pub(super) fn is_half_empty(&self, tenant: TenantIndex) -> bool {
+        let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
+        self.backlog(tenant) <= tenant_backlog / 2
+            && self.tenants[tenant.0 as usize].ahead <= tenant_work / 2
+            && self.bytes_held(tenant) <= tenant_bytes / 2
     }
 
-    /// Bytes held for requests that are not finished.
-    pub(crate) fn bytes_held(&self) -> usize {
-        self.held + self.queue.bytes()
+    /// Bytes held for a tenant's requests that are not finished.
+    pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
+        self.tenants[tenant.0 as usize].held + self.session.queue(tenant).bytes()
+    }
+
+    /// Messages accepted and not finished.
+    fn backlog(&self, tenant: TenantIndex) -> usize {
+        self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].unanswered
     }
 }
 
@@ -153,8 +159,8 @@ impl Operation {
             let body = one.before.as_ref().map_or(0, |before| before.body.len());
             size_of_val(one) + body + 4 * (one.made.len() + one.dropped.len() + one.deleted.len())
         });
-        let pieces = self.adds.iter().chain(&self.adds_missing);
-        let pieces = pieces.map(|piece| size_of_val(piece) + piece.1.len());
-        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + pieces.sum::<usize>()
+        let rules = self.adds.iter().chain(&self.adds_missing);
+        let rules = rules.map(|rule| size_of_val(rule) + rule.1.len());
+        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + rules.sum::<usize>()
     }
 }

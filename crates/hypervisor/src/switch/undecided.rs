@@ -55,7 +55,7 @@ impl Switch {
         before.filter_map(|(_, before)| before.as_ref())
     }
 
-    /// How many entries a tenant may have, and how many pieces they may be of if some come to these tables, beside those that may
+    /// How many entries a tenant may have, and how many rules they may be of if some come to these tables, beside those that may
     /// come back.
     pub(crate) fn limits_left(
         &self,
@@ -64,12 +64,12 @@ impl Switch {
     ) -> (usize, u32) {
         let limits = &self.tenants[tenant.0 as usize].limits;
         let changes = self.changes_of(tenant).filter(|change| !change.own);
-        let replaced: usize = changes.map(|change| change.pieces_replaced).sum();
-        let both = |(count, pieces), flow: &Flow| (count + 1, pieces + flow.planned());
-        let (count, pieces) = self.returning(tenant).fold((0, replaced), both);
-        let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
+        let replaced: usize = changes.map(|change| change.rules_replaced).sum();
+        let both = |(count, rules), flow: &Flow| (count + 1, rules + flow.planned());
+        let (returning, reserved) = self.returning(tenant).fold((0, replaced), both);
+        let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
         let rules = self.rules_left(tenant, tables);
-        ((limits.flows as usize).saturating_sub(count), rules.saturating_sub(pieces))
+        ((limits.flows as usize).saturating_sub(returning), rules.saturating_sub(reserved))
     }
 
     /// Whether entries are about to use such a group or meter, or to cease to: with them stands or falls what goes with it.

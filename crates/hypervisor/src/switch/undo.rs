@@ -11,9 +11,9 @@
 
 use super::Switch;
 use super::tables::{Cause, Change, Operation};
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::pending::Origin;
+use crate::south::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::groups::undo::Extent;
@@ -24,7 +24,7 @@ use hashbrown::{HashMap, HashSet};
 use openflow::{ErrorCode, Version};
 
 impl Switch {
-    /// An entry, or a piece of it, has timed out on the switch. `None`: no change of it is on its way. Else it was the
+    /// An entry, or a rule of it, has timed out on the switch. `None`: no change of it is on its way. Else it was the
     /// entry as it stood before that change, which is given if nothing is left of it; the change finds nothing there.
     ///
     /// A new entry cannot be meant: timeouts are a second at least, and a change is confirmed far sooner.
@@ -43,8 +43,8 @@ impl Switch {
             .filter(|(_, operation)| operation.changes(number))
             .collect();
         changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
-        let is_among = |pieces: &[(u32, Box<[u8]>)]| {
-            pieces.iter().any(|(other, match_)| *other == number && is_meant(match_))
+        let is_among = |rules: &[(u32, Box<[u8]>)]| {
+            rules.iter().any(|(other, match_)| *other == number && is_meant(match_))
         };
         let adds = changes.iter().any(|(_, operation)| is_among(&operation.adds));
         let adds_missing = changes.iter().any(|(_, operation)| is_among(&operation.adds_missing));
@@ -61,26 +61,26 @@ impl Switch {
         if first.own {
             return stays.then_some(None);
         }
-        let is_it = |piece: &Piece| is_meant(&piece.match_wire);
+        let is_it = |rule: &Rule| is_meant(&rule.match_wire);
         let (_, beneath) = first.before.iter_mut().find(|(other, _)| *other == number)?;
         let flow = beneath.as_mut()?;
-        let piece = flow.pieces.iter().position(is_it)?;
-        flow.pieces.remove(piece);
+        let rule = flow.rules.iter().position(is_it)?;
+        flow.rules.remove(rule);
         flow.past_packets += counted.0;
         flow.past_bytes += counted.1;
-        let gone = beneath.take_if(|flow| flow.pieces.is_empty());
+        let gone = beneath.take_if(|flow| flow.rules.is_empty());
         if !stays {
             let before = changes.iter_mut().flat_map(|(_, operation)| &mut operation.before);
             for (_, before) in before.filter(|(other, _)| *other == number) {
-                before.as_mut().into_iter().for_each(|flow| flow.pieces.retain(|it| !is_it(it)));
-                before.take_if(|flow| flow.pieces.is_empty());
+                before.as_mut().into_iter().for_each(|flow| flow.rules.retain(|it| !is_it(it)));
+                before.take_if(|flow| flow.rules.is_empty());
             }
-            self.lose_piece(tenant, number, is_it);
+            self.lose_rule(tenant, number, is_it);
         }
         Some(gone)
     }
 
-    /// Somebody has deleted a piece of an entry on the switch. If a change that is on its way adds it, or does if it is missing,
+    /// Somebody has deleted a rule of an entry on the switch. If a change that is on its way adds it, or does if it is missing,
     /// then that may have been before or behind it: it is brought in either case, once, or given up.
     pub(crate) fn comes_though_deleted(
         &mut self,
@@ -107,19 +107,19 @@ impl Switch {
         true
     }
 
-    /// A piece of an entry is not on the switch any more. Gives the entry if that was all of it.
-    fn lose_piece(
+    /// A rule of an entry is not on the switch any more. Gives the entry if that was all of it.
+    fn lose_rule(
         &mut self,
         tenant: TenantIndex,
         number: u32,
-        is_it: impl Fn(&Piece) -> bool,
+        is_it: impl Fn(&Rule) -> bool,
     ) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.get_mut(number)?;
-        let lost: Vec<Piece> = flow.pieces.extract_if(.., |piece| is_it(piece)).collect();
-        let (table, is_over) = (flow.table, flow.pieces.is_empty());
-        for piece in &lost {
-            state.flows.forget_piece(table, piece);
+        let lost: Vec<Rule> = flow.rules.extract_if(.., |rule| is_it(rule)).collect();
+        let (table, is_over) = (flow.table, flow.rules.is_empty());
+        for rule in &lost {
+            state.flows.forget_rule(table, rule);
         }
         self.note_freed(tenant);
         if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
@@ -157,8 +157,8 @@ impl Switch {
         else {
             return;
         };
-        if let Some((number, piece)) = revived {
-            self.revival_failed(tenant, operation, number, &piece);
+        if let Some((number, rule)) = revived {
+            self.revival_failed(tenant, operation, number, &rule);
         }
         self.counters.own_refused += u64::from(own);
         if let Some((number, _)) = adds.first().filter(|_| self.means_full(code))
@@ -216,11 +216,11 @@ impl Switch {
             {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
                 let flows = &self.tenants[tenant.0 as usize].flows;
-                let is_its = |it: &&Piece| flows.other_owner(number, replaced.table, it).is_none();
-                let left: Vec<&Piece> = replaced.pieces.iter().filter(is_its).collect();
-                for piece in left {
+                let is_its = |it: &&Rule| flows.other_owner(number, replaced.table, it).is_none();
+                let left: Vec<&Rule> = replaced.rules.iter().filter(is_its).collect();
+                for rule in left {
                     let (change, buffer_id) = (Change::Delete, openflow::NO_BUFFER);
-                    self.submit_piece(&cause, number, replaced, piece, change, buffer_id);
+                    self.submit_rule(&cause, number, replaced, rule, change, buffer_id);
                 }
                 continue;
             }
@@ -233,7 +233,7 @@ impl Switch {
                 if let Some(before) = before {
                     if deletes_numbers {
                         let retired = &mut self.tenants[tenant.0 as usize].retired;
-                        before.pieces.iter().for_each(|it| retired.stays(number, &it.match_wire));
+                        before.rules.iter().for_each(|it| retired.stays(number, &it.match_wire));
                     }
                     self.put_flow(&cause, number, before);
                     self.keep_together(tenant, number);
@@ -247,13 +247,13 @@ impl Switch {
             let wanted = wanted.map(|it| flows.placed(number, it));
             if let Some(current) = &current {
                 let stood = wanted.as_ref().map(Flow::by_match).unwrap_or_default();
-                for piece in &current.pieces {
-                    if !stood.contains_key(&*piece.match_wire) {
-                        self.submit_piece(
+                for rule in &current.rules {
+                    if !stood.contains_key(&*rule.match_wire) {
+                        self.submit_rule(
                             &cause,
                             number,
                             current,
-                            piece,
+                            rule,
                             Change::Delete,
                             openflow::NO_BUFFER,
                         );
@@ -266,7 +266,7 @@ impl Switch {
                 self.keep_together(tenant, number);
                 // A modification is undone by modifying back, which keeps the counters; but not the timeouts of an entry that
                 // had been replaced, now or by an earlier change that was refused. On 1.3 that brings nothing if it is not
-                // there, as a new piece that was refused.
+                // there, as a new rule that was refused.
                 let is_there = !inherits && (self.version == Version::V1_0 || !(own || overtaken));
                 let modified =
                     current.filter(|current| is_there && current.times() == wanted.times());
@@ -274,28 +274,28 @@ impl Switch {
                 let cause = self.begin_own(&cause, number);
                 let there = modified.as_ref().map(Flow::by_match).unwrap_or_default();
                 let stood = before.as_ref().map(Flow::by_match).unwrap_or_default();
-                for piece in &wanted.pieces {
-                    let match_ = &*piece.match_wire;
+                for rule in &wanted.rules {
+                    let match_ = &*rule.match_wire;
                     let is_there = there.contains_key(match_) && stood.contains_key(match_);
                     let change = if is_there { Change::Modify } else { Change::Add };
-                    self.submit_piece(&cause, number, &wanted, piece, change, openflow::NO_BUFFER);
+                    self.submit_rule(&cause, number, &wanted, rule, change, openflow::NO_BUFFER);
                 }
                 // Nothing may stand for it.
                 cause.operation.into_iter().for_each(|it| self.commit(it));
             } else if let Some(lost) = before.or(lost).or(current.filter(|_| own)) {
                 self.tenants[tenant.0 as usize].leaving.remove(&number);
-                self.tell_lost(tenant, &lost);
+                self.report_lost(tenant, &lost);
             }
         }
-        self.delete_loose(&cause, Kind::Group, doomed.unwrap_or_default());
+        self.delete_unreferenced(&cause, Kind::Group, doomed.unwrap_or_default());
         if let Some(origin) = origin {
             self.refuse(origin, code);
         }
     }
 
-    /// The switch has refused an exit, or a copy of it. The changes that need it came after it, so all of them are on their
+    /// The switch has refused an egress group, or a copy of it. The changes that need it came after it, so all of them are on their
     /// way; when they have got there they are taken back, whatever the switch made of them, and with the last of them goes
-    /// what there is of the exit. Gives what can go at once.
+    /// what there is of the egress group. Gives what can go at once.
     pub(crate) fn doom_users(
         &mut self,
         tenant: TenantIndex,
@@ -304,7 +304,7 @@ impl Switch {
     ) -> Vec<u32> {
         let latest = self.next_operation;
         let needs = |operation: &Operation| {
-            operation.needs.as_ref().is_some_and(|(exits, _)| exits.contains(&exit))
+            operation.needs.as_ref().is_some_and(|(egress_groups, _)| egress_groups.contains(&exit))
         };
         let users = self.operations.iter_mut();
         let users = users.filter(|(_, operation)| operation.tenant == tenant && needs(operation));
@@ -324,7 +324,7 @@ impl Switch {
         }
     }
 
-    /// A change that needs an exit which the switch has refused has got there: it is taken back. Says whether it is one.
+    /// A change that needs an egress group which the switch has refused has got there: it is taken back. Says whether it is one.
     pub(super) fn is_doomed(&mut self, operation: u32, now: Instant) -> bool {
         let Some(state) = self.operations.get_mut(&operation) else { return false };
         let (Some(_), Some((_, origin))) = (&state.doomed, &state.needs) else { return false };
@@ -343,15 +343,15 @@ impl Switch {
     /// An entry that stands again uses groups and meters as they are now, or the map and the ports. `None`: one is gone, so
     /// nothing can stand for it.
     fn as_it_is(&self, tenant: TenantIndex, number: u32, flow: &Flow, moved: bool) -> Option<Flow> {
-        let pieces = match moved || self.uses_numbers(flow) {
+        let rules = match moved || self.uses_numbers(flow) {
             true => self.plan(tenant, flow).ok()?,
-            false => flow.pieces.clone(),
+            false => flow.rules.clone(),
         };
         let beneath = match moved {
             true => Vec::new(),
             false => flow.beneath.clone(),
         };
-        let flow = Flow { pieces, beneath, ..flow.clone() };
+        let flow = Flow { rules, beneath, ..flow.clone() };
         let flows = &self.tenants[tenant.0 as usize].flows;
         let collides = moved && flows.collides(self.version, number, &flow);
         (!collides).then_some(flow)
@@ -362,17 +362,17 @@ impl Switch {
         let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get(number) else { return };
         match self.as_it_is(cause.tenant, number, flow, false) {
             None => self.give_up(cause, number),
-            Some(wanted) if wanted.pieces == flow.pieces => {}
+            Some(wanted) if wanted.rules == flow.rules => {}
             Some(wanted) => {
-                self.replace_pieces(cause, HashMap::from([(number, wanted.pieces)]));
+                self.replace_rules(cause, HashMap::from([(number, wanted.rules)]));
             }
         }
     }
 
-    /// A piece that had timed out is not there again: the entry lives without it, or ends if that was all of it. What
+    /// A rule that had timed out is not there again: the entry lives without it, or ends if that was all of it. What
     /// came later on the entry stands on what is there.
-    fn revival_failed(&mut self, tenant: TenantIndex, failed: u32, number: u32, piece: &Piece) {
-        let is_it = |other: &Piece| other.match_wire == piece.match_wire;
+    fn revival_failed(&mut self, tenant: TenantIndex, failed: u32, number: u32, rule: &Rule) {
+        let is_it = |other: &Rule| other.match_wire == rule.match_wire;
         let later = self.operations.iter_mut().filter(|(at, operation)| {
             operation.tenant == tenant && at.wrapping_sub(failed) < u32::MAX / 2
         });
@@ -381,12 +381,12 @@ impl Switch {
         for (_, before) in later.filter(|(other, _)| *other == number) {
             is_changed = true;
             if let Some(flow) = before {
-                flow.pieces.retain(|other| !is_it(other));
+                flow.rules.retain(|other| !is_it(other));
             }
-            before.take_if(|flow| flow.pieces.is_empty());
+            before.take_if(|flow| flow.rules.is_empty());
         }
-        if !is_changed && let Some(flow) = self.lose_piece(tenant, number, is_it) {
-            self.tell_lost(tenant, &flow);
+        if !is_changed && let Some(flow) = self.lose_rule(tenant, number, is_it) {
+            self.report_lost(tenant, &flow);
         }
     }
 
@@ -407,10 +407,10 @@ impl Switch {
             _ if is_unsure => true,
             (None, _) => self.version != Version::V1_0,
             (Some(before), Some(current)) => {
-                // The same of pieces that were refused, though not of all.
+                // The same of rules that were refused, though not of all.
                 let stood = before.by_match();
-                let is_new = |piece: &Piece| !stood.contains_key(&*piece.match_wire);
-                let adds = in_part && current.pieces.iter().any(is_new);
+                let is_new = |rule: &Rule| !stood.contains_key(&*rule.match_wire);
+                let adds = in_part && current.rules.iter().any(is_new);
                 before.times() != current.times() || adds && self.version != Version::V1_0
             }
             (Some(_), None) => false,
@@ -434,7 +434,7 @@ impl Switch {
         true
     }
 
-    /// Pieces that came with a group's forms may be missing when that change fails. Entries that use the group are written anew
+    /// Rules that came with a group's forms may be missing when that change fails. Entries that use the group are written anew
     /// then; a later change by which an entry ceased to use it may only have modified them, which brings nothing (1.3).
     fn bring_overtaken(
         &mut self,
@@ -447,7 +447,7 @@ impl Switch {
             adds.iter().map(|(number, match_)| (*number, &**match_)).collect();
         let flows = self.tenants[tenant.0 as usize].flows.iter();
         let added = flows.filter(|(number, flow)| {
-            flow.pieces.iter().any(|piece| adds.contains(&(*number, &*piece.match_wire)))
+            flow.rules.iter().any(|rule| adds.contains(&(*number, &*rule.match_wire)))
         });
         let added = added.map(|(number, _)| number);
         let overtaken: Vec<u32> =
@@ -518,11 +518,11 @@ impl Switch {
             if let Some(last) = self.last_operation(tenant, changes) {
                 // What it makes of the entry must not stand if the switch refuses it. What it goes back to is not all there.
                 last.inherits = true;
-                let adds = |piece: &Piece| {
+                let adds = |rule: &Rule| {
                     let mut added = last.adds.iter();
-                    added.any(|(other, it)| *other == number && *it == piece.match_wire)
+                    added.any(|(other, it)| *other == number && *it == rule.match_wire)
                 };
-                let is_brought = flow.pieces.iter().all(adds);
+                let is_brought = flow.rules.iter().all(adds);
                 if !is_brought && last.again.iter().all(|(other, _)| *other != number) {
                     last.again.push((number, before));
                 }
@@ -556,23 +556,23 @@ impl Switch {
             if let Some(operation) = cause.operation.and_then(|it| self.operations.get_mut(&it)) {
                 operation.brings_again = true;
             }
-            for piece in &flow.pieces {
-                self.submit_piece(&cause, number, &flow, piece, Change::Add, openflow::NO_BUFFER);
+            for rule in &flow.rules {
+                self.submit_rule(&cause, number, &flow, rule, Change::Add, openflow::NO_BUFFER);
             }
             cause.operation.into_iter().for_each(|it| self.commit(it));
         }
     }
 
     /// Tells a tenant that an entry is gone, with the counts that are known.
-    pub(crate) fn tell_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
+    pub(crate) fn report_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
         match self.version {
-            Version::V1_0 => self.tell_lost_v10(tenant, flow),
-            _ => self.tell_lost_v13(tenant, flow),
+            Version::V1_0 => self.report_lost_v10(tenant, flow),
+            _ => self.report_lost_v13(tenant, flow),
         }
     }
 }
 
-/// What a tenant is told whose group cannot be because the switch has no exit for it.
+/// What a tenant is told whose group cannot be because the switch has no egress group for it.
 const NO_EXIT: ErrorCode = openflow::error::v13::GROUP_MOD_FAILED_OUT_OF_GROUPS;
 
 fn is_about_entries(code: ErrorCode) -> bool {

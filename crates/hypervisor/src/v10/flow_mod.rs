@@ -2,7 +2,7 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
@@ -60,7 +60,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
         if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
-            self.take_kept(tenant, flow_mod.buffer_id);
+            self.take_buffered(tenant, flow_mod.buffer_id);
             if let Some(left) = buffered {
                 self.release_through_table(&cause, &left);
             }
@@ -110,7 +110,7 @@ impl Switch {
         buffered: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
-        flow.pieces = self.plan(cause.tenant, &flow)?;
+        flow.rules = self.plan(cause.tenant, &flow)?;
         let (flows_left, entries_left) = self.limits_left(cause.tenant, [0]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
@@ -127,15 +127,15 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
-        if !room.take(&flow, &flow.pieces) {
+        if !room.take(&flow, &flow.rules) {
             return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
         }
         let before = state.flows.get(number).cloned();
         let flow = state.flows.placed(number, flow);
         self.put_flow(cause, number, flow.clone());
         self.begin_anew(cause, number);
-        self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |piece| {
-            buffer_for(piece, buffered)
+        self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |rule| {
+            buffer_for(rule, buffered)
         });
         self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
         Ok(())
@@ -162,8 +162,8 @@ impl Switch {
             let Some(before) = state.flows.get(number) else { continue };
             let mut flow = before.with_actions(flow_mod.actions.as_bytes());
             flow.cookie = flow_mod.cookie;
-            flow.pieces = self.plan(cause.tenant, &flow)?;
-            if !room.take(&flow, &flow.pieces) {
+            flow.rules = self.plan(cause.tenant, &flow)?;
+            if !room.take(&flow, &flow.rules) {
                 return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
             }
             changed.push((number, flow));
@@ -179,8 +179,8 @@ impl Switch {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
             let (before, flow) = (flows.get(number).cloned(), flows.placed(number, flow));
             self.put_flow(cause, number, flow.clone());
-            self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Modify, |piece| {
-                buffer_for(piece, buffered)
+            self.submit_rules(cause, number, before.as_ref(), &flow, Change::Modify, |rule| {
+                buffer_for(rule, buffered)
             });
         }
         Ok(())
@@ -198,8 +198,8 @@ impl Switch {
                 continue;
             }
             if let Some(flow) = self.take_flow(cause, number) {
-                for piece in &flow.pieces {
-                    self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+                for rule in &flow.rules {
+                    self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
                 }
                 self.await_removal(cause, number, flow);
             }
@@ -247,23 +247,23 @@ impl Switch {
     }
 }
 
-/// The kept packet goes with the first piece that takes it, and with no other: the switch knows its number once.
-fn buffer_for(piece: &Piece, buffered: &mut Option<Buffered>) -> u32 {
+/// The kept packet goes with the first rule that takes it, and with no other: the switch knows its number once.
+fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
     let takes =
-        |b: &mut Buffered| super::read_match(&piece.match_wire).is_some_and(|m| m.matches(&b.key));
+        |b: &mut Buffered| super::read_match(&rule.match_wire).is_some_and(|m| m.matches(&b.key));
     buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
 }
 
-/// Appends the FLOW_MOD that does this to one piece of an entry.
-pub(crate) fn write_piece(
+/// Appends the FLOW_MOD that does this to one rule of an entry.
+pub(crate) fn write_rule(
     flow: &Flow,
-    piece: &Piece,
+    rule: &Rule,
     writing: &Writing,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let &Writing { cookie, change, buffer_id, hard_timeout, .. } = writing;
     let (Ok(match_), Ok(actions)) =
-        (v10::Match::parse(&piece.match_wire), List::parse(&piece.actions))
+        (v10::Match::parse(&rule.match_wire), List::parse(&rule.actions))
     else {
         // Both were written by the compiler.
         return Err(TooLong { length: 0 });
@@ -278,7 +278,7 @@ pub(crate) fn write_piece(
         },
         idle_timeout: flow.idle_timeout,
         hard_timeout,
-        priority: piece.priority,
+        priority: rule.priority,
         buffer_id,
         out_port: PortNo::NONE,
         // The hypervisor always wants to know: its tables have to stay true.
@@ -342,7 +342,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         installed: now,
         match_wire: match_wire.into_boxed_slice(),
         actions: Box::from(flow_mod.actions.as_bytes()),
-        pieces: Vec::new(),
+        rules: Vec::new(),
         beneath: Vec::new(),
         past_packets: 0,
         past_bytes: 0,

@@ -2,7 +2,7 @@
 
 use super::unreadable;
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::switch::{Asynchronous, Expired, Switch};
 use crate::tenant::Leaving;
@@ -28,8 +28,8 @@ impl Switch {
         let retired = if is_deleted { state.retired.take(cookie.number, is_it) } else { None };
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.flow.count_past(counted);
-            leaving.pieces = leaving.pieces.saturating_sub(1);
-            if leaving.pieces == 0
+            leaving.rules = leaving.rules.saturating_sub(1);
+            if leaving.rules == 0
                 && let Some(Leaving { flow, over, .. }) = state.leaving.remove(&cookie.number)
             {
                 let (reason, (duration_sec, duration_nsec)) = match over {
@@ -37,11 +37,11 @@ impl Switch {
                     None => (removed.reason, stood),
                 };
                 let last = FlowRemoved { reason, duration_sec, duration_nsec, ..removed };
-                self.tell_removed_v10(tenant, &flow, &last);
+                self.report_removed_v10(tenant, &flow, &last);
             }
             return Ok(());
         }
-        let is_meant = |piece: &Piece| is_it(&piece.match_wire);
+        let is_meant = |rule: &Rule| is_it(&rule.match_wire);
         if let Some(is_counted) = retired {
             if let Some(flow) = state.flows.get_mut(cookie.number).filter(|_| is_counted) {
                 flow.count_past(counted);
@@ -71,17 +71,17 @@ impl Switch {
             && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_it, counted)
         {
             if let Some(flow) = gone {
-                self.tell_removed_v10(tenant, &flow, &removed);
+                self.report_removed_v10(tenant, &flow, &removed);
             }
             return Ok(());
         }
         let state = &mut self.tenants[tenant.0 as usize];
         let Some(flow) = state.flows.get_mut(cookie.number) else { return Ok(()) };
-        let Some(piece) = flow.pieces.iter().position(is_meant) else { return Ok(()) };
-        let gone = flow.pieces.remove(piece);
+        let Some(rule) = flow.rules.iter().position(is_meant) else { return Ok(()) };
+        let gone = flow.rules.remove(rule);
         flow.count_past(counted);
-        let is_over = flow.pieces.is_empty();
-        state.flows.forget_piece(0, &gone);
+        let is_over = flow.rules.is_empty();
+        state.flows.forget_rule(0, &gone);
         self.note_freed(tenant);
         if !is_over {
             return Ok(());
@@ -89,13 +89,13 @@ impl Switch {
         let (duration_sec, duration_nsec) = self.stood(tenant, cookie.number, now).unwrap_or(stood);
         if let Some(flow) = self.drop_flow(tenant, cookie.number) {
             let last = FlowRemoved { duration_sec, duration_nsec, ..removed };
-            self.tell_removed_v10(tenant, &flow, &last);
+            self.report_removed_v10(tenant, &flow, &last);
         }
         Ok(())
     }
 
     /// Tells the tenant, if it asked to be told, of the end of its entry.
-    pub(crate) fn tell_removed_v10(
+    pub(crate) fn report_removed_v10(
         &mut self,
         tenant: TenantIndex,
         flow: &Flow,
@@ -121,9 +121,9 @@ impl Switch {
     }
 
     /// The end of an entry whose last counts the switch never told.
-    pub(crate) fn tell_lost_v10(&mut self, tenant: TenantIndex, flow: &Flow) {
+    pub(crate) fn report_lost_v10(&mut self, tenant: TenantIndex, flow: &Flow) {
         let last = without_counts(FlowRemovedReason::DELETE);
-        self.tell_removed_v10(tenant, flow, &last);
+        self.report_removed_v10(tenant, flow, &last);
     }
 }
 

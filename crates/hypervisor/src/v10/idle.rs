@@ -2,7 +2,7 @@
 
 use super::flow_removed::without_counts;
 use super::statistics::{FLOWS_COST, UNSUPPORTED, question};
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::switch::{Question, Switch, Timeout};
 use alloc::vec::Vec;
@@ -13,10 +13,10 @@ use openflow::v10::{
     self, FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest, StatsRequestBody,
 };
 
-/// One question for each piece but one, by its match: the answer has narrower entries as well.
-pub(crate) fn questions(flow: &Flow, except: &Piece) -> Vec<Question> {
-    let asked = flow.pieces.iter().filter(|piece| piece.match_wire != except.match_wire);
-    let matches = asked.filter_map(|piece| v10::Match::parse(&piece.match_wire).ok());
+/// One question for each rule but one, by its match: the answer has narrower entries as well.
+pub(crate) fn questions(flow: &Flow, except: &Rule) -> Vec<Question> {
+    let asked = flow.rules.iter().filter(|rule| rule.match_wire != except.match_wire);
+    let matches = asked.filter_map(|rule| v10::Match::parse(&rule.match_wire).ok());
     let filters = matches.map(|match_| FlowStatsRequest { match_, ..FlowStatsRequest::default() });
     filters
         .map(|filter| Question {
@@ -26,7 +26,7 @@ pub(crate) fn questions(flow: &Flow, except: &Piece) -> Vec<Question> {
         .collect()
 }
 
-/// The pieces of the entry with this cookie that have counted packets.
+/// The rules of the entry with this cookie that have counted packets.
 pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
     let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
     let own = entries.iter().filter(|entry| entry.cookie == cookie);
@@ -36,7 +36,7 @@ pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
 
 impl Switch {
     /// Tells the tenant of the end of an entry whose time was over after this.
-    pub(crate) fn tell_timed_out_v10(
+    pub(crate) fn report_timed_out_v10(
         &mut self,
         tenant: TenantIndex,
         flow: &Flow,
@@ -45,6 +45,6 @@ impl Switch {
     ) {
         let last = without_counts(FlowRemovedReason(timeout as u8));
         let last = FlowRemoved { duration_sec, duration_nsec, ..last };
-        self.tell_removed_v10(tenant, flow, &last);
+        self.report_removed_v10(tenant, flow, &last);
     }
 }

@@ -39,12 +39,12 @@ impl Switch {
             state.counters.limited += 1;
             return;
         }
-        self.tell_network_v10(tenant, network, packet, key, came);
+        self.report_network_v10(tenant, network, packet, key, came);
     }
 
     /// Tells a tenant of the packet that it has sent itself, and not kept by the switch, if it has so: by its rate, and without the
     /// switch, which would tell of it as of one that has come in.
-    pub(super) fn tell_sent_v10(
+    pub(super) fn report_sent_v10(
         &mut self,
         tenant: TenantIndex,
         sent: &PacketOut<'_>,
@@ -55,7 +55,7 @@ impl Switch {
         }
         let state = &mut self.tenants[tenant.0 as usize];
         if state.admit_packet_in(now) {
-            self.tell_outputs_v10(tenant, sent.in_port, sent.data.to_vec(), sent.actions, now);
+            self.report_outputs_v10(tenant, sent.in_port, sent.data.to_vec(), sent.actions, now);
         } else {
             state.counters.limited += 1;
         }
@@ -63,7 +63,7 @@ impl Switch {
 
     /// Tells a tenant of a packet that has been admitted, by each output to CONTROLLER in a list. All but the first have to be
     /// admitted, too.
-    fn tell_outputs_v10(
+    fn report_outputs_v10(
         &mut self,
         tenant: TenantIndex,
         in_port: PortNo,
@@ -81,7 +81,7 @@ impl Switch {
                         continue;
                     }
                     let total_len = u16::try_from(frame.len()).unwrap_or(u16::MAX);
-                    self.tell_frame_v10(tenant, in_port, total_len, &frame);
+                    self.report_frame_v10(tenant, in_port, total_len, &frame);
                 }
                 // The switch tells of what comes behind.
                 Action::Vendor { .. } => return,
@@ -90,7 +90,7 @@ impl Switch {
         }
     }
 
-    fn tell_frame_v10(
+    fn report_frame_v10(
         &mut self,
         tenant: TenantIndex,
         in_port: PortNo,
@@ -108,7 +108,7 @@ impl Switch {
         });
     }
 
-    fn tell_network_v10(
+    fn report_network_v10(
         &mut self,
         tenant: TenantIndex,
         network: &Network,
@@ -129,7 +129,7 @@ impl Switch {
             // Where it came in, on the switch, is what is needed to release it.
             true => {
                 let (physical, length) = (packet.buffer_id, total_len);
-                self.give_kept(tenant, Buffered { physical, key: *key, length })
+                self.give_buffered(tenant, Buffered { physical, key: *key, length })
             }
             false => NO_BUFFER,
         };

@@ -4,8 +4,8 @@ use super::unreadable;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::lldp;
-use crate::pending::Awaits;
-use crate::queue::{Class, Item};
+use crate::south::pending::Awaits;
+use crate::south::queue::{Class, Item};
 use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use compile::packet::{self, Sent};
@@ -97,7 +97,7 @@ impl Switch {
         let buffered = packet.buffer_id != NO_BUFFER && owner;
         let buffer_id = if buffered {
             let (physical, length) = (packet.buffer_id, packet.total_len);
-            self.give_kept(tenant, Buffered { physical, key: *key, length })
+            self.give_buffered(tenant, Buffered { physical, key: *key, length })
         } else {
             NO_BUFFER
         };
@@ -189,7 +189,7 @@ impl Switch {
             self.build_packet_out_v10(request, packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.take_kept(tenant, packet.buffer_id);
+                self.take_buffered(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),
@@ -205,7 +205,7 @@ impl Switch {
         }
         self.scratch = message;
         if built.is_ok() && network.is_some() {
-            self.tell_sent_v10(tenant, packet, request.now);
+            self.report_sent_v10(tenant, packet, request.now);
         }
         built
     }

@@ -25,7 +25,7 @@ impl Switch {
         let (number, port) = known(&status.desc);
         let wire = port.description.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
-        self.tell_slices(number, &wire, status.reason.0, None);
+        self.report_slices(number, &wire, status.reason.0, None);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::lookups::Standing;
-use crate::pending::{Awaits, Purpose};
+use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -94,7 +94,7 @@ impl Switch {
         let more = reply.flags.contains(StatsFlags::REPLY_MORE);
         let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_STAT)?;
         if !more {
-            self.pending.take(xid);
+            self.session.take(xid);
         }
         let entries = body.get(4..).unwrap_or_default();
         match entry.awaits {
@@ -183,7 +183,7 @@ impl Switch {
         }
     }
 
-    /// The tenant's entries that the filter means, with the counts of all their pieces.
+    /// The tenant's entries that the filter means, with the counts of all their rules.
     fn flow_statistics_v10(
         &self,
         tenant: TenantIndex,
@@ -203,7 +203,7 @@ impl Switch {
             let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
                 continue;
             };
-            // A piece in two of the tenant's own flowspace entries is reported for each.
+            // A rule in two of the tenant's own flowspace entries is reported for each.
             if cookie.tenant != state.id || !counted.insert((cookie.number, entry.match_)) {
                 continue;
             }

@@ -1,8 +1,8 @@
 //! The switch as a whole: FEATURES, GET_CONFIG and SET_CONFIG, QUEUE_GET_CONFIG, VENDOR.
 
 use super::unreadable;
-use crate::pending::Awaits;
-use crate::queue::Class;
+use crate::south::pending::Awaits;
+use crate::south::queue::Class;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use flowspace::port_from_v10;
@@ -102,7 +102,7 @@ impl Switch {
         let Some(origin) = entry.origin.filter(|_| entry.awaits == Awaits::Reply) else {
             return Err(code::BAD_REQUEST_BAD_TYPE);
         };
-        self.pending.take(xid);
+        self.session.take(xid);
         let tenant = &self.tenants[origin.tenant.0 as usize];
         let mut queues = ListBuf::<PacketQueue<'_>>::new();
         for queue in reply.queues.iter().filter(|q| tenant.queues.contains(&q.queue_id)) {

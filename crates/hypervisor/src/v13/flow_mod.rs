@@ -3,7 +3,7 @@
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
@@ -70,7 +70,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
         };
         if done.is_ok() && buffered.is_some() {
-            self.take_kept(tenant, flow_mod.buffer_id);
+            self.take_buffered(tenant, flow_mod.buffer_id);
             if let Some(left) = kept {
                 self.release_through_table_v13(&cause, &left);
             }
@@ -117,7 +117,7 @@ impl Switch {
         kept: &mut Option<Buffered>,
     ) -> Result<(), ErrorCode> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
-        flow.pieces = self.plan(cause.tenant, &flow)?;
+        flow.rules = self.plan(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
         let (flows_left, entries_left) = self.limits_left(cause.tenant, [table]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
@@ -135,7 +135,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
-        if !room.take(&flow, &flow.pieces) {
+        if !room.take(&flow, &flow.rules) {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let before = state.flows.get(number).cloned();
@@ -149,10 +149,10 @@ impl Switch {
         // The switch knows the packet's number once, and lets it in as it keeps it: in a network that is without the
         // tag with which it came by a link.
         let goes_along =
-            flow.pieces.len() == 1 && self.tenants[cause.tenant.0 as usize].network.is_none();
+            flow.rules.len() == 1 && self.tenants[cause.tenant.0 as usize].network.is_none();
         let goes = if goes_along { kept.take() } else { None };
         let buffer_id = goes.map_or(NO_BUFFER, |buffered| buffered.physical);
-        self.submit_pieces(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
+        self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
         if resets_counts {
             self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
         }
@@ -182,8 +182,8 @@ impl Switch {
             if resets_counts {
                 (flow.past_packets, flow.past_bytes) = (0, 0);
             }
-            flow.pieces = self.plan_like(cause.tenant, &flow, Some(before))?;
-            if !room.take(&flow, &flow.pieces) {
+            flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
+            if !room.take(&flow, &flow.rules) {
                 return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
             }
             changed.push((number, flow));
@@ -201,7 +201,7 @@ impl Switch {
                 let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
                 self.put_flow(cause, number, flow.clone());
                 let change = Change::Modify;
-                self.submit_pieces(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
+                self.submit_rules(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
             if resets_counts {
                 self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
@@ -226,8 +226,8 @@ impl Switch {
             if let Some(flow) = self.take_flow(cause, number) {
                 changes += 1;
                 if !one_for_one {
-                    for piece in &flow.pieces {
-                        self.submit_piece(cause, number, &flow, piece, Change::Delete, NO_BUFFER);
+                    for rule in &flow.rules {
+                        self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
                     }
                 }
                 self.await_removal(cause, number, flow);
@@ -289,7 +289,7 @@ impl Switch {
     }
 
     /// Whether a change of several entries can go to the switch as the one FLOW_MOD that it is. In a network the number
-    /// of pieces may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
+    /// of rules may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
     fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
         let whole = self.tenants[tenant.0 as usize].network.is_none() && self.joins.is_none();
         // What an entry sends to is not known to be so on the switch while a change of it may be refused.
@@ -387,16 +387,16 @@ pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
 }
 
 /// Appends the FLOW_MOD that does this to an entry.
-pub(crate) fn write_piece(
+pub(crate) fn write_rule(
     flow: &Flow,
-    piece: &Piece,
+    rule: &Rule,
     writing: &Writing,
     first: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
     let (Ok(match_), Ok(instructions)) =
-        (v13::Match::parse(&piece.match_wire), List::parse(&piece.actions))
+        (v13::Match::parse(&rule.match_wire), List::parse(&rule.actions))
     else {
         // Both were written by the compiler.
         return Err(TooLong { length: 0 });
@@ -488,7 +488,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         installed: now,
         match_wire: match_wire.into_boxed_slice(),
         actions: Box::from(flow_mod.instructions.as_bytes()),
-        pieces: Vec::new(),
+        rules: Vec::new(),
         beneath: Vec::new(),
         past_packets: 0,
         past_bytes: 0,

@@ -2,7 +2,7 @@
 
 use super::flow_mod::{next_table, owner_of};
 use super::unreadable;
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::switch::{Asynchronous, Expired, Switch};
 use crate::time::Instant;
@@ -25,8 +25,8 @@ impl Switch {
             matches!(removed.reason, FlowRemovedReason::DELETE | FlowRemovedReason::GROUP_DELETE);
         let retired = if is_deleted { state.retired.take(cookie.number, is_meant) } else { None };
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
-            leaving.pieces = leaving.pieces.saturating_sub(1);
-            if leaving.pieces > 0 {
+            leaving.rules = leaving.rules.saturating_sub(1);
+            if leaving.rules > 0 {
                 leaving.flow.count_past(counted(&removed));
             } else if let Some(leaving) = state.leaving.remove(&cookie.number) {
                 let told = (removed.duration_sec, removed.duration_nsec);
@@ -35,7 +35,7 @@ impl Switch {
                     None => (removed.reason, told),
                 };
                 let last = FlowRemoved { reason, duration_sec, duration_nsec, ..removed };
-                self.tell_removed_v13(tenant, &leaving.flow, &last);
+                self.report_removed_v13(tenant, &leaving.flow, &last);
             }
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl Switch {
             }
             return Ok(());
         }
-        let stands = |flow: &Flow| flow.pieces.iter().any(|piece| is_meant(&piece.match_wire));
+        let stands = |flow: &Flow| flow.rules.iter().any(|rule| is_meant(&rule.match_wire));
         if is_deleted && !state.flows.get(cookie.number).is_some_and(stands) {
             // What stood for the entry, or for one of its number, before.
             return Ok(());
@@ -54,7 +54,7 @@ impl Switch {
             && self.brings_groups_back(tenant, cookie.number)
         {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
-                flow.pieces.retain(|piece| !is_meant(&piece.match_wire));
+                flow.rules.retain(|rule| !is_meant(&rule.match_wire));
                 flow.count_past(counted(&removed));
             }
             return Ok(());
@@ -73,7 +73,7 @@ impl Switch {
             }
             return Ok(());
         }
-        if self.expire_piece_v13(tenant, cookie.number, &removed, now) {
+        if self.expire_rule_v13(tenant, cookie.number, &removed, now) {
             return Ok(());
         }
         let timed_out = matches!(
@@ -88,14 +88,14 @@ impl Switch {
         let (duration_sec, duration_nsec) = self.stood(tenant, cookie.number, now).unwrap_or(told);
         if let Some(flow) = beneath.unwrap_or_else(|| self.drop_flow(tenant, cookie.number)) {
             let last = FlowRemoved { duration_sec, duration_nsec, ..removed };
-            self.tell_removed_v13(tenant, &flow, &last);
+            self.report_removed_v13(tenant, &flow, &last);
         }
         Ok(())
     }
 
-    /// One of several pieces of an entry is gone. Says whether the entry stays, at least for now: it is idle when all its pieces
+    /// One of several rules of an entry is gone. Says whether the entry stays, at least for now: it is idle when all its rules
     /// are (`switch::idle`).
-    fn expire_piece_v13(
+    fn expire_rule_v13(
         &mut self,
         tenant: TenantIndex,
         number: u32,
@@ -116,19 +116,19 @@ impl Switch {
         }
         let state = &mut self.tenants[tenant.0 as usize];
         let Some(flow) = state.flows.get_mut(number) else { return false };
-        if flow.pieces.len() < 2 {
+        if flow.rules.len() < 2 {
             return false;
         }
-        let is_meant = |piece: &Piece| super::read_match(&piece.match_wire) == wanted;
-        let Some(at) = flow.pieces.iter().position(is_meant) else { return true };
+        let is_meant = |rule: &Rule| super::read_match(&rule.match_wire) == wanted;
+        let Some(at) = flow.rules.iter().position(is_meant) else { return true };
         flow.count_past(counted(removed));
-        let (table, piece) = (flow.table, flow.pieces.remove(at));
-        state.flows.forget_piece(table, &piece);
+        let (table, rule) = (flow.table, flow.rules.remove(at));
+        state.flows.forget_rule(table, &rule);
         self.note_freed(tenant);
         true
     }
 
-    pub(super) fn tell_removed_v13(
+    pub(super) fn report_removed_v13(
         &mut self,
         tenant: TenantIndex,
         flow: &Flow,
@@ -157,9 +157,9 @@ impl Switch {
     }
 
     /// The end of an entry whose last counts the switch never told.
-    pub(crate) fn tell_lost_v13(&mut self, tenant: TenantIndex, flow: &Flow) {
+    pub(crate) fn report_lost_v13(&mut self, tenant: TenantIndex, flow: &Flow) {
         let last = without_counts(FlowRemovedReason::DELETE);
-        self.tell_removed_v13(tenant, flow, &last);
+        self.report_removed_v13(tenant, flow, &last);
     }
 }
 

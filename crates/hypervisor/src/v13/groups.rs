@@ -76,13 +76,13 @@ impl Switch {
     fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), ErrorCode> {
         let (tenant, number) = (request.tenant, group.group_id);
         self.check_watched(tenant, group)?;
-        let exits = self.ready_exits_of_group(request, group)?;
+        let egress_groups = self.ready_egress_groups(request, group)?;
         let (change, mut messages) = self.make_group(tenant, number, request.body().into())?;
         let mut change = Change { before: Vec::from([change]), ..Change::default() };
         let rewatched = self.rewatch(tenant, |group| group == number, &mut change);
         messages.extend(rewatched.into_iter().map(|(_, message)| message));
         let cause = self.submit_numbers(request, change.before, &messages);
-        self.remember_exits(&cause, exits);
+        self.remember_egress_groups(&cause, egress_groups);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Switch {
             return Err(code::GROUP_MOD_FAILED_LOOP);
         }
         self.check_watched(request.tenant, group)?;
-        let exits = self.ready_exits_of_group(request, group)?;
+        let egress_groups = self.ready_egress_groups(request, group)?;
         let wanted = Numbered { body: request.body().into(), ..known };
         let (tenant, number) = (request.tenant, group.group_id);
         let change = self.change_group(tenant, number, wanted)?;
@@ -127,8 +127,8 @@ impl Switch {
             return Err(code::GROUP_MOD_FAILED_EPERM);
         };
         let cause = self.submit_numbers(request, change.before, &change.messages);
-        self.remember_exits(&cause, exits);
-        self.replace_pieces(&cause, entries);
+        self.remember_egress_groups(&cause, egress_groups);
+        self.replace_rules(&cause, entries);
         Ok(())
     }
 

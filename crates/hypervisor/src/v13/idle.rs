@@ -18,7 +18,7 @@ pub(crate) fn questions(cookie: u64, flow: &Flow, first_table: u8) -> Vec<Questi
     Vec::from([flow_question(filter)])
 }
 
-/// The pieces of the entry with this cookie that have counted packets.
+/// The rules of the entry with this cookie that have counted packets.
 pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
     /// What a switch says that does not count.
     const NOT_COUNTED: u64 = u64::MAX;
@@ -30,7 +30,7 @@ pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
 
 impl Switch {
     /// Tells the tenant of the end of an entry whose time was over after this.
-    pub(crate) fn tell_timed_out_v13(
+    pub(crate) fn report_timed_out_v13(
         &mut self,
         tenant: TenantIndex,
         flow: &Flow,
@@ -39,6 +39,6 @@ impl Switch {
     ) {
         let last = without_counts(FlowRemovedReason(timeout as u8));
         let last = FlowRemoved { duration_sec, duration_nsec, ..last };
-        self.tell_removed_v13(tenant, flow, &last);
+        self.report_removed_v13(tenant, flow, &last);
     }
 }

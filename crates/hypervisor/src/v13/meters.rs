@@ -2,7 +2,7 @@
 
 use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
+use crate::south::pending::Awaits;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::time::Instant;
@@ -144,7 +144,7 @@ impl Switch {
                 Some(self.replace_number(tenant, Kind::Meter, number, None)?.instances.id())
             });
             let gone = gone.collect();
-            self.delete_loose(&Cause::own(tenant, now), Kind::Meter, gone);
+            self.delete_unreferenced(&Cause::own(tenant, now), Kind::Meter, gone);
         }
     }
 }

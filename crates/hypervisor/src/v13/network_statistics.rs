@@ -1,4 +1,4 @@
-//! Statistics of a network: an entry's pieces are added up, ports go by their virtual numbers.
+//! Statistics of a network: an entry's rules are added up, ports go by their virtual numbers.
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -14,7 +14,7 @@ use openflow::v13::{self, FlowStats, FlowStatsRequest, PortNo, PortStats, TABLE_
 /// "Not counted" (specification section 7.3.5: unsupported counters are set to the maximum).
 const UNSUPPORTED: u64 = u64::MAX;
 
-/// What the pieces of one entry have counted.
+/// What the rules of one entry have counted.
 #[derive(Default)]
 struct Sum {
     packets: u64,
@@ -23,7 +23,7 @@ struct Sum {
 }
 
 impl Switch {
-    /// The tenant's entries that the filter means, with the counts of all their pieces.
+    /// The tenant's entries that the filter means, with the counts of all their rules.
     pub(in crate::v13) fn network_flow_statistics_v13(
         &self,
         tenant: TenantIndex,

@@ -31,8 +31,8 @@ pub(crate) struct Numbers {
     known: HashMap<u32, Numbered>,
     /// Each number on the switch, with the tenant's that it belongs to.
     by_physical: BTreeSet<(u32, u32)>,
-    /// Those of exits, by the outputs in whose place they stand.
-    exits: BTreeMap<PortNo, u32>,
+    /// Those of egress groups, by the outputs in whose place they stand.
+    egress_groups: BTreeMap<PortNo, u32>,
 }
 
 /// In the place of a port of entry, and of the switch's, in the store.
@@ -103,21 +103,21 @@ impl Numbers {
         self.any(number).filter(|_| !is_egress_group(number))
     }
 
-    /// One of the tenant's, or an exit.
+    /// One of the tenant's, or an egress group.
     pub(crate) fn any(&self, number: u32) -> Option<&Numbered> {
         self.known.get(&number)
     }
 
-    /// The exit for an output.
-    pub(crate) fn exit(&self, output: PortNo) -> Option<u32> {
-        self.exits.get(&output).copied()
+    /// The egress group for an output.
+    pub(crate) fn egress_group(&self, output: PortNo) -> Option<u32> {
+        self.egress_groups.get(&output).copied()
     }
 
     fn insert(&mut self, number: u32, numbered: Numbered) -> Option<Numbered> {
         if is_egress_group(number)
             && let Some(output) = output_described(&numbered.body)
         {
-            self.exits.insert(output, number);
+            self.egress_groups.insert(output, number);
         }
         let before = self.take(number);
         self.by_physical.extend(numbered.instances.ids().map(|physical| (physical, number)));
@@ -126,7 +126,7 @@ impl Numbers {
     }
 
     fn remove(&mut self, number: u32) -> Option<Numbered> {
-        self.exits.retain(|_, exit| *exit != number);
+        self.egress_groups.retain(|_, exit| *exit != number);
         self.take(number)
     }
 
@@ -147,14 +147,14 @@ impl Numbers {
         self.known.keys().copied().filter(|number| !is_egress_group(*number))
     }
 
-    /// The numbers of exits.
-    pub(crate) fn exits(&self) -> Vec<u32> {
+    /// The numbers of egress groups.
+    pub(crate) fn egress_groups(&self) -> Vec<u32> {
         self.known.keys().copied().filter(|number| is_egress_group(*number)).collect()
     }
 
-    /// The exits, each with the output in whose place it stands.
-    pub(crate) fn exits_by_output(&self) -> Vec<(PortNo, u32)> {
-        self.exits.iter().map(|(output, exit)| (*output, *exit)).collect()
+    /// The egress groups, each with the output in whose place it stands.
+    pub(crate) fn egress_groups_by_output(&self) -> Vec<(PortNo, u32)> {
+        self.egress_groups.iter().map(|(output, exit)| (*output, *exit)).collect()
     }
 
     /// The tenant's number of a physical one.
@@ -163,7 +163,7 @@ impl Numbers {
         own.map(|(_, number)| *number).next()
     }
 
-    /// Also exits.
+    /// Also egress groups.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Numbered)> {
         self.known.iter().map(|(number, known)| (*number, known))
     }
@@ -184,7 +184,7 @@ pub(crate) struct Used {
     /// What the switch has refused to delete.
     refused: Vec<(TenantIndex, Kind, u32)>,
     /// Groups and meters that are to be deleted, and whose they were: the store knows.
-    condemned: BTreeMap<(Kind, u32), TenantId>,
+    to_delete: BTreeMap<(Kind, u32), TenantId>,
 }
 
 /// The lowest number that is free: some switches number few.
@@ -243,7 +243,7 @@ impl Switch {
         for number in gone {
             if let Some(flow) = self.take_flow(cause, number) {
                 let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                flow.pieces.iter().for_each(|it| retired.add(number, &it.match_wire, cause.now));
+                flow.rules.iter().for_each(|it| retired.add(number, &it.match_wire, cause.now));
                 self.await_removal(cause, number, flow);
             }
         }
@@ -272,7 +272,7 @@ impl Switch {
             Some(numbered) => {
                 self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
                 used.extend(numbered.instances.ids());
-                numbered.instances.ids().for_each(|number| self.pardon(kind, number));
+                numbered.instances.ids().for_each(|number| self.unmark_for_deletion(kind, number));
                 let state = &mut self.tenants[tenant.0 as usize];
                 let numbers = match kind {
                     Kind::Meter => &mut state.meters,
@@ -312,7 +312,7 @@ impl Switch {
     /// more: that would be tried again if it is refused.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
         if !self.is_in_use(kind, physical) && !self.is_being_deleted(kind, physical) {
-            self.pardon(kind, physical);
+            self.unmark_for_deletion(kind, physical);
             match kind {
                 Kind::Meter => self.used.meters.remove(&physical),
                 _ => self.used.groups.remove(&physical),
@@ -321,32 +321,33 @@ impl Switch {
     }
 
     /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
-    pub(crate) fn condemn(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
+    pub(crate) fn mark_for_deletion(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
         let id = self.tenants[tenant.0 as usize].id;
         // Whose it was first is where it stands in the store.
-        if let Entry::Vacant(new) = self.used.condemned.entry((kind, physical)) {
+        if let Entry::Vacant(new) = self.used.to_delete.entry((kind, physical)) {
             new.insert(id);
-            self.journal.push(StoreOp::Put(condemned_key(id, kind, physical), Vec::new()));
+            self.journal.push(StoreOp::Put(deletion_key(id, kind, physical), Vec::new()));
         }
     }
 
-    fn pardon(&mut self, kind: Kind, physical: u32) {
-        if let Some(id) = self.used.condemned.remove(&(kind, physical)) {
-            self.journal.push(StoreOp::Delete(condemned_key(id, kind, physical)));
+    fn unmark_for_deletion(&mut self, kind: Kind, physical: u32) {
+        if let Some(id) = self.used.to_delete.remove(&(kind, physical)) {
+            self.journal.push(StoreOp::Delete(deletion_key(id, kind, physical)));
         }
     }
 
     /// Deletes those of these groups or meters on the switch that nobody has, in this order; their numbers are in use until
     /// it is done.
-    pub(crate) fn delete_loose(&mut self, cause: &Cause, kind: Kind, numbers: Vec<u32>) {
+    pub(crate) fn delete_unreferenced(&mut self, cause: &Cause, kind: Kind, numbers: Vec<u32>) {
         let mut seen = BTreeSet::new();
-        let mut loose = numbers;
-        loose.retain(|number| !self.is_in_use(kind, *number) && seen.insert(*number));
-        if loose.is_empty() {
+        let mut unreferenced = numbers;
+        unreferenced.retain(|number| !self.is_in_use(kind, *number) && seen.insert(*number));
+        if unreferenced.is_empty() {
             return;
         }
-        loose.iter().for_each(|number| self.condemn(cause.tenant, kind, *number));
-        let frees: Vec<(Kind, u32)> = loose.into_iter().map(|number| (kind, number)).collect();
+        unreferenced.iter().for_each(|number| self.mark_for_deletion(cause.tenant, kind, *number));
+        let frees: Vec<(Kind, u32)> =
+            unreferenced.into_iter().map(|number| (kind, number)).collect();
         self.submit_freeing(cause, &frees, false);
     }
 
@@ -361,7 +362,7 @@ impl Switch {
         let own = |(tenant, ..): &mut (TenantIndex, Kind, u32)| *tenant == cause.tenant;
         let refused: Vec<_> = self.used.refused.extract_if(.., own).collect();
         for (_, kind, number) in refused {
-            self.delete_loose(cause, kind, Vec::from([number]));
+            self.delete_unreferenced(cause, kind, Vec::from([number]));
         }
     }
 
@@ -402,9 +403,9 @@ impl Switch {
             (_, numbered) => {
                 // A tenant that is gone leaves nothing behind.
                 for number in numbered.iter().flat_map(|it| it.instances.ids()) {
-                    let key = condemned_key(id, kind, number);
+                    let key = deletion_key(id, kind, number);
                     self.journal.push(StoreOp::Put(key, Vec::new()));
-                    self.restore_condemned(id, kind, number);
+                    self.restore_deletion(id, kind, number);
                 }
                 self.journal.push(StoreOp::Delete(StoreKey::new(id, kind, number)));
             }
@@ -412,8 +413,8 @@ impl Switch {
     }
 
     /// From the store: a group or meter that was to be deleted.
-    pub(crate) fn restore_condemned(&mut self, id: TenantId, kind: Kind, physical: u32) {
-        self.used.condemned.insert((kind, physical), id);
+    pub(crate) fn restore_deletion(&mut self, id: TenantId, kind: Kind, physical: u32) {
+        self.used.to_delete.insert((kind, physical), id);
         match kind {
             Kind::Meter => self.used.meters.insert(physical),
             _ => self.used.groups.insert(physical),
@@ -435,21 +436,21 @@ impl Switch {
     }
 
     /// Deletes the groups and meters that were to be deleted before a restart. Till that is done the store keeps that they are to be.
-    pub(crate) fn reconcile_condemned(&mut self, now: Instant) {
+    pub(crate) fn reconcile_deletions(&mut self, now: Instant) {
         if self.version == Version::V1_0 {
             return;
         }
-        let mut loose: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
-        for ((kind, number), id) in self.used.condemned.clone() {
+        let mut unreferenced: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
+        for ((kind, number), id) in self.used.to_delete.clone() {
             // An operation is somebody's. Where there is nobody any more the next connection does it.
             let tenant =
                 self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
             match tenant.filter(|_| !self.is_in_use(kind, number)) {
-                Some(tenant) => loose.entry(tenant).or_default().push((kind, number)),
+                Some(tenant) => unreferenced.entry(tenant).or_default().push((kind, number)),
                 None => self.free_number(kind, number),
             }
         }
-        for (tenant, frees) in loose {
+        for (tenant, frees) in unreferenced {
             self.submit_freeing(&Cause::own(tenant, now), &frees, false);
         }
     }
@@ -468,7 +469,7 @@ pub(super) fn said(flags: MeterFlags, bands: List<'_, MeterBand<'_>>) -> (MeterF
     (flags, wire)
 }
 
-fn condemned_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
+fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
     let kind = if kind == Kind::Meter { Kind::CondemnedMeter } else { Kind::Condemned };
     StoreKey::new(id, kind, physical)
 }

@@ -7,8 +7,8 @@ use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::lldp;
-use crate::pending::Awaits;
-use crate::queue::{Class, Item};
+use crate::south::pending::Awaits;
+use crate::south::queue::{Class, Item};
 use crate::switch::{Asynchronous, Request, Switch};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -54,7 +54,7 @@ impl Switch {
             if let Some(tenant) = self.tenant_of(id)
                 && self.ownership.sees_port(tenant, in_port)
             {
-                self.tell_link_probe(tenant, &packet, in_port, metadata, &frame);
+                self.report_link_probe(tenant, &packet, in_port, metadata, &frame);
             }
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Switch {
 
     /// Tells a tenant of a link probe of its own: by the entry of the tenant's that sent it, if one did. Others' entries,
     /// and Weir's, do not concern the tenant.
-    fn tell_link_probe(
+    fn report_link_probe(
         &mut self,
         tenant: TenantIndex,
         packet: &PacketIn<'_>,
@@ -153,7 +153,7 @@ impl Switch {
             }
         }
         self.caused_by(tenant, entry, &mut seen);
-        self.tell_packet(tenant, &seen);
+        self.report_packet(tenant, &seen);
     }
 
     /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
@@ -185,16 +185,16 @@ impl Switch {
             physical => {
                 let length = seen.packet.total_len;
                 let buffered = Buffered { physical, key: *key, length };
-                (self.give_kept(tenant, buffered), seen.wanted)
+                (self.give_buffered(tenant, buffered), seen.wanted)
             }
         };
         let data = seen.packet.data;
         let data = wanted.and_then(|wanted| data.get(..usize::from(wanted))).unwrap_or(data);
         let seen = Seen { packet: PacketIn { buffer_id, data, ..seen.packet }, ..*seen };
-        self.tell_packet(tenant, &seen);
+        self.report_packet(tenant, &seen);
     }
 
-    fn tell_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>) {
+    fn report_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>) {
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         let mut fields = core::mem::take(&mut self.fields);
         fields.clear();
@@ -252,7 +252,7 @@ impl Switch {
             self.build_packet_out_v13(request, &packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.take_kept(tenant, packet.buffer_id);
+                self.take_buffered(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),

@@ -5,7 +5,7 @@ use super::network_statistics::port_statistics;
 use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::lookups::Standing;
-use crate::pending::{Awaits, Purpose};
+use crate::south::pending::{Awaits, Purpose};
 use crate::store::Kind;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
 use crate::tally::cookies_of;
@@ -157,7 +157,7 @@ impl Switch {
         let more = reply.flags.contains(MultipartFlags::MORE);
         let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_MULTIPART)?;
         if !more {
-            self.pending.take(xid);
+            self.session.take(xid);
         }
         let entries = body.get(MULTIPART_HEADER..).unwrap_or_default();
         match entry.awaits {

@@ -2,8 +2,8 @@
 
 use super::unreadable;
 use crate::ids::TenantIndex;
-use crate::pending::Awaits;
-use crate::queue::Class;
+use crate::south::pending::Awaits;
+use crate::south::queue::Class;
 use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::tenant::{AsyncConfig as Wanted, Role as Held};
@@ -70,7 +70,7 @@ impl Switch {
         let (number, port) = known(&status.desc);
         let wire = port.description.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
-        self.tell_slices(number, &wire, status.reason.0, None);
+        self.report_slices(number, &wire, status.reason.0, None);
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Switch {
         let Some(origin) = entry.origin.filter(|_| entry.awaits == Awaits::Reply) else {
             return Err(code::BAD_REQUEST_BAD_TYPE);
         };
-        self.pending.take(xid);
+        self.session.take(xid);
         let allowed = &self.tenants[origin.tenant.0 as usize].queues;
         let mut queues = ListBuf::<PacketQueue<'static>>::new();
         for queue in reply.queues.iter().filter(|queue| {

@@ -182,7 +182,7 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
     }
 }
 
-/// The switch refuses one of the messages: the exit's, or one of the copies' of it and of the group.
+/// The switch refuses one of the messages: the egress group's, or one of the copies' of it and of the group.
 #[test]
 fn a_group_is_refused_once_with_its_exit() {
     let mut refused = 0;

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// On 1.0 a wide entry of red's is two on the switch.
-const PIECES: &str = "
+const RULES: &str = "
     red flows=4: ip,nw_src=10.1.0.0/16
     red: ip,nw_dst=10.1.0.0/16
     blue: ip,nw_src=10.2.0.0/16 @50
@@ -37,8 +37,7 @@ pub(crate) fn agrees(world: &mut World) -> Result<(), TestCaseError> {
 #[test]
 fn changes_on_top_of_a_refused_change_are_undone_with_it() {
     for version in VERSIONS {
-        let mut world =
-            World::new(Setup { per_second: Some(1_000), ..Setup::new(version, PIECES) });
+        let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(version, RULES) });
         let red = world.connect("red");
         world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every: 1 }]);
         world.say(red, 1, "flow add match=ip,nw_src=10.1.0.1 actions=output:1");
@@ -56,7 +55,7 @@ fn changes_on_top_of_a_refused_change_are_undone_with_it() {
 
 #[test]
 fn an_entry_half_of_which_has_expired_can_be_changed() {
-    let mut world = World::new(Setup::new(Version::V1_0, PIECES));
+    let mut world = World::new(Setup::new(Version::V1_0, RULES));
     play(
         &mut world,
         "
@@ -98,7 +97,7 @@ fn timeouts_of_a_refused_entry_do_not_stay() {
     {
         // Which of them are refused, and whether the switch has got to them yet.
         for (first, every) in (0..8).flat_map(|first| [2, 3].map(|every| (first, every))) {
-            let setup = Setup { per_second: Some(1_000), ..Setup::new(version, PIECES) };
+            let setup = Setup { per_second: Some(1_000), ..Setup::new(version, RULES) };
             let mut world = World::new(setup);
             let red = world.connect("red");
             for prio in 20..20 + first {
@@ -156,7 +155,7 @@ proptest! {
     fn at_rest_everybody_agrees(steps in vec(step(), 1..40), slow in any::<bool>()) {
         for version in VERSIONS {
             let per_second = slow.then_some(1_000);
-            let mut world = World::new(Setup { per_second, ..Setup::new(version, PIECES) });
+            let mut world = World::new(Setup { per_second, ..Setup::new(version, RULES) });
             let seats = [world.connect("blue"), world.connect("red")];
             for step in &steps {
                 match step {

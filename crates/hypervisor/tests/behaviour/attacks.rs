@@ -1,5 +1,5 @@
 //! The attacks that the literature lists against shared control planes, one test each. Those on buffers, cookies and
-//! xids stand with their themes; see ARCHITECTURE.md for what is refused with which error.
+//! xids stand with their themes; see docs/messages.md for what is refused with which error.
 
 use crate::support::*;
 use fabric::discovery::{Discovery, Settings};

@@ -40,7 +40,7 @@ fn the_tenants_tag_travels_under_the_links() {
     }
 }
 
-/// An exit is one for all groups and sets that need it, and has the copies that they need.
+/// An egress group is one for all groups and sets that need it, and has the copies that they need.
 #[test]
 fn exits_are_made_once_and_only_where_they_are_needed() {
     let mut stage = stage();
@@ -52,7 +52,7 @@ fn exits_are_made_once_and_only_where_they_are_needed() {
         // What another takes the place of is not sent.
         ("group add id=4 buckets=push_vlan:8100,flood,output:10,output:1", 6),
         ("group add id=5 buckets=push_vlan:8100,flood,group:1", 7),
-        // Three of its own and three of the exit's.
+        // Three of its own and three of the egress group's.
         ("group add id=6 buckets=strip_vlan,output:10", 13),
         ("group add id=7 buckets=push_vlan:8100,output:10", 16),
         ("group add id=8 type=all buckets=flood|flood|output:1", 22),
@@ -95,7 +95,7 @@ fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
 #[test]
 fn a_group_is_refused_once_with_its_exits() {
     for (words, messages) in [
-        // Two exits, and the group itself, each in three forms.
+        // Two egress groups, and the group itself, each in three forms.
         ("group add id=3 type=all buckets=flood|push_vlan:8100,output:10", 3 + 3 + 3),
         // Group 1 gets copies, and with it group 2 and the entry, which is one for each port of entry then, and for none.
         ("group modify id=1 type=all buckets=mod_vlan_vid:7,output:11", 3 + 3 + 2 + 4),
@@ -138,7 +138,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     is_refused
 }
 
-/// A group and what uses it are asked for at once, and its exit is refused.
+/// A group and what uses it are asked for at once, and its egress group is refused.
 #[test]
 fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
     let mut stage = stage();
@@ -167,7 +167,7 @@ fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
     }
 }
 
-/// Groups and their exits follow links that move, go and come back, and what is configured of ports.
+/// Groups and their egress groups follow links that move, go and come back, and what is configured of ports.
 #[test]
 fn groups_with_exits_follow_the_network() {
     let mut stage = stage();
@@ -201,7 +201,7 @@ fn groups_with_exits_follow_the_network() {
     }
 }
 
-/// On a big switch ports may be on other members, to which the exits' buckets send by tunnels.
+/// On a big switch ports may be on other members, to which the egress groups' buckets send by tunnels.
 #[test]
 fn buckets_send_to_ports_of_other_members() {
     let mut stage = Stage::new(Version::V1_3, crate::networks::big());

@@ -7,8 +7,8 @@ const TWO: &str = "
     blue: ip,nw_src=10.2.0.0/16
 ";
 
-/// red's space is two pieces: on 1.0 a wide entry becomes two.
-const PIECES: &str = "
+/// red's space is two rules: on 1.0 a wide entry becomes two.
+const RULES: &str = "
     red: ip,nw_src=10.1.0.0/16
     red: ip,nw_dst=10.1.0.0/16
     blue: ip,nw_src=10.2.0.0/16 @50
@@ -63,7 +63,7 @@ fn prefixes_are_cut_to_the_longer_one() {
 #[test]
 fn a_wide_entry_is_one_entry_for_its_tenant() {
     both(
-        PIECES,
+        RULES,
         "
         red> 1 flow add actions=output:3 cookie=7 prio=5 flags=rem
         [1.0] count= 2
@@ -86,7 +86,7 @@ fn a_wide_entry_is_one_entry_for_its_tenant() {
 #[test]
 fn expanded_entries_expire_as_one() {
     both(
-        PIECES,
+        RULES,
         "
         red> 1 flow add actions=output:3 cookie=7 prio=5 flags=rem idle=2
         red> 2 flow add match=ip,nw_dst=10.1.0.1 actions=output:3 cookie=8 prio=6 flags=rem hard=2
@@ -286,9 +286,9 @@ fn the_limit_holds_and_nothing_leaks() {
 #[test]
 fn a_switch_that_refuses_costs_the_tenant_nothing_and_is_one_error() {
     for version in VERSIONS {
-        let mut world = World::new(Setup::new(version, PIECES));
+        let mut world = World::new(Setup::new(version, RULES));
         let red = world.connect("red");
-        // The second addition is refused: on 1.0 the second piece of one entry.
+        // The second addition is refused: on 1.0 the second rule of one entry.
         let refusal = match version {
             Version::V1_0 => 2,
             _ => 1,

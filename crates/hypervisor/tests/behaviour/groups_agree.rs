@@ -225,10 +225,10 @@ fn all_agree<S: Strategy<Value = Step>>(maps: Maps, step: fn() -> S) {
 #[test]
 fn found_courses() {
     for course in [
-        // The switch says that pieces are gone of an entry that was given up and stands again meanwhile.
+        // The switch says that rules are gone of an entry that was given up and stands again meanwhile.
         "flow add match=arp prio=7 actions=output:10; group add id=1 buckets=output:10; refuse 4; \
          flow add match=arp prio=7 actions=write=group:1; wait 4",
-        // The same of pieces that went with a group, when others stand for the entry.
+        // The same of rules that went with a group, when others stand for the entry.
         "group add id=1 buckets=output:1; group modify id=1 buckets=output:10; \
          flow add match=ip prio=5 actions=group:1; group delete id=all buckets=; \
          group add id=1 buckets=output:1; refuse 8; wait 8",
@@ -245,7 +245,7 @@ fn found_courses() {
         // A group gets a form back, and what names it is written anew.
         "group add id=3 buckets=in_port; group modify id=3 buckets=output:10; refuse 5; \
          group add id=1 buckets=in_port|group:3; wait 5",
-        // An entry is refused that has got other pieces with its group.
+        // An entry is refused that has got other rules with its group.
         "group add id=3 buckets=drop; flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow add match=arp prio=7 actions=group:3; group modify id=3 buckets=in_port; refuse 9; \
          wait 10",
@@ -253,7 +253,7 @@ fn found_courses() {
         "flow add match=ip prio=5 actions=write=output:10;goto=1; other group add id=1 buckets=output:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow add match=ip prio=5 actions=write=output:10;goto=1; refuse 3; wait 3",
-        // A piece goes with a group that it no longer uses, when it is about to come again.
+        // A rule goes with a group that it no longer uses, when it is about to come again.
         "other flow modify match=ip prio=5 actions=write=output:10;goto=1; \
          flow add match=arp prio=7 actions=write=in_port;goto=1; group add id=1 buckets=output:10; \
          other group add id=1 buckets=in_port; group add id=2 buckets=output:10; refuse 4; \
@@ -274,7 +274,7 @@ fn found_courses() {
         "refuse 1; flow add match=ip prio=5 actions=write=output:10;goto=1; \
          other group add id=1 buckets=in_port; group add id=3 buckets=strip_vlan,output:10; wait 1; \
          group modify id=3 buckets=output:10; roomy; group delete id=3 buckets=",
-        // A piece that came with a group's new form is refused, and only modified by what comes later.
+        // A rule that came with a group's new form is refused, and only modified by what comes later.
         "group add id=1 buckets=output:1; flow add match=arp prio=7 actions=write=group:1; \
          group modify id=1 buckets=flood; flow modify match=arp prio=7 actions=output:10; refuse 4; wait 4",
         // An entry is to be brought once more whose group is refused meanwhile.
@@ -289,14 +289,14 @@ fn found_courses() {
          group add id=2 buckets=group:1; refuse 2; flow add match=ip prio=5 actions=group:1; \
          flow add match=arp prio=7 actions=output:10; flow add match=arp prio=7 actions=group:1; \
          other flow add match=arp prio=7 actions=output:10; wait 5; roomy",
-        // An entry comes back in pieces of which a refused change has brought some, by another way.
+        // An entry comes back in rules of which a refused change has brought some, by another way.
         "group add id=1 buckets=flood; wait 2; flow add match=ip prio=5 actions=write=group:1; \
          flow add match=ip prio=5 actions=write=in_port;goto=1; refuse 3; \
          group modify id=1 buckets=in_port; wait 3",
         // A group goes back to watching one that has gone meanwhile.
         "group add id=1 buckets=strip_vlan,output:10; group add id=3 buckets=g1@in_port type=ff; \
          group modify id=3 buckets=strip_vlan,output:10; refuse 1; wait 1",
-        // Pieces of an entry time out while it is replaced, and are brought by that.
+        // Rules of an entry time out while it is replaced, and are brought by that.
         "flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; crowded; refuse 1; \
          other group add id=1 buckets=in_port; flow add match=ip prio=5 table=1 actions=write=output:10",
         // While it is replaced by one that is refused.
@@ -307,7 +307,7 @@ fn found_courses() {
         "crowded; flow add match=ip prio=5 table=1 actions=write=in_port;goto=2 idle=1; refuse 8; \
          other flow add match=ip prio=5 actions=write=in_port;goto=1; \
          flow modify match=ip prio=5 table=1 actions=write=output:10; wait 8",
-        // An entry of one piece times out while it is modified with another, of which other pieces come.
+        // An entry of one rule times out while it is modified with another, of which other rules come.
         "crowded; flow add match=ip prio=5 actions=in_port; \
          flow add match=arp prio=7 actions=output:1 idle=1; refuse 12; \
          flow modify match= actions=output:10; wait 12",

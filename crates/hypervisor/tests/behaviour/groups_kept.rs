@@ -134,13 +134,13 @@ fn exits_are_found_again_after_a_restart() {
         "flow add prio=5 actions=group:7",
         "flow add prio=6 match=arp actions=group:8",
     ];
-    for (all, own, exits) in [(sets, 1, 2), (buckets, 2, 3)] {
+    for (all, own, egress_groups) in [(sets, 1, 2), (buckets, 2, 3)] {
         let mut world = world();
         let blue = world.connect("blue");
         all.iter().for_each(|words| say(&mut world, blue, words));
         let (groups, flows) = (world.switch_groups(), world.switch_flows());
         // For packets by 10, by 11, and by others.
-        assert_eq!(world.switch.switch().group_count(), 3 * (own + exits));
+        assert_eq!(world.switch.switch().group_count(), 3 * (own + egress_groups));
         let check = |world: &mut World| holds(world, &groups, &flows);
         check(&mut world);
         world.reconnect();
@@ -158,7 +158,7 @@ fn exits_are_found_again_after_a_restart() {
         // They stay for what may come, and go with the network.
         say(&mut world, blue, "group delete id=all");
         say(&mut world, blue, "flow delete match=");
-        assert_eq!(world.switch.switch().group_count(), 3 * exits);
+        assert_eq!(world.switch.switch().group_count(), 3 * egress_groups);
         world.set_policy(policy("red: -\nblue: -"));
         world.advance(1_000_000_000);
         assert_eq!(world.switch.switch().group_count(), 0);
@@ -166,7 +166,7 @@ fn exits_are_found_again_after_a_restart() {
     }
 }
 
-/// A port at the edge needs no exit; when it becomes the end of a link, a group that tags what it sends there gets one.
+/// A port at the edge needs no egress group; when it becomes the end of a link, a group that tags what it sends there gets one.
 #[test]
 fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
     let at_the_edge = || {
@@ -189,7 +189,7 @@ fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
             true => world.restart_with(on(crowded())),
         }
         world.advance(1_000_000_000);
-        // Each of them, and the exit, for packets by 10, by 11, and by others.
+        // Each of them, and the egress group, for packets by 10, by 11, and by others.
         assert_eq!(world.switch.switch().group_count(), 9);
         crosses(&mut world, 10, 11);
         let groups = world.switch_groups();
@@ -200,15 +200,15 @@ fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
             true => world.restart_with(at_the_edge()),
         }
         world.advance(1_000_000_000);
-        // The exit stays for what may come, in the one form that is left of it.
+        // The egress group stays for what may come, in the one form that is left of it.
         assert_eq!(world.switch.switch().group_count(), 3);
     }
 }
 
-/// An entry that is to use a group is refused with pieces of it: it goes back as it was, though the switch tells only then that
-/// pieces of it are gone.
+/// An entry that is to use a group is refused with rules of it: it goes back as it was, though the switch tells only then that
+/// rules of it are gone.
 #[test]
-fn entries_are_what_they_were_when_a_piece_is_refused() {
+fn entries_are_what_they_were_when_a_rule_is_refused() {
     for nth in 1..4 {
         let mut world = world();
         let red = world.connect("red");
@@ -249,7 +249,7 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
     }
 }
 
-/// An exit, or another message, is refused while more is asked for of what needs it: each request fails once or not at all.
+/// An egress group, or another message, is refused while more is asked for of what needs it: each request fails once or not at all.
 #[test]
 fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
     let mut refused = 0;

@@ -395,13 +395,13 @@ fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
 const ASKS: u8 = 16;
 
 /// A world with an entry that is this many on the switch.
-fn wide(pieces: usize) -> (World, Seat) {
-    let policy: String = (0..pieces).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
+fn wide(rules: usize) -> (World, Seat) {
+    let policy: String = (0..rules).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
     let mut world = World::new(Setup::new(Version::V1_0, &policy));
     let red = world.connect("red");
     world.say(red, 1, "flow add prio=9 actions=output:3 cookie=7 idle=4 flags=rem");
     world.say(red, 2, "flow add prio=1 actions=output:4 cookie=8");
-    assert_eq!(world.tenant_flows().len(), 2 * pieces);
+    assert_eq!(world.tenant_flows().len(), 2 * rules);
     (world, red)
 }
 

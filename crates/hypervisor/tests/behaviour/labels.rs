@@ -30,7 +30,7 @@ fn tell(world: &mut World, red: Seat, blue: Seat) -> [Vec<Vec<u8>>; 2] {
     for name in ["red", "blue"] {
         let tenant = world.tenant(name);
         for port in [1, 3] {
-            world.core.tell_label(tenant, port, LABEL);
+            world.core.report_label(tenant, port, LABEL);
         }
     }
     world.pump();

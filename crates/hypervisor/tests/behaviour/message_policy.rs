@@ -1,5 +1,5 @@
-//! What becomes of every message, in each direction: one table per version, each row of it exercised, and the last
-//! section of ARCHITECTURE.md made of it.
+//! What becomes of every message, in each direction: one table per version. Each row is exercised, and docs/messages.md is
+//! made of the rows.
 //!
 //! A row is `from | type name | policy | remark`; the lines below it, indented, are the scenario that shows it. The
 //! policies: `forward` (as it is, but for the xid), `translate`, `answer` (the hypervisor itself), `reject` with an
@@ -106,14 +106,18 @@ fn every_type_has_a_row() {
 
 fn page() -> String {
     let mut page = String::from(
-        "## What becomes of every message\n\n\
-         Made from `crates/hypervisor/tests/behaviour/policy/*.txt`, each row of which is a test. *Forward*: as it is, but\n\
-         for the transaction id. *Translate*: with the numbers, ports or entries of the other side. *Answer*: by the\n\
-         hypervisor itself. *Reject*: with this error, the sender's own transaction id and bytes. *Count*: needs no answer.\n",
+        "# What becomes of every message\n\n\
+         Each row of these tables is a test: `crates/hypervisor/tests/behaviour/policy/*.txt`.\n\n\
+         - *forward*: Weir passes the message on and changes the transaction id alone.\n\
+         - *translate*: Weir replaces numbers, ports or entries by those of the other side.\n\
+         - *answer*: Weir answers itself.\n\
+         - *reject*: the sender gets this error, with the sender's own transaction id and bytes.\n\
+         - *count*: the message needs no answer; Weir counts the message.\n\n\
+         For big switches, [another table](design/big-switches.md) says what happens between the member switches.\n",
     );
     for (title, text) in [("1.0", V10), ("1.3", V13)] {
         for (from, heading) in [("controller", "a controller"), ("switch", "the switch")] {
-            write!(page, "\n### OpenFlow {title}, from {heading}\n\n").unwrap();
+            write!(page, "\n## OpenFlow {title}, from {heading}\n\n").unwrap();
             page.push_str("| type | message | policy | remark |\n|---|---|---|---|\n");
             let mut rows = rows(text);
             rows.retain(|row| row.from == from);
@@ -127,18 +131,13 @@ fn page() -> String {
     page
 }
 
-/// The last section of ARCHITECTURE.md.
 #[test]
 fn the_page_is_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
-    let written = std::fs::read_to_string(path).unwrap();
-    let (before, _) = written.split_once("## What becomes of every message\n").unwrap();
-    let wanted = format!("{before}{}", page());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/messages.md");
+    let wanted = page();
     if std::env::var_os("WEIR_BLESS").is_some() {
         std::fs::write(path, &wanted).unwrap();
     }
-    assert!(
-        written == wanted,
-        "the last section of ARCHITECTURE.md is stale: run the test with WEIR_BLESS=1"
-    );
+    let written = std::fs::read_to_string(path).unwrap();
+    assert!(written == wanted, "docs/messages.md is stale: run the test with WEIR_BLESS=1");
 }

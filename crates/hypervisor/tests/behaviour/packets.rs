@@ -336,7 +336,7 @@ fn on_1_3_a_modification_releases_the_packet_of_its_buffer() {
 }
 
 #[test]
-fn a_packet_in_two_pieces_of_an_entry_is_sent_once() {
+fn a_packet_in_two_rules_of_an_entry_is_sent_once() {
     let setup = Setup::new(
         Version::V1_0,
         "

@@ -209,7 +209,7 @@ fn of_what_another_switch_tells_of_another_tenant_nothing_is_told() {
     let mut stage = forwarding(V13);
     stage.deafen(3, true);
     stage.counted(1, 1, 11);
-    stage.tell_counts(1, 3, 1, &[(11, 3, 180), (12, 9, 900)]);
+    stage.report_counts(1, 3, 1, &[(11, 3, 180), (12, 9, 900)]);
     assert_eq!(stage.counted(1, 1, 11), (Some((0, 0)), Some((3, 180))));
     assert_eq!(stage.counted(0, 1, 10), (Some((0, 0)), Some((0, 0))));
 }

@@ -1,19 +1,11 @@
 //! As much of HTTP/1.1 as asking Weir takes: one request a connection.
 
+use super::endpoint::Endpoint;
 use anyhow::{Context, bail};
+use channel::ServiceTrust;
 use daemon::api::Failure;
-use daemon::config::{Api, SOCKET, Socket};
 use serde::Serialize;
-use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{AddrParseError, SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::str::FromStr;
-use std::time::Duration;
-
-/// Until there is an answer; placing a large network takes less than a second.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Longest header of an answer.
 const LARGEST_LINE: u64 = 64 << 10;
@@ -21,87 +13,11 @@ const LARGEST_LINE: u64 = 64 << 10;
 /// Longest answer that is read.
 const LARGEST: u64 = 64 << 20;
 
-pub struct Client(Endpoint);
-
-/// Where Weir's REST interface is.
-#[derive(Clone, Debug)]
-pub enum Endpoint {
-    /// By TCP.
-    Tcp(SocketAddr),
-    /// By a socket in the file system.
-    Unix(PathBuf),
-}
-
-impl Default for Endpoint {
-    fn default() -> Self {
-        match PathBuf::from(SOCKET) {
-            socket if socket.exists() => Endpoint::Unix(socket),
-            _ => Endpoint::Tcp(([127, 0, 0, 1], 8080).into()),
-        }
-    }
-}
-
-impl FromStr for Endpoint {
-    type Err = AddrParseError;
-
-    fn from_str(text: &str) -> Result<Self, AddrParseError> {
-        match text.strip_prefix("unix:") {
-            Some(path) => Ok(Endpoint::Unix(path.into())),
-            None => text.parse().map(Endpoint::Tcp),
-        }
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Endpoint::Tcp(address) => write!(f, "http://{address}"),
-            Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-impl Endpoint {
-    /// Where a `weir serve` of this configuration is asked: by the socket, which takes changes, if it is there.
-    pub fn of(api: &Api) -> Option<Endpoint> {
-        let socket = match &api.socket {
-            Some(Socket::Wanted(path)) => Some(path),
-            Some(Socket::Possible(path)) => Some(path).filter(|path| path.exists()),
-            None => None,
-        };
-        let socket = socket.filter(|path| path.exists() || api.tcp.is_none());
-        socket.cloned().map(Endpoint::Unix).or(api.tcp.map(Endpoint::Tcp))
-    }
-}
-
-trait Stream: Read + Write {}
-
-impl<S: Read + Write> Stream for S {}
-
-impl Endpoint {
-    fn connect(&self) -> std::io::Result<Box<dyn Stream>> {
-        match self {
-            Endpoint::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                Ok(Box::new(stream))
-            }
-            Endpoint::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                Ok(Box::new(stream))
-            }
-        }
-    }
-
-    fn host(&self) -> String {
-        match self {
-            Endpoint::Tcp(address) => address.to_string(),
-            Endpoint::Unix(_) => "localhost".to_owned(),
-        }
-    }
+pub struct Client {
+    api: Endpoint,
+    trust: Option<ServiceTrust>,
+    /// The header that says who asks, with its end of line; empty without an account.
+    account: String,
 }
 
 pub enum Answer {
@@ -112,12 +28,18 @@ pub enum Answer {
 }
 
 impl Client {
-    pub fn new(api: Endpoint) -> Client {
-        Client(api)
+    /// With a token, if there is one.
+    pub fn new(api: Endpoint, trust: Option<ServiceTrust>, token: Option<&str>) -> Client {
+        let account = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        Client { api, trust, account: account.unwrap_or_default() }
     }
 
     pub fn get(&self, path: &str) -> anyhow::Result<Answer> {
         self.ask("GET", path, None)
+    }
+
+    pub fn delete(&self, path: &str) -> anyhow::Result<Answer> {
+        self.ask("DELETE", path, None)
     }
 
     pub fn send(&self, method: &str, path: &str, body: &impl Serialize) -> anyhow::Result<Answer> {
@@ -125,7 +47,7 @@ impl Client {
     }
 
     fn ask(&self, method: &str, path: &str, body: Option<&str>) -> anyhow::Result<Answer> {
-        let api = &self.0;
+        let api = &self.api;
         let (status, body) = self.exchange(method, path, body).with_context(|| {
             format!(
                 "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
@@ -143,7 +65,7 @@ impl Client {
 
     /// Asks for something to be made, and writes it somewhere as it comes.
     pub fn download(&self, path: &str, into: &mut impl Write) -> anyhow::Result<Answer> {
-        let api = &self.0;
+        let api = &self.api;
         let (status, mut body) = self.begin_download(path).with_context(|| {
             format!(
                 "no answer from {api}: is `weir serve` running there, and [listen] api not off?"
@@ -163,10 +85,11 @@ impl Client {
 
     /// The status, and the rest of the connection, which is the body.
     fn begin_download(&self, path: &str) -> anyhow::Result<(u16, impl Read)> {
-        let mut stream = self.0.connect()?;
+        let mut stream = self.api.connect(self.trust.as_ref())?;
         // Of HTTP/1.0 a body of unknown length comes as it is, and ends with the connection.
+        let (host, account) = (self.api.host(), &self.account);
         let request =
-            format!("POST {path} HTTP/1.0\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", self.0.host());
+            format!("POST {path} HTTP/1.0\r\nHost: {host}\r\n{account}Content-Length: 0\r\n\r\n");
         stream.write_all(request.as_bytes())?;
         let mut reader = BufReader::new(stream);
         let mut head = String::new();
@@ -186,10 +109,11 @@ impl Client {
         path: &str,
         body: Option<&str>,
     ) -> anyhow::Result<(u16, String)> {
-        let host = self.0.host();
-        let mut stream = self.0.connect()?;
+        let host = self.api.host();
+        let mut stream = self.api.connect(self.trust.as_ref())?;
+        let account = &self.account;
         let mut request =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{account}");
         if let Some(body) = body {
             let length = body.len();
             request.push_str(&format!(

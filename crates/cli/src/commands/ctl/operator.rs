@@ -2,7 +2,7 @@
 
 use super::client::{Answer, Client, segment};
 use super::print::Columns;
-use super::{Tell, no_answer};
+use super::tell::{Tell, no_answer};
 use crate::exit::Exit;
 use anyhow::Context;
 use daemon::api::flows::Flows;

@@ -4,9 +4,9 @@ use crate::commands::bench::values::{self, OpenFlow};
 use crate::commands::bench::{Output, Times, Work, own_serve, talk};
 use crate::commands::switches::OpenVSwitches;
 use crate::exit::Exit;
-use bench::papers::basta2017::{Figure, Plan};
 use bench::{Options, RealSwitches, Setup, System, Tenancy, Topology};
 use lab::Requirements;
+use papers::basta2017::{Figure, Plan};
 use std::fmt::Write;
 use std::sync::Arc;
 

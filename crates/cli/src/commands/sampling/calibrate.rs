@@ -103,11 +103,6 @@ impl Calibrate {
 }
 
 impl Effort {
-    /// Whether it is for a look only.
-    pub fn is_quick(&self) -> bool {
-        self.quick
-    }
-
     /// Samples have so many bytes unless others are asked for.
     pub fn settings(self, header: u32) -> Settings {
         let settings = Settings {

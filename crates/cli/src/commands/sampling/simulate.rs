@@ -2,20 +2,9 @@
 
 use super::{CostOptions, Output};
 use crate::exit::Exit;
-use report::figure::{Figure, HeatMap};
-use report::results::Extras;
-use report::{Better, Environment, Metric, Point, Results, Table};
-use sampling::Solver;
-use sampling::simulate::{Outcome, Setting};
+use papers::elbouanani2019::gain::{SERVERS, simulate};
 use std::io::Write;
 use std::time::Duration;
-
-/// Numbers of servers that are simulated where nobody says others: the paper does not say its own.
-pub const SERVERS: [usize; 5] = [5, 10, 20, 50, 100];
-
-/// What the paper states of its figure 3 (section IV-C), in percent.
-const PUBLISHED_MEAN: f64 = 13.0;
-const PUBLISHED_LARGEST: f64 = 200.0;
 
 /// Simulate geometric loads: the gain of collaboration over sampling locally only
 ///
@@ -56,83 +45,4 @@ impl Simulate {
         }
         Ok(Exit::Success)
     }
-}
-
-/// What was simulated, ready to be shown.
-pub struct Simulated {
-    pub results: Results,
-    /// Published beside simulated.
-    pub table: Table,
-    /// One heat map per number of servers.
-    pub figures: Vec<Figure>,
-}
-
-impl Simulated {
-    pub fn extras(&self) -> Extras {
-        Extras {
-            figures: self.figures.clone(),
-            tables: vec![("Gain of collaboration".to_owned(), self.table.clone())],
-        }
-    }
-}
-
-/// Simulates each number of servers on a grid of `steps` by `steps`.
-pub fn simulate(
-    numbers: &[usize],
-    steps: usize,
-    costs: sampling::Costs,
-) -> Result<Simulated, sampling::Error> {
-    let mut results = Results::new("sampling simulate", 0, Environment::capture(&[]));
-    results.settings.insert("alpha".to_owned(), costs.alpha.into());
-    results.settings.insert("beta".to_owned(), costs.beta.into());
-    results.settings.insert("steps".to_owned(), steps.into());
-    let mut table = Table::new(["servers", "mean gain %", "largest gain %", "feasible cells"]);
-    let published = [PUBLISHED_MEAN, PUBLISHED_LARGEST].map(report::table::number);
-    let [mean, largest] = published;
-    table.row(["published (number not stated)".to_owned(), mean, largest, "–".to_owned()]);
-    let mut figures = Vec::new();
-    for &servers in numbers {
-        let setting = Setting { costs, ..Setting::published(servers, steps) };
-        let outcome = sampling::simulate::simulate(&setting, Solver::Combinatorial)?;
-        let percent = |gain: f64| report::table::number(gain * 100.0);
-        table.row([
-            servers.to_string(),
-            percent(outcome.mean_gain),
-            percent(outcome.largest_gain),
-            format!("{} of {}", outcome.feasible, outcome.cells.len()),
-        ]);
-        results.points.push(point(servers, &outcome));
-        figures.push(figure(servers, &setting, &outcome));
-    }
-    Ok(Simulated { results, table, figures })
-}
-
-fn point(servers: usize, outcome: &Outcome) -> Point {
-    let mut point = Point::new("simulation", [("servers", servers)]);
-    for (name, gain) in
-        [("mean_gain_percent", outcome.mean_gain), ("largest_gain_percent", outcome.largest_gain)]
-    {
-        let metric = Metric::new("%", Better::Higher, vec![gain * 100.0]);
-        point.metrics.insert(name.to_owned(), metric);
-    }
-    point
-}
-
-fn figure(servers: usize, setting: &Setting, outcome: &Outcome) -> Figure {
-    let map = HeatMap {
-        title: format!("Gain over local sampling, {servers} servers"),
-        x_label: "p: dispersion of the load (1: even)".to_owned(),
-        y_label: "𝒱 / (nC): mean load of a server".replace('𝒱', "V"),
-        value_label: "gain, %".to_owned(),
-        columns: setting.dispersions.clone(),
-        rows: setting.loads.clone(),
-        cells: outcome.cells.iter().map(|cell| cell.gain().map(|gain| gain * 100.0)).collect(),
-    };
-    let caption = format!(
-        "Blank: some server gets more than it can forward. Mean {:.1} %, largest {:.1} %; the paper states about \
-         {PUBLISHED_MEAN} % and {PUBLISHED_LARGEST} % for a number of servers that it does not state.",
-        outcome.mean_gain * 100.0,
-        outcome.largest_gain * 100.0
-    );
-    Figure { name: format!("3-{servers}-servers"), drawing: map.draw(), caption }
 }

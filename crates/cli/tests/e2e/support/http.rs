@@ -8,10 +8,12 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// Status and body; `None` if nobody answers.
 pub fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
-    exchange(
-        address,
-        &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"),
-    )
+    ask(address, path, "1.1")
+}
+
+/// The same of a server that would send large bodies in chunks, which HTTP/1.0 has not.
+pub fn get_whole(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+    ask(address, path, "1.0")
 }
 
 /// The same after a change by JSON.
@@ -20,6 +22,11 @@ pub fn post(address: SocketAddr, path: &str, body: &str) -> Option<(u16, String)
     let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close");
     let kind = "Content-Type: application/json";
     exchange(address, &format!("{head}\r\n{kind}\r\nContent-Length: {length}\r\n\r\n{body}"))
+}
+
+fn ask(address: SocketAddr, path: &str, version: &str) -> Option<(u16, String)> {
+    let head = format!("GET {path} HTTP/{version}\r\nHost: {address}");
+    exchange(address, &format!("{head}\r\nConnection: close\r\n\r\n"))
 }
 
 fn exchange(address: SocketAddr, request: &str) -> Option<(u16, String)> {

@@ -3,7 +3,7 @@
 use std::env;
 
 use super::app::python;
-use super::faucet;
+use super::{faucet, repository};
 
 /// What a scenario stands on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Needs {
     OsKen,
     /// Faucet in `.venv-faucet`.
     Faucet,
+    /// A validator of OpenAPI documents in `.venv-openapi`.
+    OpenApi,
     /// Root, network namespaces and Open vSwitch.
     OpenVSwitch,
     /// A program in PATH.
@@ -36,6 +38,10 @@ fn missing(need: &Needs) -> Vec<String> {
         Needs::OsKen => vec!["os-ken is not installed; run scripts/setup".to_owned()],
         Needs::Faucet if faucet::program().exists() => Vec::new(),
         Needs::Faucet => vec!["Faucet is not installed; run scripts/setup".to_owned()],
+        Needs::OpenApi if repository().join(".venv-openapi/bin/python").exists() => Vec::new(),
+        Needs::OpenApi => {
+            vec!["openapi-spec-validator is not installed; run scripts/setup".to_owned()]
+        }
         Needs::OpenVSwitch => {
             lab::Requirements::ALL.check().iter().map(ToString::to_string).collect()
         }

@@ -17,7 +17,7 @@ use openflow::{ErrorCode, Header};
 /// What a message of the hypervisor's own brings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brought {
-    /// The group as its tenant numbers it, or the exit.
+    /// The group as its tenant numbers it, or the egress group.
     number: u32,
     /// The form, by its number on the switch.
     physical: u32,
@@ -98,13 +98,13 @@ impl Switch {
         let is_lost = |group| lost.contains(&group);
         let rewatched = self.rewatch(tenant, is_lost, &mut Change::default());
         self.bring(cause, &rewatched);
-        gone.iter().for_each(|number| self.condemn(tenant, Kind::Group, *number));
+        gone.iter().for_each(|number| self.mark_for_deletion(tenant, Kind::Group, *number));
         let users = self.tenants[tenant.0 as usize].flows.iter();
         let users =
             users.filter(|(_, flow)| self.uses_numbers(flow) && self.plan(tenant, flow).is_err());
         let users: Vec<u32> = users.map(|(number, _)| number).collect();
         users.into_iter().for_each(|number| self.give_up(cause, number));
-        self.delete_loose(cause, Kind::Group, gone);
+        self.delete_unreferenced(cause, Kind::Group, gone);
     }
 
     /// What the switch holds of these groups is changed behind the changes of them that are on their way: should one of those

@@ -16,8 +16,8 @@ use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, PortNo};
 
 impl Switch {
-    /// A group is about to come: there are the exits that its buckets need, whose numbers are given.
-    pub(crate) fn ready_exits_of_group(
+    /// A group is about to come: there are the egress groups that its buckets need, whose numbers are given.
+    pub(crate) fn ready_egress_groups(
         &mut self,
         request: &Request<'_>,
         group: &GroupMod<'_>,
@@ -27,7 +27,7 @@ impl Switch {
         outputs.iter().map(|output| self.ready(request, *output, &outputs)).collect()
     }
 
-    /// There is an exit for one of the outputs that are wanted.
+    /// There is an egress group for one of the outputs that are wanted.
     fn ready(
         &mut self,
         request: &Request<'_>,
@@ -35,13 +35,13 @@ impl Switch {
         wanted: &BTreeSet<PortNo>,
     ) -> Result<u32, ErrorCode> {
         let tenant = request.tenant;
-        if let Some(known) = self.numbers(tenant, Kind::Group).exit(output) {
+        if let Some(known) = self.numbers(tenant, Kind::Group).egress_group(output) {
             return Ok(known);
         }
-        let (change, messages) = match self.make_exit(tenant, output) {
+        let (change, messages) = match self.make_egress_group(tenant, output) {
             Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS) => {
-                self.collect_exits(tenant, wanted, request.now);
-                self.make_exit(tenant, output)?
+                self.collect_egress_groups(tenant, wanted, request.now);
+                self.make_egress_group(tenant, output)?
             }
             made => made?,
         };
@@ -55,16 +55,16 @@ impl Switch {
         Ok(number)
     }
 
-    /// The exits that a group's buckets send to, as far as they are there.
-    pub(crate) fn exits_of(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Vec<u32> {
+    /// The egress groups that a group's buckets send to, as far as they are there.
+    pub(crate) fn egress_groups_of(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Vec<u32> {
         let network = self.tenants[tenant.0 as usize].network.as_deref();
         let outputs = network.map(|network| outputs(network, group)).unwrap_or_default();
         let groups = self.numbers(tenant, Kind::Group);
-        outputs.into_iter().filter_map(|output| groups.exit(output)).collect()
+        outputs.into_iter().filter_map(|output| groups.egress_group(output)).collect()
     }
 
-    /// The exits that groups need and that are not there: the messages that make them.
-    pub(crate) fn missing_exits_of_groups(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
+    /// The egress groups that groups need and that are not there: the messages that make them.
+    pub(crate) fn missing_egress_groups(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
         let mut wanted = BTreeSet::new();
         if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
             for (_, known) in self.numbers(tenant, Kind::Group).iter() {
@@ -86,9 +86,9 @@ impl Switch {
             return messages;
         }
         for output in outputs {
-            // A group without its exit is given up.
-            if self.numbers(tenant, Kind::Group).exit(output).is_none()
-                && let Ok((exit, made)) = self.make_exit(tenant, output)
+            // A group without its egress group is given up.
+            if self.numbers(tenant, Kind::Group).egress_group(output).is_none()
+                && let Ok((exit, made)) = self.make_egress_group(tenant, output)
             {
                 messages.extend(made.into_iter().map(|message| (exit.number, message)));
             }
@@ -96,7 +96,7 @@ impl Switch {
         messages
     }
 
-    fn make_exit(
+    fn make_egress_group(
         &mut self,
         tenant: TenantIndex,
         output: PortNo,

@@ -4,7 +4,7 @@
 //! use them. What is deleted goes last.
 
 use super::{named_by, named_first, names};
-use crate::flows::{Flow, Piece};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
@@ -195,18 +195,18 @@ impl Switch {
         command: &dyn Fn(u32) -> GroupModCommand,
         is_told: &dyn Fn(u32) -> bool,
     ) -> (Vec<(u32, Vec<u8>)>, Vec<u32>) {
-        let mut loose = Vec::new();
+        let mut unreferenced = Vec::new();
         let (mut regrouped, mut gone) = (BTreeSet::new(), BTreeSet::new());
         let present = self.tenants[tenant.0 as usize].present;
-        let exits = self.numbers(tenant, Kind::Group).exits();
-        let mut messages = self.missing_exits_of_groups(tenant);
-        for number in exits.into_iter().chain(self.groups_in_order(tenant)) {
+        let egress_groups = self.numbers(tenant, Kind::Group).egress_groups();
+        let mut messages = self.missing_egress_groups(tenant);
+        for number in egress_groups.into_iter().chain(self.groups_in_order(tenant)) {
             let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else {
                 continue;
             };
             let named = GroupMod::parse(&known.body).is_ok_and(|group| {
-                let exits = self.exits_of(tenant, &group);
-                named_by(&group).chain(exits).any(|named| regrouped.contains(&named))
+                let egress_groups = self.egress_groups_of(tenant, &group);
+                named_by(&group).chain(egress_groups).any(|named| regrouped.contains(&named))
             });
             let formed = match present {
                 true => self.form_group(tenant, known.clone(), command).ok(),
@@ -214,7 +214,7 @@ impl Switch {
             };
             let Some(formed) = formed else {
                 self.replace_number(tenant, Kind::Group, number, None);
-                loose.extend(known.instances.ids());
+                unreferenced.extend(known.instances.ids());
                 gone.insert(number);
                 continue;
             };
@@ -226,16 +226,16 @@ impl Switch {
             if is_other || named || is_told(number) {
                 messages.extend(formed.messages.into_iter().map(|message| (number, message)));
             }
-            loose.extend(formed.dropped);
+            unreferenced.extend(formed.dropped);
         }
         if !gone.is_empty() {
             let is_gone = |group| gone.contains(&group);
             messages.extend(self.rewatch(tenant, is_gone, &mut Change::default()));
         }
         // What names others goes before them.
-        loose.reverse();
-        loose.iter().for_each(|number| self.condemn(tenant, Kind::Group, *number));
-        (messages, loose)
+        unreferenced.reverse();
+        unreferenced.iter().for_each(|number| self.mark_for_deletion(tenant, Kind::Group, *number));
+        (messages, unreferenced)
     }
 
     /// The policy or the ports have changed: what a group may send to is checked anew, and a tenant that is gone leaves
@@ -262,22 +262,22 @@ impl Switch {
         command: &dyn Fn(u32) -> GroupModCommand,
         now: Instant,
     ) -> Vec<(TenantIndex, Vec<u32>)> {
-        let mut loose = Vec::new();
+        let mut unreferenced = Vec::new();
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             let (messages, gone) = self.settle_groups(tenant, command, &|_| true);
             self.bring(&Cause::own(tenant, now), &messages);
-            loose.push((tenant, gone));
+            unreferenced.push((tenant, gone));
         }
-        loose
+        unreferenced
     }
 
-    /// The entries that use some of these groups, as far as other pieces are to stand on the switch for them.
+    /// The entries that use some of these groups, as far as other rules are to stand on the switch for them.
     pub(super) fn planned_with(
         &self,
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
-    ) -> Result<HashMap<u32, Vec<Piece>>, ErrorCode> {
+    ) -> Result<HashMap<u32, Vec<Rule>>, ErrorCode> {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
@@ -286,12 +286,12 @@ impl Switch {
         let mut room = flows.room_for(numbers.into_iter(), entries_left);
         let mut planned = HashMap::new();
         for (number, flow) in using {
-            let pieces = self.plan(tenant, flow)?;
-            if !room.take(flow, &pieces) {
+            let rules = self.plan(tenant, flow)?;
+            if !room.take(flow, &rules) {
                 return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
             }
-            if pieces != flow.pieces {
-                planned.insert(number, pieces);
+            if rules != flow.rules {
+                planned.insert(number, rules);
             }
         }
         match collide(self.version, flows, &planned) {
@@ -338,7 +338,7 @@ impl Switch {
         callers.map(|(caller, _)| caller).collect()
     }
 
-    /// Entries that use groups or meters get the pieces that they need. One that cannot stand any more is given up, and its
+    /// Entries that use groups or meters get the rules that they need. One that cannot stand any more is given up, and its
     /// tenant told.
     pub(crate) fn replan_users(&mut self, cause: &Cause, is_meant: impl Fn(&Flow) -> bool) {
         let at = cause.tenant.0 as usize;
@@ -347,15 +347,15 @@ impl Switch {
         let mut planned = HashMap::new();
         for number in users {
             let Some(flow) = self.tenants[at].flows.get(number) else { continue };
-            let pieces = self.plan(cause.tenant, flow).ok();
-            let wanted = pieces.map(|pieces| Flow { pieces, ..flow.clone() });
+            let rules = self.plan(cause.tenant, flow).ok();
+            let wanted = rules.map(|rules| Flow { rules, ..flow.clone() });
             match wanted.filter(|flow| !self.tenants[at].flows.collides(self.version, number, flow))
             {
-                Some(wanted) if wanted.pieces == flow.pieces => {}
-                Some(wanted) => drop(planned.insert(number, wanted.pieces)),
+                Some(wanted) if wanted.rules == flow.rules => {}
+                Some(wanted) => drop(planned.insert(number, wanted.rules)),
                 None => self.give_up(cause, number),
             }
         }
-        self.replace_pieces(cause, planned);
+        self.replace_rules(cause, planned);
     }
 }

@@ -82,7 +82,7 @@ impl Switch {
         Ok(questions)
     }
 
-    /// A tenant's groups by their numbers on the switch, but for exits, of which it does not know.
+    /// A tenant's groups by their numbers on the switch, but for egress groups, of which it does not know.
     fn own_groups(&self, tenant: TenantIndex) -> BTreeMap<u32, u32> {
         let own = self.numbers(tenant, Kind::Group).iter();
         let own = own.filter(|(number, _)| !is_egress_group(*number));

@@ -37,13 +37,13 @@ impl Switch {
     ) {
         let tenant = cause.tenant;
         let (mut told, mut absent) = (BTreeSet::new(), BTreeSet::new());
-        let mut loose: Vec<(Kind, Vec<u32>)> = Vec::new();
+        let mut unreferenced: Vec<(Kind, Vec<u32>)> = Vec::new();
         let mut has_groups = false;
         for one in undone {
             let Some(one) = self.hand_number_on(tenant, failed, one, extent) else { continue };
             let NumberBefore { kind, number, before, made, dropped, deleted, network, .. } = one;
-            let is_exit = kind == Kind::Group && is_egress_group(number);
-            if kind == Kind::Group && !is_exit {
+            let is_egress = kind == Kind::Group && is_egress_group(number);
+            if kind == Kind::Group && !is_egress {
                 has_groups = true;
                 let now = self.tenants[tenant.0 as usize].network.as_ref();
                 let is_same = match (&network, now) {
@@ -77,32 +77,32 @@ impl Switch {
             // Also those that it has got meanwhile with another.
             let mut gone: Vec<u32> = current.iter().flat_map(|it| it.instances.ids()).collect();
             match extent {
-                // What names an exit is on its way: till it is there the number is not another's.
-                Extent::Nothing if !is_exit => {
+                // What names an egress group is on its way: till it is there the number is not another's.
+                Extent::Nothing if !is_egress => {
                     gone.retain(|number| !made.contains(number));
                     made.iter().for_each(|number| self.free_number(kind, *number));
                 }
                 _ => gone.extend([made, dropped, deleted].concat()),
             }
-            if is_exit {
-                gone.iter().for_each(|number| self.condemn(tenant, kind, *number));
+            if is_egress {
+                gone.iter().for_each(|number| self.mark_for_deletion(tenant, kind, *number));
                 gone = self.doom_users(tenant, number, gone);
             }
-            loose.push((kind, gone));
+            unreferenced.push((kind, gone));
         }
         if has_groups {
             let (messages, gone) =
                 self.settle_groups(tenant, &|_| GroupModCommand::MODIFY, &|it| told.contains(&it));
             self.bring(cause, &messages);
             self.add_again(cause, &absent);
-            loose.push((Kind::Group, gone));
+            unreferenced.push((Kind::Group, gone));
         }
-        if !loose.is_empty() {
+        if !unreferenced.is_empty() {
             self.replan_users(cause, Flow::names_numbers);
         }
         // What names others goes before them.
-        for (kind, numbers) in loose.into_iter().rev() {
-            self.delete_loose(cause, kind, numbers);
+        for (kind, numbers) in unreferenced.into_iter().rev() {
+            self.delete_unreferenced(cause, kind, numbers);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Exits that nothing needs any more: after a while they are deleted.
 //!
-//! A group that comes and goes would bring its exit and take it along each time; so what is not needed stays for some
+//! A group that comes and goes would bring its egress group and take it along each time; so what is not needed stays for some
 //! seconds, unless room is short. Needed is what a group of the tenant's sends by, and what a change on its way sends by or would
 //! bring back.
 
@@ -15,7 +15,7 @@ use openflow::v13::{GroupMod, PortNo};
 /// How long what is not needed stays, at most twice.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// When to look for exits that are not needed.
+/// When to look for egress groups that are not needed.
 #[derive(Debug, Default)]
 pub(crate) struct Unused {
     /// Whether something has gone that may have needed one.
@@ -24,7 +24,7 @@ pub(crate) struct Unused {
 }
 
 impl Switch {
-    /// When exits are looked for next that are not needed.
+    /// When egress groups are looked for next that are not needed.
     pub(crate) fn next_unused(&self) -> Option<Instant> {
         self.unused.due
     }
@@ -39,7 +39,7 @@ impl Switch {
         if self.unused.due.is_some_and(|due| due <= now) {
             self.unused = Unused::default();
             for at in 0..self.tenants.len() {
-                self.collect_exits(TenantIndex(at as u32), &BTreeSet::new(), now);
+                self.collect_egress_groups(TenantIndex(at as u32), &BTreeSet::new(), now);
             }
         }
         if core::mem::take(&mut self.unused.maybe) && self.unused.due.is_none() {
@@ -47,41 +47,41 @@ impl Switch {
         }
     }
 
-    /// Deletes a tenant's exits that are not needed, nor among those that are about to be.
-    pub(super) fn collect_exits(
+    /// Deletes a tenant's egress groups that are not needed, nor among those that are about to be.
+    pub(super) fn collect_egress_groups(
         &mut self,
         tenant: TenantIndex,
         wanted: &BTreeSet<PortNo>,
         now: Instant,
     ) {
-        let exits = self.numbers(tenant, Kind::Group).exits_by_output();
-        if exits.is_empty() {
+        let egress_groups = self.numbers(tenant, Kind::Group).egress_groups_by_output();
+        if egress_groups.is_empty() {
             return;
         }
         if self.operations.values().any(|it| it.tenant == tenant && it.brings.is_some()) {
-            // What names an exit on the switch may be another than in the tables.
+            // What names an egress group on the switch may be another than in the tables.
             self.unused.maybe = true;
             return;
         }
-        let needed = self.needed_exits(tenant);
+        let needed = self.needed_egress_groups(tenant);
         let is_changing = |exit| {
             let mut changes = self.operations.values().filter(|it| it.tenant == tenant);
-            changes.any(|it| it.concerns_exit(exit))
+            changes.any(|it| it.concerns_egress_group(exit))
         };
-        let mut unused = exits;
+        let mut unused = egress_groups;
         unused.retain(|(output, exit)| {
             !needed.contains(output) && !wanted.contains(output) && !is_changing(*exit)
         });
         for (_, exit) in unused {
             if let Some(gone) = self.replace_number(tenant, Kind::Group, exit, None) {
                 let cause = Cause::own(tenant, now);
-                self.delete_loose(&cause, Kind::Group, gone.instances.ids().collect());
+                self.delete_unreferenced(&cause, Kind::Group, gone.instances.ids().collect());
             }
         }
     }
 
-    /// The outputs that groups send by exits, as they are or as a change on its way would bring them back.
-    fn needed_exits(&self, tenant: TenantIndex) -> BTreeSet<PortNo> {
+    /// The outputs that groups send by egress groups, as they are or as a change on its way would bring them back.
+    fn needed_egress_groups(&self, tenant: TenantIndex) -> BTreeSet<PortNo> {
         let state = &self.tenants[tenant.0 as usize];
         let changes = || self.operations.values().filter(|it| it.tenant == tenant);
         let mut needed = BTreeSet::new();

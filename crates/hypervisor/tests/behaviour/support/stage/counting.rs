@@ -88,7 +88,7 @@ impl Stage {
     }
 
     /// A core is told what has come in on another switch: by port, packets and bytes.
-    pub fn tell_counts(&mut self, to: u64, from: u64, tenant: usize, ports: &[(u32, u64, u64)]) {
+    pub fn report_counts(&mut self, to: u64, from: u64, tenant: usize, ports: &[(u32, u64, u64)]) {
         let received = ports.iter().map(|&(port, packets, bytes)| (port, Count { packets, bytes }));
         let tenant = TenantId(tenant as u16 + 1);
         let counts = Counts { tenant, received: Some(received.collect()) };

@@ -1,0 +1,243 @@
+//! Plain words, held by a test.
+//!
+//! `GLOSSARY` has words of an older private language, and the word of the field that stands in the place of each. No page and
+//! no source file of `compile` may use an old word. In `hypervisor` old words remain: `REMAINING` says how often, and these
+//! numbers may only fall.
+//!
+//! In pages, code blocks and code spans are not looked at: a program prints what it prints.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The old word, in all its forms, and what to write instead.
+const GLOSSARY: &[(&[&str], &str)] = &[
+    (&["amid"], "during"),
+    (&["anew"], "again"),
+    (&["astray"], "received elsewhere than it sends"),
+    (&["bear", "bears", "bore"], "carry a label"),
+    (&["beneath"], "below; for rules: shadowed"),
+    (&["comes to what", "come to what"], "has the result that"),
+    (&["condemned"], "to be deleted"),
+    (&["crowded", "crowded port"], "hairpin port"),
+    (&["doom", "doomed"], "to be deleted with what they name"),
+    (&["hang on", "hangs on"], "depends on"),
+    (&["kept packet", "kept packets"], "buffered packet"),
+    (&["nobody's"], "without an owner"),
+    (&["pardon", "pardoned"], "keep"),
+    (&["port of entry", "ports of entry"], "ingress port"),
+    (&["spoken of"], "described"),
+    (&["stand behind", "stands behind"], "is ordered behind"),
+    (&["taken back", "takes back", "take back"], "restored"),
+    (&["told of"], "notified, reported"),
+    (&["that which", "what is told", "of whom", "whereto", "whoever"], "the noun"),
+    (&["the way back"], "restoring the state before a change"),
+    (&["way in", "ways in"], "ingress"),
+    (&["way out", "ways out"], "egress"),
+];
+
+/// Words of the glossary of identifiers that only sources may not have: in pages they are ordinary English.
+const IN_SOURCES: &[(&[&str], &str)] = &[
+    (&["exits"], "egress group"),
+    (&["piece", "pieces"], "rule"),
+    (&["retired"], "removed, counters awaited"),
+    (&["unplaced"], "uninstalled"),
+];
+
+/// How often `crates/hypervisor/src` has old words. Lower a number with the words; remove a row that is at 0.
+const REMAINING: &[(&str, usize)] = &[
+    ("amid", 9),
+    ("anew", 73),
+    ("bear", 6),
+    ("beneath", 65),
+    ("comes to what", 2),
+    ("condemned", 5),
+    ("doom", 11),
+    ("hang on", 1),
+    ("kept packet", 6),
+    ("nobody's", 9),
+    ("port of entry", 4),
+    ("stand behind", 12),
+    ("taken back", 15),
+    ("told of", 13),
+    ("that which", 24),
+    ("the way back", 9),
+    ("way in", 1),
+    ("way out", 1),
+    ("exits", 2),
+    ("retired", 28),
+];
+
+#[test]
+fn pages_use_the_words_of_the_field() {
+    let mut found = Vec::new();
+    for page in pages() {
+        let text = without_code(&read(&page));
+        found.extend(occurrences(&page, &text, GLOSSARY));
+    }
+    assert!(found.is_empty(), "\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn the_compiler_uses_the_words_of_the_field() {
+    let mut found = Vec::new();
+    for file in sources("compile") {
+        let text = read(&file);
+        found.extend(occurrences(&file, &text, GLOSSARY));
+        found.extend(occurrences(&file, &text, IN_SOURCES));
+    }
+    assert!(found.is_empty(), "\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn old_words_in_the_core_only_become_fewer() {
+    let text: String = sources("hypervisor").iter().map(|file| read(file)).collect();
+    let mut wrong = Vec::new();
+    for (old, _) in GLOSSARY.iter().chain(IN_SOURCES) {
+        let counted: usize = old.iter().map(|word| count(&text, word)).sum();
+        let word = old.first().expect("a word");
+        let allowed = REMAINING.iter().find(|(of, _)| of == word).map_or(0, |(_, times)| *times);
+        if counted != allowed {
+            wrong.push(format!("(\"{word}\", {counted}),  // not {allowed}"));
+        }
+    }
+    assert!(wrong.is_empty(), "more often, or the number is to be lowered:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_map_is_short() {
+    let words = read(&repository().join("ARCHITECTURE.md")).split_whitespace().count();
+    assert!(words <= 2000, "ARCHITECTURE.md has {words} words");
+}
+
+/// Modules and tests that ARCHITECTURE.md and the design pages name are there.
+#[test]
+fn the_map_names_modules_and_tests_that_there_are() {
+    let mut missing = Vec::new();
+    for page in pages().iter().filter(|page| {
+        page.ends_with("ARCHITECTURE.md") || page.parent().is_some_and(|it| it.ends_with("design"))
+    }) {
+        let text = read(page);
+        for span in text.split('`').skip(1).step_by(2) {
+            let mut names = span.split("::");
+            let folder = repository().join("crates").join(names.next().unwrap_or_default());
+            let rest: Vec<&str> = names.collect();
+            let is_path = !rest.is_empty() && folder.exists();
+            if is_path && !is_module(&folder.join("src"), &rest) {
+                missing.push(format!("{}: {span}", shown(page)));
+            }
+        }
+        for line in text.lines().filter_map(|line| line.split("Tests: ").nth(1)) {
+            let tests = repository().join("crates/hypervisor/tests/behaviour");
+            for name in line.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')) {
+                if !tests.join(format!("{name}.rs")).exists() {
+                    missing.push(format!("{}: the test {name}", shown(page)));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n  {}", missing.join("\n  "));
+}
+
+/// Whether the names lead to a file, or to an item (a name after the last module) of one.
+fn is_module(source: &Path, names: &[&str]) -> bool {
+    let there = |names: &[&str]| {
+        let path = source.join(names.join("/"));
+        path.with_extension("rs").exists() || path.join("mod.rs").exists()
+    };
+    match names {
+        [] => false,
+        [item] => there(names) || item_in(&source.join("lib.rs"), item),
+        [modules @ .., item] => {
+            let file = source.join(modules.join("/")).with_extension("rs");
+            there(names) || item_in(&file, item)
+        }
+    }
+}
+
+fn item_in(file: &Path, item: &str) -> bool {
+    file.exists() && count(&read(file), item) > 0
+}
+
+/// Where a text has words of a glossary.
+fn occurrences(file: &Path, text: &str, glossary: &[(&[&str], &str)]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for (old, new) in glossary {
+            for word in old.iter().filter(|word| count(line, word) > 0) {
+                found.push(format!("{}:{}: \"{word}\": {new}", shown(file), number + 1));
+            }
+        }
+    }
+    found
+}
+
+/// How often a text has a word or words, whole, in large or small letters. `_` and digits end a word.
+fn count(text: &str, word: &str) -> usize {
+    let (text, word) = (text.to_lowercase(), word.to_lowercase());
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+    let is_whole = |at: usize| {
+        let (before, after) = (text.get(..at), text.get(at + word.len()..));
+        !is_letter(before.and_then(|it| it.chars().next_back()))
+            && !is_letter(after.and_then(|it| it.chars().next()))
+    };
+    text.match_indices(&word).filter(|(at, _)| is_whole(*at)).count()
+}
+
+/// A page whose code blocks and code spans are empty, with the same lines.
+fn without_code(page: &str) -> String {
+    let mut text = String::new();
+    let mut in_block = false;
+    for line in page.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        if !in_block && !is_fence {
+            text.extend(line.split('`').step_by(2));
+        }
+        in_block ^= is_fence;
+        text.push('\n');
+    }
+    text
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![repository().join("README.md"), repository().join("ARCHITECTURE.md")];
+    for folder in ["docs", "docs/design"] {
+        pages.extend(files(&repository().join(folder), "md"));
+    }
+    pages
+}
+
+fn sources(name: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![repository().join("crates").join(name).join("src")];
+    while let Some(folder) = folders.pop() {
+        found.extend(files(&folder, "rs"));
+        let entries =
+            fs::read_dir(&folder).expect("a folder").map(|it| it.expect("an entry").path());
+        folders.extend(entries.filter(|path| path.is_dir()));
+    }
+    found.sort();
+    found
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|it| it.expect("an entry").path());
+    let mut found: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|it| it == extension)).collect();
+    found.sort();
+    found
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn shown(file: &Path) -> String {
+    file.strip_prefix(repository()).unwrap_or(file).display().to_string()
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}

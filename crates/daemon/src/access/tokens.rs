@@ -1,0 +1,407 @@
+//! Bearer tokens: made, found, listed, revoked. One document of the store holds them all.
+//!
+//! A token is 256 random bits, and what is stored of it is its SHA-256. Nobody can try out 2^256 tokens, so a slow hash, which
+//! passwords need, would add nothing; and a lookup by hash takes no longer for a token that is nearly right.
+//!
+//! A token that is revoked opens nothing from that moment, whether or not that can be stored.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fmt, str};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use super::{Reach, Role};
+use crate::store::{Documents, StoreError};
+
+/// Where they are stored.
+const PLACE: &str = "api/tokens";
+/// What a token begins with, so that people and scanners know one.
+pub const PREFIX: &str = "weir_";
+/// Tokens at a time.
+pub const MOST: usize = 1_000;
+/// Characters of a name.
+pub const LONGEST_NAME: usize = 64;
+
+/// Seconds of Unix time.
+pub type Seconds = u64;
+
+/// What the clock says.
+pub fn now() -> Seconds {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+type Hash = [u8; 32];
+
+/// What is known of a token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(examples(json!({"id": 1, "name": "alice", "role": "tenant", "tenant": "red", "made_s": 1_795_657_299_u64, "expires_s": 1_798_249_299_u64})))]
+pub struct Record {
+    /// By this it is revoked; numbers are not given again.
+    pub id: u64,
+    /// Whose it is, or what for; may be empty.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// The tenant of the role `tenant`.
+    pub tenant: Option<String>,
+    /// When it was made, in seconds of Unix time.
+    pub made_s: Seconds,
+    /// From when on it opens nothing; null is never.
+    pub expires_s: Option<Seconds>,
+}
+
+/// A token in force, or that was until lately.
+#[derive(Debug)]
+pub struct Token {
+    record: Record,
+    reach: Reach,
+    hash: Hash,
+    is_revoked: AtomicBool,
+}
+
+impl Token {
+    /// What is known of it.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What it opens.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Whether it opens anything now.
+    pub fn is_in_force(&self, now: Seconds) -> bool {
+        !self.is_revoked.load(Ordering::Relaxed) && !self.is_over(now)
+    }
+
+    fn is_over(&self, now: Seconds) -> bool {
+        self.record.expires_s.is_some_and(|expires| now >= expires)
+    }
+}
+
+/// What a token is to be.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// What it opens.
+    pub reach: Reach,
+    /// Whose it is, or what for.
+    pub name: String,
+    /// How long it is in force; `None` is for ever.
+    pub lasts: Option<Seconds>,
+}
+
+/// Why there is no token.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// There are [`MOST`] already.
+    TooMany,
+    /// The name is too long, or has characters that do not print.
+    Name,
+    /// The kernel gives no random bytes.
+    Random(String),
+    /// It cannot be stored.
+    Store(StoreError),
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::TooMany => write!(f, "there are {MOST} tokens already: revoke some"),
+            TokenError::Name => {
+                write!(f, "a name has at most {LONGEST_NAME} characters, all of which print")
+            }
+            TokenError::Random(error) => write!(f, "no random bytes: {error}"),
+            TokenError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+/// All tokens.
+pub struct Tokens {
+    documents: Documents,
+    /// Held by who changes them, while the disk is waited for; those who look a token up do not wait for that.
+    changing: Mutex<()>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    next: u64,
+    by_hash: HashMap<Hash, Arc<Token>>,
+}
+
+/// The document.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    format: u32,
+    next: u64,
+    tokens: Vec<WrittenToken>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenToken {
+    sha256: String,
+    #[serde(flatten)]
+    record: Record,
+}
+
+const FORMAT: u32 = 1;
+
+impl Tokens {
+    /// Those that are stored.
+    pub fn load(documents: Documents) -> Result<Tokens, StoreError> {
+        let kept = match documents.get(PLACE)? {
+            None => Kept::default(),
+            Some(bytes) => read(&bytes).ok_or_else(|| {
+                StoreError::Database(format!("{PLACE} cannot be read: nobody's token is known"))
+            })?,
+        };
+        Ok(Tokens { documents, changing: Mutex::new(()), kept: Mutex::new(kept) })
+    }
+
+    /// The one that is in force and reads so.
+    pub fn find(&self, text: &str, now: Seconds) -> Option<Arc<Token>> {
+        let token = self.kept().by_hash.get(&hash(text)).cloned()?;
+        token.is_in_force(now).then_some(token)
+    }
+
+    /// Whether any is in force.
+    pub fn is_any(&self, now: Seconds) -> bool {
+        self.kept().by_hash.values().any(|token| token.is_in_force(now))
+    }
+
+    /// All that are stored, those that are over too, by their numbers.
+    pub fn list(&self) -> Vec<Record> {
+        let kept = self.kept();
+        let stored = kept.by_hash.values().filter(|it| !it.is_revoked.load(Ordering::Relaxed));
+        let mut all: Vec<Record> = stored.map(|token| token.record.clone()).collect();
+        all.sort_by_key(|record| record.id);
+        all
+    }
+
+    /// Makes one: stored first, in force then. `before` is called in the order of the store, before it is stored; what it
+    /// refuses is not made. The text is told this once.
+    pub fn make(
+        &self,
+        wish: Wish,
+        now: Seconds,
+        before: impl FnOnce(&Record) -> Result<(), StoreError>,
+    ) -> Result<(String, Record), TokenError> {
+        let is_fine = |c: char| !c.is_control();
+        if wish.name.chars().count() > LONGEST_NAME || !wish.name.chars().all(is_fine) {
+            return Err(TokenError::Name);
+        }
+        let text = new_text().map_err(|error| TokenError::Random(error.to_string()))?;
+        let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut tokens, id) = {
+            let kept = self.kept();
+            (kept.by_hash.values().cloned().collect::<Vec<_>>(), kept.next.max(1))
+        };
+        tokens.retain(|token| !token.is_revoked.load(Ordering::Relaxed));
+        if tokens.len() >= MOST {
+            tokens.retain(|token| !token.is_over(now));
+        }
+        if tokens.len() >= MOST {
+            return Err(TokenError::TooMany);
+        }
+        let record = Record {
+            id,
+            name: wish.name,
+            role: wish.reach.role(),
+            tenant: wish.reach.tenant().map(str::to_owned),
+            made_s: now,
+            expires_s: wish.lasts.map(|lasts| now.saturating_add(lasts)),
+        };
+        tokens.push(Arc::new(Token {
+            record: record.clone(),
+            reach: wish.reach,
+            hash: hash(&text),
+            is_revoked: AtomicBool::new(false),
+        }));
+        before(&record).map_err(TokenError::Store)?;
+        self.keep(id + 1, tokens).map_err(TokenError::Store)?;
+        Ok((text, record))
+    }
+
+    /// Revokes one, if there is one of this number. Where that cannot be stored it opens nothing all the same, until Weir
+    /// starts anew; to ask again stores it.
+    pub fn revoke(
+        &self,
+        id: u64,
+        before: impl FnOnce(&Record) -> Result<(), StoreError>,
+    ) -> Result<Option<Record>, StoreError> {
+        let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tokens, next) = {
+            let kept = self.kept();
+            (kept.by_hash.values().cloned().collect::<Vec<_>>(), kept.next)
+        };
+        let Some(revoked) = tokens.iter().find(|token| token.record.id == id).cloned() else {
+            return Ok(None);
+        };
+        revoked.is_revoked.store(true, Ordering::Relaxed);
+        before(&revoked.record)?;
+        let is_left = |token: &Arc<Token>| !token.is_revoked.load(Ordering::Relaxed);
+        self.keep(next, tokens.into_iter().filter(is_left).collect())?;
+        Ok(Some(revoked.record.clone()))
+    }
+
+    fn keep(&self, next: u64, tokens: Vec<Arc<Token>>) -> Result<(), StoreError> {
+        let written = |token: &Arc<Token>| WrittenToken {
+            sha256: hex(&token.hash),
+            record: token.record.clone(),
+        };
+        let mut all: Vec<WrittenToken> = tokens.iter().map(written).collect();
+        all.sort_by_key(|token| token.record.id);
+        let written = Written { format: FORMAT, next, tokens: all };
+        let bytes = serde_json::to_vec(&written)
+            .map_err(|error| StoreError::Database(format!("{PLACE}: {error}")))?;
+        self.documents.put(PLACE, bytes)?;
+        let by_hash = tokens.into_iter().map(|token| (token.hash, token)).collect();
+        *self.kept() = Kept { next, by_hash };
+        Ok(())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<Kept> {
+    let written: Written = serde_json::from_slice(bytes).ok()?;
+    if written.format != FORMAT {
+        return None;
+    }
+    let token = |WrittenToken { sha256, record }: WrittenToken| {
+        let hash = from_hex(&sha256)?;
+        let reach = Reach::new(record.role, record.tenant.as_deref()).ok()?;
+        Some((hash, Arc::new(Token { record, reach, hash, is_revoked: AtomicBool::new(false) })))
+    };
+    let by_hash = written.tokens.into_iter().map(token).collect::<Option<_>>()?;
+    Some(Kept { next: written.next, by_hash })
+}
+
+fn new_text() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{PREFIX}{}", hex(&bytes)))
+}
+
+fn hash(text: &str) -> Hash {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Hash> {
+    let mut hash = [0; 32];
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    fn wish(reach: Reach) -> Wish {
+        Wish { reach, name: "alice".to_owned(), lasts: Some(60) }
+    }
+
+    fn tenant() -> Reach {
+        Reach::Tenant("red".to_owned())
+    }
+
+    #[test]
+    fn a_token_opens_until_it_expires_or_is_revoked() {
+        let store = Store::memory().unwrap();
+        let tokens = Tokens::load(store.documents()).unwrap();
+        let (text, record) = tokens.make(wish(tenant()), 1_000, |_| Ok(())).unwrap();
+        assert!(text.starts_with(PREFIX) && text.len() == PREFIX.len() + 64, "{text}");
+        assert_eq!((record.id, record.expires_s), (1, Some(1_060)));
+        assert_eq!(tokens.find(&text, 1_059).unwrap().reach(), &tenant());
+        assert!(tokens.find(&text, 1_060).is_none(), "it is over");
+        assert!(tokens.find(&text[1..], 1_000).is_none());
+        assert!(tokens.find("", 1_000).is_none());
+
+        let (other, _) = tokens.make(wish(Reach::All(Role::Admin)), 1_000, |_| Ok(())).unwrap();
+        let found = tokens.find(&other, 1_000).unwrap();
+        assert_eq!(tokens.revoke(2, |_| Ok(())).unwrap().unwrap().id, 2);
+        assert!(tokens.find(&other, 1_000).is_none());
+        assert!(!found.is_in_force(1_000), "who holds it sees that too");
+        assert_eq!(tokens.revoke(2, |_| Ok(())).unwrap(), None);
+        let ids = |tokens: &Tokens| tokens.list().iter().map(|it| it.id).collect::<Vec<_>>();
+        assert_eq!(ids(&tokens), [1]);
+
+        // They outlast the process, as hashes; numbers are not given again.
+        let again = Tokens::load(store.documents()).unwrap();
+        assert!(again.find(&text, 1_000).is_some() && again.find(&other, 1_000).is_none());
+        let stored = store.documents().get(PLACE).unwrap().unwrap();
+        assert!(!String::from_utf8(stored).unwrap().contains(&text[PREFIX.len()..]));
+        assert_eq!(again.make(wish(tenant()), 1_000, |_| Ok(())).unwrap().1.id, 3);
+    }
+
+    #[test]
+    fn what_is_refused_before_it_is_stored_is_not_made_and_a_revocation_holds_all_the_same() {
+        let tokens = Tokens::load(Store::memory().unwrap().documents()).unwrap();
+        let full = || Err(StoreError::Database("no space left".to_owned()));
+        let refused = tokens.make(wish(tenant()), 0, |_| full()).unwrap_err();
+        assert!(matches!(refused, TokenError::Store(_)));
+        assert!(tokens.list().is_empty());
+        let (text, record) = tokens.make(wish(tenant()), 0, |_| Ok(())).unwrap();
+        tokens.revoke(record.id, |_| full()).unwrap_err();
+        assert!(tokens.find(&text, 0).is_none());
+        assert!(tokens.list().is_empty());
+        assert!(
+            tokens.revoke(record.id, |_| Ok(())).unwrap().is_some(),
+            "asked again, it is stored"
+        );
+    }
+
+    #[test]
+    fn tokens_and_their_names_are_bounded() {
+        let tokens = Tokens::load(Store::memory().unwrap().documents()).unwrap();
+        for name in ["x".repeat(LONGEST_NAME + 1), "a\nb".to_owned()] {
+            let wish = Wish { name, ..wish(tenant()) };
+            assert_eq!(tokens.make(wish, 0, |_| Ok(())).unwrap_err(), TokenError::Name);
+        }
+        for _ in 0..MOST {
+            tokens.make(wish(tenant()), 0, |_| Ok(())).unwrap();
+        }
+        let refused = tokens.make(wish(tenant()), 59, |_| Ok(())).unwrap_err();
+        assert_eq!(refused, TokenError::TooMany);
+        tokens.make(wish(tenant()), 60, |_| Ok(())).unwrap();
+        assert_eq!(tokens.list().len(), 1, "those that are over make room");
+    }
+
+    #[test]
+    fn what_is_no_list_of_tokens_is_refused_whole() {
+        for text in [
+            "",
+            "[]",
+            r#"{"format": 2, "next": 1, "tokens": []}"#,
+            r#"{"format": 1, "next": 2, "tokens": [{"sha256": "00", "id": 1, "name": "", "role": "admin", "made_s": 0}]}"#,
+        ] {
+            let store = Store::memory().unwrap();
+            store.documents().put(PLACE, text.as_bytes().to_vec()).unwrap();
+            assert!(Tokens::load(store.documents()).is_err(), "{text}");
+        }
+    }
+}

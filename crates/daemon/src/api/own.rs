@@ -1,0 +1,54 @@
+//! What a tenant is told of its own network, and of changes of that: nothing that tells of others.
+//!
+//! What moves of others' networks is left out. So are tags: which numbers are free says how many others there are.
+
+use crate::networks::{NetworkView, Outcome};
+
+/// A network for its tenant's own eyes.
+pub(super) fn network(mut view: NetworkView) -> NetworkView {
+    let passed = view.paths.iter_mut().flat_map(|it| it.path.iter_mut().chain(&mut it.backup));
+    passed.for_each(|passed| passed.tags.clear());
+    view
+}
+
+/// What changes of this tenant's.
+pub(super) fn outcome(outcome: Outcome, tenant: &str) -> Outcome {
+    let Outcome { dry_run, mut parts, mut ports, mut paths, .. } = outcome;
+    parts.retain(|part| part.tenant == tenant);
+    ports.retain(|port| port.tenant == tenant);
+    paths.retain(|path| path.tenant == tenant);
+    // A switch may have something else to do for others alone.
+    Outcome { dry_run, parts, ports, paths, switches: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::{PathOutcome, PortOutcome};
+
+    #[test]
+    fn what_changes_of_others_is_not_told() {
+        let port = |tenant: &str| PortOutcome {
+            tenant: tenant.to_owned(),
+            port: String::new(),
+            was: None,
+            is: Some(true),
+        };
+        let path = |tenant: &str| PathOutcome {
+            tenant: tenant.to_owned(),
+            carries: "link".to_owned(),
+            between: Default::default(),
+            was: Vec::new(),
+            is: Vec::new(),
+        };
+        let whole = Outcome {
+            ports: vec![port("red"), port("blue")],
+            paths: vec![path("blue"), path("red")],
+            switches: vec!["1".to_owned()],
+            ..Outcome::default()
+        };
+        let told = outcome(whole, "red");
+        assert_eq!((told.ports, told.paths), (vec![port("red")], vec![path("red")]));
+        assert!(told.switches.is_empty());
+    }
+}

@@ -1,0 +1,34 @@
+//! Weir's certificate towards REST clients, which can be read anew while Weir runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use channel::{Error, ServiceFiles};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+/// Files, and what they last held. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    files: ServiceFiles,
+    server: Arc<Mutex<Arc<ServerConfig>>>,
+}
+
+impl Identity {
+    /// Reads the files.
+    pub fn load(files: &ServiceFiles) -> Result<Identity, Error> {
+        let server = files.server()?;
+        Ok(Identity { files: files.clone(), server: Arc::new(Mutex::new(server)) })
+    }
+
+    /// Reads the files again, for connections from now on; what cannot be read stays as it was.
+    pub fn reload(&self) {
+        match self.files.server() {
+            Ok(server) => *self.server.lock().unwrap_or_else(PoisonError::into_inner) = server,
+            Err(error) => tracing::error!(%error, "[api]: the old certificate stays in use"),
+        }
+    }
+
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        Arc::clone(&self.server.lock().unwrap_or_else(PoisonError::into_inner)).into()
+    }
+}

@@ -1,0 +1,61 @@
+//! Why a change of a tenant's is refused, as the tenant itself is told it: nothing tells of others.
+//!
+//! A physical port that another tenant has is told of as one that there is not, and what stands in the way of others' networks is
+//! not told.
+
+use std::collections::BTreeSet;
+
+use fabric::embedding::{Reason, Refusal};
+use fabric::{PortId, TenantId};
+
+/// Each reason, in words.
+pub(super) fn reasons(id: TenantId, tenant: &str, all: &[Refusal]) -> Vec<String> {
+    let reasons: BTreeSet<String> = all.iter().map(|refusal| reason(id, tenant, refusal)).collect();
+    reasons.into_iter().collect()
+}
+
+/// Of two tenants that want the same, either may be the one that is refused: so it makes no difference which.
+fn reason(id: TenantId, tenant: &str, refusal: &Refusal) -> String {
+    let is_own = refusal.tenant == id;
+    match refusal.why {
+        Reason::PortTaken(port, by) if is_own || by == id => nowhere(tenant, port),
+        Reason::NoSuchPhysicalPort(port) if is_own => nowhere(tenant, port),
+        Reason::HostTaken(by) if is_own || by == id => {
+            format!("{tenant}: the address of a host cannot be had at its physical port")
+        }
+        ref why if is_own => format!("{tenant}: {}: {why}", refusal.part),
+        _ => format!("{tenant}: the physical network does not allow it"),
+    }
+}
+
+fn nowhere(tenant: &str, port: PortId) -> String {
+    format!("{tenant}: {port} is not there, or not for this tenant")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::embedding::Part;
+    use fabric::{Dpid, MacAddress, PortNumber};
+
+    #[test]
+    fn anothers_port_is_refused_as_one_that_there_is_not() {
+        let port = PortId::new(Dpid(1), PortNumber::new(5).unwrap());
+        let (red, blue) = (TenantId(1), TenantId(2));
+        let part = Part::Host("02:00:00:00:00:01".parse::<MacAddress>().unwrap());
+        let told = |tenant, why| reasons(red, "red", &[Refusal { tenant, part, why }]);
+        let taken = told(red, Reason::PortTaken(port, blue));
+        assert_eq!(taken, told(red, Reason::NoSuchPhysicalPort(port)));
+        assert!(taken[0].starts_with("red: ") && !taken[0].contains("blue"), "{taken:?}");
+        assert_eq!(taken, told(blue, Reason::PortTaken(port, red)), "whoever is refused");
+        let host = told(red, Reason::HostTaken(blue));
+        assert_eq!(host, told(blue, Reason::HostTaken(red)));
+        assert_eq!(
+            told(red, Reason::SelfLink),
+            [format!("red: {part}: {}", Reason::SelfLink)],
+            "what is its own"
+        );
+        let others = told(blue, Reason::NoSuchPhysicalPort(port));
+        assert_eq!(others, ["red: the physical network does not allow it"]);
+    }
+}

@@ -1,0 +1,377 @@
+//! Accounts at the REST interface: who may do what, what a tenant is told of others, what is written down of changes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::print_stderr, reason = "who skips a test says so")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+#[path = "support/rest.rs"]
+mod rest;
+
+use channel::ServiceTrust;
+use daemon::metrics::ApiRefusal;
+use rest::Scene;
+
+/// Names that stand in no answer by chance.
+const TENANTS: &str = "[[tenants]]\nname = \"quokka\"\nlabels = \"rest\"\n[tenants.network]\n\
+    [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
+    [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n\
+    [[tenants]]\nname = \"walrus\"\nlabels = \"rest\"\ncontrollers = [\"127.0.0.1:9\"]\n\
+    [[tenants.flowspace]]\nmatch = \"ip\"\n\
+    [[tenants]]\nname = \"zebra\"\n[tenants.network]\n\
+    [[tenants.network.switches]]\ndpid = \"0xb1\"\non = \"1\"\n\
+    [[tenants.network.ports]]\nswitch = \"0xb1\"\nnumber = 1\nat = \"1 port 7\"\n\
+    [[switches]]\ndpid = \"1\"\nname = \"gate\"\n";
+const OTHERS: [&str; 3] = ["walrus", "zebra", "gate"];
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("weir-access-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Made at the socket, where who asks is an admin.
+fn token(scene: &Scene, role: &str, tenant: Option<&str>) -> String {
+    let wish = json!({"role": role, "tenant": tenant, "name": role});
+    let (status, made) = scene.ask_socket("POST", "/api/v1/tokens", wish);
+    assert_eq!(status, 200, "{made}");
+    made["token"].as_str().unwrap().to_owned()
+}
+
+/// All operations of the document, with these names in their paths.
+fn operations(scene: &Scene, tenant: &str) -> Vec<(String, String)> {
+    let document = scene.ask_socket("GET", "/api/v1/openapi.json", json!({})).1;
+    let paths = document["paths"].as_object().unwrap();
+    let all = paths.iter().flat_map(|(path, methods)| {
+        let path = path.replace("{name}", tenant).replace("{tenant}", tenant);
+        let path = path.replace("{switch}", "1").replace("{id}", "9999");
+        let methods = methods.as_object().unwrap().keys();
+        methods.map(move |method| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// Events do not end.
+fn ends(path: &str) -> bool {
+    !path.ends_with("/events")
+}
+
+#[test]
+fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
+    let scene = Scene::with(folder("tenant"), TENANTS, false);
+    let registry = scene.daemon.as_ref().unwrap().metrics();
+    let switch = registry.switch(1, 4);
+    let counting = ["quokka", "walrus", "zebra"].into_iter().zip(1..).map(|(name, number)| {
+        let metrics = switch.tenant(number, name);
+        metrics.refuse(1, 5);
+        metrics.flows.set(12);
+        metrics
+    });
+    let _counting: Vec<_> = counting.collect();
+    let quokka = token(&scene, "tenant", Some("quokka"));
+    let ask = |method: &str, path: &str, body: &str| scene.ask_as(&quokka, method, path, body);
+    let session: Value = serde_json::from_str(&ask("GET", "/api/v1/session", "").text).unwrap();
+    assert_eq!(session, json!({"role": "tenant", "tenant": "quokka", "may_change": true}));
+
+    let mut seen = BTreeMap::new();
+    let operations_of = operations(&scene, "quokka").into_iter();
+    // Its network is to stay.
+    let harmless = operations_of.filter(|(method, path)| method != "DELETE" && ends(path));
+    for (method, path) in &harmless.collect::<Vec<_>>() {
+        let answer = ask(method, path, "");
+        if path != "/api/v1/openapi.json" {
+            let tells = OTHERS.iter().find(|name| answer.text.contains(**name));
+            assert_eq!(tells, None, "{method} {path}: {}", answer.text);
+        }
+        seen.insert(format!("{method} {path}"), answer.status);
+    }
+    for (operation, status) in [
+        ("GET /api/v1/tenants", 200),
+        ("GET /api/v1/tenants/quokka", 200),
+        ("GET /api/v1/tenants/quokka/labels", 200),
+        ("GET /api/v1/networks/quokka", 200),
+        ("GET /api/v1/refusals", 200),
+        ("GET /api/v1/topology", 200),
+        ("GET /healthz", 200),
+        ("GET /metrics", 403),
+        ("GET /api/v1/switches", 403),
+        ("GET /api/v1/tokens", 403),
+        ("POST /api/v1/tokens", 403),
+        ("POST /api/v1/backup", 403),
+    ] {
+        assert_eq!(seen[operation], status, "{operation}");
+    }
+    let refusals: Value = serde_json::from_str(&ask("GET", "/api/v1/refusals", "").text).unwrap();
+    assert_eq!(refusals["requests"].as_array().unwrap().len(), 1, "its own: {refusals}");
+    let health: Value = serde_json::from_str(&ask("GET", "/healthz", "").text).unwrap();
+    assert_eq!(health, json!({"status": "ok"}));
+
+    // Another tenant is as one that there is not, whatever is asked.
+    let pairs = operations(&scene, "walrus").into_iter().zip(operations(&scene, "nobody"));
+    let pairs: Vec<_> = pairs.filter(|((_, other), (_, nobody))| other != nobody).collect();
+    assert!(pairs.len() >= 8);
+    for ((method, other), (_, nobody)) in pairs {
+        for body in ["", "[]", "{}"] {
+            let (other, nobody) = (ask(&method, &other, body), ask(&method, &nobody, body));
+            assert_eq!((other.status, &other.text), (nobody.status, &nobody.text), "{method}");
+            assert_eq!(other.status, 404, "{method}: {}", other.text);
+        }
+    }
+    let flows = |switch: &str| {
+        let answer = ask("GET", &format!("/api/v1/tenants/quokka/switches/{switch}/flows"), "");
+        (answer.status, answer.text)
+    };
+    assert_eq!(flows("gate"), flows("nowhere"), "what switches are called");
+    let physical = ask("GET", "/api/v1/tenants/quokka/switches/1/flows?side=switch", "");
+    assert_eq!(physical.status, 403);
+}
+
+#[test]
+fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
+    let scene = Scene::with(folder("changes"), TENANTS, false);
+    let quokka = token(&scene, "tenant", Some("quokka"));
+    let change = |body: Value| {
+        let path = "/api/v1/networks/quokka/changes";
+        let answer = scene.ask_as(&quokka, "POST", path, &body.to_string());
+        (answer.status, serde_json::from_str::<Value>(&answer.text).unwrap())
+    };
+    let port = |at: &str| json!([{"change-port": {"switch": "0xa1", "number": 2, "at": at}}]);
+    let (status, outcome) = change(port("1 port 2"));
+    assert_eq!((status, outcome["parts"].as_array().map(Vec::len)), (200, Some(1)), "{outcome}");
+    let (status, refused) = change(port("1 port 7"));
+    assert_eq!(status, 409);
+    let reasons = refused.to_string();
+    assert!(reasons.contains("is not there, or not for this tenant"), "{reasons}");
+    assert!(!reasons.contains("zebra"), "{reasons}");
+    let (_, told) = scene.ask_socket(
+        "PUT",
+        "/api/v1/networks/quokka?dry_run=true",
+        json!({"switches": [{"dpid": "0xa1", "on": ["1"]}],
+            "ports": [{"switch": "0xa1", "number": 1, "at": "1 port 7"}]}),
+    );
+    assert!(told.to_string().contains("zebra"), "an admin is told: {told}");
+}
+
+#[test]
+fn each_role_may_do_what_its_column_says() {
+    let scene = Scene::with(folder("roles"), TENANTS, false);
+    for (role, changes, tokens, networks, metrics) in [
+        ("admin", 200, 200, 200, 200),
+        ("operator", 403, 403, 200, 200),
+        ("metrics", 403, 403, 403, 200),
+    ] {
+        let token = token(&scene, role, None);
+        let ask = |method, path, body| scene.ask_as(&token, method, path, body).status;
+        let change = ("POST", "/api/v1/networks/quokka/changes?dry_run=true", "[]");
+        assert_eq!(ask(change.0, change.1, change.2), changes, "{role}");
+        assert_eq!(ask("GET", "/api/v1/tokens", ""), tokens, "{role}");
+        assert_eq!(ask("GET", "/api/v1/networks", ""), networks, "{role}");
+        assert_eq!(ask("GET", "/metrics", ""), metrics, "{role}");
+        assert_eq!(ask("GET", "/api/v1/nothing", ""), 404, "{role}");
+        assert_eq!(ask("POST", "/healthz", ""), 405, "{role}");
+    }
+    let refused = scene.daemon.as_ref().unwrap().metrics();
+    assert_eq!(refused.process.api.refused(ApiRefusal::Role).get(), 5);
+}
+
+#[test]
+fn where_accounts_are_asked_for_strangers_are_told_nothing() {
+    let text = format!("{TENANTS}[api]\nloopback = \"accounts\"\n");
+    let scene = Scene::with(folder("strangers"), &text, false);
+    let operations: Vec<_> = operations(&scene, "quokka");
+    for (method, path) in operations.iter().chain([&("GET".to_owned(), "/nothing".to_owned())]) {
+        let answer = scene.send(method, path, "application/json", "");
+        assert_eq!(answer.status, 401, "{method} {path}");
+        assert!(answer.text.contains("weir ctl token create"), "{}", answer.text);
+        assert!(answer.head.to_lowercase().contains("www-authenticate: bearer"), "{}", answer.head);
+    }
+    let operator = token(&scene, "operator", None);
+    assert_eq!(scene.ask_as(&operator, "GET", "/api/v1/tenants", "").status, 200);
+    let ids = || scene.ask_socket("GET", "/api/v1/tokens", json!({})).1["tokens"].clone();
+    let id = ids()[0]["id"].clone();
+    let gone = scene.ask_socket("DELETE", &format!("/api/v1/tokens/{id}"), json!({}));
+    assert_eq!((gone.0, ids()), (200, json!([])), "{}", gone.1);
+    for wrong in [operator.as_str(), &operator[..20], "", "weir_", "x"] {
+        assert_eq!(scene.ask_as(wrong, "GET", "/healthz", "").status, 401, "{wrong}");
+    }
+}
+
+#[test]
+fn requests_of_an_account_are_bounded_in_a_second() {
+    let text = format!("{TENANTS}[api]\nrequests = 1\n");
+    let scene = Scene::with(folder("rate"), &text, false);
+    let tenant = || token(&scene, "tenant", Some("quokka"));
+    let (first, second, other) = (tenant(), tenant(), token(&scene, "metrics", None));
+    let mut answer = scene.ask_as(&first, "GET", "/api/v1/session", "");
+    assert_eq!(answer.status, 200);
+    while answer.status == 200 {
+        // The tokens of a tenant count together.
+        answer = scene.ask_as(&second, "GET", "/api/v1/session", "");
+    }
+    assert_eq!(answer.status, 429);
+    assert!(answer.head.to_lowercase().contains("retry-after: 1"), "{}", answer.head);
+    assert_eq!(scene.ask_as(&other, "GET", "/metrics", "").status, 200);
+    assert_eq!(scene.ask("GET", "/healthz", None).0, 200, "without an account on the loopback");
+}
+
+#[test]
+fn changes_are_written_down_in_the_order_of_the_store() {
+    let scene = Scene::with(folder("audit"), TENANTS, false);
+    let quokka = token(&scene, "tenant", Some("quokka"));
+    let change = |number: u32, how: &str| {
+        let body = json!([{"change-port":
+            {"switch": "0xa1", "number": number, "at": format!("1 port {number}")}}]);
+        let path = format!("/api/v1/networks/quokka/changes{how}");
+        scene.ask_as(&quokka, "POST", &path, &body.to_string()).status
+    };
+    assert_eq!(change(2, "?dry_run=true"), 200);
+    assert_eq!(change(7, ""), 409);
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (10..30).map(|number| scope.spawn(move || change(number, ""))).collect();
+        assert!(all.into_iter().all(|one| one.join().unwrap() == 200));
+    });
+    let text = fs::read_to_string(scene.folder.join("state/audit.jsonl")).unwrap();
+    assert!(!text.contains(&quokka["weir_".len()..]), "no token stands there");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 21, "a dry run and what is refused change nothing");
+    assert_eq!((&lines[0]["what"], &lines[0]["role"]), (&"make token".into(), &"admin".into()));
+    assert!(lines[0]["from"].as_str().unwrap().starts_with("unix user"), "{}", lines[0]);
+    for (number, line) in lines.iter().enumerate() {
+        assert_eq!(line["seq"], number + 1);
+    }
+    for line in &lines[1..] {
+        assert_eq!((&line["who"], &line["tenant"]), (&"token 1 (tenant)".into(), &"quokka".into()));
+        assert_eq!(line["difference"].as_array().unwrap().len(), 1, "{line}");
+        assert!(line["from"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
+    }
+}
+
+/// Certificates as docs/access.md says to make them, signed by an authority of this name.
+fn certificates(folder: &Path, authority: &str, names: &[&str]) -> bool {
+    let script = r#"set -e; cd "$0"; ca=$1; shift
+        openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj "/CN=$ca" -keyout $ca-key.pem -out $ca.pem
+        for name; do
+            openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout $name-key.pem -out $name.csr
+            echo "subjectAltName=DNS:$name,IP:127.0.0.1" > $name.ext
+            openssl x509 -req -in $name.csr -CA $ca.pem -CAkey $ca-key.pem -CAcreateserial -days 9 -extfile $name.ext -out $name.pem
+        done"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(folder).arg(authority).args(names);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn over_tls_an_account_is_asked_for_and_a_certificate_may_be_one() {
+    let folder = folder("tls");
+    let made = certificates(&folder, "ca", &["weir"])
+        && certificates(&folder, "clients", &["alice", "bob"])
+        && certificates(&folder, "strangers", &["mallory"]);
+    if !made {
+        eprintln!(
+            "SKIPPED over_tls_an_account_is_asked_for_and_a_certificate_may_be_one: openssl is not installed (Debian: openssl)"
+        );
+        return;
+    }
+    let text = format!(
+        "{TENANTS}[api]\nprivate_key = \"weir-key.pem\"\ncertificate = \"weir.pem\"\n\
+         client_ca = \"clients.pem\"\nhosts = [\"weir.example\"]\n\
+         certificates = [{{ certificate = \"name:alice\", role = \"tenant\", tenant = \"quokka\" }}]\n"
+    );
+    let scene = Scene::with(folder.clone(), &text, true);
+    let ask = |host: &str, certificate: Option<&str>, headers: &str| {
+        let file = |name: &str, end: &str| folder.join(format!("{name}{end}.pem"));
+        let identity = certificate.map(|name| (file(name, "-key"), file(name, "")));
+        let trust = ServiceTrust { ca_certificate: file("ca", ""), identity };
+        let stream = TcpStream::connect(scene.tls()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let stream = trust.connect("127.0.0.1", stream).unwrap();
+        rest::talk_if_it_goes(stream, &rest::request(host, "GET", "/api/v1/session", headers, ""))
+    };
+    let here = scene.tls().to_string();
+    assert_eq!(ask(&here, None, "").unwrap().status, 401);
+    let answer = ask(&here, Some("alice"), "").unwrap();
+    let session = json!({"role": "tenant", "tenant": "quokka", "may_change": true});
+    assert_eq!(serde_json::from_str::<Value>(&answer.text).unwrap(), session);
+    assert_eq!(ask(&here, Some("bob"), "").unwrap().status, 401, "genuine, and nobody's account");
+    assert!(ask(&here, Some("mallory"), "").is_none(), "of another authority");
+    let account = format!("Authorization: Bearer {}\r\n", token(&scene, "operator", None));
+    for (host, certificate, origin, status) in [
+        (here.as_str(), None, "", 200),
+        (&here, Some("alice"), "", 200),
+        ("weir.example", None, "Origin: https://weir.example\r\n", 200),
+        ("weir.example", None, "Origin: http://weir.example\r\n", 403),
+        ("other.example", None, "", 403),
+    ] {
+        let answer = ask(host, certificate, &format!("{account}{origin}")).unwrap();
+        assert_eq!(answer.status, status, "{host} {origin} {}", answer.text);
+        assert!(status != 200 || answer.text.contains("operator"), "a token goes first");
+    }
+    // In plain text there is nothing.
+    let plain = TcpStream::connect(scene.tls()).unwrap();
+    plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert!(rest::talk_if_it_goes(plain, &rest::request(&here, "GET", "/", "", "")).is_none());
+}
+
+/// Runs this test again, alone, with a small file system of its own in its folder.
+fn on_a_small_disk(test: &str, megabytes: u32) -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("WEIR_TEST_SMALL_DISK") {
+        return Some(folder.into());
+    }
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED {test}: root is needed");
+        return None;
+    }
+    let folder = folder(test);
+    let script = format!(
+        "mount -t tmpfs -o size={megabytes}m weir \"$1\" && exec \"$0\" --exact {test} --nocapture"
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .args([&std::env::current_exe().unwrap(), &folder])
+        .env("WEIR_TEST_SMALL_DISK", &folder)
+        .output()
+        .unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{output:?}");
+    None
+}
+
+#[test]
+fn on_a_full_disk_no_token_is_made_and_that_is_said() {
+    let test = "on_a_full_disk_no_token_is_made_and_that_is_said";
+    let Some(folder) = on_a_small_disk(test, 24) else { return };
+    let scene = Scene::with(folder.clone(), TENANTS, false);
+    let before = token(&scene, "operator", None);
+    let filler = folder.join("filler");
+    fill(&filler);
+    let list = || scene.ask_socket("GET", "/api/v1/tokens", json!({})).1;
+    let make = || scene.ask_socket("POST", "/api/v1/tokens", json!({"role": "operator"}));
+    let (kept, refused) = (1..200)
+        .find_map(|kept| {
+            let (status, answer) = make();
+            (status != 200).then_some((kept, (status, answer)))
+        })
+        .unwrap();
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    let why = refused.1["error"].as_str().unwrap();
+    assert!(why.starts_with("no token was made: "), "{why}");
+    assert_eq!(list()["tokens"].as_array().unwrap().len(), kept);
+    assert_eq!(scene.ask_as(&before, "GET", "/api/v1/tenants", "").status, 200);
+    fs::remove_file(&filler).unwrap();
+    let (status, made) = make();
+    assert_eq!(status, 200, "{made}");
+    assert_eq!(list()["tokens"].as_array().unwrap().len(), kept + 1);
+}
+
+fn fill(path: &Path) {
+    let mut file = fs::File::create(path).unwrap();
+    while file.write(&[7; 4096]).is_ok_and(|written| written > 0) {}
+}

@@ -1,0 +1,71 @@
+//! What the core alone needs for FLOW_MODs, of slices and of networks, without sockets and without a store.
+//!
+//! ```text
+//! cargo run --release -p weir-hypervisor --example flow_mod_speed
+//! ```
+//! One tenant adds 10,000 entries, modifies all of them by one request, and deletes them by one. ADD is microseconds per
+//! request, MODIFY and DELETE are milliseconds for all entries. The medians of the
+//! rounds are printed.
+
+// It is a measurement: what goes wrong ends it.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../tests/behaviour/support/mod.rs"]
+mod support;
+
+use std::time::Instant;
+use support::{Mode, WarmCore, request};
+
+const ENTRIES: u32 = 10_000;
+const ROUNDS: usize = 7;
+
+fn main() {
+    println!(
+        "{:<8} {:<9} {:>8} {:>10} {:>10}",
+        "version", "mode", "ADD us", "MODIFY ms", "DELETE ms"
+    );
+    for version in support::VERSIONS {
+        for mode in [Mode::Slices, Mode::Networks] {
+            let mut core = WarmCore::new(version, 2, mode);
+            let (mut adds, mut modifies, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+            let add = |n: u32| {
+                let (high, low) = (n / 250, n % 250);
+                let words = format!(
+                    "flow add match=ip,nw_src=10.1.{high}.{low} priority=5 actions=output:2"
+                );
+                request(version, n, &words)
+            };
+            let messages: Vec<Vec<u8>> = (0..ENTRIES).map(add).collect();
+            let modify = request(version, 1, "flow modify actions=output:1");
+            let delete = request(version, 1, "flow delete");
+            for _ in 0..ROUNDS {
+                let all = seconds(|| messages.iter().for_each(|it| core.down(0, it)));
+                adds.push(all * 1e6 / f64::from(ENTRIES));
+                core.rest();
+                modifies.push(seconds(|| core.down(0, &modify)) * 1e3);
+                core.rest();
+                deletes.push(seconds(|| core.down(0, &delete)) * 1e3);
+                core.rest();
+            }
+            let mode = if mode == Mode::Slices { "slices" } else { "networks" };
+            let name = if version == support::Version::V1_0 { "1.0" } else { "1.3" };
+            println!(
+                "{name:<8} {mode:<9} {:>8.2} {:>10.1} {:>10.1}",
+                median(&mut adds),
+                median(&mut modifies),
+                median(&mut deletes)
+            );
+        }
+    }
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let began = Instant::now();
+    work();
+    began.elapsed().as_secs_f64()
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

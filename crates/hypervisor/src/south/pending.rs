@@ -1,0 +1,255 @@
+//! What has been sent to the switch, by xid.
+//!
+//! On the switch's connection the xids are the hypervisor's own: consecutive numbers, each naming a slot of a ring.
+//! The slot remembers whose message it was, under which xid and with which first bytes, so that a reply or an error
+//! finds its way back exactly. Two tenants that use the same xid never meet.
+
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::south::window::Sent;
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+/// Slots in the ring. It bounds the messages whose fate is unknown; the window keeps far below it.
+pub(crate) const CAPACITY: usize = 4096;
+
+/// The bytes of a message that an error must carry (OpenFlow 1.0 section 5.4.4, 1.3 section 7.4.4: at least 64).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Excerpt {
+    len: u8,
+    bytes: [u8; 64],
+}
+
+impl Excerpt {
+    /// The first 64 bytes of a message, or all of a shorter one.
+    pub(crate) fn of(message: &[u8]) -> Self {
+        let len = message.len().min(64);
+        let mut bytes = [0; 64];
+        bytes[..len].copy_from_slice(&message[..len]);
+        Excerpt { len: len as u8, bytes }
+    }
+
+    /// The bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Who asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The tenant.
+    pub tenant: TenantIndex,
+    /// The controller of that tenant.
+    pub controller: ControllerIndex,
+    /// The xid that the controller chose.
+    pub xid: u32,
+    /// The message as the controller sent it.
+    pub excerpt: Excerpt,
+}
+
+/// What the switch is expected to say, and what happens then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaits {
+    /// Nothing, unless it fails.
+    Nothing,
+    /// One reply, given to the controller with its own xid once it has been pruned.
+    Reply,
+    /// The reply to a barrier, of a controller or on behalf of a tenant.
+    Barrier(TenantIndex),
+    /// The parts of a statistics reply, collected under this number.
+    Collection(u32),
+    /// The answer to a barrier that the hypervisor sent for itself.
+    OwnBarrier,
+    /// An answer that the hypervisor asked for itself, for this purpose.
+    Own(Purpose),
+    /// What entries of table 0 have counted for a tenant's ports (1.3).
+    Counts(TenantIndex),
+    /// What rules of a tenant's entry have counted since they were idle, and when the asking began.
+    Idle(TenantIndex, u32, Instant),
+}
+
+/// Why the hypervisor asked the switch something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Learn the ports (1.3).
+    Ports,
+    /// Read back the flows, to reconcile.
+    Flows,
+    /// Read back the groups (1.3).
+    Groups,
+    /// Read back the meters (1.3).
+    Meters,
+    /// Learn how much its tables hold.
+    Space,
+    /// Learn how many rules this table has, which is full.
+    Full(u8),
+}
+
+/// One message whose fate is unknown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Who asked; the hypervisor itself when absent.
+    pub origin: Option<Origin>,
+    /// What is expected.
+    pub awaits: Awaits,
+    /// The table operation that it belongs to, if any (see [`crate::flows`]).
+    pub operation: Option<u32>,
+    /// For the window.
+    pub sent: Sent,
+    /// Whether its cost has been given back to the window already.
+    pub released: bool,
+    /// Whether it has been answered itself, at least in part.
+    pub answered: bool,
+}
+
+/// The ring.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    slots: Vec<Option<(u32, Entry)>>,
+    next: u32,
+    /// Everything before this has been released to the window.
+    released: u32,
+    /// How many wait for an answer.
+    awaited: usize,
+}
+
+impl Default for Pending {
+    /// An empty ring.
+    fn default() -> Self {
+        Pending { slots: Vec::new(), next: 1, released: 1, awaited: 0 }
+    }
+}
+
+impl Pending {
+    /// Takes the next xid for a message. `None` when all slots wait for replies.
+    pub(crate) fn add(&mut self, entry: Entry) -> Option<u32> {
+        if self.slots.is_empty() {
+            self.slots.resize_with(CAPACITY, || None);
+        }
+        // A slot whose reply is still awaited is passed over: some replies take long.
+        for _ in 0..CAPACITY {
+            let xid = self.next;
+            self.next = self.next.wrapping_add(1);
+            let slot = &mut self.slots[xid as usize % CAPACITY];
+            let free = match slot {
+                None => true,
+                Some((_, old)) => old.awaits == Awaits::Nothing,
+            };
+            if free && xid != 0 {
+                *slot = Some((xid, entry));
+                self.awaited += usize::from(entry.awaits != Awaits::Nothing);
+                return Some(xid);
+            }
+        }
+        None
+    }
+
+    /// The entry of an xid.
+    pub(crate) fn get(&self, xid: u32) -> Option<&Entry> {
+        match self.slots.get(xid as usize % CAPACITY) {
+            Some(Some((at, entry))) if *at == xid => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// Removes and gives the entry of an xid.
+    pub(crate) fn take(&mut self, xid: u32) -> Option<Entry> {
+        let found = *self.get(xid)?;
+        self.slots[xid as usize % CAPACITY] = None;
+        self.awaited -= usize::from(found.awaits != Awaits::Nothing);
+        Some(found)
+    }
+
+    /// Whether any waits for an answer, or for the rest of one.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// Releases all work sent up to and including `xid`: the switch has read that far. Gives the cost released.
+    pub(crate) fn release_up_to(&mut self, xid: u32) -> u32 {
+        let mut cost = 0;
+        // Never more than a ring's worth, however far the numbers are apart.
+        if xid.wrapping_sub(self.released) as usize >= CAPACITY {
+            if xid.wrapping_sub(self.released) > u32::MAX / 2 {
+                return 0;
+            }
+            self.released = xid.wrapping_sub(CAPACITY as u32 - 1);
+        }
+        while self.released != xid.wrapping_add(1) {
+            let at = self.released;
+            self.released = at.wrapping_add(1);
+            if let Some(Some((number, entry))) = self.slots.get_mut(at as usize % CAPACITY)
+                && *number == at
+                && !entry.released
+            {
+                entry.released = true;
+                cost += entry.sent.cost();
+            }
+        }
+        cost
+    }
+
+    /// Notes that a message has been answered; says whether that is new.
+    pub(crate) fn note_answered(&mut self, xid: u32) -> bool {
+        match self.slots.get_mut(xid as usize % CAPACITY) {
+            Some(Some((number, entry))) if *number == xid => {
+                !core::mem::replace(&mut entry.answered, true)
+            }
+            _ => false,
+        }
+    }
+
+    /// All entries, to settle them when the switch goes away or has been silent.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        self.slots.iter().flatten().map(|(xid, entry)| (*xid, entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::south::window::Window;
+
+    fn entry(awaits: Awaits) -> Entry {
+        let sent = Window::new(Instant(0)).on_send(1, Instant(0));
+        Entry { origin: None, awaits, operation: None, sent, released: false, answered: false }
+    }
+
+    #[test]
+    fn an_xid_finds_its_entry_once() {
+        let mut pending = Pending::default();
+        let xid = pending.add(entry(Awaits::Reply)).unwrap();
+        assert!(pending.take(xid).is_some());
+        assert!(pending.take(xid).is_none());
+        assert!(pending.get(xid.wrapping_add(CAPACITY as u32)).is_none());
+    }
+
+    #[test]
+    fn slots_that_await_a_reply_are_not_reused() {
+        let mut pending = Pending::default();
+        let slow = pending.add(entry(Awaits::Reply)).unwrap();
+        for _ in 0..3 * CAPACITY {
+            pending.add(entry(Awaits::Nothing)).unwrap();
+        }
+        assert!(pending.get(slow).is_some());
+    }
+
+    #[test]
+    fn a_ring_full_of_requests_takes_no_more() {
+        let mut pending = Pending::default();
+        for _ in 0..CAPACITY {
+            pending.add(entry(Awaits::Reply)).unwrap();
+        }
+        assert_eq!(pending.add(entry(Awaits::Reply)), None);
+    }
+
+    #[test]
+    fn work_is_released_once_and_in_order() {
+        let mut pending = Pending::default();
+        let xids: Vec<u32> =
+            (0..10).map(|_| pending.add(entry(Awaits::Nothing)).unwrap()).collect();
+        assert_eq!(pending.release_up_to(xids[3]), 4);
+        assert_eq!(pending.release_up_to(xids[1]), 0);
+        assert_eq!(pending.release_up_to(xids[9]), 6);
+    }
+}

@@ -1,0 +1,109 @@
+//! A tenant's messages that wait for the switch, in the order in which it sent them.
+
+use crate::south::pending::{Awaits, Origin};
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// What the scheduler has to know about a waiting message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    /// Who sent it; the hypervisor itself, on the tenant's behalf, when absent.
+    pub origin: Option<Origin>,
+    /// What the switch will answer.
+    pub awaits: Awaits,
+    /// The table operation that it belongs to, if any.
+    pub operation: Option<u32>,
+    /// Which of the tenant's rates it is charged to.
+    pub class: Class,
+    /// Its cost in units of work.
+    pub cost: u32,
+    /// What it takes of the tenant's share of the switch, in the same units: more than its cost if it changes many entries.
+    pub share: u32,
+    /// The number of the last store operation that must be safe before this may be sent.
+    pub gate: u64,
+    /// When it arrived.
+    pub arrived: Instant,
+}
+
+/// Messages that are limited by the same rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// BARRIER.
+    Barrier,
+    /// PACKET_OUT.
+    PacketOut,
+    /// FLOW_MOD, GROUP_MOD, METER_MOD, PORT_MOD.
+    Modification,
+    /// A question for statistics.
+    Statistics,
+    /// Anything else that is answered.
+    Other,
+}
+
+/// The queue: items, and their bytes back to back.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    items: VecDeque<(Item, usize)>,
+    bytes: Vec<u8>,
+    head: usize,
+    /// How many have been taken.
+    taken: u64,
+}
+
+impl Queue {
+    /// Messages that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether none waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len() - self.head
+    }
+
+    /// Adds a whole message at the end, and gives its place.
+    pub(crate) fn push(&mut self, item: Item, message: &[u8]) -> u64 {
+        let place = self.taken + self.items.len() as u64;
+        self.items.push_back((item, message.len()));
+        self.bytes.extend_from_slice(message);
+        place
+    }
+
+    /// The place of the next message among all that ever stood here; of one that is added, if none waits.
+    pub(crate) fn place(&self) -> u64 {
+        self.taken
+    }
+
+    /// The next item.
+    pub(crate) fn front(&self) -> Option<&Item> {
+        self.items.front().map(|(item, _)| item)
+    }
+
+    /// The number of the last store operation that any message here waits for; gates never fall.
+    pub(crate) fn gate(&self) -> Option<u64> {
+        self.items.iter().rev().map(|(item, _)| item.gate).find(|gate| *gate > 0)
+    }
+
+    /// Takes the next message: what is known about it, and its bytes, appended to `out`.
+    pub(crate) fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
+        let (item, length) = self.items.pop_front()?;
+        self.taken += 1;
+        out.extend_from_slice(&self.bytes[self.head..self.head + length]);
+        self.head += length;
+        if self.items.is_empty() {
+            self.bytes.clear();
+            self.head = 0;
+            self.bytes.shrink_to(64 * 1024);
+        } else if self.head > 64 * 1024 && self.head > self.bytes.len() / 2 {
+            self.bytes.drain(..self.head);
+            self.head = 0;
+        }
+        Some(item)
+    }
+}

@@ -1,0 +1,631 @@
+//! The session with one physical switch: what waits for it, what is on its way, and what its answers show.
+//!
+//! A switch reads its connection in order, so an answer shows that everything sent before has been read, which is what the window
+//! is about. Only a barrier shows that it is *done*.
+
+use super::pending::{Awaits, Entry, Origin, Pending};
+use super::queue::{Item, Queue};
+use super::rates::Rates;
+use super::scheduler::RoundRobin;
+use super::window::Window;
+use crate::counters::{TYPES, count};
+use crate::ids::TenantIndex;
+use crate::outbox::Outbox;
+use crate::policy::Limits;
+use crate::store::Journal;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+use openflow::{Header, NO_BUFFER, Version, frame};
+
+/// After this much silence, a barrier finds out whether the last messages are done.
+pub(crate) const QUIET: Duration = Duration::from_millis(20);
+/// The type of a PACKET_OUT, in both versions.
+const PACKET_OUT: u8 = 13;
+/// A packet of nobody's: the shortest frame that there can be.
+const NOBODYS: [u8; 60] = [0; 60];
+
+/// One physical switch.
+pub(crate) struct Session {
+    version: Version,
+    /// Bytes that may wait in the outbox.
+    limit: usize,
+    out: Outbox,
+    /// What waits, by tenant.
+    lanes: Vec<Lane>,
+    scheduler: RoundRobin,
+    window: Window,
+    pending: Pending,
+    /// Weir's own changes that wait for the store, before all that tenants send.
+    direct: VecDeque<Direct>,
+    /// Messages of operations that have been sent, by xid, until a barrier confirms them.
+    unconfirmed: VecDeque<(u32, u32)>,
+    /// At which place of whose queue a message waits that has a buffered packet released, by the switch's buffer id.
+    releases: HashMap<u32, (TenantIndex, u64)>,
+    open: Open,
+    /// When a tenant that ran out of tokens may go on.
+    resting: Vec<(Instant, TenantIndex)>,
+    /// What has left since the caller last looked.
+    sent: VecDeque<Sent>,
+    counts: SouthCounts,
+}
+
+/// What waits for one tenant.
+#[derive(Default)]
+struct Lane {
+    queue: Queue,
+    rates: Rates,
+}
+
+/// A change of Weir's own.
+struct Direct {
+    /// The number of the last store operation that must be safe.
+    gate: u64,
+    operation: Option<u32>,
+    message: Vec<u8>,
+}
+
+/// What has been sent and is not known to be done.
+#[derive(Default)]
+struct Open {
+    /// Work without a reply, sent since something that has one.
+    unacknowledged: u32,
+    /// Whether a change of a table has been sent since the last barrier.
+    unbarriered: bool,
+    /// Messages in flight that will be answered, and so acknowledge what went before.
+    answers_due: u32,
+    last_sent: Instant,
+}
+
+/// What has been sent.
+pub(crate) struct SouthCounts {
+    /// By message type.
+    pub sent: [u64; TYPES],
+    /// Messages that no tenant asked for.
+    pub own: u64,
+}
+
+/// A tenant's message that has left its queue.
+pub(crate) struct Sent {
+    pub tenant: TenantIndex,
+    pub type_: Option<u8>,
+    pub awaits: Awaits,
+    pub operation: Option<u32>,
+    pub arrived: Instant,
+    /// Who hears that the packet which the message was to release is another by now.
+    pub refuses: Option<Box<Origin>>,
+}
+
+/// What has become of a message that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// It has left.
+    Sent,
+    /// It waits.
+    Queued,
+    /// It waits, and no answer is due that would bring its turn: the caller has to [run](Session::run) the queues.
+    QueuedAlone,
+}
+
+/// Why [`Session::run`] has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// Nothing waits that may be sent.
+    Dry,
+    /// The outbox or the window is full, or Weir's own changes wait for the store.
+    Stopped,
+}
+
+impl Session {
+    /// The session with a switch that has just connected.
+    pub(crate) fn new(version: Version, limit: usize, now: Instant) -> Session {
+        Session {
+            version,
+            limit,
+            out: Outbox::default(),
+            lanes: Vec::new(),
+            scheduler: RoundRobin::default(),
+            window: Window::new(now),
+            pending: Pending::default(),
+            direct: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
+            releases: HashMap::new(),
+            open: Open { last_sent: now, ..Open::default() },
+            resting: Vec::new(),
+            sent: VecDeque::new(),
+            counts: SouthCounts { sent: [0; TYPES], own: 0 },
+        }
+    }
+
+    /// There is a tenant of this weight and with these rates.
+    pub(crate) fn configure(&mut self, tenant: TenantIndex, weight: u32, limits: Limits) {
+        let at = tenant.0 as usize;
+        if self.lanes.len() <= at {
+            self.lanes.resize_with(at + 1, Lane::default);
+        }
+        self.lanes[at].rates.set(limits);
+        self.scheduler.set_weight(tenant.0, weight);
+    }
+
+    // ---- What tenants send
+
+    /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
+    pub(crate) fn submit(
+        &mut self,
+        tenant: TenantIndex,
+        item: &Item,
+        message: &[u8],
+        journal: &Journal,
+    ) -> Submitted {
+        let now = item.arrived;
+        self.window.note_demand(tenant.0, now);
+        let lane = &mut self.lanes[tenant.0 as usize];
+        let at_once = lane.queue.is_empty()
+            && journal.is_safe(item.gate)
+            && self.window.is_open()
+            && self.out.len() < self.limit
+            && self.scheduler.is_empty()
+            && self.direct.is_empty()
+            && lane.rates.admit(item, now).is_ok();
+        if at_once {
+            self.scheduler.charge(tenant.0, item.share - item.cost);
+            let start = self.out.len();
+            self.out.end().extend_from_slice(message);
+            self.transmit(item, start, now);
+            return Submitted::Sent;
+        }
+        let place = lane.queue.push(*item, message);
+        if let Some(buffer_id) = released_by(message) {
+            self.releases.insert(buffer_id, (tenant, place));
+        }
+        self.scheduler.activate(tenant.0);
+        match self.window.in_flight() {
+            0 => Submitted::QueuedAlone,
+            _ => Submitted::Queued,
+        }
+    }
+
+    /// Sends what may be sent now.
+    pub(crate) fn run(&mut self, journal: &Journal, now: Instant) -> Ran {
+        while let Some(index) = self.scheduler.turn() {
+            // What goes before all this waits for the store.
+            if !self.direct.is_empty() || self.out.len() >= self.limit {
+                return Ran::Stopped;
+            }
+            if !self.window.is_open() {
+                self.window.note_full();
+                // Only answers open the window again: make sure that there will be one.
+                if self.open.answers_due == 0 {
+                    self.send_barrier(now);
+                }
+                return Ran::Stopped;
+            }
+            let lane = &mut self.lanes[index as usize];
+            let Some(item) = lane.queue.front().copied() else {
+                self.scheduler.skip(index);
+                continue;
+            };
+            if !journal.is_safe(item.gate) {
+                // The store's answer brings it back.
+                self.scheduler.skip(index);
+                continue;
+            }
+            if let Err(at) = lane.rates.admit(&item, now) {
+                self.resting.push((at, TenantIndex(index)));
+                self.scheduler.skip(index);
+                continue;
+            }
+            let Some((item, start, refuses)) = self.take_next(TenantIndex(index)) else { continue };
+            let more = !self.lanes[index as usize].queue.is_empty();
+            self.scheduler.served(index, item.share, more);
+            self.transmit_next(TenantIndex(index), &item, start, refuses, now);
+        }
+        self.window.note_drained();
+        Ran::Dry
+    }
+
+    /// Sends everything that waits, whatever the window says. The store must have it.
+    pub(crate) fn flush(&mut self, now: Instant) {
+        for at in 0..self.lanes.len() {
+            let tenant = TenantIndex(at as u32);
+            while let Some((item, start, refuses)) = self.take_next(tenant) {
+                self.transmit_next(tenant, &item, start, refuses, now);
+            }
+        }
+    }
+
+    /// What has left since this was last asked, one by one.
+    #[inline]
+    pub(crate) fn next_sent(&mut self) -> Option<Sent> {
+        self.sent.pop_front()
+    }
+
+    /// A tenant's queue may go on, if anything waits there.
+    pub(crate) fn activate(&mut self, tenant: TenantIndex) {
+        self.scheduler.activate(tenant.0);
+    }
+
+    /// All queues where anything waits may go on.
+    pub(crate) fn activate_all(&mut self) {
+        for (at, lane) in self.lanes.iter().enumerate() {
+            if !lane.queue.is_empty() {
+                self.scheduler.activate(at as u32);
+            }
+        }
+    }
+
+    /// What waits for a tenant.
+    #[inline]
+    pub(crate) fn queue(&self, tenant: TenantIndex) -> &Queue {
+        &self.lanes[tenant.0 as usize].queue
+    }
+
+    /// Whether the store has all that anything here waits for.
+    pub(crate) fn is_safe(&self, journal: &Journal) -> bool {
+        let mut gates = self.lanes.iter().filter_map(|lane| lane.queue.gate());
+        self.direct.is_empty() && gates.all(|gate| journal.is_safe(gate))
+    }
+
+    /// Looks at a tenant again at this time, unless it is looked at before.
+    pub(crate) fn rest_until(&mut self, tenant: TenantIndex, until: Instant) {
+        if !self.resting.iter().any(|(at, of)| *of == tenant && *at <= until) {
+            self.resting.push((until, tenant));
+        }
+    }
+
+    /// Tenants that are to be looked at again.
+    pub(crate) fn take_rested(&mut self, now: Instant) -> Vec<TenantIndex> {
+        let rested = self.resting.extract_if(.., |(at, _)| *at <= now);
+        rested.map(|(_, tenant)| tenant).collect()
+    }
+
+    /// The switch announces a packet by this buffer id: a message that waits to release the one before has nothing to release.
+    pub(crate) fn announces(&mut self, buffer_id: u32) {
+        self.releases.remove(&buffer_id);
+    }
+
+    // ---- What Weir sends by itself
+
+    /// Sends a question or a change of Weir's own, past all queues, once the store has what `gate` says.
+    pub(crate) fn send_direct(
+        &mut self,
+        awaits: Awaits,
+        operation: Option<u32>,
+        message: &[u8],
+        gate: u64,
+        journal: &Journal,
+        now: Instant,
+    ) {
+        let waits = !self.direct.is_empty() || !journal.is_safe(gate);
+        if waits && awaits == Awaits::Nothing {
+            self.direct.push_back(Direct { gate, operation, message: message.to_vec() });
+        } else {
+            self.send_past_queues(awaits, operation, message, now);
+        }
+    }
+
+    /// Sends what has waited for the store and need not any more.
+    pub(crate) fn send_safe(&mut self, journal: &Journal, now: Instant) {
+        while self.direct.front().is_some_and(|item| journal.is_safe(item.gate)) {
+            let Some(Direct { operation, message, .. }) = self.direct.pop_front() else { return };
+            self.send_past_queues(Awaits::Nothing, operation, &message, now);
+        }
+    }
+
+    /// Whether changes of Weir's own wait for the store.
+    #[inline]
+    pub(crate) fn has_direct(&self) -> bool {
+        !self.direct.is_empty()
+    }
+
+    /// Sends a barrier of Weir's own, so that work that has no reply is acknowledged.
+    pub(crate) fn send_barrier(&mut self, now: Instant) {
+        let type_ = barrier_request(self.version);
+        let sent = self.window.on_send(0, now);
+        let (origin, operation) = (None, None);
+        let awaits = Awaits::OwnBarrier;
+        let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
+        let xid = self.pending.add(entry).unwrap_or(0);
+        let written = frame::write(self.version, type_, xid, self.out.end(), |_| {});
+        debug_assert!(written.is_ok());
+        self.counts.own += 1;
+        count(&mut self.counts.sent, type_);
+        self.open.unbarriered = false;
+        self.open.unacknowledged = 0;
+        self.open.answers_due += 1;
+        self.open.last_sent = now;
+    }
+
+    /// The switch asks whether anybody is there.
+    pub(crate) fn answer_echo(&mut self, header: Header, body: &[u8]) {
+        const ECHO_REPLY: u8 = 3;
+        if self.out.len() < self.limit {
+            // As long as the request was, so it fits.
+            let _ = frame::write(self.version, ECHO_REPLY, header.xid, self.out.end(), |out| {
+                out.extend_from_slice(body);
+            });
+        }
+    }
+
+    // ---- What answers show
+
+    /// The switch has answered the message with this xid: gives its entry, which stays until it is [taken](Self::take).
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
+        let entry = *self.pending.get(xid)?;
+        let cost = self.pending.release_up_to(xid);
+        let due = self.open.answers_due;
+        let awaits_nothing = matches!(entry.awaits, Awaits::Nothing);
+        // Also if something that was sent later has been answered before it.
+        if self.pending.note_answered(xid) && !awaits_nothing {
+            self.open.answers_due = self.open.answers_due.saturating_sub(1);
+        }
+        if !entry.released {
+            if awaits_nothing {
+                self.window.release(cost);
+            } else {
+                self.window.on_ack(entry.sent, cost, due, now);
+            }
+        }
+        Some(entry)
+    }
+
+    /// The answer is complete: the xid means nothing any more.
+    #[inline]
+    pub(crate) fn take(&mut self, xid: u32) {
+        self.pending.take(xid);
+    }
+
+    /// A barrier has shown that everything up to this xid is done: gives the operations of these messages, one by one.
+    pub(crate) fn next_confirmed(&mut self, xid: u32) -> Option<u32> {
+        let &(sent, operation) = self.unconfirmed.front()?;
+        if xid.wrapping_sub(sent) > u32::MAX / 2 {
+            return None;
+        }
+        self.unconfirmed.pop_front();
+        Some(operation)
+    }
+
+    /// A barrier has shown nothing: the switch has refused it, or not answered.
+    pub(crate) fn barrier_failed(&mut self) {
+        self.open.unbarriered = !self.unconfirmed.is_empty();
+    }
+
+    /// Messages that the switch should have answered, by this judgement, and has not.
+    pub(crate) fn late(&self, is_late: impl Fn(&Entry) -> bool) -> Vec<u32> {
+        let late = self.pending.iter();
+        let late = late.filter(|(_, entry)| entry.awaits != Awaits::Nothing && is_late(entry));
+        late.map(|(xid, _)| xid).collect()
+    }
+
+    /// The switch leaves barriers unanswered.
+    pub(crate) fn note_silence(&mut self) {
+        self.window.note_silence();
+    }
+
+    /// Whether answers are waited for.
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.pending.is_awaited()
+    }
+
+    /// Whether a change of a table has been sent since the last barrier.
+    #[inline]
+    pub(crate) fn is_unbarriered(&self) -> bool {
+        self.open.unbarriered
+    }
+
+    // ---- Time
+
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
+    #[inline]
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let mut first = self.has_open_work().then(|| self.open.last_sent + QUIET);
+        for (at, _) in &self.resting {
+            first = earlier(first, Some(*at));
+        }
+        first
+    }
+
+    /// Time has passed: after a silence a barrier asks for what is done.
+    #[inline]
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.has_open_work() && now - self.open.last_sent >= QUIET {
+            self.send_barrier(now);
+        }
+    }
+
+    // ---- What others look at
+
+    /// Bytes for the switch.
+    #[inline]
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        &mut self.out
+    }
+
+    /// Whether as many bytes wait for the switch as may.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.out.len() >= self.limit
+    }
+
+    /// Units of work that may stand and do stand at the switch.
+    pub(crate) fn window(&self) -> (u32, u32) {
+        (self.window.limit(), self.window.in_flight())
+    }
+
+    /// What has been sent.
+    pub(crate) fn counts(&self) -> &SouthCounts {
+        &self.counts
+    }
+
+    /// Whether something has been sent of which only a barrier will tell that it is done.
+    #[inline]
+    fn has_open_work(&self) -> bool {
+        self.open.unacknowledged > 0 || self.open.unbarriered
+    }
+
+    /// Moves the next message of a tenant's queue into the outbox. Gives where it begins, and who hears that the packet which it
+    /// was to release is another by now.
+    fn take_next(&mut self, tenant: TenantIndex) -> Option<(Item, usize, Option<Origin>)> {
+        let start = self.out.len();
+        let queue = &mut self.lanes[tenant.0 as usize].queue;
+        let place = queue.place();
+        let item = queue.pop_into(self.out.end())?;
+        Some((item, start, self.release(tenant, place, &item, start)))
+    }
+
+    /// The message at `start` of the outbox has waited at this place of a tenant's queue. If the packet that it was to release is
+    /// another by now, a change goes without it, and a PACKET_OUT does nothing.
+    fn release(
+        &mut self,
+        tenant: TenantIndex,
+        place: u64,
+        item: &Item,
+        start: usize,
+    ) -> Option<Origin> {
+        let message = self.out.tail(start);
+        let buffer_id = released_by(message)?;
+        if self.releases.get(&buffer_id) == Some(&(tenant, place)) {
+            self.releases.remove(&buffer_id);
+            return None;
+        }
+        frame::set_buffer_id(message, NO_BUFFER);
+        if frame::type_(message) != Some(PACKET_OUT) {
+            return None;
+        }
+        self.send_nothing(start);
+        // A change that it goes with is done.
+        item.origin.filter(|_| item.operation.is_none())
+    }
+
+    /// Makes the PACKET_OUT at `start` of the outbox one that sends nothing by no action.
+    fn send_nothing(&mut self, start: usize) {
+        let (length_at, head) = if self.version == Version::V1_0 { (14, 16) } else { (16, 24) };
+        let message = self.out.tail(start);
+        let length = message.len();
+        if let Some(actions_len) = message.get_mut(length_at..length_at + 2) {
+            actions_len.fill(0);
+        }
+        let out = self.out.end();
+        out.truncate(out.len().saturating_sub(length.saturating_sub(head)));
+        out.extend_from_slice(&NOBODYS);
+        set_length(self.out.tail(start));
+    }
+
+    /// The message at `start` of the outbox, which has waited, leaves.
+    fn transmit_next(
+        &mut self,
+        tenant: TenantIndex,
+        item: &Item,
+        start: usize,
+        refuses: Option<Origin>,
+        now: Instant,
+    ) {
+        let type_ = frame::type_(self.out.tail(start));
+        self.transmit(item, start, now);
+        let Item { awaits, operation, arrived, .. } = *item;
+        let refuses = refuses.map(Box::new);
+        self.sent.push_back(Sent { tenant, type_, awaits, operation, arrived, refuses });
+    }
+
+    /// The message at `start` of the outbox gets its xid and is accounted for.
+    fn transmit(&mut self, item: &Item, start: usize, now: Instant) {
+        let sent = self.window.on_send(item.cost, now);
+        let Item { origin, awaits, operation, .. } = *item;
+        let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
+        let message = self.out.tail(start);
+        if let Some(type_) = frame::type_(message) {
+            count(&mut self.counts.sent, type_);
+        }
+        match self.pending.add(entry) {
+            Some(xid) => {
+                frame::set_xid(message, xid);
+                self.unconfirmed.extend(operation.map(|operation| (xid, operation)));
+            }
+            // The window is far smaller than the ring, so this takes a switch that leaves thousands of requests unanswered, which
+            // are given up after a while.
+            None => {
+                frame::set_xid(message, 0);
+            }
+        }
+        self.open.last_sent = now;
+        self.open.unbarriered |= operation.is_some();
+        if matches!(awaits, Awaits::Barrier(_)) {
+            self.open.unbarriered = false;
+        }
+        if awaits == Awaits::Nothing {
+            self.open.unacknowledged += item.share;
+            // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
+            let is_wanted = !self.window.is_silent() || self.open.answers_due == 0;
+            if is_wanted && self.open.unacknowledged >= (self.window.limit() / 2).max(2) {
+                self.send_barrier(now);
+            }
+        } else {
+            self.open.unacknowledged = 0;
+            self.open.answers_due += 1;
+        }
+    }
+
+    fn send_past_queues(
+        &mut self,
+        awaits: Awaits,
+        operation: Option<u32>,
+        message: &[u8],
+        now: Instant,
+    ) {
+        let sent = self.window.on_send(1, now);
+        let origin = None;
+        let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
+        let xid = self.pending.add(entry).unwrap_or(0);
+        if let Some(operation) = operation {
+            self.unconfirmed.push_back((xid, operation));
+            self.open.unbarriered = true;
+        }
+        let start = self.out.len();
+        self.out.end().extend_from_slice(message);
+        frame::set_xid(self.out.tail(start), xid);
+        let type_ = frame::type_(message);
+        type_.into_iter().for_each(|type_| count(&mut self.counts.sent, type_));
+        self.counts.own += 1;
+        self.open.last_sent = now;
+        if awaits == Awaits::Nothing {
+            self.open.unacknowledged += 1;
+        } else {
+            self.open.unacknowledged = 0;
+            self.open.answers_due += 1;
+        }
+    }
+}
+
+/// The earlier of two times.
+#[inline]
+pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The type of a BARRIER_REQUEST. That of the reply is the next.
+pub(crate) fn barrier_request(version: Version) -> u8 {
+    match version {
+        Version::V1_0 => openflow::v10::MessageType::BARRIER_REQUEST.0,
+        _ => openflow::v13::MessageType::BARRIER_REQUEST.0,
+    }
+}
+
+/// Makes a message's length field say how long it is.
+pub(crate) fn set_length(message: &mut [u8]) {
+    let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
+    if let Some(field) = message.get_mut(2..4) {
+        field.copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+/// The switch's buffer id of the packet that a message has released.
+fn released_by(message: &[u8]) -> Option<u32> {
+    frame::buffer_id(message).filter(|buffer_id| *buffer_id != NO_BUFFER)
+}

@@ -1,0 +1,164 @@
+//! How much work may stand at the switch at once.
+//!
+//! When tenants ask for more than the switch can do, a queue stands somewhere. In the switch's socket the queue is
+//! first come, first served; in the hypervisor it is fair. So the work that is sent and not yet acknowledged is bounded.
+//!
+//! The bound is the *knee*: the least work in flight at which the switch does as much as it can. Late answers alone prove
+//! nothing: on a shared host every answer is late, and less work in flight would make the switch slower, not the answers
+//! quicker. So the window is found by comparing rates (`search`), and it binds only while at least two tenants want the
+//! switch: one alone can only wait for itself.
+
+mod search;
+
+use crate::time::{Duration, Instant};
+use search::Search;
+
+/// Work that may be in flight in any case while nobody else wants the switch. So a newcomer's first message stands behind
+/// this much; and the hypervisor's own barriers, one for each half of a window, are less than a hundredth of all messages.
+const ALONE: u32 = 256;
+/// A tenant that sent nothing for this long does not want the switch.
+const WANTS_FOR: Duration = Duration::from_secs(10);
+
+/// A bounded amount of unacknowledged work.
+#[derive(Debug)]
+pub(crate) struct Window {
+    in_flight: u32,
+    search: Search,
+    demand: Demand,
+    burst: Burst,
+    /// The switch has left a barrier unanswered: nothing can be known of its queue, and a bound would only stop everybody.
+    is_silent: bool,
+}
+
+/// What has to be remembered with a message in flight to learn from its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    at: Instant,
+    cost: u32,
+}
+
+/// Which tenants want the switch.
+#[derive(Debug, Default)]
+struct Demand {
+    last: Option<u32>,
+    /// When one tenant sent something after another had.
+    alternated: Option<Instant>,
+}
+
+/// Answers that came at the same instant, that is in one turn of the driver.
+#[derive(Debug, Default)]
+struct Burst {
+    at: Instant,
+    /// Answers that were due when the first of them came.
+    due: u32,
+    answers: u32,
+}
+
+impl Window {
+    /// An empty window of a switch about which nothing is known.
+    pub(crate) fn new(now: Instant) -> Self {
+        Window {
+            in_flight: 0,
+            search: Search::new(now),
+            demand: Demand::default(),
+            burst: Burst::default(),
+            is_silent: false,
+        }
+    }
+
+    /// Notes that a tenant wants to send something.
+    pub(crate) fn note_demand(&mut self, tenant: u32, now: Instant) {
+        let demand = &mut self.demand;
+        if demand.last != Some(tenant) && demand.last.replace(tenant).is_some() {
+            demand.alternated = Some(now);
+        }
+        let is_shared = demand.alternated.is_some_and(|at| now - at < WANTS_FOR);
+        self.search.set_floor(if is_shared { search::LEAST } else { ALONE }, now);
+    }
+
+    /// Whether another message may be sent now.
+    pub(crate) fn is_open(&self) -> bool {
+        self.in_flight == 0 || self.is_silent || self.in_flight < self.limit()
+    }
+
+    /// Notes that a message waits because the window is closed.
+    pub(crate) fn note_full(&mut self) {
+        self.search.note_waiting();
+    }
+
+    /// Notes that no message waits.
+    pub(crate) fn note_drained(&mut self) {
+        self.search.note_drained();
+    }
+
+    /// Accounts for a message that is sent. A barrier of the hypervisor's own costs nothing: if barriers were counted,
+    /// they would fill a window of a few units.
+    pub(crate) fn on_send(&mut self, cost: u32, now: Instant) -> Sent {
+        self.in_flight += cost;
+        Sent { at: now, cost }
+    }
+
+    /// Takes back work that is known to be done, without learning from the answer.
+    pub(crate) fn release(&mut self, cost: u32) {
+        self.in_flight = self.in_flight.saturating_sub(cost);
+    }
+
+    /// Notes that a barrier was not answered in time. The window does not bind until an answer comes.
+    pub(crate) fn note_silence(&mut self) {
+        self.is_silent = true;
+    }
+
+    /// Whether the switch leaves barriers unanswered.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
+    /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the answers
+    /// that were due before this one, itself included.
+    pub(crate) fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
+        self.release(cost);
+        self.is_silent = false;
+        let ran_dry = self.burst.add(sent, due, now);
+        // A barrier of the hypervisor's own takes the switch's time, too.
+        let served = cost + u32::from(sent.cost == 0);
+        self.search.on_answer(sent.at, served, ran_dry, now);
+    }
+
+    /// Work that may stand at the switch, in units.
+    pub(crate) fn limit(&self) -> u32 {
+        self.search.limit()
+    }
+
+    /// Work that stands at the switch, in units.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+}
+
+impl Burst {
+    /// Counts an answer. Says whether several answers came at once and no other was due: then the switch had done all
+    /// that it had, and stood idle.
+    fn add(&mut self, sent: Sent, due: u32, now: Instant) -> bool {
+        if self.at != now {
+            *self = Burst { at: now, due, answers: 0 };
+        }
+        // What was sent in this turn is not yet at the switch.
+        self.answers += u32::from(sent.at < now);
+        self.answers > 1 && self.answers == self.due
+    }
+}
+
+impl Sent {
+    /// When the message was handed to the connection.
+    pub(crate) fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Its cost in units of work.
+    pub(crate) fn cost(&self) -> u32 {
+        self.cost
+    }
+}
+
+#[cfg(test)]
+mod tests;

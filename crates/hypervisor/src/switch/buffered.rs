@@ -1,0 +1,41 @@
+//! Packets that the switch keeps, and who may have them released.
+//!
+//! A switch gives a number out again some time after it did last, whoever was told of the packet before. So a number that
+//! is announced takes itself away from whoever had it and did not use it, and from messages that still wait in a tenant's queue,
+//! which may be for as long as its rates say. What has been sent to the switch by then is its own matter: specification of 1.3,
+//! section 6.1.2, has it wait before it gives a number out again.
+
+use super::Switch;
+use crate::buffers::Buffered;
+use crate::ids::TenantIndex;
+use openflow::NO_BUFFER;
+
+impl Switch {
+    /// The switch announces a packet by this number of its own: whoever had it has it no longer.
+    pub(crate) fn announces(&mut self, physical: u32) {
+        if physical == NO_BUFFER {
+            return;
+        }
+        self.session.announces(physical);
+        if let Some((tenant, number)) = self.kept.remove(&physical) {
+            self.tenants[tenant.0 as usize].buffers.take(number);
+        }
+    }
+
+    /// Gives a tenant a number for a packet that the switch keeps.
+    pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
+        let (number, forgotten) = self.tenants[tenant.0 as usize].buffers.give(buffered);
+        if let Some(forgotten) = forgotten {
+            self.kept.remove(&forgotten.physical);
+        }
+        self.kept.insert(buffered.physical, (tenant, number));
+        number
+    }
+
+    /// Uses a tenant's number up.
+    pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
+        let taken = self.tenants[tenant.0 as usize].buffers.take(number)?;
+        self.kept.remove(&taken.physical);
+        Some(taken)
+    }
+}

@@ -1,0 +1,109 @@
+//! Entries for which nothing stands on the switch: their link has no way, or no packet that they match can come. Nobody but the
+//! hypervisor keeps their time.
+//!
+//! Such an entry has no packets. Its hard timeout goes on as it did; it is idle from the moment from which nothing stands for it,
+//! and after a restart from then on.
+
+use super::Switch;
+use super::idle::Timeout;
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::south::session::QUIET;
+use crate::time::{Duration, Instant};
+use alloc::collections::BTreeSet;
+use hashbrown::{HashMap, HashSet};
+
+/// Those of them that have timeouts.
+#[derive(Debug, Default)]
+pub(crate) struct Uninstalled {
+    entries: HashMap<(TenantIndex, u32), Times>,
+    /// When each is looked at, the first first.
+    order: BTreeSet<(Instant, TenantIndex, u32)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// Since when nothing stands for it.
+    since: Instant,
+    /// When it is looked at.
+    at: Instant,
+}
+
+impl Uninstalled {
+    fn put(&mut self, tenant: TenantIndex, number: u32, times: Times) {
+        self.remove(tenant, number);
+        self.entries.insert((tenant, number), times);
+        self.order.insert((times.at, tenant, number));
+    }
+
+    /// An entry is gone, or something stands for it.
+    pub(super) fn remove(&mut self, tenant: TenantIndex, number: u32) {
+        if let Some(times) = self.entries.remove(&(tenant, number)) {
+            self.order.remove(&(times.at, tenant, number));
+        }
+    }
+
+    /// When the next is to be looked at.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.order.first().map(|(at, ..)| *at)
+    }
+}
+
+impl Switch {
+    /// An entry stands in the table as it is now: its time is kept here if nothing stands for it on the switch.
+    pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
+        let flow = self.tenants[tenant.0 as usize].flows.get(number);
+        let Some(flow) = flow.filter(|flow| flow.rules.is_empty()) else {
+            self.uninstalled.remove(tenant, number);
+            return;
+        };
+        let known = self.uninstalled.entries.get(&(tenant, number)).map(|times| times.since);
+        // One that was added anew begins anew.
+        let since = known.filter(|since| *since >= flow.installed).unwrap_or(now);
+        match end(flow, since) {
+            Some((at, _)) => self.uninstalled.put(tenant, number, Times { since, at }),
+            None => self.uninstalled.remove(tenant, number),
+        }
+    }
+
+    /// Entries of which a change is on its way.
+    fn changing(&self) -> HashSet<(TenantIndex, u32)> {
+        let changes = self.operations.values();
+        changes.flat_map(|it| it.changed().map(|number| (it.tenant, number))).collect()
+    }
+
+    /// Ends those whose time is over.
+    pub(super) fn end_uninstalled(&mut self, now: Instant) {
+        if self.uninstalled.next().is_none_or(|at| at > now) {
+            return;
+        }
+        // There can be thousands whose time is over, and a change can be of thousands.
+        let changing = self.changing();
+        while let Some(&(at, tenant, number)) = self.uninstalled.order.first()
+            && at <= now
+        {
+            let known = self.uninstalled.entries.get(&(tenant, number)).copied();
+            let flow = self.tenants[tenant.0 as usize].flows.get(number);
+            let ends =
+                known.zip(flow).and_then(|(times, flow)| Some((times, end(flow, times.since)?.1)));
+            match ends {
+                // Should the change go back, the entry would come back with it.
+                Some((times, _)) if changing.contains(&(tenant, number)) => {
+                    self.uninstalled.put(tenant, number, Times { at: now + QUIET, ..times });
+                }
+                Some((_, timeout)) => self.end_timed_out(tenant, number, timeout, now),
+                None => self.uninstalled.remove(tenant, number),
+            }
+        }
+    }
+}
+
+/// When an entry ends that has had no packet since then, and by which timeout; if both are over at once, it is the hard one.
+fn end(flow: &Flow, since: Instant) -> Option<(Instant, Timeout)> {
+    let after = |begin: Instant, seconds: u16, timeout| {
+        (seconds > 0).then(|| (begin + Duration::from_secs(seconds.into()), timeout))
+    };
+    let hard = after(flow.installed, flow.hard_timeout, Timeout::Hard);
+    let idle = after(since, flow.idle_timeout, Timeout::Idle);
+    hard.into_iter().chain(idle).min_by_key(|(at, _)| *at)
+}

@@ -1,0 +1,214 @@
+//! Figure 4 beside what was measured before: FlowVisor 1.4 and Weir at an earlier commit, on a machine of this kind (two
+//! cores, Open vSwitch 3.1 with its userspace datapath), two runs of 3 s each. What changed since can be read off, and what
+//! is asked of Weir rests on FlowVisor's column, unless FlowVisor is measured in the same run.
+
+use bench::Criterion;
+use bench::Kind;
+use bench::System;
+use report::stats::median;
+use report::table::number;
+use report::{Point, Scalar, Table};
+
+/// A cell: p50 in ms, and the share that was not answered in %.
+type Cell = (f64, f64);
+
+/// One line of the earlier measurement.
+struct Earlier {
+    tcp: &'static str,
+    tenants: usize,
+    flowvisor: Cell,
+    slices: Cell,
+    networks: Cell,
+}
+
+const EARLIER: [Earlier; 8] = [
+    of("AGG", 2, (325.0, 0.0), (481.0, 0.0), (455.0, 0.0)),
+    of("AGG", 5, (2.7, 0.0), (1_328.0, 26.0), (1_382.0, 22.0)),
+    of("AGG", 10, (3.7, 0.0), (726.0, 0.0), (1_103.0, 18.0)),
+    of("AGG", 20, (5.7, 0.0), (793.0, 0.0), (1_818.0, 48.0)),
+    of("ND", 2, (210.0, 23.0), (600.0, 0.0), (796.0, 0.0)),
+    of("ND", 5, (1.0, 0.0), (1_040.0, 3.0), (732.0, 0.0)),
+    of("ND", 10, (15.0, 0.0), (1_305.0, 16.0), (1_510.0, 49.0)),
+    of("ND", 20, (2.0, 0.0), (769.0, 0.0), (1_940.0, 47.0)),
+];
+/// The commit of Weir that was measured then.
+const COMMIT: &str = "ca33974";
+
+const fn of(
+    tcp: &'static str,
+    tenants: usize,
+    flowvisor: Cell,
+    slices: Cell,
+    networks: Cell,
+) -> Earlier {
+    Earlier { tcp, tenants, flowvisor, slices, networks }
+}
+
+const SLICES: &str = "weir";
+const NETWORKS: &str = "weir-networks";
+/// Slices: ms of p50 over switch-only's, and of p99 over three times switch-only's.
+const P50_MS: f64 = 2.0;
+const P99_MS: f64 = 10.0;
+/// Networks: ms of p50 over switch-only's.
+const NETWORKS_P50_MS: f64 = 3.0;
+/// Where FlowVisor's p50 is above this, slices' is to be half of it.
+const SLOW_FLOWVISOR_MS: f64 = 4.0;
+
+/// The table, with its heading. `other` is a hypervisor of this run that stands in FlowVisor's column.
+pub(super) fn table(points: &[Point], other: Option<&str>) -> (String, Table) {
+    let flowvisor = other.map_or("FlowVisor 1.4, earlier".to_owned(), str::to_owned);
+    let titles = [
+        "case".to_owned(),
+        "switch-only".to_owned(),
+        flowvisor,
+        "slices".to_owned(),
+        "networks".to_owned(),
+        format!("slices at {COMMIT}"),
+        format!("networks at {COMMIT}"),
+        "slices, times less".to_owned(),
+        "networks, times less".to_owned(),
+    ];
+    let mut table = Table::new(titles);
+    for line in &EARLIER {
+        let measured = |system: &str| cell(points, system, line);
+        let shown = |cell: Option<Cell>| cell.map_or_else(|| "–".to_owned(), show);
+        let less = |before: Cell, system: &str| {
+            let now = measured(system).filter(|now| now.0 > 0.0);
+            now.map_or_else(|| "–".to_owned(), |now| number(before.0 / now.0))
+        };
+        let flowvisor = other.map_or(Some(line.flowvisor), measured);
+        table.row([
+            format!("{}, {} tenants", line.tcp, line.tenants),
+            shown(measured(System::Direct.name())),
+            shown(flowvisor),
+            shown(measured(SLICES)),
+            shown(measured(NETWORKS)),
+            show(line.slices),
+            show(line.networks),
+            less(line.slices, SLICES),
+            less(line.networks, NETWORKS),
+        ]);
+    }
+    let heading =
+        "Figure 4 beside earlier measurements: p50 in ms (median of the runs) / unanswered in %";
+    (heading.to_owned(), table)
+}
+
+/// What is asked of Weir, for each number of tenants that was measured.
+pub(super) fn criteria(points: &[Point], other: Option<&str>) -> Vec<Criterion> {
+    let mut criteria = Vec::new();
+    let ms = |system: &str, line: &(String, Scalar), metric: &str| {
+        figure(points, system, &line.0, &line.1, metric).map(|us| us / 1e3)
+    };
+    for line in places(points) {
+        let (tcp, tenants) = &line;
+        let case = format!("{tcp}, {tenants} tenants");
+        let of = |system: &str, metric: &str| ms(system, &line, metric);
+        let direct = |metric: &str| of(System::Direct.name(), metric);
+        let over = |system: &str, metric: &str, times: f64| {
+            of(system, metric).zip(direct(metric)).map(|(of, to)| of - times * to)
+        };
+        let mut most = |what: &str, measured: Option<f64>, limit: f64| {
+            criteria.push(Criterion::at_most(format!("{case}: {what}"), measured, limit));
+        };
+        most("slices' p50 over switch-only's, ms", over(SLICES, "p50_us", 1.0), P50_MS);
+        let unanswered = figure(points, SLICES, tcp, tenants, "unanswered_percent");
+        most("slices' unanswered, %", unanswered, 0.0);
+        most("slices' p99 − 3 × switch-only's, ms", over(SLICES, "p99_us", 3.0), P99_MS);
+        let p50 = over(NETWORKS, "p50_us", 1.0);
+        most("networks' p50 over switch-only's, ms", p50, NETWORKS_P50_MS);
+        let earlier = EARLIER
+            .iter()
+            .find(|it| it.tcp == tcp && *tenants == it.tenants.into())
+            .map(|it| it.flowvisor.0);
+        let flowvisor = other.map_or(earlier, |other| of(other, "p50_us"));
+        if let Some(slow) = flowvisor.filter(|ms| *ms > SLOW_FLOWVISOR_MS) {
+            let whose = other.unwrap_or("FlowVisor");
+            let half = of(SLICES, "p50_us").map(|ms| ms / slow);
+            most(&format!("slices' p50 over {whose}'s"), half, 0.5);
+        }
+    }
+    criteria
+}
+
+/// AGG or ND with the numbers of tenants that were measured, in their order.
+fn places(points: &[Point]) -> Vec<(String, Scalar)> {
+    let mut places = Vec::new();
+    for point in points.iter().filter(|point| is_of_figure(point)) {
+        let tcp = point.parameters.get("tcp").map(ToString::to_string);
+        let place = tcp.zip(point.parameters.get("tenants").cloned());
+        places.extend(place.filter(|place| !places.contains(place)));
+    }
+    places
+}
+
+fn is_of_figure(point: &Point) -> bool {
+    point.parameters.get("message") == Some(&Kind::PacketOut.name().into())
+        && !crate::published::is_published(point)
+}
+
+fn cell(points: &[Point], system: &str, line: &Earlier) -> Option<Cell> {
+    let figure = |metric| figure(points, system, line.tcp, &line.tenants.into(), metric);
+    Some((figure("p50_us")? / 1e3, figure("unanswered_percent")?))
+}
+
+/// The median over runs.
+fn figure(
+    points: &[Point],
+    system: &str,
+    tcp: &str,
+    tenants: &Scalar,
+    metric: &str,
+) -> Option<f64> {
+    let is_it = |point: &&Point| {
+        let is = |name: &str, value: &Scalar| point.parameters.get(name) == Some(value);
+        point.system == system && is("tcp", &tcp.into()) && is("tenants", tenants)
+    };
+    let mut found = points.iter().filter(|point| is_of_figure(point));
+    median(&found.find(is_it)?.metrics.get(metric)?.samples)
+}
+
+fn show((ms, unanswered): Cell) -> String {
+    match unanswered {
+        0.0 => number(ms),
+        _ => format!("{} / {} %", number(ms), number(unanswered)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{Better, Metric};
+
+    fn point(system: &str, p50_us: f64) -> Point {
+        let place: [(&str, Scalar); 3] =
+            [("message", "PACKET_OUT".into()), ("tenants", 2_usize.into()), ("tcp", "ND".into())];
+        let mut point = Point::new(system, place);
+        for (metric, value) in
+            [("p50_us", p50_us), ("p99_us", 5.0 * p50_us), ("unanswered_percent", 0.0)]
+        {
+            let metric_of = Metric::new("", Better::Lower, vec![value, 9e9, value]);
+            point.metrics.insert(metric.to_owned(), metric_of);
+        }
+        point
+    }
+
+    #[test]
+    fn measured_stands_beside_earlier() {
+        let points = [point("direct", 60.0), point("weir", 600.0), point("weir-networks", 400.0)];
+        let (_, table) = table(&points, None);
+        let text = table.to_string();
+        let line = text.lines().find(|line| line.contains("ND, 2 tenants")).unwrap();
+        assert!(line.contains("210 / 23 %") && line.contains("1,000"), "{line}");
+        let judged = criteria(&points, None);
+        let names: Vec<&str> = judged.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names.len(), 5, "{names:?}");
+        assert!(judged.iter().all(|it| it.ruling() == bench::Ruling::Met), "{judged:?}");
+        // Half of a FlowVisor that is measured beside and is as quick cannot be asked.
+        let beside = [&points[..], &[point("fv", 600.0)]].concat();
+        assert_eq!(criteria(&beside, Some("fv")).len(), 4);
+        let slow = [point("direct", 60.0), point("weir", 3_000.0), point("weir-networks", 400.0)];
+        assert_eq!(criteria(&slow, None)[0].ruling(), bench::Ruling::NotMet);
+        assert!(criteria(&[], None).is_empty());
+    }
+}

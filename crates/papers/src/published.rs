@@ -1,0 +1,49 @@
+//! Published values.
+//!
+//! A published value is a [`report::Point`] whose system is called `NAME, published`; so results,
+//! tables and figures treat it like a measured one, and nobody can take it for one.
+
+use report::table::number;
+use report::{Better, Metric, Point, Scalar, Table};
+
+const PUBLISHED: &str = ", published";
+
+/// A point that a paper prints.
+pub(crate) fn published<'a>(
+    system: &str,
+    parameters: impl IntoIterator<Item = (&'a str, Scalar)>,
+    metric: &str,
+    unit: &str,
+    value: f64,
+) -> Point {
+    let mut point = Point::new(&format!("{system}{PUBLISHED}"), parameters);
+    point.metrics.insert(metric.to_owned(), Metric::new(unit, Better::Lower, vec![value]));
+    point
+}
+
+/// Whether a point was printed in a paper, rather than measured here.
+#[must_use]
+pub fn is_published(point: &Point) -> bool {
+    point.system.ends_with(PUBLISHED)
+}
+
+/// A cell: a metric's mean in another unit.
+pub(crate) fn cell(point: &Point, metric: &str, factor: f64) -> String {
+    point.mean(metric).map_or_else(|| "–".to_owned(), |value| number(value * factor))
+}
+
+/// Published beside measured, case by case: what stands for what is in `columns` (title, metric,
+/// factor).
+pub(crate) fn side_by_side(
+    points: &[&Point],
+    columns: &[(&str, &str, f64)],
+    name: impl Fn(&Point) -> String,
+) -> Table {
+    let titles = columns.iter().map(|&(title, ..)| title);
+    let mut table = Table::new(["case", "system"].into_iter().chain(titles));
+    for point in points {
+        let cells = columns.iter().map(|&(_, metric, factor)| cell(point, metric, factor));
+        table.row([point.label(), name(point)].into_iter().chain(cells));
+    }
+    table
+}

@@ -1,0 +1,45 @@
+//! How idle the machine's processors are: several labs side by side need room.
+
+use std::fs;
+
+/// What all processors did since the machine started, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cpu {
+    idle: u64,
+    all: u64,
+}
+
+impl Cpu {
+    /// As the kernel counts it now; zeros where it does not.
+    pub(super) fn now() -> Cpu {
+        Cpu::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn read(text: &str) -> Cpu {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
+        let ticks = line.into_iter().flat_map(str::split_whitespace);
+        // user nice system idle iowait irq softirq steal; what guests take is in user already.
+        let ticks: Vec<u64> = ticks.take(8).map_while(|tick| tick.parse().ok()).collect();
+        Cpu { idle: ticks.iter().skip(3).take(2).sum(), all: ticks.iter().sum() }
+    }
+
+    /// Percent of the time since then that processors were idle, if there was any.
+    pub(super) fn idle_since(&self, before: &Cpu) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        Some(self.idle.saturating_sub(before.idle) as f64 * 100.0 / all as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_and_waiting_are_idle_and_stolen_time_is_not() {
+        let before = Cpu::read("cpu  10 0 10 100 0 0 0 0 7 0\ncpu0 1 1 1 1\n");
+        let after = Cpu::read("cpu  20 5 15 130 10 5 5 30 9 0\n");
+        assert_eq!((before, after.idle_since(&before)), (Cpu { idle: 100, all: 120 }, Some(40.0)));
+        assert_eq!(after.idle_since(&after), None);
+        assert_eq!(Cpu::read("none\n"), Cpu { idle: 0, all: 0 });
+    }
+}

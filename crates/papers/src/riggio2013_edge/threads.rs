@@ -1,0 +1,28 @@
+//! How a measurement waits, and how its threads end.
+
+use lab::{Interrupt, Interrupted};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Ends the threads when the work fails, too.
+pub(super) struct Ending<'a> {
+    pub(super) stop: &'a AtomicBool,
+    pub(super) on: &'a AtomicBool,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.on.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Lets that time pass.
+pub(super) fn wait(time: Duration, interrupt: &Interrupt) -> Result<(), Interrupted> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        interrupt.check()?;
+        std::thread::sleep(Duration::from_millis(20).min(end - Instant::now().min(end)));
+    }
+    Ok(())
+}
