@@ -1,9 +1,10 @@
 //! Logs on stderr: text for people, or JSON lines for collectors.
 //!
 //! `WEIR_LOG` chooses levels, as in `WEIR_LOG=info,daemon::store=debug`; the default is `info`. How often one kind of line is
-//! written is bounded by `limit`.
+//! written is bounded by `limit`; the last lines are kept by [`recent`].
 
 mod limit;
+pub mod recent;
 
 use std::fmt;
 use std::io;
@@ -11,6 +12,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use limit::Limiter;
+use recent::Recorder;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -92,8 +94,10 @@ where
         // Of a line that cannot be written it would tell by a macro that panics if that cannot be, either.
         .log_internal_errors(false);
     Ok(match format {
-        Format::Text => Box::new(builder.finish().with(limiter)),
-        Format::Json => Box::new(builder.json().flatten_event(true).finish().with(limiter)),
+        Format::Text => Box::new(builder.finish().with(Recorder).with(limiter)),
+        Format::Json => {
+            Box::new(builder.json().flatten_event(true).finish().with(Recorder).with(limiter))
+        }
     })
 }
 

@@ -65,6 +65,10 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("DELETE", "/api/v1/tokens/1", "", 404, true),
     ("DELETE", "/api/v1/tokens/one", "", 400, true),
     ("GET", "/api/v1/openapi.json", "", 200, true),
+    ("GET", "/api/v1/summary", "", 200, true),
+    ("GET", "/api/v1/log", "", 200, true),
+    ("GET", "/api/v1/log?after=3", "", 200, true),
+    ("GET", "/api/v1/log?after=yesterday", "", 400, true),
     ("POST", "/api/v1/backup", "", 200, true),
     ("GET", "/api/v1/networks", "", 200, true),
     ("GET", RED, "", 200, true),
@@ -259,6 +263,7 @@ fn the_document_says_every_path() {
         include_str!("../src/api/limits.rs"),
         include_str!("../src/api/troubles.rs"),
         include_str!("../src/api/session.rs"),
+        include_str!("../src/api/live.rs"),
         include_str!("../src/api/tokens.rs"),
     ];
     let routes = sources.iter().flat_map(|source| source.split(".route(\"").skip(1));

@@ -29,6 +29,7 @@ mod own_networks;
 mod own_port_counts;
 mod own_refused;
 mod own_vlans;
+mod page;
 mod reconnect;
 mod reload;
 mod restart;

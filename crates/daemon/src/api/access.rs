@@ -27,7 +27,6 @@ pub(super) struct Row {
 
 enum Rights {
     /// Whoever comes here at all may ask.
-    #[allow(dead_code, reason = "for a page that asks for a token")]
     Anybody,
     /// In the order of [`Role::ALL`]: admin, operator, tenant, metrics.
     Roles([Right; 4]),
@@ -35,6 +34,11 @@ enum Rights {
 
 const fn row(method: &'static str, path: &'static str, rights: [Right; 4]) -> Row {
     Row { method, path, rights: Rights::Roles(rights) }
+}
+
+/// The page says nothing of Weir's state, and asks for a token itself.
+const fn page(path: &'static str) -> Row {
+    Row { method: "GET", path, rights: Rights::Anybody }
 }
 
 use Right::{No, Own, Part, Yes};
@@ -45,6 +49,11 @@ pub(super) const TABLE: &[Row] = &[
     //                                                                   admin operator tenant metrics
     row("GET",    "/healthz",                                            [Yes, Yes, Part, Yes]),
     row("GET",    "/metrics",                                            [Yes, Yes, No,   Yes]),
+    page("/"),
+    page("/page/{*file}"),
+    row("GET",    "/api/v1/summary",                                     [Yes, Yes, Part, No]),
+    row("GET",    "/api/v1/log",                                         [Yes, Yes, Part, No]),
+    row("GET",    "/api/v1/events",                                      [Yes, Yes, Part, No]),
     row("GET",    "/api/v1/session",                                     [Yes, Yes, Yes,  Yes]),
     row("GET",    "/api/v1/openapi.json",                                [Yes, Yes, Yes,  Yes]),
     row("GET",    "/api/v1/tenants",                                     [Yes, Yes, Part, No]),
@@ -165,6 +174,13 @@ mod tests {
         check(Method::POST, network, Some(&own), Some("red"), Decision::NoMethod);
         check(Method::POST, None, Some(&own), None, Decision::NoPath);
         check(Method::GET, None, None, None, Decision::Ask);
+        // The page comes to whoever asks; what it asks for does not.
+        for page in ["/", "/page/{*file}"] {
+            check(Method::GET, Some(page), None, None, Decision::Answer);
+            check(Method::POST, Some(page), None, None, Decision::Ask);
+        }
+        check(Method::GET, Some("/api/v1/events"), None, None, Decision::Ask);
+        check(Method::GET, Some("/api/v1/events"), Some(&own), None, Decision::Answer);
         check(Method::GET, Some("/forgotten"), Some(&operator), None, Decision::Forbid);
     }
 
@@ -190,7 +206,8 @@ mod tests {
             said.extend(methods.map(|method| format!("{} {path}", method.to_uppercase())));
         }
         said.sort();
-        let mut rows: Vec<String> = TABLE.iter().map(Row::operation).collect();
+        let operations = TABLE.iter().filter(|row| !matches!(row.rights, Rights::Anybody));
+        let mut rows: Vec<String> = operations.map(Row::operation).collect();
         rows.sort();
         assert_eq!(rows, said);
     }

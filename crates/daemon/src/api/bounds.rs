@@ -30,8 +30,8 @@ const LARGE: usize = 64 << 10;
 const LISTENERS_TO_ONE: usize = 8;
 /// Answers that are worked on beside the control thread at a time.
 const WORKERS: usize = 4;
-/// Threads that work beside it: those, two for metrics, one for health, one that reads the configuration.
-pub(crate) const THREADS: usize = WORKERS + 4;
+/// Threads that work beside it: those, two for metrics, one for health, one for summaries, one that reads the configuration.
+pub(crate) const THREADS: usize = WORKERS + 5;
 /// How long a request waits for a worker.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Pieces of an answer that are made before the client has taken them.
@@ -165,30 +165,44 @@ impl Bounds {
 
     /// A place for one more who listens to a tenant's events.
     pub(super) fn listener(&self, tenant: &str) -> Option<Listener> {
+        self.place(format!("labels of {tenant}"), LISTENERS_TO_ONE)
+    }
+
+    /// A place for one more who listens to how everything fares, or how one tenant does.
+    pub(super) fn viewer(&self, tenant: Option<&str>) -> Option<Listener> {
+        match tenant {
+            None => self.place("everything".to_owned(), self.0.most_listeners),
+            Some(tenant) => self.place(format!("all of {tenant}"), LISTENERS_TO_ONE),
+        }
+    }
+
+    /// `most` may listen to this at a time.
+    fn place(&self, to: String, most: usize) -> Option<Listener> {
         let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = listeners.values().sum();
-        let of_tenant = listeners.get(tenant).copied().unwrap_or(0);
-        if all >= self.0.most_listeners || of_tenant >= LISTENERS_TO_ONE {
+        let same = listeners.get(&to).copied().unwrap_or(0);
+        if all >= self.0.most_listeners || same >= most {
             return None;
         }
-        listeners.insert(tenant.to_owned(), of_tenant + 1);
-        Some(Listener { of: self.clone(), tenant: tenant.to_owned() })
+        listeners.insert(to.clone(), same + 1);
+        Some(Listener { of: self.clone(), to })
     }
 }
 
 /// One who listens to events.
 pub(super) struct Listener {
     of: Bounds,
-    tenant: String,
+    /// To what.
+    to: String,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut listeners = self.of.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = listeners.get_mut(&self.tenant) {
+        if let Some(count) = listeners.get_mut(&self.to) {
             *count -= 1;
             if *count == 0 {
-                listeners.remove(&self.tenant);
+                listeners.remove(&self.to);
             }
         }
     }

@@ -123,6 +123,10 @@ impl Inner {
                 |message| Refused::new(ApiRefusal::Elsewhere, StatusCode::FORBIDDEN, message);
             is_asked_here(headers, scheme, &access.hosts).map_err(elsewhere)?;
         }
+        // What anybody may have takes nothing of what strangers may ask.
+        if decide(request.method(), path, None, None) == Decision::Answer {
+            return Ok(None);
+        }
         let caller = self.caller(client, headers, access);
         let is_stranger = !matches!(caller, Ok(Some(_)));
         let address = match peer {

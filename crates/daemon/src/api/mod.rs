@@ -20,8 +20,12 @@
 //! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
 //! | `POST /api/v1/backup` | a copy of all state |
 //! | `GET /api/v1/session` | who asks, as Weir sees the caller |
+//! | `GET /api/v1/summary` | how everything fares, in short |
+//! | `GET /api/v1/log` | the last lines of the log |
+//! | `GET /api/v1/events` | both as server-sent events |
 //! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
+//! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
 //!
 //! Who may ask for what is in `access`; who asks is found out by `guard`, which all requests pass. Without an account it is
 //! read on the loopback, and changed by a socket in the file system. Numbers are at most a quarter of a second old. All input
@@ -44,10 +48,13 @@ mod guard;
 pub mod http;
 pub mod labels;
 pub mod limits;
+mod live;
 pub mod networks;
 mod own;
+mod page;
 mod session;
 mod sources;
+pub mod summary;
 pub mod tls;
 pub mod tokens;
 pub mod topology;
@@ -58,7 +65,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse, Json, Response, Sse};
@@ -131,6 +138,7 @@ pub fn router(
     let (metrics, current) = (Arc::clone(&sources.metrics), sources.current.clone());
     let bounds = Bounds::new(Arc::clone(&metrics), current.get().access.subscribers);
     let guard = guard::Guard::new(metrics, current, Arc::clone(&tokens), tcp_changes);
+    let live = live::Live::new(sources.clone());
     Router::new()
         .route("/healthz", get(health))
         .route("/metrics", get(prometheus))
@@ -149,6 +157,8 @@ pub fn router(
         .merge(troubles::routes())
         .merge(session::routes())
         .merge(tokens::routes())
+        .merge(live::routes(live))
+        .merge(page::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, NOTHING) })
         .method_not_allowed_fallback(|| async {
             error(StatusCode::METHOD_NOT_ALLOWED, OTHER_METHOD)
@@ -293,6 +303,7 @@ async fn topology_now(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
 ) -> Response {
     let work = move || {
         let topology = topology::Topology::new(&sources.topology);
@@ -300,7 +311,7 @@ async fn topology_now(
             None => topology,
             Some(_) => topology.without_others(),
         };
-        Json(seen).into_response()
+        answers::compressed(&headers, &seen)
     };
     bounds.off_thread(work).await
 }
@@ -391,6 +402,9 @@ async fn label_events(
         troubles::controllers,
         troubles::refusals,
         session::session,
+        live::summary,
+        live::log,
+        live::events,
         tokens::list,
         tokens::make,
         tokens::revoke,

@@ -9,7 +9,9 @@ use utoipa::ToSchema;
 
 use crate::config;
 use crate::dpid::Dpid;
-use crate::metrics::{Direction, DropReason, Histogram, SwitchMetrics, TenantMetrics, contacts};
+use crate::metrics::{
+    Direction, DropReason, Histogram, Snapshot, SwitchMetrics, TenantMetrics, contacts,
+};
 
 /// A tenant as configured, and as it fares.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -171,8 +173,8 @@ pub struct Contact {
 }
 
 /// Upper bounds of quantiles, in microseconds.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-struct Latency {
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Latency {
     p50_us: f64,
     p99_us: f64,
 }
@@ -310,7 +312,11 @@ impl Contact {
 
 impl Latency {
     fn new(histogram: &Histogram) -> Option<Latency> {
-        let snapshot = histogram.snapshot();
+        Latency::of(&histogram.snapshot())
+    }
+
+    /// Of a histogram at one time; nothing where it is empty.
+    pub fn of(snapshot: &Snapshot) -> Option<Latency> {
         let micros = |q| snapshot.quantile(q).map(|nanos| nanos as f64 / 1_000.0);
         Some(Latency { p50_us: micros(0.5)?, p99_us: micros(0.99)? })
     }

@@ -145,6 +145,16 @@ impl Snapshot {
         self.sum_nanos += other.sum_nanos;
     }
 
+    /// What was counted since an earlier snapshot. Counts that have become smaller begin anew.
+    pub fn since(&self, earlier: &Snapshot) -> Snapshot {
+        let mut since = self.clone();
+        if self.buckets.iter().zip(earlier.buckets).all(|(now, then)| *now >= then) {
+            since.buckets.iter_mut().zip(earlier.buckets).for_each(|(now, then)| *now -= then);
+            since.sum_nanos = self.sum_nanos.wrapping_sub(earlier.sum_nanos);
+        }
+        since
+    }
+
     /// How many durations were counted.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -237,6 +247,19 @@ mod tests {
             assert_eq!(total, expected, "le {bound} ns");
         }
         assert_eq!(snapshot.octaves().last(), Some((1_024 << 23, 7)));
+    }
+
+    #[test]
+    fn what_came_since_is_told_apart_from_what_was_before() {
+        let histogram = Histogram::default();
+        (0..1000).for_each(|_| histogram.observe(1_000));
+        let before = histogram.snapshot();
+        assert_eq!(before.since(&before).quantile(0.5), None);
+        histogram.observe(1_000_000);
+        let since = histogram.snapshot().since(&before);
+        assert_eq!((since.count(), since.sum_nanos), (1, 1_000_000));
+        // A tenant that is configured anew counts from zero.
+        assert_eq!(Histogram::default().snapshot().since(&before).count(), 0);
     }
 
     #[test]

@@ -33,13 +33,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use api::{ApiMetrics, ApiRefusal};
 pub use contacts::Lost;
-pub use instruments::{Counter, Gauge, Histogram, SharedCounter};
+pub use instruments::{Counter, Gauge, Histogram, SharedCounter, Snapshot};
 pub use series::{
     AgentMetrics, Direction, DropReason, Grant, Kind, LabelMetrics, ProcessMetrics, Rejection,
     SwitchMetrics, TenantMetrics,
 };
 pub use text::Detail;
-use totals::{Sums, TenantTotals, Totals};
+pub use totals::Sums;
+use totals::{TenantTotals, Totals};
 
 /// The content type of [`Registry::encode`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -142,6 +143,23 @@ impl Registry {
             (name, (totals, past))
         });
         (switches.values().filter_map(Weak::upgrade).collect(), past.collect())
+    }
+
+    /// The instruments of all connected switches, and what each tenant counts over all switches, those that have gone
+    /// included.
+    pub fn sums(&self) -> (Vec<Arc<SwitchMetrics>>, BTreeMap<String, Sums>) {
+        let (switches, past) = self.moment();
+        let mut sums: BTreeMap<String, Sums> =
+            past.into_iter().map(|(name, (_, past))| (name, past)).collect();
+        for switch in &switches {
+            for tenant in switch.tenants() {
+                match sums.get_mut(&tenant.name) {
+                    Some(sum) => sum.add(switch, &tenant),
+                    None => sums.entry(tenant.name.clone()).or_default().add(switch, &tenant),
+                }
+            }
+        }
+        (switches, sums)
     }
 
     /// The session of a switch ends: what its tenants counted stays in their totals.

@@ -56,7 +56,7 @@ impl TenantTotals {
 
 /// Counts of one tenant on several switches, added up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
+pub struct Sums {
     /// By direction and message type.
     pub(super) messages: BTreeMap<(usize, &'static str), u64>,
     /// By error.
@@ -70,6 +70,30 @@ pub(super) struct Sums {
 }
 
 impl Sums {
+    /// Messages of one direction, by the name of their type.
+    pub fn messages(&self, direction: Direction) -> BTreeMap<&'static str, u64> {
+        let of = |(&(at, name), &count): (&(usize, &'static str), &u64)| {
+            (at == direction as usize).then_some((name, count))
+        };
+        self.messages.iter().filter_map(of).collect()
+    }
+
+    /// Requests that were answered with an ERROR, by its name.
+    pub fn refused(&self) -> &BTreeMap<String, u64> {
+        &self.refused
+    }
+
+    /// PACKET_INs that did not reach the tenant, by reason.
+    pub fn dropped(&self) -> BTreeMap<&'static str, u64> {
+        let all = DropReason::ALL.into_iter().map(names::drop).zip(self.dropped);
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Added latency towards switches, and towards controllers; nothing of a tenant that was on no switch.
+    pub fn added(&self) -> &[Option<Snapshot>; 2] {
+        &self.added
+    }
+
     /// Adds what the tenant counts on one switch.
     pub(super) fn add(&mut self, switch: &SwitchMetrics, tenant: &TenantMetrics) {
         for (at, direction) in Direction::ALL.into_iter().enumerate() {

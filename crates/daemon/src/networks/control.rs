@@ -1,6 +1,6 @@
 //! Networks as REST shows and changes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
@@ -169,6 +169,13 @@ impl Control {
         let _turn = self.0.viewing.lock().unwrap_or_else(PoisonError::into_inner);
         let picture = self.0.lock().picture();
         written(&picture)
+    }
+
+    /// A number that counts up when anything about any network has changed, and the tenants that have one.
+    pub fn brief(&self) -> (u64, BTreeSet<String>) {
+        let inner = self.0.lock();
+        let having = inner.embedding.wanted().keys().filter_map(|id| inner.names.get(id).cloned());
+        (inner.number, having.collect())
     }
 
     /// What was made of networks through REST and did not fit any more at a start, by the tenants' names.

@@ -29,6 +29,8 @@ struct Shared {
     /// Tenants that are told labels, by name.
     tenants: Mutex<BTreeMap<String, TenantId>>,
     labels: Mutex<BTreeMap<(TenantId, PortId), Label>>,
+    /// Where flows are followed: what they come to on links, by the port that a link leaves by.
+    loads: Mutex<BTreeMap<PortId, u64>>,
     stream: broadcast::Sender<Told>,
     counts: Mutex<Counts>,
 }
@@ -49,8 +51,8 @@ pub struct Counts {
 impl Default for Board {
     fn default() -> Board {
         let (stream, _) = broadcast::channel(BEHIND);
-        let (tenants, labels, counts) = Default::default();
-        Board(Arc::new(Shared { tenants, labels, stream, counts }))
+        let (tenants, labels, loads, counts) = Default::default();
+        Board(Arc::new(Shared { tenants, labels, loads, stream, counts }))
     }
 }
 
@@ -65,6 +67,16 @@ impl Board {
         let labels = lock(&self.0.labels);
         let own = labels.iter().filter(|((of, _), _)| *of == tenant);
         own.map(|((_, port), label)| (*port, *label)).collect()
+    }
+
+    /// What the flows that are followed come to on links, in bits per second, by the port that a link leaves by. A link
+    /// that is missing never had any.
+    pub fn loads(&self) -> BTreeMap<PortId, u64> {
+        lock(&self.0.loads).clone()
+    }
+
+    pub(super) fn set_loads(&self, changed: impl IntoIterator<Item = (PortId, u64)>) {
+        lock(&self.0.loads).extend(changed);
     }
 
     /// Everything that is told to anybody from now on.

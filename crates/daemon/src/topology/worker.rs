@@ -239,7 +239,13 @@ impl Worker {
             }
         }
         let is_behind = self.tracker.settle(network, &sees, SLICE);
-        self.labeller.touch(self.tracker.take_touched(), now);
+        let touched = self.tracker.take_touched();
+        let usage = self.tracker.usage();
+        self.board.set_loads(touched.iter().filter_map(|link| match network.link(*link).from {
+            End::Switch { port, .. } => Some((port, usage.total(*link).bits_per_second())),
+            End::Hosts(_) => None,
+        }));
+        self.labeller.touch(touched, now);
         if let Some(changed) = changed {
             self.publish(&changed);
         }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub mod app;
+pub mod browser;
 pub mod faucet;
 pub mod folder;
 pub mod http;

@@ -1,0 +1,369 @@
+//! The page in a real browser, over real switches and controllers: it shows what is, and nothing else; a network is edited on
+//! it; what fails is seen on it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::own_networks::{TOPOLOGY, tenant};
+use crate::support::app::App;
+use crate::support::browser::{Browser, Colours};
+use crate::support::folder::Folder;
+use crate::support::network::{Network, V13};
+use crate::support::requirements::{Needs, needs};
+use crate::support::weir::{Weir, run};
+use crate::support::{eventually, free_port, http};
+
+/// The Tab key, as WebDriver has it.
+const TAB: &str = "\u{e004}";
+const ENTER: &str = "\u{e007}";
+
+/// A host that the editor adds.
+const HOST: &str = "02:00:00:00:00:77";
+
+#[test]
+fn ovs_the_page_shows_what_is_and_edits_a_network() {
+    needs!(ovs_the_page_shows_what_is_and_edits_a_network: Needs::OpenVSwitch, Needs::OsKen,
+        Needs::Program("chromium"), Needs::Program("chromedriver"));
+    let network = Network::builtin(TOPOLOGY, V13);
+    let apps = [App::learning_switch_13(), App::learning_switch_13()];
+    let discovery = "[topology]\ndiscovery = true\nbandwidth = \"10Mbit\"\n";
+    let [red, blue] = [tenant("red", &apps[0], 1), tenant("blue", &apps[1], 2)];
+    let mut weir = Weir::serve_on(network.controller_host(), &format!("{discovery}{red}{blue}"));
+    network.connect_to(weir.openflow);
+    let browser = Browser::start();
+    browser.resize(1440, 900);
+    let page = format!("http://{}/", weir.api);
+    browser.go(&page);
+    browser.shows("live");
+    eventually("all links are up on the page", || tile(&browser, "Links up") == "4 of 4");
+    eventually("both tenants have all their controllers", || {
+        tile(&browser, "Controllers") == "4 of 4"
+    });
+    assert_eq!(tile(&browser, "Switches"), "4");
+    assert_eq!(tile(&browser, "Tenants"), "2");
+    photograph(&browser, "network");
+
+    shows_each_tenant_apart(&browser, &page);
+    is_used_by_keyboard(&browser, &page);
+    edits(&browser, &page, &weir);
+    shows_markup_as_it_is(&browser, &page, &weir);
+    fits_a_phone(&browser, &page);
+
+    // A cable is pulled: within seconds the page shows it, by itself.
+    browser.go(&format!("{page}#/"));
+    network.set_port("s1", "s1-eth3", "down");
+    eventually("the page shows the link that failed", || tile(&browser, "Links up") == "3 of 4");
+    browser.shows("a link is down");
+    browser.run("window.kept = true");
+    network.set_port("s1", "s1-eth3", "up");
+    eventually("the page shows that it is back", || tile(&browser, "Links up") == "4 of 4");
+    assert_eq!(browser.run("return window.kept"), true, "it was loaded anew");
+    assert_eq!(browser.complaints(), [""; 0]);
+    asked_for_nothing_else(&browser, &weir);
+
+    // Weir goes and comes back; the page waits for it.
+    weir.crash();
+    browser.shows("Weir does not answer");
+    weir.restart();
+    eventually("the page shows the new Weir", || {
+        browser.text().contains("live") && tile(&browser, "Links up") == "4 of 4"
+    });
+}
+
+#[test]
+fn the_page_shows_each_role_what_it_may_see_and_nothing_else() {
+    needs!(the_page_shows_each_role_what_it_may_see_and_nothing_else:
+        Needs::Program("chromium"), Needs::Program("chromedriver"));
+    let folder = Folder::new();
+    let (openflow, api) = ([127, 0, 0, 1], SocketAddr::from(([127, 0, 0, 1], free_port())));
+    let openflow = SocketAddr::from((openflow, free_port()));
+    let socket = format!("unix:{}", folder.join("api.sock"));
+    let listen = format!("[listen]\nopenflow = \"{openflow}\"\napi = [\"{api}\", \"{socket}\"]\n");
+    let own = |name: &str, port: u32| {
+        format!(
+            "[[tenants]]\nname = \"{name}\"\n[tenants.network]\n\
+             [[tenants.network.switches]]\ndpid = \"0xa{port}\"\nname = \"of-{name}\"\non = \"1\"\n\
+             [[tenants.network.ports]]\nswitch = \"0xa{port}\"\nnumber = 1\nat = \"1 port {port}\"\n"
+        )
+    };
+    let tenants = own("red", 1) + &own("blue", 2);
+    let weir = Weir::start(folder, openflow, api, &format!("{listen}{tenants}"));
+    let token = |arguments: &[&str]| {
+        let made = run(&[&["ctl", "--api", &socket, "token", "create"], arguments].concat());
+        assert_eq!(made.0, Some(0), "{made:?}");
+        made.1.split_whitespace().find(|it| it.starts_with("weir_")).expect("a token").to_owned()
+    };
+    let [admin, metrics] = ["admin", "metrics"].map(|role| token(&["--role", role]));
+    let red = token(&["--role", "tenant", "--tenant", "red"]);
+    let browser = Browser::start();
+    browser.resize(1440, 900);
+    let page = format!("http://{api}/");
+    let views =
+        || browser.run("return document.getElementById('nav').innerText.split(/\\s+/).join(' ')");
+
+    // On this machine, without an account: an operator, who changes nothing.
+    browser.go(&page);
+    browser.shows("live");
+    assert_eq!(views(), "Network Tenants Switches Log");
+    browser.go(&format!("{page}#/edit/blue"));
+    browser.shows("You may look at this network, and not change it.");
+    browser.shows("of-blue");
+    assert_eq!(browser.run("return document.getElementById('commit')"), Value::Null);
+
+    sign_in(&browser, &admin);
+    browser.go(&format!("{page}#/edit/blue"));
+    browser.shows("Dry run");
+
+    // A tenant sees and changes its own network, and hears of nobody else.
+    sign_in(&browser, &red);
+    browser.shows("The network that red’s controllers see.");
+    assert_eq!(views(), "Network Figures Log");
+    for (view, words) in [
+        ("#/", "The network that red’s controllers see."),
+        ("#/tenants/red", "Messages by kind"),
+        ("#/log", "Changes and faults"),
+        ("#/edit/red", "of-red"),
+    ] {
+        browser.go(&format!("{page}{view}"));
+        browser.shows(words);
+        let all = browser.run("return document.documentElement.innerHTML");
+        assert!(!all.to_string().contains("blue"), "{view}: {all}");
+    }
+    for view in ["#/tenants/blue", "#/edit/blue", "#/network/blue", "#/switches", "#/tenants"] {
+        browser.go(&format!("{page}{view}"));
+        browser.shows("live");
+        assert!(!browser.text().contains("of-blue"), "{view}: {}", browser.text());
+    }
+    for path in ["summary", "log", "networks", "topology"] {
+        let script = format!(
+            "const answer = await fetch('/api/v1/{path}', {{headers: {{Authorization: 'Bearer {red}'}}}}); return await answer.text()"
+        );
+        let told = browser.run(&script).to_string();
+        assert!(told.len() > 2 && !told.contains("blue"), "{path}: {told}");
+    }
+    browser.go(&format!("{page}#/edit/red"));
+    browser.shows("of-red");
+    browser.click("[aria-label^='Stop port']");
+    browser.click("#dry-run");
+    browser.shows("This would change");
+    browser.click("#commit");
+    browser.shows("This has changed");
+    browser.shows("stopped");
+
+    // A token that is revoked opens nothing any more, also to who looks already.
+    let revoked = run(&["ctl", "--api", &socket, "token", "revoke", "3"]);
+    assert_eq!(revoked.0, Some(0), "{revoked:?}");
+    browser.shows("This token is not known any more, or has expired.");
+    browser.write("#token", &format!("nonsense{ENTER}"));
+    browser.shows("This token is not known, or has expired.");
+    browser.write("#token", &format!("{metrics}{ENTER}"));
+    browser.shows("This token reads metrics alone");
+    assert_eq!(views(), "");
+
+    // Where this machine needs accounts, too, the page asks for one at once.
+    browser.run("sessionStorage.clear()");
+    weir.write_config(&format!("{listen}[api]\nloopback = \"accounts\"\n{tenants}"));
+    let mark = weir.log_mark();
+    weir.hang_up();
+    weir.expect_log(mark, &["the configuration was taken over"]);
+    browser.go("about:blank");
+    browser.go(&page);
+    browser.shows("Sign in");
+    assert!(!browser.text().contains("live"), "{}", browser.text());
+    browser.write("#token", &format!("{admin}{ENTER}"));
+    browser.shows("live");
+}
+
+/// Signs in with another token, as a person does.
+fn sign_in(browser: &Browser, token: &str) {
+    browser.click("#leave");
+    browser.write("#token", &format!("{token}{ENTER}"));
+    browser.shows("live");
+    browser.shows("Sign out");
+}
+
+/// What a tile of the view shows.
+fn tile(browser: &Browser, name: &str) -> String {
+    let script = format!(
+        "return [...document.querySelectorAll('.tile')].find((it) => it.firstChild.textContent === '{name}')?.lastChild.textContent"
+    );
+    browser.run(&script).as_str().unwrap_or_default().to_owned()
+}
+
+/// The text of the main part of a view.
+fn content(browser: &Browser) -> String {
+    let text = browser.run("return document.getElementById('content').innerText");
+    text.as_str().unwrap_or_default().to_owned()
+}
+
+fn shows_each_tenant_apart(browser: &Browser, page: &str) {
+    browser.go(&format!("{page}#/tenants"));
+    browser.shows("2 of 2");
+    let rows = browser.run("return [...document.querySelectorAll('tbody tr')].map((it) => it.cells[0].innerText.trim())");
+    assert_eq!(rows, json!(["red", "blue"]));
+    photograph(browser, "tenants");
+    browser.click("a[href='#/tenants/red']");
+    browser.shows("flow_mod");
+    browser.shows("connected for 2 switches");
+    browser.shows("Messages per second, by kind");
+    photograph(browser, "tenant");
+    assert!(!content(browser).contains("blue"), "{}", content(browser));
+    browser.go(&format!("{page}#/tenants/nobody"));
+    browser.shows("There is no tenant nobody");
+    browser.go(&format!("{page}#/switches"));
+    browser.shows("00:00:00:00:00:00:00:04");
+    // What lies where is drawn on the map, and said for those who do not see the map.
+    browser.go(&format!("{page}#/network/red"));
+    browser.shows("Where red’s network lies");
+    let found = browser.run(
+        "return [...document.getElementById('find').options].map((it) => it.textContent).join('|')",
+    );
+    let found = found.as_str().unwrap_or_default();
+    assert_eq!(found.matches("switch ").count(), 4, "{found}");
+    assert_eq!(found.matches("link ").count(), 4, "{found}");
+    photograph(browser, "map");
+}
+
+/// From the top of the page to another view, and on to a part of the map.
+fn is_used_by_keyboard(browser: &Browser, page: &str) {
+    browser.go("about:blank");
+    browser.go(page);
+    browser.shows("live");
+    let focus = || browser.run("return document.activeElement.textContent");
+    browser.press(&[TAB]);
+    assert_eq!(focus(), "Skip to content");
+    browser.press(&[TAB, TAB, TAB]);
+    assert_eq!(focus(), "Switches");
+    browser.press(&[ENTER]);
+    browser.shows("Window: messages that may be unacknowledged");
+    browser.go(&format!("{page}#/"));
+    browser.shows("Find…");
+    browser.run("document.getElementById('find').focus()");
+    browser.press(&["s"]);
+    browser.shows("Datapath id");
+}
+
+fn edits(browser: &Browser, page: &str, weir: &Weir) {
+    let hosts = || {
+        let (_, body) = weir.get("/api/v1/networks/red");
+        let network: Value = serde_json::from_str(&body).expect("JSON");
+        network["network"]["hosts"].to_string()
+    };
+    browser.go(&format!("{page}#/edit/red"));
+    browser.shows("a1 port 1");
+    let is_disabled =
+        |id: &str| browser.run(&format!("return document.getElementById('{id}').disabled")) == true;
+    assert!(is_disabled("dry-run") && is_disabled("commit"), "there is nothing to do yet");
+    browser.run("document.getElementById('put-host-mac').closest('details').open = true");
+    browser.write("#put-host-mac", HOST);
+    browser.write("#put-host-address", "10.0.0.77");
+    // A port that there is not: the dry run says so, and nothing can be committed.
+    browser.write("#put-host-at", "0xa1 port 9");
+    browser.write("#put-host-at", ENTER);
+    browser.click("#dry-run");
+    browser.shows("refused; nothing was changed");
+    assert!(is_disabled("commit"));
+    // Of an answer that is a refusal the browser itself says so on the console; it says nothing else.
+    let complaints = browser.complaints();
+    assert!(matches!(complaints.as_slice(), [one] if one.contains("409")), "{complaints:?}");
+    browser.click("ol.pending button");
+
+    browser.write("#put-host-mac", HOST);
+    browser.write("#put-host-address", "10.0.0.77");
+    browser.write("#put-host-at", "0xa1 port 1");
+    browser.write("#put-host-at", ENTER);
+    browser.click("#dry-run");
+    browser.shows("This would change");
+    browser.shows(&format!("host {HOST}"));
+    photograph(browser, "edit");
+    assert!(!hosts().contains(HOST), "a dry run has changed the network");
+    browser.click("#commit");
+    browser.shows("This has changed");
+    assert!(hosts().contains(HOST));
+    eventually("the host is in the table", || {
+        let rows = browser.run(
+            "return [...document.querySelectorAll('tbody tr')].map((it) => it.innerText).join()",
+        );
+        rows.as_str().unwrap_or_default().contains(HOST)
+    });
+    // The log says who has done what.
+    browser.go(&format!("{page}#/log"));
+    browser.shows("a network was changed by REST");
+    photograph(browser, "log");
+}
+
+fn shows_markup_as_it_is(browser: &Browser, page: &str, weir: &Weir) {
+    let name = "<img src=x onerror=\"window.obeyed = true\">";
+    let change = json!([{"change-switch": {"dpid": "0xa1", "name": name}}]).to_string();
+    let changes = "/api/v1/networks/red/changes";
+    assert_eq!(http::post(weir.api, changes, &change).map(|(status, _)| status), Some(200));
+    for view in ["#/edit/red", "#/network/red", "#/log", "#/"] {
+        browser.go(&format!("{page}{view}"));
+        if view != "#/network/red" {
+            browser.shows(name);
+        }
+        assert_eq!(browser.run("return window.obeyed ?? document.images.length"), 1, "{view}");
+    }
+    let change = json!([{"change-switch": {"dpid": "0xa1", "name": "near"}}]).to_string();
+    assert!(http::post(weir.api, changes, &change).is_some());
+}
+
+fn fits_a_phone(browser: &Browser, page: &str) {
+    browser.resize(390, 844);
+    for (view, words, name) in [
+        ("#/network/red", "Edit this network", "map"),
+        ("#/tenants", "Share used", "tenants"),
+        ("#/tenants/red", "flow_mod", "tenant"),
+        ("#/switches", "Unacknowledged", "switches"),
+        ("#/edit/red", "Dry run", "edit"),
+        ("#/log", "a link is up", "log"),
+    ] {
+        browser.go(&format!("{page}{view}"));
+        browser.shows(words);
+        photograph(browser, name);
+        let wide = browser.run("return document.documentElement.scrollWidth");
+        assert!(wide.as_u64().is_some_and(|wide| wide <= 390), "{view} is {wide} wide");
+    }
+    browser.resize(1440, 900);
+}
+
+/// The page and what it asks for come from Weir alone, and the OpenAPI document has all of it; the first view is small.
+fn asked_for_nothing_else(browser: &Browser, weir: &Weir) {
+    let (_, document) = weir.get("/api/v1/openapi.json");
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let paths: Vec<&String> = document["paths"].as_object().expect("paths").keys().collect();
+    let own = format!("http://{}/", weir.api);
+    let asked = browser.asked();
+    assert!(asked.len() > 20, "{asked:?}");
+    for request in asked.iter().filter(|it| it.url != "about:blank") {
+        let path = request.url.strip_prefix(&own);
+        let path = path.unwrap_or_else(|| panic!("asked elsewhere: {request:?}"));
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let fits = |template: &str| {
+            let template = template.trim_start_matches('/').split('/');
+            template.clone().count() == path.split('/').count()
+                && template.zip(path.split('/')).all(|(a, b)| a == b || a.starts_with('{'))
+        };
+        let is_file = path.is_empty() || path.starts_with("page/");
+        let method = request.method.to_lowercase();
+        let said =
+            paths.iter().any(|it| fits(it) && document["paths"][it.as_str()][&method].is_object());
+        assert!(is_file || said, "not in the document: {request:?}");
+    }
+}
+
+/// Keeps a picture where `WEIR_PHOTOGRAPHS` names a folder, as docs/dashboard.md shows them: light and dark.
+fn photograph(browser: &Browser, name: &str) {
+    let Some(folder) = std::env::var_os("WEIR_PHOTOGRAPHS").map(PathBuf::from) else { return };
+    let wide = browser.run("return innerWidth");
+    for (colours, word) in [(Colours::Dark, "dark"), (Colours::Light, "light")] {
+        browser.colours(colours);
+        // The map is drawn when the browser has time.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let picture = folder.join(format!("{name}-{wide}-{word}.png.base64"));
+        fs::write(picture, browser.photograph()).expect("a picture");
+    }
+}

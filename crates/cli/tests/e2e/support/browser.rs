@@ -1,0 +1,244 @@
+//! A real browser, headless, told what to do by WebDriver: Chromium and its driver.
+//!
+//! It resolves no names and reaches no host but this one; what it asked for is known, and what it said on its console.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::program::Program;
+use super::{PATIENCE, eventually, free_port};
+
+/// What a browser must be told to be headless, and to leave the world alone.
+const ARGUMENTS: &[&str] = &[
+    "--headless=new",
+    // Tests run as root, where Chromium has no sandbox.
+    "--no-sandbox",
+    // It ends when its driver does, however that ends.
+    "--remote-debugging-pipe",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+];
+
+/// Whether pages are asked to be light or dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    Light,
+    Dark,
+}
+
+pub struct Browser {
+    driver: SocketAddr,
+    session: String,
+    // Dropped last: the session is closed by it.
+    _process: Program,
+}
+
+/// A request that a page made, and how many bytes its answer took on the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub method: String,
+    pub url: String,
+    pub bytes: u64,
+}
+
+impl Browser {
+    pub fn start() -> Browser {
+        let driver = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let port = format!("--port={}", driver.port());
+        let process = Program::start("chromedriver", "chromedriver", &[&port, "--log-level=OFF"]);
+        eventually("the driver answers", || {
+            command(driver, "GET", "/status", None).is_ok_and(|status| status["ready"] == true)
+        });
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "browserName": "chrome",
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            "goog:chromeOptions": {"args": ARGUMENTS},
+        }}});
+        let made = command(driver, "POST", "/session", Some(&wanted))
+            .unwrap_or_else(|error| panic!("no browser: {error}"));
+        let session = made["sessionId"].as_str().expect("a session").to_owned();
+        Browser { driver, session, _process: process }
+    }
+
+    pub fn go(&self, url: &str) {
+        self.ask("POST", "/url", &json!({"url": url}));
+    }
+
+    /// What a script returns.
+    #[track_caller]
+    pub fn run(&self, script: &str) -> Value {
+        self.ask("POST", "/execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// All text that can be seen on the page.
+    pub fn text(&self) -> String {
+        let text = self.run("return document.body.innerText");
+        text.as_str().unwrap_or_default().replace(['\u{202f}', '\u{a0}'], " ")
+    }
+
+    #[track_caller]
+    pub fn shows(&self, words: &str) {
+        let has = || self.text().contains(words);
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !has() {
+            let text = self.text();
+            assert!(std::time::Instant::now() < deadline, "no {words:?} in:\n{text}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Clicks what a selector finds first, as a person would.
+    #[track_caller]
+    pub fn click(&self, selector: &str) {
+        self.ask("POST", &format!("/element/{}/click", self.find(selector)), &json!({}));
+    }
+
+    /// Types into what a selector finds first.
+    #[track_caller]
+    pub fn write(&self, selector: &str, text: &str) {
+        let path = format!("/element/{}/value", self.find(selector));
+        self.ask("POST", &path, &json!({"text": text}));
+    }
+
+    #[track_caller]
+    fn find(&self, selector: &str) -> String {
+        let asked = json!({"using": "css selector", "value": selector});
+        let mut found = Value::Null;
+        eventually(&format!("there is {selector}"), || {
+            let all = self.ask("POST", "/elements", &asked);
+            found = all[0].clone();
+            found.is_object()
+        });
+        let id = found.as_object().and_then(|element| element.values().next());
+        id.and_then(Value::as_str).expect("an element").to_owned()
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub fn press(&self, keys: &[&str]) {
+        let mut actions = Vec::new();
+        for key in keys {
+            actions.push(json!({"type": "keyDown", "value": key}));
+            actions.push(json!({"type": "keyUp", "value": key}));
+        }
+        let source = json!({"type": "key", "id": "keyboard", "actions": actions});
+        self.ask("POST", "/actions", &json!({"actions": [source]}));
+    }
+
+    /// The size of the window; a narrow one is a phone's.
+    pub fn resize(&self, width: u32, height: u32) {
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+        self.devtools("Emulation.setDeviceMetricsOverride", &metrics);
+    }
+
+    pub fn colours(&self, colours: Colours) {
+        let value = if colours == Colours::Dark { "dark" } else { "light" };
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
+        self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// The whole page as a PNG file, in base64.
+    pub fn photograph(&self) -> String {
+        let options = json!({"format": "png", "captureBeyondViewport": true});
+        let taken = self.devtools("Page.captureScreenshot", &options);
+        taken["data"].as_str().expect("a picture").to_owned()
+    }
+
+    /// Errors and warnings on the console since the last call.
+    pub fn complaints(&self) -> Vec<String> {
+        let log = self.ask("POST", "/se/log", &json!({"type": "browser"}));
+        let lines = log.as_array().expect("a log").iter();
+        let bad = lines.filter(|line| line["level"] == "SEVERE" || line["level"] == "WARNING");
+        bad.map(|line| line["message"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// What was asked for since the last call.
+    pub fn asked(&self) -> Vec<Asked> {
+        let log = self.ask("POST", "/se/log", &json!({"type": "performance"}));
+        let mut asked: Vec<(String, Asked)> = Vec::new();
+        for line in log.as_array().expect("a log") {
+            let line: Value = serde_json::from_str(line["message"].as_str().unwrap_or_default())
+                .expect("JSON in the log");
+            let (event, said) = (&line["message"]["method"], &line["message"]["params"]);
+            let id = said["requestId"].as_str().unwrap_or_default().to_owned();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            if event == "Network.requestWillBeSent" {
+                let (method, url) =
+                    (text(&said["request"]["method"]), text(&said["request"]["url"]));
+                asked.push((id, Asked { method, url, bytes: 0 }));
+            } else if event == "Network.dataReceived" {
+                let bytes = said["encodedDataLength"].as_u64().unwrap_or(0);
+                if let Some((_, known)) = asked.iter_mut().find(|(known, _)| *known == id) {
+                    known.bytes += bytes;
+                }
+            }
+        }
+        asked.into_iter().map(|(_, asked)| asked).collect()
+    }
+
+    fn devtools(&self, name: &str, parameters: &Value) -> Value {
+        self.ask("POST", "/goog/cdp/execute", &json!({"cmd": name, "params": parameters}))
+    }
+
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let path = format!("/session/{}{path}", self.session);
+        command(self.driver, method, &path, Some(body))
+            .unwrap_or_else(|error| panic!("{path} {body}: {error}"))
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = command(self.driver, "DELETE", &format!("/session/{}", self.session), None);
+    }
+}
+
+/// One command of WebDriver; an error in words.
+fn command(
+    driver: SocketAddr,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value, String> {
+    let exchanged = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&driver, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let body = body.map(ToString::to_string).unwrap_or_default();
+        let mut request = String::new();
+        let _ = write!(
+            request,
+            "{method} {path} HTTP/1.1\r\nHost: {driver}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes())?;
+        // The driver keeps the connection open, whatever it is asked.
+        let mut stream = BufReader::new(stream);
+        let (mut line, mut length) = (String::new(), 0);
+        while stream.read_line(&mut line)? > 2 {
+            if let Some(said) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = said.trim().parse().map_err(std::io::Error::other)?;
+            }
+            line.clear();
+        }
+        let mut answer = vec![0; length];
+        stream.read_exact(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let answer = exchanged().map_err(|error| error.to_string())?;
+    let answer: Value = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
+    let value = &answer["value"];
+    match value["error"].as_str() {
+        Some(error) => Err(format!("{error}: {}", value["message"])),
+        None => Ok(value.clone()),
+    }
+}

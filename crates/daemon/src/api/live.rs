@@ -1,0 +1,319 @@
+//! `/api/v1/summary`, `/api/v1/log`, and both of them as they change: `/api/v1/events`.
+//!
+//! ```text
+//!   maker (while anybody looks) ──every second──► latest summary ──► viewer ──► its connection
+//!                                                 last log lines ──┘  one for each stream
+//! ```
+//!
+//! A summary is made once for all who look, and more seldom the larger it is; a viewer that takes its events slowly misses
+//! those between, and holds one event. So what viewers cost does not depend on how much happens.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use futures_core::Stream;
+use serde::Serialize;
+use tokio::sync::{mpsc, watch};
+use utoipa::ToSchema;
+
+use super::answers::{Elsewhere, Failure, error};
+use super::bounds::{Bounds, Listener};
+use super::sources::Sources;
+use super::summary::{Before, Summary};
+use crate::access::caller::Caller;
+use crate::logging::recent;
+use crate::metrics::ApiRefusal;
+
+/// Between two summaries, and so old is one at most that somebody gets who asks for one.
+const PERIOD: Duration = Duration::from_secs(1);
+/// What a viewer is told, on average.
+const BYTES_PER_SECOND: u64 = 40_000;
+/// What is said of latency is said of so long a time, and of twice that at most.
+const RECENT: Duration = Duration::from_secs(10);
+/// Lines of the log that a new viewer is told.
+const FIRST_LINES: usize = 100;
+
+/// What is made once for all. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Live(Arc<Shared>);
+
+struct Shared {
+    sources: Sources,
+    started_ms: u64,
+    making: Mutex<Making>,
+    latest: watch::Sender<Option<Arc<Made>>>,
+    /// Whether the maker is at work.
+    is_made: Mutex<bool>,
+}
+
+/// Latency histograms that the next ones are compared with, and those that take their place.
+struct Making {
+    before: Before,
+    next: Before,
+    since: Instant,
+}
+
+/// A summary, and the event that tells it.
+struct Made {
+    at: Instant,
+    summary: Summary,
+    event: Bytes,
+}
+
+/// Lines of the log.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LogLines)]
+struct Lines {
+    /// Oldest first. Weir keeps the last 500.
+    lines: Vec<Line>,
+}
+
+/// A line of the log.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LogLine)]
+struct Line {
+    /// Counts up with each line, from 1, since Weir began; where a tenant asks, with each line that names it.
+    number: u64,
+    /// Milliseconds of Unix time.
+    time_ms: u64,
+    /// `info`, `warn` or `error`.
+    level: &'static str,
+    /// What happened.
+    message: String,
+    /// To what: `tenant`, `switch`, `dpid`, `reason` and others.
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    fields: std::collections::BTreeMap<&'static str, String>,
+}
+
+impl Lines {
+    /// The lines behind that number; of one tenant, those that name it.
+    fn after(number: u64, tenant: Option<&str>) -> Lines {
+        let line = |line: recent::Line| {
+            let recent::Line { number, of_tenant, time_ms, level, message, fields } = line;
+            let number = if tenant.is_some() { of_tenant } else { number };
+            Line { number, time_ms, level, message, fields }
+        };
+        Lines { lines: recent::lines_after(number, tenant).into_iter().map(line).collect() }
+    }
+}
+
+impl Live {
+    pub(super) fn new(sources: Sources) -> Live {
+        let making = Making { before: Before::new(), next: Before::new(), since: Instant::now() };
+        Live(Arc::new(Shared {
+            sources,
+            started_ms: now_ms(),
+            making: Mutex::new(making),
+            latest: watch::Sender::new(None),
+            is_made: Mutex::new(false),
+        }))
+    }
+
+    /// The latest summary, or a new one if that is too old. Takes a millisecond or more.
+    fn summary(&self) -> Arc<Made> {
+        let mut making = lock(&self.0.making);
+        let latest = self.0.latest.borrow().clone();
+        if let Some(latest) = latest.filter(|latest| latest.at.elapsed() < PERIOD / 2) {
+            return latest;
+        }
+        let (mut summary, histograms) = Summary::new(&self.0.sources, &making.before);
+        if making.since.elapsed() >= RECENT {
+            making.before = std::mem::replace(&mut making.next, histograms);
+            making.since = Instant::now();
+        }
+        summary.time_ms = now_ms();
+        summary.started_ms = self.0.started_ms;
+        let event = event("summary", &summary);
+        let made = Arc::new(Made { at: Instant::now(), summary, event });
+        self.0.latest.send_replace(Some(Arc::clone(&made)));
+        made
+    }
+
+    /// Starts the maker, if it is not at work.
+    fn keep_up(&self) {
+        let mut is_made = lock(&self.0.is_made);
+        if !std::mem::replace(&mut *is_made, true) {
+            tokio::spawn(self.clone().make());
+        }
+    }
+
+    async fn make(self) {
+        loop {
+            let live = self.clone();
+            let made = tokio::task::spawn_blocking(move || live.summary()).await;
+            let length = made.map_or(0, |made| made.event.len() as u64);
+            let pause = Duration::from_millis(length * 1000 / BYTES_PER_SECOND).max(PERIOD);
+            tokio::time::sleep(pause).await;
+            let mut is_made = lock(&self.0.is_made);
+            if self.0.latest.receiver_count() == 0 {
+                *is_made = false;
+                return;
+            }
+        }
+    }
+
+    /// The events of one viewer, who takes that place.
+    fn events(&self, tenant: Option<String>, viewer: Listener) -> Events {
+        let (sender, events) = mpsc::channel(1);
+        let latest = self.0.latest.subscribe();
+        self.keep_up();
+        tokio::spawn(tell(latest, tenant, sender));
+        Events { events, _viewer: viewer }
+    }
+}
+
+/// Tells one viewer until it has gone.
+async fn tell(
+    mut latest: watch::Receiver<Option<Arc<Made>>>,
+    tenant: Option<String>,
+    sender: mpsc::Sender<Bytes>,
+) {
+    let mut told = None;
+    loop {
+        let made = latest.borrow_and_update().clone();
+        // One that nobody looked at for a while is followed by a new one.
+        if let Some(made) = made.filter(|made| made.at.elapsed() < 2 * PERIOD) {
+            let mut log = Lines::after(told.unwrap_or(0), tenant.as_deref());
+            if told.is_none() {
+                let from = log.lines.len().saturating_sub(FIRST_LINES);
+                log.lines.drain(..from);
+            }
+            let summary = match &tenant {
+                None => made.event.clone(),
+                Some(tenant) => event("summary", &made.summary.of(tenant)),
+            };
+            if sender.send(summary).await.is_err() {
+                return;
+            }
+            if let Some(last) = log.lines.last() {
+                told = Some(last.number);
+                if sender.send(event("log", &log)).await.is_err() {
+                    return;
+                }
+            }
+        }
+        tokio::select! {
+            changed = latest.changed() => if changed.is_err() { return },
+            () = sender.closed() => return,
+        }
+    }
+}
+
+/// Server-sent events as they are told; the viewer's place is free when this is dropped.
+struct Events {
+    events: mpsc::Receiver<Bytes>,
+    _viewer: Listener,
+}
+
+impl Stream for Events {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.events.poll_recv(context).map(|event| event.map(Ok))
+    }
+}
+
+/// An event as it is written. JSON has no line ends of its own.
+fn event(name: &str, data: &impl Serialize) -> Bytes {
+    let data = serde_json::to_string(data).unwrap_or_default();
+    format!("event: {name}\ndata: {data}\n\n").into()
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(live: Live) -> Router<S> {
+    Router::new()
+        .route("/api/v1/summary", get(summary))
+        .route("/api/v1/log", get(log))
+        .route("/api/v1/events", get(events))
+        .layer(Extension(live))
+}
+
+/// How everything fares, in short; of a tenant that asks, how that one fares.
+#[utoipa::path(
+    get,
+    path = "/api/v1/summary",
+    responses((status = 200, description = "counts and gauges", body = Summary), Elsewhere)
+)]
+pub(super) async fn summary(
+    Extension(live): Extension<Live>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let work = move || {
+        let made = live.summary();
+        match caller.reach.tenant() {
+            None => Json(&made.summary).into_response(),
+            Some(tenant) => Json(made.summary.of(tenant)).into_response(),
+        }
+    };
+    bounds.off_thread(work).await
+}
+
+/// The last lines of the log; where a tenant asks, those that name it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/log",
+    params(("after" = Option<u64>, Query, description = "lines with larger numbers only")),
+    responses(
+        (status = 200, description = "lines", body = Lines),
+        (status = 400, description = "the query cannot be read", body = Failure),
+        Elsewhere,
+    )
+)]
+pub(super) async fn log(Extension(caller): Extension<Caller>, uri: Uri) -> Response {
+    let after = match uri.query() {
+        None => Some(0),
+        Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
+    };
+    match after {
+        Some(after) => Json(Lines::after(after, caller.reach.tenant())).into_response(),
+        None => {
+            let message = "all that can stand behind the ? is after= and the number of a line";
+            error(StatusCode::BAD_REQUEST, message)
+        }
+    }
+}
+
+/// Both as server-sent events, every second or more seldom: `event: summary` has what `/api/v1/summary` answers, `event: log`
+/// the lines since the one before.
+#[utoipa::path(
+    get,
+    path = "/api/v1/events",
+    responses(
+        (status = 200, description = "events", body = String, content_type = "text/event-stream"),
+        (status = 503, description = "too many look already", body = Failure),
+        Elsewhere,
+    )
+)]
+pub(super) async fn events(
+    Extension(live): Extension<Live>,
+    Extension(bounds): Extension<Bounds>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let tenant = caller.reach.tenant();
+    match bounds.viewer(tenant) {
+        Some(viewer) => {
+            let events = live.events(tenant.map(str::to_owned), viewer);
+            let headers =
+                [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+            (headers, Body::from_stream(events)).into_response()
+        }
+        None => bounds.refuse(ApiRefusal::Listeners, "too many look already"),
+    }
+}
