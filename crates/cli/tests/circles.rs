@@ -21,7 +21,6 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("hypervisor", &[50]),
     ("lab", &[12]),
     ("openflow", &[6]),
-    ("report", &[7, 5]),
 ];
 
 /// `a::b` of a crate as `["a", "b"]`; the crate's root is empty.

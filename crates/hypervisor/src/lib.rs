@@ -14,7 +14,7 @@
 //! ```
 //!
 //! What a tenant's entries, groups and packets come to on the switch is compiled: see the crate [`compile`], which knows none of
-//! this. Start reading at [`Switch`], then `v10` and `v13` (one file per message family), and [`scheduler`] and [`window`] (fairness).
+//! this. Start reading at [`Switch`], then `v10` and `v13` (one file per message family), and `south::scheduler` and `south::window` (fairness).
 #![no_std]
 #![forbid(unsafe_code)]
 

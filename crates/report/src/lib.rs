@@ -9,6 +9,7 @@
 //! (how numbers are made), [`table`], [`figure`] and [`page`] (how they are shown), and [`mod@compare`].
 
 pub mod compare;
+pub mod directory;
 pub mod environment;
 pub mod figure;
 pub mod histogram;
@@ -21,10 +22,9 @@ pub mod table;
 pub mod terminal;
 
 pub use compare::{Compared, Comparison, Verdict, compare};
+pub use directory::Error;
 pub use environment::Environment;
 pub use figure::Figure;
 pub use histogram::{Histogram, LatencySummary, Precision};
-pub use results::{
-    Better, Error, Extras, Finding, Interval, Metric, Point, Results, Scalar, TenantRow,
-};
+pub use results::{Better, Extras, Finding, Interval, Metric, Point, Results, Scalar, TenantRow};
 pub use table::Table;

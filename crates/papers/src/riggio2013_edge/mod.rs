@@ -17,7 +17,7 @@
 //! labels E → F has s2 to itself and C → D goes by s1 (figure 2c). The paths are written onto the switches as the figures
 //! show them; that controllers find them by labels is the experiment of section V. Shapers are [`agent::edge`]'s.
 //!
-//! [`measure`] runs one of the four combinations on a lab of its own, [`burst`] how long a neighbour feels a
+//! [`measure`] runs one of the four combinations on a lab of its own, `burst` how long a neighbour feels a
 //! burst; [`Riggio2013Edge`] runs them all.
 
 mod burst;

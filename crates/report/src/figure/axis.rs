@@ -1,6 +1,17 @@
 //! An axis of numbers: its range, its ticks, and what they are called.
 
-use super::Scale;
+use serde::{Deserialize, Serialize};
+
+/// How values are laid along an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// By powers of ten; values that are not above 0 are left out.
+    Logarithmic,
+}
 
 /// An axis: its range, and where its ticks are.
 #[derive(Clone, Debug)]

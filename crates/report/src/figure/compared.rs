@@ -1,7 +1,9 @@
 //! Marks by short names: boxes side by side, dots in groups, groups of bars.
 
+use super::axis::Scale;
+use super::drawing::Drawing;
 use super::lines::Line;
-use super::{Drawing, Mark, Marks, Scale, Shape};
+use super::marks::{Mark, Marks, Shape};
 
 /// A distribution as a box: whiskers, quartiles, median.
 #[derive(Clone, Debug, Default, PartialEq)]

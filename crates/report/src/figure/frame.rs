@@ -247,3 +247,23 @@ pub(super) fn left_of(axis: &Axis, height: f64) -> f64 {
     let widest = names.iter().map(|(_, name)| width(name, SMALL, false)).fold(0.0, f64::max);
     (widest + 12.0).max(24.0)
 }
+
+/// One panel is higher than one of several; and on a phone a little lower.
+pub(super) fn panel_height(panels: usize, across: f64) -> f64 {
+    match (panels, across < 500.0) {
+        (0 | 1, false) => 300.0,
+        (0 | 1, true) => 220.0,
+        _ => 160.0,
+    }
+}
+
+pub(super) fn with_more(note: &str, panels: usize) -> String {
+    if panels == 0 {
+        return note.to_owned();
+    }
+    joined(note, &format!("{panels} more panels are not drawn; the CSV has all"))
+}
+
+pub(super) fn joined(note: &str, more: &str) -> String {
+    if note.is_empty() { more.to_owned() } else { format!("{note}; {more}") }
+}

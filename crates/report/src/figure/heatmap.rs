@@ -2,9 +2,8 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Text};
-use super::frame::{Frame, Outline, left_of};
+use super::frame::{Frame, Outline, left_of, panel_height};
 use super::palette::{Colour, Palette};
-use super::{Drawing, Form};
 use crate::table::number;
 use serde::{Deserialize, Serialize};
 
@@ -38,12 +37,11 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// The figure.
-    #[must_use]
-    pub fn draw(&self) -> Drawing {
+    /// Without values that are not finite.
+    pub(super) fn finite(&self) -> HeatMap {
         let mut map = self.clone();
         map.cells.iter_mut().for_each(|cell| *cell = cell.filter(|value| value.is_finite()));
-        Drawing::new(Form::HeatMap(map))
+        map
     }
 
     /// The least and the largest value.
@@ -62,7 +60,7 @@ impl HeatMap {
         };
         let (x, y) = (axis(&self.columns, wide), axis(&self.rows, high));
         let range = self.range.or_else(|| self.span());
-        let height = super::panel_height(1, across);
+        let height = panel_height(1, across);
         let legend_room = range.map(|(low, high)| (number(low), number(high)));
         let outline = Outline {
             title: &self.title,

@@ -1,11 +1,10 @@
 //! Lines over an axis of numbers, also cumulative distributions; in several panels where there are
 //! many cases.
 
-use super::axis::Axis;
+use super::axis::{Axis, Scale};
 use super::canvas::{Canvas, Stroke};
-use super::frame::{Frame, MOST_PANELS, Outline, Place, left_of};
+use super::frame::{Frame, MOST_PANELS, Outline, Place, left_of, panel_height, with_more};
 use super::palette::{DASHED, INK, Palette};
-use super::{Drawing, Form, Scale};
 use serde::{Deserialize, Serialize};
 
 /// More lines than that are not told apart in one panel.
@@ -77,18 +76,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The figure as SVG.
-    #[must_use]
-    pub fn svg(&self) -> String {
-        self.draw().svg()
-    }
-
-    /// The figure.
-    #[must_use]
-    pub fn draw(&self) -> Drawing {
+    /// Without values that are not finite: files can hold no such values, and axes show none.
+    pub(super) fn finite(&self) -> Lines {
         let mut lines = self.clone();
         for line in &mut lines.lines {
-            // Files can hold no others, and axes show none.
             let finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
             let keep: Vec<bool> = line.points.iter().map(finite).collect();
             let mut kept = keep.iter().copied();
@@ -96,7 +87,7 @@ impl Lines {
             line.errors.iter_mut().filter(|half| !half.is_finite()).for_each(|half| *half = 0.0);
             line.points.retain(finite);
         }
-        Drawing::new(Form::Lines(lines))
+        lines
     }
 
     /// Lines by the panels that they stand in.
@@ -115,12 +106,12 @@ impl Lines {
         let mut panels = self.panels();
         let more = panels.len().saturating_sub(MOST_PANELS);
         panels.truncate(MOST_PANELS);
-        let note = super::with_more(note, more);
+        let note = with_more(note, more);
         let all = || self.lines.iter().flat_map(|line| &line.points);
         let from_zero = self.x_from_zero && self.x_scale == Scale::Linear;
         let x = Axis::over(all().map(|point| point.0), self.x_scale, from_zero);
         let y = Axis::over(all().map(|point| point.1), self.y_scale, self.y_scale == Scale::Linear);
-        let height = super::panel_height(panels.len(), across);
+        let height = panel_height(panels.len(), across);
         let outline = Outline {
             title: &self.title,
             note: &note,

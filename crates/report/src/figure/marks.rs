@@ -1,12 +1,11 @@
 //! Boxes, dots with bars, and bars, by category: side by side where the categories' names fit below
 //! them, else in rows with the names before them, so names do not overlap however many there are.
 
-use super::axis::Axis;
+use super::axis::{Axis, Scale};
 use super::canvas::{Anchor, Canvas, Stroke, Text};
-use super::frame::{Frame, MOST_PANELS, Outline, Place, left_of};
+use super::frame::{Frame, MOST_PANELS, Outline, Place, joined, left_of, panel_height, with_more};
 use super::palette::{Colour, GRID, INK, PAPER, Palette};
 use super::text::{cut, width};
-use super::{Drawing, Form, Scale};
 use serde::{Deserialize, Serialize};
 
 /// One distribution, value or bar.
@@ -123,12 +122,11 @@ impl<'a> Panel<'a> {
 }
 
 impl Marks {
-    /// The figure.
-    #[must_use]
-    pub fn draw(&self) -> Drawing {
+    /// Without values that are not finite.
+    pub(super) fn finite(&self) -> Marks {
         let mut marks = self.clone();
         marks.marks.iter_mut().for_each(|mark| mark.shape = mark.shape.finite());
-        Drawing::new(Form::Marks(marks))
+        marks
     }
 
     fn panels(&self) -> Vec<Panel<'_>> {
@@ -146,10 +144,10 @@ impl Marks {
         let mut panels = self.panels();
         let more = panels.len().saturating_sub(MOST_PANELS);
         panels.truncate(MOST_PANELS);
-        let mut note = super::with_more(note, more);
+        let mut note = with_more(note, more);
         let values = self.marks.iter().flat_map(|mark| mark.shape.values());
         let axis = Axis::over(values, self.scale, self.scale == Scale::Linear);
-        let height = super::panel_height(panels.len(), across);
+        let height = panel_height(panels.len(), across);
         let left = left_of(&axis, height);
         if panels.iter().all(|panel| stands(panel, across, left, panels.len())) {
             return self.upright(&panels, &note, across, palette, (&axis, height, left));
@@ -157,7 +155,7 @@ impl Marks {
         let cut_off: usize =
             panels.iter().map(|panel| panel.categories.len().saturating_sub(MOST_ROWS)).sum();
         if cut_off > 0 {
-            note = super::joined(&note, &format!("{cut_off} more rows are in the CSV"));
+            note = joined(&note, &format!("{cut_off} more rows are in the CSV"));
         }
         self.in_rows(&panels, &note, across, palette, &axis)
     }

@@ -1,7 +1,9 @@
 //! What a figure shows, in a sentence; and its data, as CSV.
 
-use super::marks::label;
-use super::{Drawing, Form, HeatMap, Line, Lines, Marks};
+use super::drawing::{Drawing, Form};
+use super::heatmap::HeatMap;
+use super::lines::{Line, Lines};
+use super::marks::{Marks, label};
 use crate::table::{Table, number};
 
 impl Drawing {

@@ -6,27 +6,26 @@
 
 mod findings;
 mod generic;
+mod parts;
 mod sheet;
 mod style;
 
+pub use parts::file_name;
 pub use sheet::{Block, Sheet, sheet};
 
-use crate::figure::{Figure, NARROW, Palette, WIDE, palette_of};
+use crate::figure::{Figure, palette_of};
 use crate::names::tool_title;
 use crate::results::{Extras, Point, Results};
 use crate::table::{Table, number};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-
-/// Rows that are shown at once; further ones are folded, up to the second number.
-const ROWS_SHOWN: usize = 30;
-const ROWS_MOST: usize = 500;
+use maud::html;
+use parts::{document, figure_html, table_html};
 
 /// The page's text. A result that brings figures of its own is shown by them; else there are those
 /// that can be drawn of any result.
 #[must_use]
 pub fn html(results: &Results, extras: &Extras) -> String {
     let figures = figures(results, extras);
-    let palette = palette(results, &figures);
+    let palette = palette_of(figures.iter().map(|figure| &figure.drawing));
     let title = tool_title(&results.tool);
     let (first, others) = figures.split_at(figures.len().min(1));
     let body = html! {
@@ -62,86 +61,6 @@ pub fn html(results: &Results, extras: &Extras) -> String {
 #[must_use]
 pub fn figures(results: &Results, extras: &Extras) -> Vec<Figure> {
     if extras.figures.is_empty() { generic::figures(results) } else { extras.figures.clone() }
-}
-
-/// One palette for all pages of a result: systems in the order of its points, then of its figures.
-#[must_use]
-pub fn palette(results: &Results, figures: &[Figure]) -> Palette {
-    let _ = results;
-    palette_of(figures.iter().map(|figure| &figure.drawing))
-}
-
-fn document(title: &str, style: &str, body: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(style)) }
-            }
-            body { (body) }
-        }
-    };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
-}
-
-/// A sentence, the figure for a page and for a phone, what else there is to say, and the data.
-fn figure_html(figure: &Figure, palette: &Palette) -> Markup {
-    html! {
-        figure {
-            p.says { (figure.drawing.says()) }
-            div.wide { (PreEscaped(figure.drawing.svg_in(WIDE, palette))) }
-            div.narrow { (PreEscaped(figure.drawing.svg_in(NARROW, palette))) }
-            figcaption {
-                @if !figure.caption.is_empty() { (figure.caption) " " }
-                a href={ "figures/" (file_name(&figure.name)) ".csv" } { "CSV" }
-            }
-        }
-    }
-}
-
-/// A figure's name as a file's: without what would lead to another folder.
-#[must_use]
-pub fn file_name(name: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = name.chars().map(plain).take(100).collect();
-    if name.starts_with('.') || name.is_empty() { format!("figure{name}") } else { name }
-}
-
-/// A table as HTML, which scrolls in itself; what is long is folded, and cut at a bound.
-fn table_html(table: &Table) -> Markup {
-    let rows = table.rows();
-    let numeric = table.numeric();
-    let class = |index: usize| numeric.get(index).filter(|is| **is).map(|_| "n");
-    let part = |rows: &[Vec<String>]| {
-        html! {
-            div.scroll { table {
-                thead { tr { @for (index, cell) in table.header().iter().enumerate() {
-                    th class=[class(index)] { (cell) }
-                } } }
-                tbody { @for row in rows { tr { @for (index, cell) in row.iter().enumerate() {
-                    td class=[class(index)] { (cell) }
-                } } } }
-            } }
-        }
-    };
-    if rows.len() <= ROWS_SHOWN {
-        return part(rows);
-    }
-    let shown = rows.get(..rows.len().min(ROWS_MOST)).unwrap_or(rows);
-    let left_out = rows.len() - shown.len();
-    html! {
-        details {
-            summary { "All " (shown.len()) " rows" }
-            (part(shown))
-        }
-        @if left_out > 0 { p.small { (left_out) " more rows are in " code { "metrics.csv" } "." } }
-    }
 }
 
 /// Quoted so that it can be pasted into a shell.

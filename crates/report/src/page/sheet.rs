@@ -1,6 +1,7 @@
 //! A page that fits one sheet of paper: blocks of a sentence, a small figure and a small table.
 
-use super::{document, findings, style, table_html};
+use super::parts::{document, table_html};
+use super::{findings, style};
 use crate::figure::{Drawing, NARROW, palette_of};
 use crate::results::Finding;
 use crate::table::Table;

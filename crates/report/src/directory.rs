@@ -1,0 +1,223 @@
+//! A results directory: `result.json`, `histograms.hlog`, `metrics.csv`, `tenants.csv` and `report.html`; a result's own
+//! figures are in `figures/`.
+
+use crate::figure::{Figure, WIDE, palette_of};
+use crate::histogram::{Histogram, write_log};
+use crate::page;
+use crate::results::{Extras, Results, SCHEMA};
+use crate::table::Table;
+use serde::Deserialize;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What can go wrong with a results directory.
+#[derive(Debug)]
+pub enum Error {
+    /// A file could not be read or written.
+    Io(PathBuf, io::Error),
+    /// `result.json` is not what the schema says.
+    Format(PathBuf, serde_json::Error),
+    /// `result.json` was written by a version with another schema.
+    Schema(PathBuf, u32),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Format(path, error) => write!(f, "{}: not a result: {error}", path.display()),
+            Self::Schema(path, version) => {
+                write!(f, "{}: has schema {version}, this program reads {SCHEMA}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Results {
+    /// Writes the whole directory, making it where it is missing.
+    ///
+    /// `histograms` are the raw distributions by name; `window` is the measured time of a run.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the file that could not be written.
+    pub fn write(
+        &self,
+        dir: &Path,
+        histograms: &[(String, Histogram)],
+        window: Duration,
+    ) -> Result<(), Error> {
+        self.write_with(dir, histograms, window, &Extras::default())
+    }
+
+    /// The same with more figures, which also become files under `figures/` (SVG and, with the
+    /// feature `png`, PNG), and more tables.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the file that could not be written.
+    pub fn write_with(
+        &self,
+        dir: &Path,
+        histograms: &[(String, Histogram)],
+        window: Duration,
+        extras: &Extras,
+    ) -> Result<(), Error> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |error| Error::Io(path, error)
+        };
+        fs::create_dir_all(dir).map_err(io(dir))?;
+        let put = |name: &str, bytes: &[u8]| {
+            let path = dir.join(name);
+            fs::write(&path, bytes).map_err(io(&path))
+        };
+        put("result.json", self.to_json().as_bytes())?;
+        let mut log = Vec::new();
+        let named = histograms.iter().map(|(name, histogram)| (name.as_str(), histogram));
+        write_log(&mut log, named, window).map_err(io(&dir.join("histograms.hlog")))?;
+        put("histograms.hlog", &log)?;
+        put("metrics.csv", self.metrics_table().to_csv().as_bytes())?;
+        put("tenants.csv", self.tenants_table().to_csv().as_bytes())?;
+        self.write_page(dir, extras)
+    }
+
+    /// Writes what is drawn of a result: `report.html`, and under `figures/` each figure as SVG and CSV, and,
+    /// with the feature `png`, a result's own figures as PNG. `figures.json` keeps what cannot be drawn from
+    /// `result.json` alone, so that all can be drawn again.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the file that could not be written.
+    pub fn write_page(&self, dir: &Path, extras: &Extras) -> Result<(), Error> {
+        let put = |name: &str, bytes: &[u8]| {
+            let path = dir.join(name);
+            fs::write(&path, bytes).map_err(|error| Error::Io(path.clone(), error))
+        };
+        put("report.html", page::html(self, extras).as_bytes())?;
+        let figures = page::figures(self, extras);
+        if *extras != Extras::default() {
+            let text = serde_json::to_string(extras).unwrap_or_default() + "\n";
+            put("figures.json", text.as_bytes())?;
+        }
+        if figures.is_empty() {
+            return Ok(());
+        }
+        let folder = dir.join("figures");
+        fs::create_dir_all(&folder).map_err(|error| Error::Io(folder.clone(), error))?;
+        let palette = palette_of(figures.iter().map(|figure| &figure.drawing));
+        for Figure { name, drawing, .. } in &figures {
+            let name = page::file_name(name);
+            put(&format!("figures/{name}.svg"), drawing.svg_in(WIDE, &palette).as_bytes())?;
+            put(&format!("figures/{name}.csv"), drawing.csv().as_bytes())?;
+            #[cfg(feature = "png")]
+            if !extras.figures.is_empty()
+                && let Some(png) = drawing.png_in(&palette)
+            {
+                put(&format!("figures/{name}.png"), &png)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The figures and tables that a result brought, from `figures.json`; none if there is no such file.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn read_extras(dir: &Path) -> Result<Option<Extras>, Error> {
+        let path = dir.join("figures.json");
+        match fs::read_to_string(&path) {
+            Ok(text) => match serde_json::from_str(&text) {
+                Ok(extras) => Ok(Some(extras)),
+                Err(error) => Err(Error::Format(path, error)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::Io(path, error)),
+        }
+    }
+
+    /// Reads `result.json` from a results directory, or from that file itself.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
+        let text = fs::read_to_string(&path).map_err(|error| Error::Io(path.clone(), error))?;
+        // Of another schema the rest may have any form, so the number comes first.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
+        }
+        let version: Version =
+            serde_json::from_str(&text).map_err(|error| Error::Format(path.clone(), error))?;
+        if version.schema != SCHEMA {
+            return Err(Error::Schema(path, version.schema));
+        }
+        serde_json::from_str(&text).map_err(|error| Error::Format(path, error))
+    }
+
+    fn metrics_table(&self) -> Table {
+        let mut table = Table::new([
+            "system",
+            "parameters",
+            "metric",
+            "unit",
+            "runs",
+            "mean",
+            "ci95",
+            "variance",
+            "samples",
+        ]);
+        let text = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+        for point in &self.points {
+            for (name, metric) in &point.metrics {
+                let samples: Vec<String> = metric.samples.iter().map(f64::to_string).collect();
+                table.row([
+                    point.system.clone(),
+                    point.label(),
+                    name.clone(),
+                    metric.unit.clone(),
+                    metric.samples.len().to_string(),
+                    text(metric.mean),
+                    text(metric.ci95),
+                    text(metric.variance),
+                    samples.join(" "),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn tenants_table(&self) -> Table {
+        let mut table = Table::new([
+            "system",
+            "parameters",
+            "tenant",
+            "sent",
+            "received",
+            "p50_us",
+            "p90_us",
+            "p99_us",
+            "max_us",
+        ]);
+        for point in &self.points {
+            for tenant in &point.tenants {
+                let latency = &tenant.latency;
+                table.row([
+                    point.system.clone(),
+                    point.label(),
+                    tenant.tenant.clone(),
+                    tenant.sent.to_string(),
+                    tenant.received.to_string(),
+                    latency.p50_us.to_string(),
+                    latency.p90_us.to_string(),
+                    latency.p99_us.to_string(),
+                    latency.max_us.to_string(),
+                ]);
+            }
+        }
+        table
+    }
+}
