@@ -7,7 +7,7 @@
 //! addresses.
 //!
 //! What can be asked for: a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
-//! tenants, one of the named [`scenarios`], a tenant beside [`hostile`] ones, or a published paper's measurements, [`papers`]), a
+//! tenants, one of the named [`scenarios`], or a tenant beside [`hostile`] ones), a
 //! [`Search`] for the highest rate, the [`controller`] benchmarks ([`rfc8456`]); or, underneath all
 //! of these, a [`Session`] over which any [`Load`] is run.
 //!
