@@ -10,7 +10,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use nix::libc::{self, c_int, c_uint, socklen_t};
+use nix::libc::{self, c_int, c_uint, c_ulong, socklen_t};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::error::{Error, Result};
@@ -157,7 +157,8 @@ pub(crate) fn send_slots(
             socket.as_fd().as_raw_fd(),
             messages.1.as_mut_ptr(),
             count,
-            libc::MSG_DONTWAIT,
+            // A signed number for glibc, and an unsigned one for musl.
+            libc::MSG_DONTWAIT as _,
         )
     };
     check(sent)?;
@@ -193,7 +194,9 @@ fn named_request(name: &str) -> io::Result<libc::ifreq> {
 
 pub(crate) fn interface_facts(socket: impl AsFd, name: &str) -> io::Result<InterfaceFacts> {
     let mut request = named_request(name)?;
-    let mut ask = |what: libc::Ioctl| {
+    // `libc::Ioctl` is what ioctl takes, which is another type for glibc than for musl.
+    let mut ask = |what: c_ulong| {
+        let what = what as libc::Ioctl;
         // SAFETY: these three requests take an ifreq with a NUL-terminated name (checked above)
         // and write into its union.
         check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), what, &raw mut request) })
@@ -217,15 +220,20 @@ pub(crate) fn set_interface_up(socket: impl AsFd, name: &str, up: bool) -> io::R
     // The kernel's field has sixteen bits, and the flags above them cannot be set.
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: the request takes an ifreq with a NUL-terminated name and its flags, and only reads it.
-    check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) })
+    check(unsafe {
+        libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &raw mut request)
+    })
 }
 
 /// Gives the calling thread the lowest of the real-time priorities (SCHED_FIFO), and those that it starts none.
 pub(crate) fn set_real_time() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
+    // The kernel's `sched_param` is a priority.
+    let priority: c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the pointer is to a whole sched_param, which the kernel only reads.
-    check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
+    // By number, since musl's own function refuses. SAFETY: the pointer is to a whole sched_param, which the kernel only reads.
+    let set =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    check(set as c_int)
 }
 
 /// Has the kernel check and load a program for its traffic control, as instructions of eBPF.
