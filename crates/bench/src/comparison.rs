@@ -50,7 +50,7 @@ pub struct Options {
     pub switches: Option<Arc<dyn RealSwitches>>,
     /// Where runs are changed while they go on.
     pub control: Option<Arc<Control>>,
-    /// By which somebody asks for the end; what was measured until then is the result.
+    /// Ends the measurement early on request; the result then has the points measured so far.
     pub stop: Stop,
 }
 

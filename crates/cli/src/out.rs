@@ -1,7 +1,43 @@
-//! `--out DIR`: looked at before anything is measured, so that no result is lost for want of a place.
+//! Where commands that measure give their results: stdout, and the folder of `--out DIR`. The folder is tried before anything is
+//! measured, so that no result is lost because the folder cannot be written to.
 
+use crate::talk;
 use std::fs;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The options that all commands with a results folder have.
+#[derive(clap::Args)]
+pub struct Output {
+    /// Write result.json, CSV, figures and report.html here
+    #[arg(long, value_name = "DIR", value_parser = folder)]
+    out: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    /// Prints the text, or the JSON if the user has asked for JSON; then writes the folder, if the user has named one.
+    pub fn give(
+        &self,
+        text: &str,
+        json: impl FnOnce() -> String,
+        write: impl FnOnce(&Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        talk::wipe();
+        let mut stdout = std::io::stdout().lock();
+        match self.json {
+            true => stdout.write_all(json().as_bytes())?,
+            false => stdout.write_all(text.as_bytes())?,
+        }
+        if let Some(out) = &self.out {
+            write(out)?;
+            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
+        }
+        Ok(())
+    }
+}
 
 /// The folder, if results can be written there: it is there, or can be made. It is tried, since rights alone do not tell of
 /// a file system that takes nothing; nothing of that stays.

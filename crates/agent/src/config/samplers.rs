@@ -132,19 +132,19 @@ fn ensure(holds: bool, why: impl Into<String>) -> Result<(), String> {
 /// Where the sockets of a machine's Open vSwitch are.
 pub const SWITCH: &str = "/run/openvswitch";
 
-/// Of how many packets one is sampled, as people write it.
+/// Reads how many packets there are for each sampled packet: a number such as 1000.
 ///
 /// # Errors
-/// What it has to be.
+/// The text is not a number within 1 to 1e9; the error states the range.
 pub fn one_in(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok().filter(|number| (1.0..=1e9).contains(number));
     number.ok_or_else(|| "not a number within 1 to 1000000000".to_owned())
 }
 
-/// Where a collector listens, as people write it: the port may be left out.
+/// Reads the address of a collector; without a port the address has sFlow's port.
 ///
 /// # Errors
-/// What it has to be.
+/// The text is not an address; the error shows the two forms of an address.
 pub fn collector(text: &str) -> Result<SocketAddr, String> {
     let with_port = text.parse().ok();
     let without = || Some(SocketAddr::new(text.parse().ok()?, PORT));

@@ -1,11 +1,11 @@
-//! What is measured of a controller, and how.
+//! The plan of a controller benchmark: switches, hosts, flow entries and how long each test takes.
 
 use crate::plan::{Identity, Setup, SwitchModel, TlsSides, Topology, Version};
 use crate::stop::Stop;
 use emulate::Layout;
 use std::net::SocketAddr;
 
-/// What is measured, and how.
+/// The plan of a controller benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerPlan {
     /// What results call it.
@@ -60,7 +60,7 @@ pub struct ControllerPlan {
     pub most_flows: usize,
     /// What random choices are drawn from.
     pub seed: u64,
-    /// By which somebody asks for the end; what was measured until then is the result.
+    /// Ends the benchmark early on request; the result then has the tests measured so far.
     pub stop: Stop,
 }
 

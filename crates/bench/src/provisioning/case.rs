@@ -5,7 +5,7 @@ use crate::stop::Stop;
 use report::Point;
 use std::path::PathBuf;
 
-/// What is measured, and how.
+/// The plan of a provisioning benchmark: how fast networks start, and how fast links move.
 #[derive(Clone, Debug)]
 pub struct Provisioning {
     /// The hypervisor's command, such as `weir serve`.
@@ -28,7 +28,7 @@ pub struct Provisioning {
     pub seed: u64,
     /// Where configurations and logs go. Removed by the caller, who made it.
     pub work_dir: PathBuf,
-    /// By which somebody asks for the end; what was measured until then is the result.
+    /// Ends the measurement early on request; the result then has the cases measured so far.
     pub stop: Stop,
 }
 

@@ -20,7 +20,7 @@ pub mod values;
 mod work;
 
 pub use options::Times;
-pub use output::Output;
+pub use output::give_as;
 pub use work::{Work, own_serve};
 
 use crate::exit::Exit;

@@ -14,10 +14,11 @@ mod target;
 
 pub use effort::Effort;
 pub use measure::measure;
-pub use output::Output;
+pub use output::give_with;
 pub use target::Target;
 
 use crate::exit::Exit;
+use crate::out::Output;
 use modules::Build;
 
 /// Measure what a switch really does, from outside
@@ -126,6 +127,6 @@ impl<T: clap::Args + Build> One<T> {
         let tool = format!("evaluate {}", experiment.name());
         let evaluation =
             measure(&tool, &self.target, &self.effort, &self.effort.floor(), &[experiment])?;
-        self.output.give(&evaluation)
+        output::give(&self.output, &evaluation)
     }
 }

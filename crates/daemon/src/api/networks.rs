@@ -123,13 +123,7 @@ pub(super) async fn show(
         "hosts": [{"mac": "02:00:00:00:00:01", "at": "0xa1 port 1"}]
     })),
     responses(
-        (status = 200, description = "what changed, or would change", body = Outcome, example = json!({
-            "dry_run": false,
-            "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
-            "switches": ["00:00:00:00:00:00:00:01"],
-            "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
-            "paths": []
-        })),
+        (status = 200, description = "what changed, or would change", body = Outcome),
         Unchanged,
         Unread,
         Elsewhere,
@@ -163,13 +157,7 @@ pub(super) async fn put(
     path = "/api/v1/networks/{tenant}",
     params(("tenant" = String, Path, description = "the tenant's name"), ("dry_run" = Option<bool>, Query, description = "say what would change, and change nothing")),
     responses(
-        (status = 200, description = "what changed, or would change", body = Outcome, example = json!({
-            "dry_run": false,
-            "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
-            "switches": ["00:00:00:00:00:00:00:01"],
-            "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
-            "paths": []
-        })),
+        (status = 200, description = "what changed, or would change", body = Outcome),
         Unchanged,
         Elsewhere,
     )
@@ -207,13 +195,7 @@ pub(super) async fn remove(
         {"stop": {"link": ["0xa1 port 2", "0xa2 port 2"]}}
     ])),
     responses(
-        (status = 200, description = "what changed, or would change", body = Outcome, example = json!({
-            "dry_run": false,
-            "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
-            "switches": ["00:00:00:00:00:00:00:01"],
-            "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
-            "paths": []
-        })),
+        (status = 200, description = "what changed, or would change", body = Outcome),
         Unchanged,
         Unread,
         Elsewhere,

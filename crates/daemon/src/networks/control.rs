@@ -92,6 +92,13 @@ pub struct Passed {
 
 /// What a change changed, or would change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(examples(json!({
+    "dry_run": false,
+    "parts": [{"tenant": "red", "part": "port 00:00:00:00:00:00:00:a1 port 2", "is": "at 00:00:00:00:00:00:00:01 port 2"}],
+    "switches": ["00:00:00:00:00:00:00:01"],
+    "ports": [{"tenant": "red", "port": "00:00:00:00:00:00:00:a1 port 2", "is": false}],
+    "paths": []
+})))]
 pub struct Outcome {
     /// Whether nothing was really done.
     pub dry_run: bool,

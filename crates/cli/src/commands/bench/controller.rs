@@ -4,9 +4,10 @@
 
 mod settings;
 
-use super::output::Output;
+use super::output;
 use super::values::{self, OpenFlow};
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::signals;
 use crate::talk;
 use anyhow::Context;
@@ -110,7 +111,7 @@ impl Controller {
             .with_context(|| format!("is a controller listening on {address}?"))?;
         verdict.results.settings.insert("left_out".to_owned(), left_out.join("; ").into());
         let shown = table(&verdict.results);
-        self.output.give_as(&verdict, &shown.to_string(), |out| {
+        output::give_as(&self.output, &verdict, &shown.to_string(), |out| {
             let tables = vec![("Mean and sample variance over trials".to_owned(), shown.clone())];
             let extras = report::Extras { tables, ..report::Extras::default() };
             Ok(verdict.results.write_with(out, &verdict.histograms, verdict.window, &extras)?)

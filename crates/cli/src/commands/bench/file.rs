@@ -1,11 +1,12 @@
 //! `weir bench scenario`: a load that changes while it runs, from a file.
 
 use super::options::Times;
-use super::output::Output;
+use super::output;
 use super::switch::Switch;
 use super::values;
 use super::work::own_serve;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use anyhow::Context;
 use bench::{Comparison, Control, Options, Plan, System, Topology};
@@ -105,6 +106,6 @@ impl ScenarioFile {
         let comparison = Comparison { tool: "bench scenario".to_owned(), ..comparison };
         let verdict = comparison.run(&options, &mut talk::progress);
         drop(taken);
-        self.output.give(&verdict?)
+        output::give(&self.output, &verdict?)
     }
 }

@@ -1,10 +1,11 @@
 //! `weir bench hostile`: a quiet tenant beside hostile ones.
 
 use super::comparing::Comparing;
-use super::output::Output;
+use super::output;
 use super::values;
 use super::work::own_serve;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use bench::{Attack, Hostile, System, hostile};
 use values::Wanted;
@@ -57,6 +58,6 @@ impl HostileCommand {
             plan.comparison(options)?.run(options, &mut talk::progress)
         })?;
         let text = format!("{}\n{}", hostile::table(&verdict), verdict.criteria_table());
-        self.output.give_as(&verdict, &text, |out| verdict.write(out))
+        output::give_as(&self.output, &verdict, &text, |out| Ok(verdict.write(out)?))
     }
 }

@@ -1,58 +1,35 @@
-//! What becomes of results.
+//! How verdicts are told.
 
 use crate::exit::Exit;
-use crate::talk;
+use crate::out::Output;
 use bench::{Ruling, Verdict};
 use report::Finding;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// What becomes of the results.
-#[derive(clap::Args)]
-pub struct Output {
-    /// Write result.json, raw histograms, CSV and report.html here
-    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
-    out: Option<PathBuf>,
-    /// Print result.json instead of tables
-    #[arg(long)]
-    json: bool,
+/// Gives what was found, as tables of systems and of criteria.
+pub fn give(output: &Output, verdict: &Verdict) -> anyhow::Result<Exit> {
+    let mut text = verdict.table().to_string();
+    if !verdict.criteria.is_empty() {
+        text += &format!("\n{}", verdict.criteria_table());
+    }
+    give_as(output, verdict, &text, |out| Ok(verdict.write(out)?))
 }
 
-impl Output {
-    /// Prints and writes what was found.
-    pub fn give(&self, verdict: &Verdict) -> anyhow::Result<Exit> {
-        let mut text = verdict.table().to_string();
-        if !verdict.criteria.is_empty() {
-            text += &format!("\n{}", verdict.criteria_table());
-        }
-        self.give_as(verdict, &text, |out| verdict.write(out))
-    }
-
-    /// The same, told in other words.
-    pub fn give_as(
-        &self,
-        verdict: &Verdict,
-        text: &str,
-        write: impl FnOnce(&Path) -> Result<(), bench::Error>,
-    ) -> anyhow::Result<Exit> {
-        talk::wipe();
-        let mut stdout = std::io::stdout().lock();
-        if self.json {
-            write!(stdout, "{}", verdict.results.to_json())?;
-        } else {
-            write!(stdout, "{text}{}", findings(&verdict.results.findings))?;
-        }
-        if let Some(out) = &self.out {
-            write(out)?;
-            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
-        }
-        Ok(match verdict.ruling() {
-            _ if verdict.results.is_partial() => Exit::Interrupted,
-            Ruling::Met => Exit::Success,
-            Ruling::NotMet => Exit::Finding,
-            Ruling::Undecided => Exit::Undecided,
-        })
-    }
+/// Gives what was found, as that text.
+pub fn give_as(
+    output: &Output,
+    verdict: &Verdict,
+    text: &str,
+    write: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<Exit> {
+    let text = format!("{text}{}", findings(&verdict.results.findings));
+    output.give(&text, || verdict.results.to_json(), write)?;
+    Ok(match verdict.ruling() {
+        _ if verdict.results.is_partial() => Exit::Interrupted,
+        Ruling::Met => Exit::Success,
+        Ruling::NotMet => Exit::Finding,
+        Ruling::Undecided => Exit::Undecided,
+    })
 }
 
 /// The first of each kind in full, and how many more there are: a busy machine makes the same remark at every point.

@@ -1,9 +1,10 @@
 //! `weir bench provisioning`: how fast a big network of a tenant's own starts and moves.
 
-use super::output::Output;
+use super::output;
 use super::values::{self, OpenFlow};
 use super::work::{Work, own_serve};
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use bench::provisioning;
 
@@ -66,6 +67,8 @@ impl Provisioning {
         let verdict = plan.run(&mut talk::progress)?;
         let text =
             format!("{}\n{}", provisioning::table(&verdict.results), verdict.criteria_table());
-        self.output.give_as(&verdict, &text, |out| provisioning::write(&verdict, out))
+        output::give_as(&self.output, &verdict, &text, |out| {
+            Ok(provisioning::write(&verdict, out)?)
+        })
     }
 }

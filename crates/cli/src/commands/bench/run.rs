@@ -1,10 +1,11 @@
 //! `weir bench run`: every combination of what is asked for.
 
 use super::comparing::Comparing;
-use super::output::Output;
+use super::output;
 use super::values;
 use super::work::own_serve;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use bench::{Kind, Matrix, Shape, System};
 use values::Wanted;
@@ -65,6 +66,6 @@ impl Run {
         let verdict = self.comparing.run(System::Direct, |options| {
             matrix.comparison(options)?.run(options, &mut talk::progress)
         })?;
-        self.output.give(&verdict)
+        output::give(&self.output, &verdict)
     }
 }

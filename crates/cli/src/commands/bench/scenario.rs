@@ -1,10 +1,11 @@
 //! `weir bench relay` and its like: comparisons with criteria.
 
 use super::comparing::Comparing;
-use super::output::Output;
+use super::output;
 use super::values;
 use super::work::own_serve;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use bench::{System, Tenancy, scenarios};
 
@@ -42,7 +43,7 @@ impl Scenario {
             options.others = others;
             scenarios::run(scenario, options, &mut talk::progress)
         })?;
-        self.output.give(&verdict)
+        output::give(&self.output, &verdict)
     }
 
     fn wrong(&self, scenario: scenarios::Scenario) -> Option<String> {

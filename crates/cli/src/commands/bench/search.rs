@@ -1,10 +1,11 @@
 //! `weir bench search`: the highest rate that a system stands.
 
 use super::options::Ends;
-use super::output::Output;
+use super::output;
 use super::values;
 use super::work::{Work, own_serve};
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use bench::{Goal, Kind, Search, Session, Setup, Version};
 use report::pace::told;
@@ -84,6 +85,6 @@ impl SearchCommand {
         let text = format!("{}{}: {what}\n", found.table(), system.name());
         let version = if setup_version == Version::V1_0 { "1.0" } else { "1.3" };
         let verdict = found.verdict(&search, system.name(), &[("openflow", version.into())]);
-        self.output.give_as(&verdict, &text, |out| verdict.write(out))
+        output::give_as(&self.output, &verdict, &text, |out| Ok(verdict.write(out)?))
     }
 }

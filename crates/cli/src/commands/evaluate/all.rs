@@ -2,9 +2,9 @@
 
 use super::effort::Effort;
 use super::measure::measure;
-use super::output::Output;
 use super::target::Target;
 use crate::exit::Exit;
+use crate::out::Output;
 use anyhow::Context;
 use evaluate::modules::{
     Capacity, Change, Delete, Insert, Interaction, MatchKind, Modify, Packets, PathDelay,
@@ -12,7 +12,6 @@ use evaluate::modules::{
 };
 use evaluate::{DataSheet, Experiment};
 use std::fs;
-use std::io::Write;
 
 /// Every experiment on one switch, and its data sheet
 ///
@@ -43,30 +42,27 @@ impl All {
             &self.experiments(),
         )?;
         let sheet = DataSheet::of(&evaluation.results);
-        if let Some(out) = &self.output.out {
-            fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-            let write = |name: &str, text: String| {
-                let path = out.join(name);
-                fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-            };
-            write("datasheet.json", sheet.to_json())?;
-            let page = report::page::sheet(&sheet.page(&evaluation.results));
-            write("datasheet.html", page)?;
+        let tables = sheet.tables().into_iter();
+        let mut text: String =
+            tables.map(|(heading, table)| format!("{heading}\n{table}\n")).collect();
+        for finding in &sheet.findings {
+            text += &format!("{}: {}\n", finding.code, finding.text);
         }
-        report::terminal::quiet();
-        if self.output.json {
-            write!(std::io::stdout(), "{}", sheet.to_json())?;
-            self.output.write(&evaluation, report::Extras::default())?;
-        } else {
-            let mut stdout = std::io::stdout().lock();
-            for (heading, table) in sheet.tables() {
-                writeln!(stdout, "{heading}\n{table}")?;
-            }
-            for finding in &sheet.findings {
-                writeln!(stdout, "{}: {}", finding.code, finding.text)?;
-            }
-            self.output.write(&evaluation, report::Extras::default())?;
-        }
+        self.output.give(
+            &text,
+            || sheet.to_json(),
+            |out| {
+                evaluation.write(out, report::Extras::default())?;
+                let write = |name: &str, text: &str| {
+                    let path = out.join(name);
+                    fs::write(&path, text)
+                        .with_context(|| format!("cannot write {}", path.display()))
+                };
+                write("datasheet.json", &sheet.to_json())?;
+                let page = report::page::sheet(&sheet.page(&evaluation.results));
+                write("datasheet.html", &page)
+            },
+        )?;
         Ok(Exit::of_results(&evaluation.results))
     }
 

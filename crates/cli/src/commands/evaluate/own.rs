@@ -2,9 +2,10 @@
 
 use super::effort::Effort;
 use super::measure::measure;
-use super::output::Output;
+use super::output;
 use super::target::Target;
 use crate::exit::Exit;
+use crate::out::Output;
 use evaluate::{Experiment, Script};
 use std::path::PathBuf;
 
@@ -44,7 +45,7 @@ impl Run {
         let tool = format!("evaluate {}", script.name());
         let evaluation =
             measure(&tool, &self.target, &self.effort, &self.effort.floor(), &[Box::new(script)])?;
-        self.output.give(&evaluation)
+        output::give(&self.output, &evaluation)
     }
 
     fn read(&self) -> evaluate::Result<Script> {

@@ -2,15 +2,14 @@
 
 use super::present::{Case, Study, Way};
 use crate::exit::Exit;
+use crate::out::Output;
 use anyhow::Context;
 use fabric::Bandwidth;
 use fabric::labels::Privacy;
 use lab::{Rate, Topology};
 use report::pace::left_after;
-use report::terminal::{quiet, talk};
+use report::terminal::talk;
 use simulate::{Choice, Error, Moves, Setting, Tenancy, World, run, yardstick};
-use std::io::Write;
-use std::path::PathBuf;
 use std::time::Instant;
 
 /// The length of a step.
@@ -74,12 +73,8 @@ pub struct Simulate {
     /// One run of 10 s: for a look
     #[arg(long)]
     quick: bool,
-    /// Write result.json, CSV, figures and report.html here
-    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
-    out: Option<PathBuf>,
-    /// Print result.json instead of the table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl Simulate {
@@ -94,17 +89,11 @@ impl Simulate {
             Err(error) if error.is::<Error>() => return usage_or_failure(error),
             Err(error) => return Err(error),
         };
-        quiet();
-        let mut stdout = std::io::stdout().lock();
-        if self.json {
-            write!(stdout, "{}", study.results().to_json())?;
-        } else {
-            write!(stdout, "{study}")?;
-        }
-        if let Some(out) = &self.out {
-            study.write(out).with_context(|| format!("cannot write to {}", out.display()))?;
-            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
-        }
+        self.output.give(
+            &study.to_string(),
+            || study.results().to_json(),
+            |out| study.write(out).with_context(|| format!("cannot write to {}", out.display())),
+        )?;
         Ok(if study.is_below_target() { Exit::Finding } else { Exit::Success })
     }
 

@@ -1,9 +1,10 @@
 //! `weir reproduce basta2017`: hypervisors' control latency against rate, tenants and message.
 
 use crate::commands::bench::values::{self, OpenFlow};
-use crate::commands::bench::{Output, Times, Work, own_serve};
+use crate::commands::bench::{Times, Work, give_as, own_serve};
 use crate::commands::switches::OpenVSwitches;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::talk;
 use bench::{Options, RealSwitches, Setup, System, Tenancy, Topology};
 use lab::Requirements;
@@ -79,7 +80,7 @@ impl Basta2017 {
         if !reproduction.verdict.criteria.is_empty() {
             write!(text, "\n{}", reproduction.verdict.criteria_table())?;
         }
-        self.output.give_as(&reproduction.verdict, &text, |out| reproduction.write(out))
+        give_as(&self.output, &reproduction.verdict, &text, |out| Ok(reproduction.write(out)?))
     }
 
     fn switches(&self) -> anyhow::Result<Option<OpenVSwitches>> {

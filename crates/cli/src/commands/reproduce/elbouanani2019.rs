@@ -1,8 +1,9 @@
 //! `weir reproduce elbouanani2019`: what sampling costs, and what collaboration gains.
 
-use super::output::Output;
+use super::output;
 use crate::commands::sampling::calibrate::Effort;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::signals;
 use papers::elbouanani2019::{Figure, HEADER};
 
@@ -32,6 +33,6 @@ impl Elbouanani2019 {
     pub fn run(self) -> anyhow::Result<Exit> {
         let (figures, calibration) = (self.figures, self.effort.settings(HEADER));
         let experiment = papers::elbouanani2019::Elbouanani2019 { figures, calibration };
-        self.output.give(&experiment.run(&signals::interrupt()?)?)
+        output::give(&self.output, &experiment.run(&signals::interrupt()?)?)
     }
 }

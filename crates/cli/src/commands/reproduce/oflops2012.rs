@@ -1,7 +1,8 @@
 //! `weir reproduce oflops2012`: what five switches did in 2012, and what Open vSwitch does here.
 
-use crate::commands::evaluate::{Effort, Output, Target, measure};
+use crate::commands::evaluate::{Effort, Target, give_with, measure};
 use crate::exit::Exit;
+use crate::out::Output;
 use papers::oflops2012::Part;
 
 /// OFLOPS: An Open Framework for OpenFlow Switch Evaluation (2012): table 2, figures 2 to 6
@@ -44,6 +45,6 @@ impl Oflops2012 {
         )?;
         evaluation.results.settings.insert("quick".to_owned(), quick.into());
         let extras = experiment.extras(&evaluation);
-        self.output.give_with(&evaluation, extras)
+        give_with(&self.output, &evaluation, extras)
     }
 }

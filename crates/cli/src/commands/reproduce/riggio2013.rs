@@ -1,7 +1,8 @@
 //! `weir reproduce riggio2013`: what tenants lose when they cannot see one another's load, and what labels give back.
 
-use super::output::Output;
+use super::output;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::signals;
 use crate::talk;
 use papers::riggio2013::Form;
@@ -66,7 +67,7 @@ impl Riggio2013 {
             side_by_side: self.side_by_side,
             shapers: !self.no_shapers,
         };
-        self.output.give(&experiment.run(&signals::interrupt()?, &talk::progress)?)
+        output::give(&self.output, &experiment.run(&signals::interrupt()?, &talk::progress)?)
     }
 }
 

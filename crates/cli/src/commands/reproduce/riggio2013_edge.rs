@@ -1,7 +1,8 @@
 //! `weir reproduce riggio2013-edge`: who gets what, with and without labels and shapers.
 
-use super::output::Output;
+use super::output;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::signals;
 use crate::talk;
 
@@ -30,6 +31,6 @@ impl Riggio2013Edge {
     pub fn run(self) -> anyhow::Result<Exit> {
         let (seconds, bursts) = (self.seconds, self.bursts);
         let experiment = papers::riggio2013_edge::Riggio2013Edge { seconds, bursts };
-        self.output.give(&experiment.run(&signals::interrupt()?, &mut talk::progress)?)
+        output::give(&self.output, &experiment.run(&signals::interrupt()?, &mut talk::progress)?)
     }
 }

@@ -1,12 +1,11 @@
 //! `weir sampling calibrate`: α and β of each mechanism, measured and fitted here.
 
-use super::options::Output;
 use super::text::write;
 use crate::exit::Exit;
+use crate::out::Output;
 use crate::signals;
 use agent::ovsdb::LARGEST_HEADER;
 use sampling_loop::calibrate::{Mechanism, Settings, Target};
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,18 +87,15 @@ pub struct Effort {
 impl Calibrate {
     pub fn run(self) -> anyhow::Result<Exit> {
         let calibration = self.effort.settings(HEADER).calibrate(&signals::interrupt()?)?;
-        report::terminal::quiet();
-        let mut stdout = std::io::stdout().lock();
-        if self.output.json {
-            write!(stdout, "{}", calibration.results.to_json())?;
-        } else {
-            write!(stdout, "{}\n{}", calibration.table(), calibration.remarks())?;
-        }
-        if let Some(out) = &self.output.out {
-            calibration.results.write_with(out, &[], Duration::ZERO, &calibration.extras())?;
-            write(&out.join("samples.csv"), &calibration.samples_table().to_csv())?;
-            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
-        }
+        let text = format!("{}\n{}", calibration.table(), calibration.remarks());
+        self.output.give(
+            &text,
+            || calibration.results.to_json(),
+            |out| {
+                calibration.results.write_with(out, &[], Duration::ZERO, &calibration.extras())?;
+                write(&out.join("samples.csv"), &calibration.samples_table().to_csv())
+            },
+        )?;
         Ok(Exit::of_results(&calibration.results))
     }
 }

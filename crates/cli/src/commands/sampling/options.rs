@@ -1,18 +1,6 @@
 //! Options that several subcommands have.
 
 use sampling::{Costs, Error, Problem, Solver};
-use std::path::PathBuf;
-
-/// What becomes of the result.
-#[derive(clap::Args)]
-pub struct Output {
-    /// Write the result's files here
-    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
-    pub out: Option<PathBuf>,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-}
 
 /// α and β where nothing else says them.
 #[derive(clap::Args)]

@@ -1,6 +1,6 @@
 //! `weir sampling plan`: an optimal plan for servers and a traffic matrix.
 
-use super::options::{CostOptions, Output, SolverOption};
+use super::options::{CostOptions, SolverOption};
 use super::text::{percent, read, write};
 use crate::exit::Exit;
 use anyhow::Context;
@@ -35,8 +35,12 @@ pub struct Plan {
     solver: SolverOption,
     #[command(flatten)]
     costs: CostOptions,
-    #[command(flatten)]
-    output: Output,
+    /// Write plan.json, flows.csv and servers.csv here
+    #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
+    out: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
 }
 
 impl Plan {
@@ -45,12 +49,12 @@ impl Plan {
         let plan = solve(&problem, self.solver.solver(&problem))?;
         let told = Told { local: alone(&problem)?, problem, plan };
         let mut stdout = std::io::stdout().lock();
-        if self.output.json {
+        if self.json {
             writeln!(stdout, "{:#}", told.json())?;
         } else {
             write!(stdout, "{}\n{}", told.servers(), told.summary())?;
         }
-        if let Some(out) = &self.output.out {
+        if let Some(out) = &self.out {
             std::fs::create_dir_all(out)
                 .with_context(|| format!("cannot make {}", out.display()))?;
             write(&out.join("plan.json"), &format!("{:#}\n", told.json()))?;

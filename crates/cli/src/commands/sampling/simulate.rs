@@ -1,9 +1,9 @@
 //! `weir sampling simulate`: what collaboration gains, after section IV-C of the 2019 paper.
 
-use super::options::{CostOptions, Output};
+use super::options::CostOptions;
 use crate::exit::Exit;
+use crate::out::Output;
 use papers::elbouanani2019::gain::{SERVERS, simulate};
-use std::io::Write;
 use std::time::Duration;
 
 /// Simulate geometric loads: the gain of collaboration over sampling locally only
@@ -33,16 +33,12 @@ impl Simulate {
         let costs = self.costs.costs()?;
         let numbers: Vec<usize> = self.servers.iter().map(|number| *number as usize).collect();
         let simulated = simulate(&numbers, usize::from(self.steps), costs)?;
-        let mut stdout = std::io::stdout().lock();
-        if self.output.json {
-            write!(stdout, "{}", simulated.results.to_json())?;
-        } else {
-            write!(stdout, "{}", simulated.table)?;
-        }
-        if let Some(out) = &self.output.out {
-            simulated.results.write_with(out, &[], Duration::ZERO, &simulated.extras())?;
-            writeln!(std::io::stderr(), "results: {}", out.join("report.html").display())?;
-        }
+        let results = &simulated.results;
+        self.output.give(
+            &simulated.table.to_string(),
+            || results.to_json(),
+            |out| Ok(results.write_with(out, &[], Duration::ZERO, &simulated.extras())?),
+        )?;
         Ok(Exit::Success)
     }
 }
