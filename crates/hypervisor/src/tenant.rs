@@ -61,6 +61,8 @@ pub(crate) struct Tenant {
     pub paused: bool,
     /// Its changes that are on their way, by the numbers of their operations.
     pub operations: BTreeSet<u32>,
+    /// How many rules those replace, but for Weir's own changes.
+    pub rules_replaced: usize,
     /// Those of them by whose refusal entries stand again that are in no table.
     pub returning: BTreeSet<u32>,
     /// Whether anything for which requests wait has come to its end since those were last looked at.

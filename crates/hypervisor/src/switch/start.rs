@@ -396,6 +396,7 @@ impl Tenant {
             rests: None,
             paused: false,
             operations: Default::default(),
+            rules_replaced: 0,
             returning: Default::default(),
             is_decided: false,
             flows: Default::default(),

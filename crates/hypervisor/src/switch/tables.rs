@@ -244,6 +244,8 @@ impl Switch {
         state.is_decided = true;
         state.ahead = state.ahead.saturating_sub(ended.work);
         state.held = state.held.saturating_sub(ended.held);
+        let replaced = if ended.own { 0 } else { ended.rules_replaced };
+        state.rules_replaced = state.rules_replaced.saturating_sub(replaced);
         self.resume(ended.tenant);
         Some(ended)
     }
@@ -288,7 +290,10 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.rules_replaced += before.as_ref().map_or(0, Flow::planned);
+            let replaced = before.as_ref().map_or(0, Flow::planned);
+            operation.rules_replaced += replaced;
+            let state = &mut self.tenants[cause.tenant.0 as usize];
+            state.rules_replaced += if operation.own { 0 } else { replaced };
         }
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
