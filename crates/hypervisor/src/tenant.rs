@@ -1,6 +1,6 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
-use crate::account::Account;
+use crate::account::{Account, Held};
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
@@ -52,7 +52,7 @@ pub(crate) struct Tenant {
     /// Work done for its changes that are on their way, in examined entries.
     pub ahead: u64,
     /// Bytes held for its requests that are not finished, but for what waits for the switch.
-    pub held: usize,
+    pub held: Held,
     /// What waits for its controllers, and its part of the store, also on other switches.
     pub account: Arc<Account>,
     /// Until when none of its requests is read, since it has changed more than its rate allows.

@@ -391,7 +391,7 @@ impl Tenant {
             barriers: Default::default(),
             unanswered: 0,
             ahead: 0,
-            held: 0,
+            held: Default::default(),
             account: Default::default(),
             rests: None,
             paused: false,
