@@ -207,6 +207,7 @@ mod tests {
             .spawn()
             .unwrap();
         if child.stdout.as_mut().unwrap().read_exact(&mut [0]).is_err() {
+            child.wait().unwrap();
             let test = "a_process_in_another_pid_namespace_belongs_to_another_lab";
             eprintln!("SKIPPED {test}: root is needed");
             assert!(std::env::var_os("CI").is_none(), "{test}: root is needed (under CI=true)");
