@@ -11,12 +11,12 @@ DEMO ?=
 BENCH ?=
 BENCHES := bench-relay bench-saturation bench-tenants bench-isolation-switch bench-isolation-flood bench-memory bench-networks bench-labels bench-page bench-generator
 
-.PHONY: help setup build deb static image demo test check doc clean $(BENCHES)
+.PHONY: help setup build deb static image demo test check doc book clean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: Debian packages (as root), os-ken in .venv, Faucet in .venv-faucet, a validator in .venv-openapi
+setup: ## Install what is missing: Debian packages (as root), os-ken in .venv, Faucet in .venv-faucet, a validator in .venv-openapi, mdBook in .venv-mdbook
 	@scripts/setup
 
 demo: setup ## Two tenants on a real switch, what they may not do, what Weir costs; about a minute
@@ -46,6 +46,9 @@ image: static ## A container image with that program alone; wants buildah
 
 doc: ## The API documentation of every crate, target/doc
 	@cargo doc --workspace --no-deps
+
+book: setup ## The book of docs/ as a folder of HTML, target/book/html
+	@scripts/book
 
 clean: ## Remove what cargo built and the Python environment
 	@cargo clean

@@ -1,4 +1,4 @@
-//! README.md is true: its links lead somewhere and its commands work.
+//! README.md is true: its commands work, and they come early. `book.rs` checks its links.
 //!
 //! Each command of a `sh` block is run here as a reader would, in the repository, with the `weir` that was just built;
 //! what cannot be run inside a test says below who runs it.
@@ -42,6 +42,14 @@ fn commands_work() {
     }
 }
 
+#[test]
+fn the_first_command_comes_early() {
+    let readme = read("README.md");
+    let before = readme.split("```sh").next().unwrap_or_default();
+    let words = before.split_whitespace().count();
+    assert!(words <= 300, "{words} words before the first command");
+}
+
 /// A Rust that is too old is named at once, not by a compiler's errors later.
 #[test]
 fn setup_says_which_rust_it_needs() {
@@ -79,40 +87,6 @@ fn setup_says_which_rust_it_needs() {
     assert!(read("README.md").contains(&format!("Rust {needed} or later")));
 }
 
-#[test]
-fn links_of_every_page_lead_somewhere() {
-    let mut pages: Vec<PathBuf> =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-            .iter()
-            .map(PathBuf::from)
-            .chain(["examples/os-ken/README.md".into()])
-            .collect();
-    for folder in ["docs", "docs/design"].map(Path::new) {
-        let documents = fs::read_dir(repository().join(folder)).into_iter().flatten();
-        pages
-            .extend(documents.map(|entry| folder.join(entry.expect("a folder entry").file_name())));
-    }
-    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
-    let mut broken = Vec::new();
-    for page in pages {
-        let folder = page.parent().expect("a folder").to_owned();
-        let text = read(page.to_str().expect("UTF-8"));
-        for target in links(&text).into_iter().filter(|target| !target.contains("://")) {
-            let (file, section) = target.split_once('#').unwrap_or((&target, ""));
-            let path = repository().join(&folder).join(file);
-            let there = || match file {
-                "" => text.clone(),
-                _ => fs::read_to_string(&path).unwrap_or_default(),
-            };
-            let is_there = file.is_empty() || path.exists();
-            if !is_there || !section.is_empty() && !sections(&there()).any(|it| it == section) {
-                broken.push(format!("{}: {target}", page.display()));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "\n  {}", broken.join("\n  "));
-}
-
 /// The lines of the blocks that begin with ```` ```sh ````.
 fn shell_commands(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
@@ -125,21 +99,6 @@ fn shell_commands(page: &str) -> Vec<String> {
         }
     }
     commands
-}
-
-/// The names by which links reach the sections of a page.
-fn sections(page: &str) -> impl Iterator<Item = String> {
-    let headings = page.lines().filter(|line| line.starts_with('#'));
-    headings.map(|line| {
-        let title = line.trim_start_matches('#').trim().to_lowercase();
-        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-    })
-}
-
-/// The targets of `[text](target)`.
-fn links(page: &str) -> Vec<String> {
-    page.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
 
 fn repository() -> PathBuf {

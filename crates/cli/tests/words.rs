@@ -225,7 +225,7 @@ fn without_code(page: &str) -> String {
 
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![repository().join("README.md"), repository().join("ARCHITECTURE.md")];
-    for folder in ["docs", "docs/design"] {
+    for folder in ["docs", "docs/design", "docs/how-to", "docs/tutorial"] {
         pages.extend(files(&repository().join(folder), "md"));
     }
     pages

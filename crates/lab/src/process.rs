@@ -83,14 +83,23 @@ pub(crate) fn find(test: impl Fn(i32) -> bool) -> Vec<ProcessIdentity> {
 /// The variable that every program which a lab starts carries: the folder of the lab, or one in it.
 pub(crate) const MARK: &str = "WEIR_LAB";
 
-/// Whether the process carries the mark of that folder.
+/// Whether the process carries the mark of that folder. In another PID namespace (a container) the same path is another lab's
+/// folder.
 pub(crate) fn is_marked(pid: i32, folder: &Path) -> bool {
+    if !shares_pid_namespace(pid) {
+        return false;
+    }
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| {
         let value = variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
         let rest = value.and_then(|value| value.strip_prefix(folder.as_os_str().as_bytes()));
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
     })
+}
+
+fn shares_pid_namespace(pid: i32) -> bool {
+    let of = |process: &str| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    of(&pid.to_string()).is_some_and(|namespace| Some(namespace) == of("self"))
 }
 
 /// Asks the processes to end, and kills those that have not ended within `patience`. A killed process cannot go on, but
@@ -185,6 +194,30 @@ mod tests {
         assert!(everybody.iter().any(|one| one.pid == pid));
         assert!(!everybody.contains(&own) && !everybody.contains(&own.ancestors().next().unwrap()));
         child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_in_another_pid_namespace_belongs_to_another_lab() {
+        let mut child = Command::new("unshare")
+            .args(["--pid", "--fork", "--kill-child", "sh", "-c", "echo; read line"])
+            .env(MARK, "/run/of/another")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        if child.stdout.as_mut().unwrap().read_exact(&mut [0]).is_err() {
+            child.wait().unwrap();
+            let test = "a_process_in_another_pid_namespace_belongs_to_another_lab";
+            eprintln!("SKIPPED {test}: root is needed");
+            assert!(std::env::var_os("CI").is_none(), "{test}: root is needed (under CI=true)");
+            return;
+        }
+        // `unshare` itself is in this namespace, its child is not.
+        let marked = find(|pid| is_marked(pid, Path::new("/run/of/another")));
+        let pids: Vec<u32> = marked.iter().map(|one| one.pid.cast_unsigned()).collect();
+        assert_eq!(pids, [child.id()]);
+        drop(child.stdin.take());
         child.wait().unwrap();
     }
 

@@ -31,6 +31,7 @@ mod own_refused;
 mod own_vlans;
 mod page;
 mod page_of_many;
+mod pages;
 mod reconnect;
 mod reload;
 mod restart;
