@@ -6,6 +6,7 @@
 //! error, `count` (in need of no answer). Run with `WEIR_BLESS=1` to write the page anew.
 
 use crate::support::*;
+use hypervisor::{RefusedBy, TenantId};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -77,6 +78,15 @@ fn check(version: Version, text: &str) {
         let error = row.scenario.contains(" ERROR ");
         let own = row.name.contains("granted") && should;
         assert_eq!(error && !own, row.policy.starts_with("reject"), "{named}");
+        let tenants: Vec<TenantId> = world.core.tenants().map(|tenant| tenant.id).collect();
+        let refusals = tenants.into_iter().flat_map(|tenant| world.core.refusals(tenant));
+        let whys: Vec<_> = refusals.map(|it| (it.by(), it.reason(version))).collect();
+        let told = |(by, why): &(RefusedBy, String)| match by {
+            RefusedBy::Weir => !why.contains("cannot be read"),
+            _ => own,
+        };
+        assert_eq!(whys.is_empty(), !error, "{named}");
+        assert!(whys.iter().all(told), "{named}: {whys:?}");
     }
 }
 
