@@ -111,7 +111,7 @@ fn may_inform_controller(sent: Action<'_>) -> bool {
 }
 
 /// The set in the order in which it is carried out: the last of each kind counts, and a group takes an output's place.
-fn in_order<'a>(written: List<'a, Action<'a>>) -> Vec<Action<'a>> {
+pub fn in_order<'a>(written: impl IntoIterator<Item = Action<'a>>) -> Vec<Action<'a>> {
     let mut set: Vec<Action<'a>> = Vec::new();
     for action in written {
         match set.iter_mut().find(|old| is_same_kind(old, &action)) {

@@ -12,7 +12,7 @@ mod checksum;
 mod edit;
 mod tags;
 
-pub use actions::apply_v10;
+pub use actions::{apply_v10, apply_v13, decrement_ttl, set_field};
 pub use edit::*;
 pub use tags::*;
 

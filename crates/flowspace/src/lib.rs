@@ -41,6 +41,7 @@ extern crate std;
 mod actions;
 mod algebra;
 mod classifier;
+mod compose;
 mod extract;
 pub mod field;
 pub mod frame;
@@ -56,6 +57,7 @@ mod v13;
 
 pub use algebra::{Match, Subtract};
 pub use classifier::{Classifier, Entry, EntryId};
+pub use compose::NoFrame;
 pub use field::Field;
 pub use index::{MatchIndex, Relation};
 pub use key::Key;

@@ -359,7 +359,19 @@ impl FlowTable {
         found
     }
 
-    /// Cookies and numbers of all entries from this on, in order. Nobody is charged for them.
+    /// The entries of a table that may take a packet. The tenant is not charged for them.
+    pub(crate) fn meeting<'a>(&'a self, table: u8, packet: &Match) -> Vec<(u32, &'a Flow)> {
+        let mut found = Vec::new();
+        self.by_match.candidates(Some(table), packet, Relation::Overlapping, |id| {
+            let flow = self.flows.get(&id).filter(|flow| flow.match_.overlaps(packet));
+            found.extend(flow.map(|flow| (id, flow)));
+            false
+        });
+        found.sort_unstable_by_key(|(id, _)| *id);
+        found
+    }
+
+    /// Cookies and numbers of all entries from this on, in order. The tenant is not charged for them.
     pub(crate) fn in_order(&self, from: (u64, u32)) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.by_cookie.range(from..).copied()
     }

@@ -34,12 +34,14 @@ mod north;
 pub mod outbox;
 pub mod policy;
 mod port_desc;
+pub mod refusals;
 mod retired;
 mod south;
 pub mod store;
 mod switch;
 mod tally;
 mod tenant;
+pub mod trace;
 mod v10;
 mod v13;
 mod work;
@@ -51,6 +53,7 @@ pub use ids::{ControllerIndex, TenantIndex};
 pub use lldp::LldpKey;
 pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
+pub use refusals::{Refusal, RefusedBy};
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
     Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,

@@ -152,6 +152,8 @@ pub struct Switch {
     /// What the switch holds for the hypervisor itself.
     pub(crate) own: Vec<InfraRule>,
     pub(crate) fields: MatchBuf,
+    /// The time of the last call of the driver.
+    pub(crate) clock: Instant,
 }
 
 /// Bounds of the core's queues.
@@ -380,6 +382,7 @@ impl Switch {
 
     /// Takes one whole message of the switch.
     pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
+        self.clock = now;
         if self.phase == Phase::Closed {
             return;
         }
@@ -417,6 +420,7 @@ impl Switch {
         frame: &[u8],
         now: Instant,
     ) {
+        self.clock = now;
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(tenant) = known.map(Controller::tenant) else { return };
         let Ok(header) = Header::parse(frame) else { return };
@@ -553,6 +557,7 @@ impl Switch {
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock = now;
         self.settle_silence(now);
         for tenant in self.session.take_rested(now) {
             self.session.activate(tenant);

@@ -7,6 +7,7 @@ use crate::flows::{Flow, FlowTable};
 use crate::ids::ControllerIndex;
 use crate::lookups::Lookups;
 use crate::policy::{LabelForm, Limits, Statistics, TenantId};
+use crate::refusals::Refusals;
 use crate::retired::Retired;
 use crate::south::rates::Bucket;
 use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
@@ -87,6 +88,8 @@ pub(crate) struct Tenant {
     /// What its tables have looked up.
     pub lookups: Lookups,
     pub counters: Counters,
+    /// Its last requests that were refused.
+    pub refused: Refusals,
 }
 
 /// A removed entry whose FLOW_REMOVED the tenant is waiting for.

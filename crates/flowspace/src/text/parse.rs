@@ -67,6 +67,14 @@ pub enum Problem {
     },
 }
 
+impl ParseError {
+    /// The names of all fields, if the word is none of them.
+    pub fn known_fields(&self) -> Option<Vec<&'static str>> {
+        let is_unknown = matches!(self.problem, Problem::Unknown { .. });
+        is_unknown.then(|| NAMES.iter().map(|name| name.name).collect())
+    }
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = &self.word;

@@ -10,6 +10,7 @@
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
+use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};
 use crate::south::queue::{Class, Item};
 use crate::south::session::barrier_request;
@@ -114,7 +115,7 @@ impl Switch {
     }
 
     /// A barrier has shown nothing: the switch has refused it, or not answered. Once it is quiet, another asks.
-    pub(super) fn barrier_failed(&mut self, entry: &Entry, code: ErrorCode) {
+    pub(super) fn barrier_failed(&mut self, entry: &Entry, verdict: Verdict) {
         self.session.barrier_failed();
         self.asked_before();
         let Awaits::Barrier(tenant) = entry.awaits else { return };
@@ -123,7 +124,7 @@ impl Switch {
         barriers.end();
         barriers.again = 0;
         for origin in core::mem::take(&mut barriers.held) {
-            self.refuse(&origin, code);
+            self.refuse(&origin, verdict);
             self.answered(tenant);
             self.barrier_ended(&origin);
         }

@@ -9,13 +9,14 @@ use super::counts::Due;
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::policy::Statistics;
+use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Origin};
 use crate::south::queue::{Class, Item};
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::work::LARGE;
 use alloc::vec::Vec;
-use openflow::{Encode, ErrorCode, TooLong, Version};
+use openflow::{Encode, TooLong, Version};
 
 /// Bytes of answers that are kept for one collection.
 const LIMIT: usize = 16 << 20;
@@ -188,13 +189,14 @@ impl Switch {
     }
 
     /// The switch would not answer: all who wait get its error.
-    pub(crate) fn collection_failed(&mut self, id: u32, code: ErrorCode) {
+    pub(crate) fn collection_failed(&mut self, id: u32, verdict: impl Into<Verdict>) {
         let Some(at) = self.asked(id) else { return };
         let collection = &mut self.collections[at];
         collection.state = State::Free;
         collection.answers = Vec::new();
+        let verdict = verdict.into();
         for waiter in core::mem::take(&mut collection.waiters) {
-            self.refuse(&waiter.origin, code);
+            self.refuse(&waiter.origin, verdict);
             self.end_waiting(&waiter);
         }
     }

@@ -135,7 +135,7 @@ impl Switch {
     }
 
     /// Whether a tenant has a part of the switch.
-    pub(super) fn is_served(&self, tenant: TenantIndex) -> bool {
+    pub(crate) fn is_served(&self, tenant: TenantIndex) -> bool {
         let space = self.ownership.space(tenant);
         let has_slice =
             space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());

@@ -4,6 +4,7 @@
 use super::{Request, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
+use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry};
 use crate::south::queue::{Class, Item};
 use crate::south::session::{Ran, Submitted};
@@ -158,7 +159,8 @@ impl Switch {
             self.session.take(xid);
             is_silent |= entry.awaits == Awaits::OwnBarrier;
             self.asks &= entry.awaits != Awaits::OwnBarrier;
-            self.not_answered(&entry, self.codes().unanswered, now);
+            let verdict = Verdict::by_silence(self.codes().unanswered);
+            self.not_answered(&entry, verdict, now);
         }
         // Behind the loop: to give up on a request looks to the window like its answer.
         if is_silent {

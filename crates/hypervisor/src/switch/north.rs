@@ -5,6 +5,7 @@ use crate::account::Account;
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::north::{Asynchronous, Controller, Given, types};
+use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};
 use crate::tenant::Tenant;
 use crate::time::Instant;
@@ -73,8 +74,12 @@ impl Switch {
     }
 
     /// Answers a message with an error: the controller's own xid, the controller's own bytes.
-    pub(crate) fn refuse(&mut self, origin: &Origin, code: ErrorCode) {
-        self.tenants[origin.tenant.0 as usize].counters.refuse(code);
+    pub(crate) fn refuse(&mut self, origin: &Origin, verdict: impl Into<Verdict>) {
+        let (verdict, clock) = (verdict.into(), self.clock);
+        let code = verdict.code;
+        let tenant = &mut self.tenants[origin.tenant.0 as usize];
+        tenant.counters.refuse(code);
+        tenant.refused.add(origin, verdict, clock);
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
         let error = Error { code, data: origin.excerpt.as_bytes() };
@@ -91,8 +96,9 @@ impl Switch {
             return;
         };
         self.session.take(xid);
+        let verdict = Verdict::by_switch(code);
         if let Some(operation) = entry.operation {
-            self.operation_failed(operation, entry.origin.as_ref(), code, now);
+            self.operation_failed(operation, entry.origin.as_ref(), verdict, now);
             return;
         }
         let is_own =
@@ -100,20 +106,20 @@ impl Switch {
         if is_own && entry.origin.is_none() {
             self.counters.own_refused += 1;
         }
-        self.not_answered(&entry, code, now);
+        self.not_answered(&entry, verdict, now);
     }
 
     /// The switch has not done what was asked, or not in time: whoever waits for it is told.
-    pub(crate) fn not_answered(&mut self, entry: &Entry, code: ErrorCode, now: Instant) {
+    pub(crate) fn not_answered(&mut self, entry: &Entry, verdict: Verdict, now: Instant) {
         match entry.awaits {
-            Awaits::Collection(collection) => self.collection_failed(collection, code),
+            Awaits::Collection(collection) => self.collection_failed(collection, verdict),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
             Awaits::Counts(tenant) => self.counts_failed(tenant, now),
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
-            Awaits::Barrier(_) | Awaits::OwnBarrier => self.barrier_failed(entry, code),
+            Awaits::Barrier(_) | Awaits::OwnBarrier => self.barrier_failed(entry, verdict),
             Awaits::Nothing | Awaits::Reply => {
                 let Some(origin) = entry.origin else { return };
-                self.refuse(&origin, code);
+                self.refuse(&origin, verdict);
                 if entry.awaits == Awaits::Reply {
                     self.answered(origin.tenant);
                 }

@@ -28,6 +28,7 @@
 
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::refusals::Verdict;
 use crate::south::session::barrier_request;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
@@ -239,7 +240,7 @@ impl Switch {
         match waits {
             // The switch does not say what became of the others.
             Some((since, code)) if now - since >= self.settings.reply_timeout => {
-                self.refuse(&request.origin(), code);
+                self.refuse(&request.origin(), Verdict::by_silence(code));
             }
             _ => self.handle_request(request),
         }

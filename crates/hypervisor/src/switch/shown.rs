@@ -5,11 +5,13 @@
 //! once each, unless their cookies change.
 
 use super::tables::{Change, Writing};
-use super::{Switch, Tenant, TenantIndex};
+use super::{OwnChange, Switch, Tenant, TenantIndex};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::policy::TenantId;
+use crate::refusals::Refusal;
 use alloc::vec::Vec;
+use compile::InfraRule;
 use openflow::{NO_BUFFER, Version, v10, v13};
 
 /// Entries that a page has at most.
@@ -99,7 +101,7 @@ impl Switch {
                 examined += 1;
                 let message = match side {
                     Side::Tenant if at > 0 => None,
-                    Side::Tenant => as_written(flow, version),
+                    Side::Tenant => self.as_written(flow),
                     Side::Switch => {
                         let rule = flow.rules.get(at as usize);
                         rule.and_then(|rule| self.as_installed(state, number, flow, rule))
@@ -113,6 +115,13 @@ impl Switch {
         Some(page)
     }
 
+    /// A tenant's last refused requests on this switch, the oldest first. Nothing of a member of a big switch: what the tenant
+    /// asks of that is refused by the switch in front.
+    pub fn refusals(&self, tenant: TenantId) -> impl Iterator<Item = &Refusal> {
+        let at = self.served_tenant(tenant).filter(|_| !self.is_a_part(tenant));
+        at.into_iter().flat_map(|at| self.tenants[at.0 as usize].refused.iter())
+    }
+
     fn served_tenant(&self, tenant: TenantId) -> Option<TenantIndex> {
         self.tenant_of(tenant).filter(|at| self.is_served(*at))
     }
@@ -123,7 +132,7 @@ impl Switch {
         map.and_then(|map| map.members.get(&tenant)).is_some_and(|member| member.shared_with)
     }
 
-    fn as_installed(
+    pub(crate) fn as_installed(
         &self,
         state: &Tenant,
         number: u32,
@@ -147,9 +156,19 @@ impl Switch {
         };
         written.is_ok().then_some(message)
     }
+
+    /// The FLOW_MOD by which the tenant would have this entry.
+    pub(crate) fn as_written(&self, flow: &Flow) -> Option<Vec<u8>> {
+        as_written(flow, self.version)
+    }
+
+    /// The FLOW_MOD that adds a rule of Weir's own.
+    pub(crate) fn own_on_switch(&self, own: &InfraRule) -> Option<Vec<u8>> {
+        let mut message = Vec::new();
+        self.write_own(own, OwnChange::Add, &mut message).then_some(message)
+    }
 }
 
-/// The FLOW_MOD by which the tenant would have this entry.
 fn as_written(flow: &Flow, version: Version) -> Option<Vec<u8>> {
     let mut message = Vec::new();
     let written = match version {

@@ -189,6 +189,7 @@ impl Switch {
             traffic: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),
+            clock: now,
         };
         switch.journal.volatile = volatile;
         switch.adopt(policy);
@@ -412,6 +413,7 @@ impl Tenant {
             packet_ins: Default::default(),
             lookups: Default::default(),
             counters: Default::default(),
+            refused: Default::default(),
         };
         state.configure(tenant);
         state

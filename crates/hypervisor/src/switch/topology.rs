@@ -64,6 +64,11 @@ impl Switch {
         self.events.push_back(Event::Ports(ports.collect()));
     }
 
+    /// What the switch says of a port.
+    pub(crate) fn port_state(&self, number: u32) -> Option<PortState> {
+        self.ports.get(&number).map(|port| state(self.version, &port.description))
+    }
+
     /// Tells of one.
     pub(crate) fn report_port_change(&mut self, number: u32) {
         if self.is_ready() {

@@ -13,6 +13,7 @@ use super::Switch;
 use super::tables::{Cause, Change, Operation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::refusals::Verdict;
 use crate::south::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
@@ -130,9 +131,10 @@ impl Switch {
         &mut self,
         operation: u32,
         origin: Option<&Origin>,
-        code: ErrorCode,
+        verdict: impl Into<Verdict>,
         now: Instant,
     ) {
+        let Verdict { code, by } = verdict.into();
         // Already undone: one error is enough.
         let Some(Operation {
             tenant,
@@ -289,7 +291,7 @@ impl Switch {
         }
         self.delete_unreferenced(&cause, Kind::Group, doomed.unwrap_or_default());
         if let Some(origin) = origin {
-            self.refuse(origin, code);
+            self.refuse(origin, Verdict { code, by });
         }
     }
 

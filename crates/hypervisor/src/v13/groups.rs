@@ -206,7 +206,7 @@ impl Switch {
     }
 
     /// The message for one instance of a group, in a network that the tenant has or is about to have.
-    fn write_instance(
+    pub(crate) fn write_instance(
         &self,
         tenant: TenantIndex,
         network: Option<&Network>,

@@ -493,7 +493,7 @@ pub(crate) fn agree(versions: Versions, plans: &[Plan], case: &Case) -> Result<(
             break;
         }
         let beside = at_hosts(&plans[tenant], beside);
-        let mut seen = stage.send(tenant, switch, port, &frame);
+        let mut seen = stage.send_as_traced(tenant, switch, port, &frame);
         // At a wire that both share there are the other's hosts, too: by its address it is seen for whom a frame is.
         seen.delivered.retain(|it| it.0 == tenant || !is_shared(&plans[it.0], it.1, it.2));
         prop_assert_eq!(&seen, &beside, "{} from {} at {}", tenant, port, switch);

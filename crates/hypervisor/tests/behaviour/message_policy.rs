@@ -6,6 +6,7 @@
 //! needed). Run with `WEIR_BLESS=1` to write the page.
 
 use crate::support::*;
+use hypervisor::{RefusedBy, TenantId};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -87,6 +88,15 @@ fn check(version: Version, text: &str) {
         assert_eq!(error && !own, policy_error.is_some(), "{named}");
         let shown = policy_error.is_none_or(|it| row.scenario.contains(&format!(" ERROR {it} ")));
         assert!(shown, "another error: {named}");
+        let tenants: Vec<TenantId> = world.core.tenants().map(|tenant| tenant.id).collect();
+        let refusals = tenants.into_iter().flat_map(|tenant| world.core.refusals(tenant));
+        let whys: Vec<_> = refusals.map(|it| (it.by(), it.reason(version))).collect();
+        let told = |(by, why): &(RefusedBy, String)| match by {
+            RefusedBy::Weir => !why.contains("cannot be read"),
+            _ => own,
+        };
+        assert_eq!(whys.is_empty(), !error, "{named}");
+        assert!(whys.iter().all(told), "{named}: {whys:?}");
     }
 }
 

@@ -12,6 +12,7 @@ mod fronts;
 mod ports;
 mod slowly;
 mod tables;
+mod traced;
 
 use super::actions::port_v13;
 use super::places::{Plan, hw_addr, know_versions, maps};

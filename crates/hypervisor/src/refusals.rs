@@ -1,0 +1,121 @@
+//! The last requests of each tenant that were refused on one switch, for people who ask why.
+//!
+//! A tenant can have requests refused at a high rate, so keeping one is a copy of some hundred bytes into a ring. The ring is made
+//! when the first request is refused. Start reading at [`Refusal`]; `words` says what the refusals mean.
+
+mod words;
+
+use crate::south::pending::{Excerpt, Origin};
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use openflow::{ErrorCode, Header, Version};
+
+/// Refusals that are kept for one tenant on one switch.
+pub const KEPT: usize = 32;
+
+/// Who refused a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// Weir: the request, or what the tenant has, is not allowed.
+    Weir,
+    /// The switch, to which Weir had passed the request on.
+    Switch,
+    /// Weir, since the switch did not answer in time.
+    Silence,
+}
+
+/// An error for a tenant, and who refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub code: ErrorCode,
+    pub by: RefusedBy,
+}
+
+impl From<ErrorCode> for Verdict {
+    fn from(code: ErrorCode) -> Verdict {
+        Verdict { code, by: RefusedBy::Weir }
+    }
+}
+
+impl Verdict {
+    /// The same of the switch's own.
+    pub(crate) const fn by_switch(code: ErrorCode) -> Verdict {
+        Verdict { code, by: RefusedBy::Switch }
+    }
+
+    /// The same for want of an answer.
+    pub(crate) const fn by_silence(code: ErrorCode) -> Verdict {
+        Verdict { code, by: RefusedBy::Silence }
+    }
+}
+
+/// A request that was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    at: Instant,
+    xid: u32,
+    verdict: Verdict,
+    excerpt: Excerpt,
+}
+
+impl Refusal {
+    /// When.
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// The request's transaction id.
+    pub fn xid(&self) -> u32 {
+        self.xid
+    }
+
+    /// The error that the controller got.
+    pub fn code(&self) -> ErrorCode {
+        self.verdict.code
+    }
+
+    /// Who refused.
+    pub fn by(&self) -> RefusedBy {
+        self.verdict.by
+    }
+
+    /// The request's first 64 bytes, or all of a shorter one.
+    pub fn excerpt(&self) -> &[u8] {
+        self.excerpt.as_bytes()
+    }
+
+    /// The name of the request's type, and what its first bytes say of an entry; `version` is the connection's.
+    pub fn request(&self, version: Version) -> String {
+        words::request(self.excerpt(), version)
+    }
+
+    /// Why, in words.
+    pub fn reason(&self, version: Version) -> String {
+        let type_ = Header::parse(self.excerpt()).map_or(0, |header| header.type_);
+        words::reason(self.verdict, type_, version)
+    }
+}
+
+/// The ring of one tenant.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(VecDeque<Refusal>);
+
+impl Refusals {
+    /// All of them, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Refusal> {
+        self.0.iter()
+    }
+
+    /// Keeps one, and forgets the oldest if there are too many.
+    pub(crate) fn add(&mut self, origin: &Origin, verdict: Verdict, at: Instant) {
+        let Origin { xid, excerpt, .. } = *origin;
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(KEPT);
+        }
+        if self.0.len() >= KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back(Refusal { at, xid, verdict, excerpt });
+    }
+}

@@ -1,0 +1,294 @@
+//! Where a packet goes on one switch, and by which rules: for people who ask.
+//!
+//! What is followed is a whole frame through the rules that Weir has on the switch: Weir's own and those of the tenant whose packet
+//! this is. Each rule is named with the entry of the tenant's that it stands for. What only the switch knows (which bucket of a
+//! SELECT group, what a meter drops, what NORMAL does) is said and not guessed. Nothing is asked of the switch, nothing changes, and
+//! the tenant is not charged: somebody else asks.
+//!
+//! Start reading at [`Switch::passage`]; `run` follows the packet.
+
+mod run;
+
+use crate::ids::TenantIndex;
+use crate::policy::TenantId;
+use crate::switch::Switch;
+use alloc::vec::Vec;
+use compile::Network;
+use fabric::embedding::{Hop, PortKind, Tag};
+use flowspace::field::VLAN_PRESENT;
+use flowspace::{Field, Key, Match, frame};
+use openflow::Version;
+use openflow::v13::GroupType;
+use run::Run;
+
+/// A packet at a port of a physical switch.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Packet {
+    /// The port, in the numbering of 1.3.
+    pub in_port: u32,
+    /// The frame.
+    pub frame: Vec<u8>,
+}
+
+/// Whose a packet is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A tenant's.
+    Tenant(TenantId, Claim),
+    /// It passes through for a network, and no tenant's entries are asked.
+    Transit,
+    /// Without an owner.
+    Nobody,
+}
+
+/// By what a packet is a tenant's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// An entry of its flowspace.
+    Flowspace {
+        /// The entry's headers.
+        match_: Match,
+        /// The entry's priority.
+        priority: u16,
+    },
+    /// A port of its network.
+    Port {
+        /// The datapath id that the tenant sees.
+        datapath: u64,
+        /// The port's number as the tenant sees it.
+        port: u32,
+        /// Whether the packet came over a link of the network's.
+        is_link: bool,
+        /// Whether other tenants share the port, so that the source address decides.
+        is_shared: bool,
+    },
+}
+
+/// Something that happens to a packet, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It meets a rule.
+    Rule {
+        /// The FLOW_MOD that would add the rule to the switch.
+        rule: Vec<u8>,
+        /// The FLOW_MOD that would add the tenant's entry for which the rule stands; none for a rule of Weir's own.
+        entry: Option<Vec<u8>>,
+        /// Whether another rule of the same priority takes it as well: the switch chooses.
+        is_ambiguous: bool,
+    },
+    /// An entry of the tenant's would take it that has no rule on the switch for it: the FLOW_MOD that would add the entry.
+    Uninstalled(Vec<u8>),
+    /// It meets no rule in a table: the switch's, and the tenant's number for it.
+    Missed {
+        /// The switch's table.
+        table: u8,
+        /// The tenant's.
+        tenants: Option<u8>,
+    },
+    /// It goes to a group of the tenant's.
+    Group {
+        /// The tenant's number.
+        group: u32,
+        /// How the group uses its buckets.
+        kind: GroupType,
+        /// How many those are.
+        buckets: usize,
+    },
+    /// A meter of the tenant's, by its number, may drop or change it.
+    Meter(u32),
+    /// An action of an experimenter's does what only the switch knows.
+    Unknown,
+}
+
+/// Where a packet leaves the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Where to.
+    pub to: To,
+    /// What it is then.
+    pub frame: Vec<u8>,
+    /// Whether it goes there only the switch knows, for this reason.
+    pub if_: Option<Doubt>,
+}
+
+/// Why only the switch knows where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The switch chooses among the buckets of this group of the tenant's.
+    Group(u32),
+    /// The packet met no entry with actions in its set. The specification drops it; Open vSwitch carries out the set.
+    SetOnMiss,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Out of a port.
+    Port {
+        /// The switch's port.
+        number: u32,
+        /// Whether the switch says that the port is there and up.
+        is_up: bool,
+        /// The port of the tenant's network, if it is one.
+        seen_as: Option<u32>,
+    },
+    /// To its tenant's controllers, as a PACKET_IN.
+    Controllers {
+        /// How many of them are connected.
+        connected: usize,
+        /// Whether since it met no entry, or the entry for all that meets no other.
+        is_miss: bool,
+        /// Whether the tenant wants no PACKET_IN, by the configuration of the port.
+        is_unwanted: bool,
+    },
+    /// To Weir itself.
+    Weir,
+    /// Wherever the switch's own forwarding sends it.
+    Normal,
+    /// Nowhere.
+    Dropped,
+    /// To the controllers, if the switch does so when a time to live is over.
+    Expired,
+}
+
+/// What becomes of a packet on one switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// The version that the switch speaks.
+    pub version: Version,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What happens to it, in order.
+    pub steps: Vec<Step>,
+    /// Where it leaves; never empty.
+    pub outputs: Vec<Output>,
+    /// Whether there is more than was followed.
+    pub is_cut: bool,
+}
+
+/// Why a packet does not come in by a tenant's port here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoEntrance {
+    /// The switch is not the one that is meant, or the tenant has no part of it.
+    Elsewhere,
+    /// The tenant's switch is meant, but the port is not here.
+    NoPort,
+    /// The port is here and has no path.
+    NoPath,
+}
+
+impl Switch {
+    /// A packet that comes in by a port as a tenant sees the switch and the port.
+    ///
+    /// # Errors
+    /// Why it does not come in here.
+    pub fn entrance(
+        &self,
+        tenant: TenantId,
+        datapath: u64,
+        port: u32,
+        frame: &[u8],
+    ) -> Result<Packet, NoEntrance> {
+        let served = self.tenant_of(tenant).filter(|at| self.is_served(*at));
+        // What is in front of a big switch has no rules of its own.
+        let at = served.filter(|_| self.joins.is_none()).ok_or(NoEntrance::Elsewhere)?;
+        if self.datapath_of(at) != datapath {
+            return Err(NoEntrance::Elsewhere);
+        }
+        let mut frame = frame.to_vec();
+        let Some(network) = self.tenants[at.0 as usize].network.as_deref() else {
+            let is_there = self.ownership.sees_port(at, port) && self.ports.contains_key(&port);
+            return if is_there {
+                Ok(Packet { in_port: port, frame })
+            } else {
+                Err(NoEntrance::NoPort)
+            };
+        };
+        match network.ports().get(&port).map(|port| &port.kind) {
+            Some(PortKind::Edge { port, .. }) => Ok(Packet { in_port: port.get(), frame }),
+            Some(PortKind::Link { .. }) => {
+                let hop = network.hop_received(port).ok_or(NoEntrance::NoPath)?;
+                self.put_label(&mut frame, hop.tag);
+                Ok(Packet { in_port: hop.port.get(), frame })
+            }
+            Some(PortKind::Remote { .. }) | None => Err(NoEntrance::NoPort),
+        }
+    }
+
+    /// A packet at a port of the switch itself.
+    ///
+    /// # Errors
+    /// The switch is another, or has no such port.
+    pub fn entrance_of_switch(
+        &self,
+        dpid: u64,
+        port: u32,
+        frame: &[u8],
+    ) -> Result<Packet, NoEntrance> {
+        match (self.dpid == dpid && self.joins.is_none(), self.ports.contains_key(&port)) {
+            (false, _) => Err(NoEntrance::Elsewhere),
+            (true, false) => Err(NoEntrance::NoPort),
+            (true, true) => Ok(Packet { in_port: port, frame: frame.to_vec() }),
+        }
+    }
+
+    /// What becomes of a packet.
+    pub fn passage(&self, packet: &Packet) -> Passage {
+        let key = Key::extract(packet.in_port, &packet.frame);
+        let owner = self.owner_shown(&key);
+        let tenant = match &owner {
+            Owner::Tenant(tenant, _) => self.tenant_of(*tenant),
+            Owner::Transit | Owner::Nobody => None,
+        };
+        let mut run = Run::new(self, tenant);
+        match self.version {
+            Version::V1_0 => run.table_v10(packet),
+            _ => run.tables_v13(packet),
+        }
+        let (steps, outputs, is_cut) = run.end();
+        Passage { version: self.version, owner, steps, outputs, is_cut }
+    }
+
+    fn put_label(&self, packet: &mut Vec<u8>, label: Tag) {
+        if self.target().stacks_labels() {
+            frame::push_vlan(packet, frame::ETH_VLAN);
+            frame::set_vlan_vid(packet, label.get());
+        } else {
+            frame::set_vlan_vid_or_push(packet, label.get());
+        }
+    }
+
+    fn owner_shown(&self, key: &Key) -> Owner {
+        if self.passes_through(key) {
+            return Owner::Transit;
+        }
+        let Some(at) = self.ownership.owner(key) else { return Owner::Nobody };
+        let tenant = &self.tenants[at.0 as usize];
+        let claim = match tenant.network.as_deref() {
+            Some(network) => claim_by_port(network, key),
+            None => self.claim_by_flowspace(at, key),
+        };
+        claim.map_or(Owner::Nobody, |claim| Owner::Tenant(tenant.id, claim))
+    }
+
+    fn passes_through(&self, key: &Key) -> bool {
+        let Some(map) = self.policy.maps.get(&self.dpid) else { return false };
+        let carries = |hop: &Hop| {
+            key.get(Field::InPort) == u128::from(hop.port.get())
+                && key.get(Field::VlanVid) == VLAN_PRESENT | u128::from(hop.tag.get())
+        };
+        map.transit.iter().any(|transit| carries(&transit.from))
+    }
+
+    fn claim_by_flowspace(&self, at: TenantIndex, key: &Key) -> Option<Claim> {
+        let space = self.ownership.space(at)?;
+        let own = space.write.iter().find(|own| own.match_.matches(key))?;
+        Some(Claim::Flowspace { match_: own.match_, priority: own.priority })
+    }
+}
+
+fn claim_by_port(network: &Network, key: &Key) -> Option<Claim> {
+    let port = network.ingress_of(key)?;
+    let (is_link, is_shared) = (network.is_link(port), network.is_shared_edge(port));
+    Some(Claim::Port { datapath: network.datapath(), port, is_link, is_shared })
+}

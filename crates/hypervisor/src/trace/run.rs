@@ -1,0 +1,505 @@
+//! A packet on its way through the rules of one switch.
+
+use super::{Doubt, Output, Packet, Step, To};
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::store::Kind;
+use crate::switch::Switch;
+use crate::tenant::Tenant;
+use alloc::vec::Vec;
+use compile::action_set::in_order;
+use compile::egress_group::is_egress_group;
+use compile::network::Encapsulation;
+use compile::ownership::exactly;
+use compile::{InfraRule, Network, Rule, metadata};
+use flowspace::{Field, Key, Match, frame, port_from_v10};
+use openflow::nicira::Resubmit;
+use openflow::v13::{
+    Action, Bucket, GROUP_ANY, GroupMod, GroupModCommand, GroupType, Instruction, OxmField, PortNo,
+};
+use openflow::{Header, List, Version, v10};
+
+/// Groups and tables that actions send to nest at most this deep.
+const DEPTH: u32 = 16;
+/// Steps and outputs of one packet on one switch.
+const MOST: usize = 512;
+
+/// One packet, and what is found out of it.
+pub(super) struct Run<'a> {
+    switch: &'a Switch,
+    /// Whose it is.
+    tenant: Option<TenantIndex>,
+    steps: Vec<Step>,
+    outputs: Vec<Output>,
+    is_cut: bool,
+}
+
+/// A packet somewhere on its way.
+#[derive(Clone)]
+struct Moving {
+    in_port: u32,
+    frame: Vec<u8>,
+    metadata: u64,
+    /// The rule that it met last is Weir's own.
+    is_by_own: bool,
+    /// The rule that it met last is the one for what meets no other.
+    is_miss: bool,
+    if_: Option<Doubt>,
+    depth: u32,
+}
+
+/// What a rule does, and whose it is.
+struct Found<'a> {
+    actions: &'a [u8],
+    is_own: bool,
+    is_miss: bool,
+}
+
+/// A rule of the tenant's that takes a packet.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    number: u32,
+    flow: &'a Flow,
+    rule: &'a Rule,
+}
+
+impl Moving {
+    fn new(packet: &Packet) -> Moving {
+        Moving {
+            in_port: packet.in_port,
+            frame: packet.frame.clone(),
+            metadata: 0,
+            is_by_own: false,
+            is_miss: false,
+            if_: None,
+            depth: 0,
+        }
+    }
+
+    fn key(&self) -> Key {
+        Key::extract(self.in_port, &self.frame).with(Field::Metadata, self.metadata.into())
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(switch: &'a Switch, tenant: Option<TenantIndex>) -> Run<'a> {
+        Run { switch, tenant, steps: Vec::new(), outputs: Vec::new(), is_cut: false }
+    }
+
+    /// Steps, outputs, and whether there are more.
+    pub(super) fn end(self) -> (Vec<Step>, Vec<Output>, bool) {
+        (self.steps, self.outputs, self.is_cut)
+    }
+
+    fn state(&self) -> Option<&'a Tenant> {
+        self.tenant.map(|at| &self.switch.tenants[at.0 as usize])
+    }
+
+    fn network(&self) -> Option<&'a Network> {
+        self.state()?.network.as_deref()
+    }
+
+    // ---- 1.0
+
+    pub(super) fn table_v10(&mut self, packet: &Packet) {
+        let mut packet = Moving::new(packet);
+        let Some(found) = self.look_up(0, &packet) else {
+            packet.is_miss = true;
+            self.steps.push(Step::Missed { table: 0, tenants: self.tenant.map(|_| 0) });
+            match self.tenant {
+                Some(_) => self.tell(&packet),
+                None => self.leave(To::Dropped, &packet),
+            }
+            return;
+        };
+        (packet.is_by_own, packet.is_miss) = (found.is_own, false);
+        let before = self.outputs.len();
+        for action in List::<v10::Action<'_>>::parse(found.actions).unwrap_or_default() {
+            match action {
+                v10::Action::Output { port, .. } | v10::Action::Enqueue { port, .. } => {
+                    self.output(port_from_v10(port.0), &packet);
+                }
+                v10::Action::Vendor { .. } | v10::Action::Unknown { .. } => {
+                    self.steps.push(Step::Unknown);
+                }
+                other => frame::apply_v10(&mut packet.frame, &other),
+            }
+        }
+        if self.outputs.len() == before {
+            self.leave(To::Dropped, &packet);
+        }
+    }
+
+    // ---- 1.3
+
+    pub(super) fn tables_v13(&mut self, packet: &Packet) {
+        let mut packet = Moving::new(packet);
+        let mut set: Vec<Action<'a>> = Vec::new();
+        let (mut table, before) = (0, self.outputs.len());
+        loop {
+            let Some(found) = self.look_up(table, &packet) else {
+                let target = self.switch.target();
+                let of_tenants = target.tenant_tables(self.network().is_some());
+                // Behind the tenants' tables is the one that delivers for networks.
+                let tenants = table.checked_sub(target.first_table());
+                let tenants = tenants.filter(|table| *table < of_tenants);
+                self.steps.push(Step::Missed { table, tenants });
+                if !set.is_empty() {
+                    self.leave(
+                        To::Dropped,
+                        &Moving { if_: Some(Doubt::SetOnMiss), ..packet.clone() },
+                    );
+                    packet.if_ = Some(Doubt::SetOnMiss);
+                    self.execute(in_order(set), &mut packet);
+                }
+                break;
+            };
+            (packet.is_by_own, packet.is_miss) = (found.is_own, found.is_miss);
+            match self.follow(found.actions, &mut packet, &mut set) {
+                Next::Table(next) if next > table => table = next,
+                Next::Table(_) | Next::End => {
+                    self.execute(in_order(set), &mut packet);
+                    break;
+                }
+                Next::Over => return,
+            }
+        }
+        if self.outputs.len() == before {
+            self.leave(To::Dropped, &packet);
+        }
+    }
+
+    /// Does what instructions say, in the order of the specification (1.3.5, section 5.9).
+    fn follow(
+        &mut self,
+        instructions: &'a [u8],
+        packet: &mut Moving,
+        set: &mut Vec<Action<'a>>,
+    ) -> Next {
+        let all = List::<Instruction<'a>>::parse(instructions).unwrap_or_default();
+        let meters = all.iter().filter_map(|it| match it {
+            Instruction::Meter(meter) => Some(meter),
+            _ => None,
+        });
+        for meter in meters {
+            let own = self.state().and_then(|state| state.meters.of_physical(meter));
+            self.steps.push(Step::Meter(own.unwrap_or(meter)));
+        }
+        for instruction in all {
+            if let Instruction::ApplyActions(actions) = instruction
+                && !self.execute(actions, packet)
+            {
+                return Next::Over;
+            }
+        }
+        if all.iter().any(|it| matches!(it, Instruction::ClearActions)) {
+            set.clear();
+        }
+        let mut next = Next::End;
+        for instruction in all {
+            match instruction {
+                Instruction::WriteActions(actions) => set.extend(actions),
+                Instruction::WriteMetadata { metadata, mask } => {
+                    packet.metadata = packet.metadata & !mask | metadata & mask;
+                }
+                Instruction::GotoTable(table) => next = Next::Table(table),
+                _ => {}
+            }
+        }
+        next
+    }
+
+    /// Does a list of actions. `false` if the packet has come to its end.
+    fn execute<'b>(
+        &mut self,
+        actions: impl IntoIterator<Item = Action<'b>>,
+        packet: &mut Moving,
+    ) -> bool {
+        for action in actions {
+            if self.is_over() {
+                return false;
+            }
+            match action {
+                Action::Output { port, .. } => self.output(port.0, packet),
+                Action::Group(group) => self.group(group, packet),
+                Action::SetField(oxm) if oxm.basic() == Some(OxmField::METADATA) => {
+                    packet.metadata = oxm.number().map_or(packet.metadata, |it| it as u64);
+                }
+                Action::Experimenter { .. } => match Resubmit::of_v13(&action) {
+                    Some(resubmit) => self.resubmit(resubmit, packet),
+                    None => self.steps.push(Step::Unknown),
+                },
+                Action::Unknown { .. } | Action::PushPbb(_) | Action::PopPbb => {
+                    self.steps.push(Step::Unknown);
+                }
+                other => {
+                    if !frame::apply_v13(&mut packet.frame, &other) {
+                        self.leave(To::Expired, packet);
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// What another table applies is done, as if the packet had come by that port; and then the rest of the list.
+    fn resubmit(&mut self, resubmit: Resubmit, packet: &mut Moving) {
+        if packet.depth >= DEPTH {
+            return;
+        }
+        let in_port = core::mem::replace(&mut packet.in_port, port_from_v10(resubmit.in_port));
+        let found = self.look_up(resubmit.table, packet);
+        packet.in_port = in_port;
+        packet.depth += 1;
+        let instructions = found.map(|found| List::<Instruction<'_>>::parse(found.actions));
+        for instruction in instructions.into_iter().flat_map(Result::unwrap_or_default) {
+            if let Instruction::ApplyActions(actions) = instruction {
+                self.execute(actions, packet);
+            }
+        }
+        packet.depth -= 1;
+    }
+
+    /// Sends copies to the buckets of a group, by the number that the group has on the switch.
+    fn group(&mut self, physical: u32, packet: &Moving) {
+        let Some(at) = self.tenant.filter(|_| packet.depth < DEPTH) else { return };
+        let groups = self.switch.numbers(at, Kind::Group);
+        let Some(number) = groups.of_physical(physical) else { return };
+        let Some(message) = self.switch.group_on_switch(at, number, physical) else { return };
+        let Ok(group) = GroupMod::parse(message.get(Header::LEN..).unwrap_or_default()) else {
+            return;
+        };
+        let kind = group.type_;
+        let buckets: Vec<Bucket<'_>> = group.buckets.iter().collect();
+        if !is_egress_group(number) {
+            self.steps.push(Step::Group { group: number, kind, buckets: buckets.len() });
+        }
+        let (taken, is_certain) = match kind {
+            GroupType::FF => self.live(&buckets),
+            GroupType::SELECT => {
+                // A bucket without a weight is never chosen.
+                let weighty: Vec<_> = buckets.iter().filter(|it| it.weight > 0).collect();
+                let is_certain = weighty.len() <= 1;
+                (weighty, is_certain)
+            }
+            _ => (buckets.iter().collect(), true),
+        };
+        for bucket in taken {
+            let mut copy = packet.clone();
+            copy.depth += 1;
+            if !is_certain {
+                copy.if_ = Some(Doubt::Group(number));
+            }
+            let before = self.outputs.len();
+            self.execute(in_order(bucket.actions), &mut copy);
+            if self.outputs.len() == before && !is_certain {
+                self.leave(To::Dropped, &copy);
+            }
+        }
+    }
+
+    /// Of a group that fails over, the buckets that may be used, and whether that is certain: what a watched group does only the
+    /// switch knows.
+    fn live<'b>(&self, buckets: &'b [Bucket<'b>]) -> (Vec<&'b Bucket<'b>>, bool) {
+        let mut taken = Vec::new();
+        for bucket in buckets {
+            if bucket.watch_group != GROUP_ANY {
+                taken.push(bucket);
+            } else if bucket.watch_port != PortNo::ANY && self.is_up(bucket.watch_port.0) {
+                taken.push(bucket);
+                break;
+            }
+        }
+        let is_certain = taken.len() <= 1 && taken.iter().all(|it| it.watch_group == GROUP_ANY);
+        (taken, is_certain)
+    }
+
+    // ---- Both
+
+    /// The rule for a packet in a table of the switch. The tenant's own tables are looked through by what the tenant sees of the
+    /// packet, and of what is found those rules count that take the packet as the switch sees it.
+    fn look_up(&mut self, table: u8, packet: &Moving) -> Option<Found<'a>> {
+        let key = packet.key();
+        let own = self.switch.own.iter().filter(|own| own.table == table);
+        let own = own.filter(|own| own.match_.matches(&key)).max_by_key(|own| own.priority);
+        let candidates = self.candidates(table, packet, &key);
+        let best = candidates.iter().max_by_key(|it| it.rule.priority).copied();
+        if let Some(own) = own
+            && best.is_none_or(|best| best.rule.priority <= own.priority)
+        {
+            self.note_own(own);
+            return Some(Found { actions: &own.actions, is_own: true, is_miss: false });
+        }
+        let best = best?;
+        let equals = candidates.iter().filter(|it| it.rule.priority == best.rule.priority);
+        let is_ambiguous = { equals }.any(|it| it.rule.actions != best.rule.actions);
+        let Candidate { number, flow, rule } = best;
+        let state = self.state()?;
+        let rule_shown = self.switch.as_installed(state, number, flow, rule).unwrap_or_default();
+        let entry = self.switch.as_written(flow);
+        self.push(Step::Rule { rule: rule_shown, entry, is_ambiguous });
+        let is_miss = flow.priority == 0 && flow.match_ == Match::ANY;
+        Some(Found { actions: &rule.actions, is_own: false, is_miss })
+    }
+
+    fn note_own(&mut self, own: &InfraRule) {
+        let rule = self.switch.own_on_switch(own).unwrap_or_default();
+        self.push(Step::Rule { rule, entry: None, is_ambiguous: false });
+    }
+
+    fn candidates(&mut self, table: u8, packet: &Moving, key: &Key) -> Vec<Candidate<'a>> {
+        let Some(table) = table.checked_sub(self.first_table()) else { return Vec::new() };
+        let (Some(state), Some(seen)) = (self.state(), self.seen(packet, key)) else {
+            return Vec::new();
+        };
+        let region = exactly(&seen);
+        let (mut found, mut lacking) = (Vec::new(), None);
+        for (number, flow) in state.flows.meeting(table, &region) {
+            let takes = |rule: &&Rule| self.read(rule).is_some_and(|it| it.matches(key));
+            match flow.rules.iter().find(takes) {
+                Some(rule) => found.push(Candidate { number, flow, rule }),
+                None => lacking = lacking.max(Some((flow.priority, number))),
+            }
+        }
+        let most = found.iter().map(|it| it.flow.priority).max();
+        if let Some((priority, number)) = lacking
+            && most.is_none_or(|most| priority > most)
+        {
+            let lacking = state.flows.get(number).and_then(|flow| self.switch.as_written(flow));
+            lacking.into_iter().for_each(|entry| self.push(Step::Uninstalled(entry)));
+        }
+        found
+    }
+
+    /// The switch's first table that is the tenants'.
+    fn first_table(&self) -> u8 {
+        if self.switch.version == Version::V1_0 { 0 } else { self.switch.target().first_table() }
+    }
+
+    /// The packet's headers as the tenant sees them.
+    fn seen(&self, packet: &Moving, key: &Key) -> Option<Key> {
+        let is_old = self.switch.version == Version::V1_0;
+        let Some(network) = self.network() else {
+            let kept = self.switch.target().metadata_kept(false);
+            return Some(key.with(Field::Metadata, u128::from(packet.metadata & !kept)));
+        };
+        let port = match is_old {
+            true => network.ingress_of(key)?,
+            false => metadata::port(packet.metadata),
+        };
+        let mut seen = *key;
+        if is_old && network.is_labelled(port) {
+            let mut bare = packet.frame.clone();
+            frame::pop_vlan(&mut bare);
+            seen = Key::extract(port, &bare);
+        }
+        seen.set(Field::InPort, port.into());
+        seen.set(Field::Metadata, u128::from(packet.metadata & metadata::OWN));
+        Some(seen)
+    }
+
+    fn read(&self, rule: &Rule) -> Option<Match> {
+        match self.switch.version {
+            Version::V1_0 => crate::v10::read_match(&rule.match_wire),
+            _ => crate::v13::read_match(&rule.match_wire),
+        }
+    }
+
+    fn output(&mut self, port: u32, packet: &Moving) {
+        match PortNo(port) {
+            PortNo::CONTROLLER if packet.is_by_own => self.leave(To::Weir, packet),
+            PortNo::CONTROLLER => self.tell(packet),
+            PortNo::IN_PORT => self.send(packet.in_port, packet),
+            PortNo::ALL | PortNo::FLOOD => {
+                let is_flood = port == PortNo::FLOOD.0;
+                let ports = self.switch.ports.iter();
+                let meant = ports.filter(|(number, it)| {
+                    **number != packet.in_port && !(is_flood && it.no_flood)
+                });
+                let meant: Vec<u32> = meant.map(|(number, _)| *number).collect();
+                meant.into_iter().for_each(|number| self.send(number, packet));
+            }
+            PortNo::NORMAL => self.leave(To::Normal, packet),
+            PortNo::TABLE | PortNo::ANY => {}
+            // Back to where it came from only by IN_PORT (1.0, section 5.3.3; 1.3, section 5.12).
+            PortNo(number) if number == packet.in_port => {}
+            PortNo(number) => self.send(number, packet),
+        }
+    }
+
+    fn send(&mut self, number: u32, packet: &Moving) {
+        let (is_up, seen_as) = (self.is_up(number), self.seen_as(number, packet));
+        self.leave(To::Port { number, is_up, seen_as }, packet);
+    }
+
+    /// As a PACKET_IN to the tenant's controllers.
+    fn tell(&mut self, packet: &Moving) {
+        let connected = self.state().map_or(0, |state| state.controllers.len());
+        let is_miss = packet.is_miss;
+        let port = self.network().and_then(|network| {
+            let seen = self.seen(packet, &packet.key())?;
+            Some((network, seen.get(Field::InPort) as u32))
+        });
+        let is_unwanted =
+            port.is_some_and(|(network, port)| network.sends_no_packet_in(port, is_miss));
+        self.leave(To::Controllers { connected, is_miss, is_unwanted }, packet);
+    }
+
+    fn is_up(&self, number: u32) -> bool {
+        self.switch.port_state(number).is_some_and(|state| state.is_up)
+    }
+
+    /// The port of the tenant's network by which a packet leaves.
+    fn seen_as(&self, number: u32, packet: &Moving) -> Option<u32> {
+        let network = self.network()?;
+        let vid = packet.key().get(Field::VlanVid) & 0xfff;
+        let leaves = |port: &&u32| {
+            network.egress_back(**port).is_some_and(|egress| {
+                egress.port == number
+                    && match egress.encapsulation {
+                        Encapsulation::None => true,
+                        Encapsulation::Label { label, .. } => u128::from(label.get()) == vid,
+                    }
+            })
+        };
+        network.ports().keys().find(leaves).copied()
+    }
+
+    fn leave(&mut self, to: To, packet: &Moving) {
+        if self.is_over() {
+            return;
+        }
+        self.outputs.push(Output { to, frame: packet.frame.clone(), if_: packet.if_ });
+    }
+
+    fn push(&mut self, step: Step) {
+        if !self.is_over() {
+            self.steps.push(step);
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.is_cut |= self.steps.len() + self.outputs.len() >= MOST;
+        self.is_cut
+    }
+}
+
+/// Where a packet goes on from a table.
+enum Next {
+    Table(u8),
+    End,
+    /// Nowhere: it has come to its end.
+    Over,
+}
+
+impl Switch {
+    /// The GROUP_MOD that would add a tenant's group, or the instance of it, that has this number on the switch.
+    fn group_on_switch(&self, tenant: TenantIndex, number: u32, physical: u32) -> Option<Vec<u8>> {
+        let known = self.numbers(tenant, Kind::Group).any(number)?;
+        let group = GroupMod::parse(&known.body).ok()?;
+        let instance = known.instances.iter().find(|(_, id)| *id == physical)?;
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        self.write_instance(tenant, network, &group, instance, GroupModCommand::ADD).ok()
+    }
+}

@@ -1,0 +1,74 @@
+//! What is kept of refused requests: the last of each tenant, with who refused and why.
+
+use crate::support::*;
+use emulate::Fault;
+use hypervisor::RefusedBy;
+use hypervisor::refusals::KEPT;
+
+const SPACES: &str = "
+    red: in_port=1
+    red: in_port=2
+    blue: in_port=3
+";
+
+/// Of a tenant's refusals: the transaction id, who refused, the request and the reason.
+fn refusals(world: &World, tenant: &str) -> Vec<(u32, RefusedBy, String, String)> {
+    let all = world.core.refusals(world.tenant(tenant));
+    let version = world.version;
+    all.map(|it| (it.xid(), it.by(), it.request(version), it.reason(version))).collect()
+}
+
+#[test]
+fn weirs_refusals_are_told_apart_from_the_switchs() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, SPACES));
+        let red = world.connect("red");
+        world.say(red, 5, "flow add match=in_port=1 prio=9 actions=output:3");
+        world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every: 1 }]);
+        world.say(red, 6, "flow add match=in_port=2 prio=9 actions=output:1");
+        world.advance(100_000_000);
+        let found = refusals(&world, "red");
+        let request = |port| format!("FLOW_MOD ADD priority=9,in_port={port}");
+        let (xid, by, asked, why) = &found[0];
+        assert_eq!((*xid, *by, asked), (5, RefusedBy::Weir, &request(1)), "{version:?}");
+        assert!(why.starts_with("an action sends to a port that is not the tenant's"), "{why}");
+        let (xid, by, asked, why) = &found[1];
+        assert_eq!((*xid, *by, asked), (6, RefusedBy::Switch, &request(2)), "{version:?}");
+        assert!(why.starts_with("the switch refused: OFPFMFC_"), "{why}");
+        assert_eq!(found.len(), 2);
+        assert!(refusals(&world, "blue").is_empty(), "others' refusals are not a tenant's");
+    }
+}
+
+#[test]
+fn what_the_switch_does_not_answer_is_no_refusal_of_the_switchs() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, SPACES));
+        let red = world.connect("red");
+        world.switch.switch_mut().plant(vec![Fault::NeverAnswers {
+            message_type: if version == Version::V1_0 { 16 } else { 18 },
+        }]);
+        world.say(red, 7, "stats flow");
+        world.advance(60_000_000_000);
+        let found = refusals(&world, "red");
+        let said = found.iter().map(|(xid, by, _, why)| (*xid, *by, why.as_str()));
+        let expected = (7, RefusedBy::Silence, "the switch did not answer in time");
+        assert_eq!(said.collect::<Vec<_>>(), [expected], "{version:?}");
+    }
+}
+
+#[test]
+fn the_last_are_kept_and_no_more() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, SPACES));
+        let red = world.connect("red");
+        for xid in 0..3 * KEPT as u32 {
+            world.say(red, xid, "flow add match=in_port=1 actions=output:3");
+        }
+        let kept: Vec<u32> = refusals(&world, "red").iter().map(|it| it.0).collect();
+        let last: Vec<u32> = (2 * KEPT as u32..3 * KEPT as u32).collect();
+        assert_eq!(kept, last, "{version:?}");
+        let times: Vec<_> = world.core.refusals(world.tenant("red")).map(|it| it.at()).collect();
+        assert!(times.is_sorted() && times[0] > hypervisor::Instant(0));
+    }
+}
