@@ -4,11 +4,11 @@
 //! Start reading at [`Comparison`] and [`Comparison::run`].
 
 use crate::Error;
+use crate::beside::{Beside, Company};
 use crate::control::Control;
 use crate::cpus::Cpus;
 pub use crate::criterion::Criterion;
 use crate::criterion::{self, Judge, Ruling};
-use crate::hostile::{Attacking, Beside};
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{CPU_PER_MESSAGE, Collector, Measurement, OWN_MESSAGES, ceiling};
 use crate::outcome::Outcome;
@@ -177,7 +177,7 @@ pub struct Case {
     pub load: Load,
     /// More samples, if any.
     pub afterwards: Option<Afterwards>,
-    /// Who attacks meanwhile, if anybody: all tenants but the first are hostile then.
+    /// An attack or viewers of the page, if any.
     pub beside: Option<Beside>,
 }
 
@@ -372,16 +372,16 @@ fn measure_once(
     let setup = case.system.fit(&case.setup);
     let mut target = case.system.start(&setup, &controllers, &dir, switches)?;
     let size = case.system.size(&setup);
-    let prepare = |beside| Attacking::prepare(beside, &setup, &mut controllers, &target);
-    let mut attacking = case.beside.map(prepare).transpose()?;
+    let prepare = |beside| Company::prepare(beside, &setup, &mut controllers, &target);
+    let mut company = case.beside.map(prepare).transpose()?;
     let tenants = controllers.addresses().len();
     let setup = Setup { topology: target.topology.clone(), tenants, ..setup };
     let mut session = Session::open_until(setup, &controllers, options.stop.clone())?;
     if let (Some(switches), Topology::Interfaces { .. }) = (switches, &target.topology) {
         switches.forget(size).map_err(Error::System)?;
     }
-    if let Some(attacking) = &mut attacking {
-        attacking.begin(&target)?;
+    if let Some(company) = &mut company {
+        company.begin(&target)?;
     }
     let before = target.southbound();
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
@@ -393,8 +393,8 @@ fn measure_once(
         true if collector.sets_aside(&outcome, options.runs) => Kept::No,
         _ => Kept::Yes,
     };
-    if let Some(attacking) = attacking {
-        attacking.finish((kept == Kept::Yes).then_some(&mut *collector));
+    if let Some(company) = company {
+        company.finish((kept == Kept::Yes).then_some(&mut *collector));
     }
     if kept == Kept::Yes {
         collector.add(&outcome);

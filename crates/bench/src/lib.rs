@@ -18,6 +18,7 @@
 //! `measure`) and the system under test seen from outside (`system`, `observe`, `segments`).
 
 pub mod arrivals;
+mod beside;
 mod clock;
 pub mod comparison;
 mod conn;
@@ -57,6 +58,7 @@ pub mod system;
 mod tag;
 mod template;
 mod track;
+mod viewers;
 mod wire;
 mod worker;
 

@@ -2,6 +2,7 @@
 //! distributions, findings.
 
 use crate::criterion::{GENERATOR_BEHIND, GENERATOR_BEHIND_CODE};
+use crate::kind::PROBED;
 use crate::outcome::Outcome;
 use crate::plan::Setup;
 use crate::session::{Controllers, Session};
@@ -315,6 +316,8 @@ fn intervals(outcome: &Outcome) -> Vec<Interval> {
 /// # Errors
 /// As [`Session::open`] and [`Session::run`].
 pub fn ceiling(setup: &Setup, kind: Kind, duration_ms: u64) -> Result<f64, Error> {
+    // A rule whose first packet counts needs a schedule. For the generator such a rule is a FLOW_MOD.
+    let kind = if kind == PROBED { Kind::FlowMod } else { kind };
     // More than a few connections would measure the kernel's socket table, not the generator.
     let tenants = setup.tenants.min(4);
     let mut direct = Setup { topology: Topology::Direct, tenants, ..setup.clone() };

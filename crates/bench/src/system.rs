@@ -277,7 +277,11 @@ pub(crate) fn start_weir(
     let process = Process::spawn("weir", Path::new(program), &arguments, dir)?;
     process.wait_listening(&[switch_address])?;
     let pids = vec![process.id()];
-    let topology = Topology::Shared { switch_address, switches: 1 };
+    let switches = match setup.topology {
+        Topology::Shared { switches, .. } => switches,
+        _ => 1,
+    };
+    let topology = Topology::Shared { switch_address, switches };
     let (api, switch_address) = (Some(api), Some(switch_address));
     Ok(Target { topology, pids, api, switch_address, process: Some(process) })
 }

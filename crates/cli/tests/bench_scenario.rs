@@ -95,7 +95,7 @@ fn a_flow_mod_through_weir_is_measured_by_barrier_and_by_its_first_packet() {
     for version in ["1.0", "1.3"] {
         let out = std::env::temp_dir().join(format!("weir-first-{version}-{}", std::process::id()));
         let output = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["bench", "run", "--message", "flow-mod,flow-mod-packet", "--rate", "300"])
+            .args(["bench", "run", "--message", "flow-mod-packet,flow-mod", "--rate", "300"])
             .args(["--openflow", version, "--tenants", "3", "--runs", "1", "--duration", "0.5"])
             .args(["--system", "direct,weir", "--out"])
             .arg(&out)

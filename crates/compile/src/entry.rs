@@ -26,7 +26,7 @@ use crate::packet_in_len;
 use crate::rule::{Budget, Rule};
 use crate::slice::{self, Packets};
 use crate::wire::{Actions, in_port_of};
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flowspace::{Field, Match};
 use hashbrown::HashSet;
@@ -94,15 +94,15 @@ fn slice_rule(
     cx: &Context<'_>,
     slice: Slice<'_>,
     entry: &EntrySpec<'_>,
-    match_wire: Option<&[u8]>,
+    match_wire: Option<&Arc<[u8]>>,
 ) -> Result<Vec<Rule>, ErrorCode> {
     if !slice.ownership.may_write(cx.tenant) {
         return Err(error::v13::FLOW_MOD_FAILED_EPERM);
     }
     let mut actions = Vec::new();
     slice_instructions(cx, slice, entry, &mut actions)?;
-    let match_wire: Box<[u8]> = match match_wire {
-        Some(wire) => wire.into(),
+    let match_wire: Arc<[u8]> = match match_wire {
+        Some(wire) => Arc::clone(wire),
         None => written(&slice_match(cx, entry.match_)?),
     };
     let rule = Rule { match_wire, priority: entry.priority, actions: actions.into() };
@@ -449,7 +449,7 @@ fn incoming_class(
 #[derive(Default)]
 struct Rules {
     rules: Vec<Rule>,
-    matches: HashSet<Box<[u8]>>,
+    matches: HashSet<Arc<[u8]>>,
     budget: Budget,
 }
 
@@ -493,7 +493,7 @@ impl Rules {
     fn push(
         &mut self,
         cx: &Context<'_>,
-        match_wire: Box<[u8]>,
+        match_wire: Arc<[u8]>,
         priority: u16,
         actions: &[u8],
     ) -> Result<(), ErrorCode> {
@@ -505,7 +505,7 @@ impl Rules {
     }
 }
 
-fn match_v10(region: &Match) -> Result<(v10::Match, Box<[u8]>), ErrorCode> {
+fn match_v10(region: &Match) -> Result<(v10::Match, Arc<[u8]>), ErrorCode> {
     let match_ = region.to_v10().map_err(|_| error::v10::FLOW_MOD_FAILED_EPERM)?;
     let mut wire = Vec::with_capacity(v10::Match::LEN);
     match_.write(&mut wire);
@@ -573,7 +573,7 @@ fn parsed<'a>(cx: &Context<'_>, actions: &'a [u8]) -> Result<List<'a, v13::Actio
 }
 
 /// A match of 1.3 on the wire.
-fn written(match_: &MatchBuf) -> Box<[u8]> {
+fn written(match_: &MatchBuf) -> Arc<[u8]> {
     let mut wire = Vec::new();
     Encode::write(&match_.as_match(), &mut wire);
     wire.into()

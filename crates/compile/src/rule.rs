@@ -2,7 +2,7 @@
 
 use crate::metadata::to_16_bits;
 use crate::wire::Wire;
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use fabric::TenantId;
@@ -10,15 +10,16 @@ use flowspace::Match;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
 
-/// An entry on the physical switch.
+/// An entry on the physical switch. Copies share their bytes: an entry that changes is kept as it was, too, until the switch has
+/// confirmed the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The match on the wire.
-    pub match_wire: Box<[u8]>,
+    pub match_wire: Arc<[u8]>,
     /// The priority there: the tenant's, but the highest where the match has no wildcards (1.0).
     pub priority: u16,
     /// The actions (1.0) or instructions (1.3) on the wire.
-    pub actions: Box<[u8]>,
+    pub actions: Arc<[u8]>,
 }
 
 /// A rule of Weir's own.

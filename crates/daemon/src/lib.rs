@@ -32,6 +32,7 @@ pub mod descriptors;
 mod expiry;
 pub mod identity;
 pub mod logging;
+mod memory;
 pub mod metrics;
 pub mod networks;
 pub mod refused;

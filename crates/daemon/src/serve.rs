@@ -6,6 +6,7 @@ use crate::big_switches;
 use crate::config::Config;
 use crate::descriptors::{self, Descriptors};
 use crate::identity::Identity;
+use crate::memory;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
@@ -54,6 +55,7 @@ pub struct Daemon {
 impl Daemon {
     /// Starts to serve. When this returns, switches can connect.
     pub fn start(config: &Config, options: &ServeOptions) -> Result<Daemon, StartError> {
+        memory::use_small_pages();
         let metrics = Registry::new();
         let descriptors = Descriptors::new(descriptors::raise());
         if let (Some(dir), Some(backup)) = (&options.state, &options.restore) {

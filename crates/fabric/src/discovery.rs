@@ -1,16 +1,18 @@
-//! Finding the links between switches by probes that no host can forge or replay.
+//! Discovers the links between switches by probes that no host can forge or replay.
 //!
-//! A probe is an LLDP frame (IEEE 802.1AB) that is sent out of a port, says which port that is, and carries the keyed
-//! tag of [`crate::lldp`]. Where it comes in, there is the other end of the wire. A link is up when probes have arrived
-//! in both directions, and down when one of its ports goes down, or none has arrived for [`Settings::lifetime`].
+//! A probe is an LLDP frame (IEEE 802.1AB) that is sent out of a port, names this port, and carries the keyed tag of
+//! [`crate::lldp`]. The port that receives the probe is the other end of the wire. A link is up when probes have
+//! arrived in both directions. A link is down when one of its ports goes down, or no probe has arrived for
+//! [`Settings::lifetime`].
 //!
-//! What a host can do about it is little: it cannot make a probe without the key; of each port only the probe sent last
-//! counts, once, and only for [`Settings::flight`]; a probe from or at an edge port counts for nothing; and a port whose
-//! link lives takes no other. What one host passes on has passed one way only, and gives way to what comes by the wire. What remains is relaying: two hosts at ports that were not declared as edge ports, who
-//! pass each other's probes on, look like the wire that they are. Declaring edge ports rules that out.
+//! A host can do little against discovery. A host cannot make a probe without the key. Only the last probe of each port
+//! counts, once, and only for [`Settings::flight`]. A probe from or at an edge port is ignored, and a port with a live
+//! link accepts no other link. A probe that one host forwards has passed in one direction only, and a probe from the
+//! wire replaces it. Relaying remains: two hosts that forward each other's probes, at ports that are not declared as
+//! edge ports, look like a wire. Declared edge ports prevent this.
 //!
-//! A state machine without clock or sockets: ports and probes that came in go in, [`Event`]s and probes to be sent come
-//! out.
+//! This is a state machine without clock or sockets. Its inputs are ports and received probes, its outputs are
+//! [`Event`]s and probes to send.
 
 mod probe;
 

@@ -1,4 +1,4 @@
-//! Datapath ids as people write them.
+//! The text form of datapath ids.
 
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;

@@ -1,35 +1,34 @@
-//! Virtual networks on a physical one: which of its ports, paths and tags each of them gets.
+//! Places virtual networks on the physical network: each gets physical ports, paths and tags.
 //!
-//! What the tenants want ([`Spec`]) is put on a [`Network`] by [`Embedding::apply`], as one transaction: all of it, or
-//! nothing and the reasons. Whatever did not change stays where it is, path and tags. What comes of it is one
-//! [`SwitchMap`] for each physical switch. After a change of the network [`Embedding::handle_changes`] says which maps
-//! are new, and which of the tenants' ports went up or down.
+//! [`Embedding::apply`] places the tenants' requests ([`Spec`]) on a [`Network`] as one transaction: all of them, or
+//! none with the reasons. Unchanged parts keep their paths and tags. The result is one [`SwitchMap`] per physical
+//! switch. After a change of the network [`Embedding::handle_changes`] returns the new maps, and the tenants' ports
+//! that went up or down.
 //!
 //! **Paths** are reservations ([`crate::reservations`]): one for each virtual link, and one without bandwidth for each
-//! two members of a big switch. A big switch's end of a link is put on the member from which the way is shortest.
+//! two members of a big switch. A big switch's end of a link is on the member with the shortest path.
 //!
-//! **Tags** are a link's own: the same number means something else on the next one. A path bears one tag from end to
-//! end where one is free on all its links, and has it swapped on the way where not. A backup has tags of its own from
-//! the beginning, so that all switches but the first know what to do before anything fails.
+//! **Tags** belong to one link: the same number has another meaning on the next link. A path has one tag from end to
+//! end if one is free on all its links; otherwise switches on the path swap tags. A backup has its own tags from the
+//! beginning, so all switches but the first have their rules before a failure.
 //!
-//! **Giving up.** What was given up, by whomever, is shared out (`Embedding::share_out`) to those who have no way, are not at home, or lack a
-//! backup, at the end of the same change.
+//! **Giving up.** At the end of each change, free resources are distributed (`Embedding::share_out`) to trunks that
+//! have no path, are not on their preferred path, or lack a backup.
 //!
-//! **Shrinking.** Where a physical link can carry less than is set aside on it, who finds room elsewhere goes there, and the rest stays and is
-//! told ([`Oversubscribed`]).
+//! **Shrinking.** If a physical link can carry less than is reserved on it, reservations that fit elsewhere move. The
+//! others stay, and the owner is notified ([`Oversubscribed`]).
 //!
-//! **Moving.** Who leaves a path that stands goes step by step, so that nothing is lost whichever switches have followed
-//! (`embedding::moving`); who has lost its path goes at once.
+//! **Moving.** A trunk leaves a working path step by step, so that no packet is lost whichever switches have followed
+//! (`embedding::moving`). A trunk without a working path moves at once.
 //!
-//! **Waiting.** A network may be wanted before its switches connect: what needs one that is not there waits, its ports
-//! down, and is placed when the topology brings it. What needs switches that are all there and finds no way is refused;
-//! what is waiting, or lost its way, is no reason to refuse anything else. While the topology is being found, links go a better way
-//! as soon as there is one (`embedding::growth`).
+//! **Waiting.** A tenant may request a network before its switches connect. Parts that need a missing switch wait, with
+//! their ports down, and are placed when the switch appears. A part whose switches are all present, but that has no
+//! path, is refused. Parts that wait, or have lost their path, are no reason to refuse other requests. During discovery
+//! of the topology, links move to a better path as soon as there is one (`embedding::growth`).
 //!
-//! **Restarts.** [`Embedding::export`] says where everything is, and [`Embedding::restore`] takes it back: what is wanted
-//! as before is *held* where it was, as if it stood, until the network is seen to bear it out or to contradict it; so are
-//! ports at the edge.
-//! [`Embedding::stop_waiting`] ends that for what neither was said of.
+//! **Restarts.** [`Embedding::export`] returns the whole placement, and [`Embedding::restore`] reads it. An unchanged
+//! request is *held* in its place, as if the place were up, until the network confirms or contradicts it. The same
+//! holds for edge ports. [`Embedding::stop_waiting`] ends this for parts that were neither confirmed nor contradicted.
 
 mod check;
 mod draw;

@@ -1,4 +1,4 @@
-//! What can be wrong with a change of the network, with a path, or with what is to be put on it.
+//! The errors of changes of the network, of paths, and of placements.
 
 use crate::network::LinkId;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId};

@@ -1,8 +1,8 @@
-//! What each flow is entitled to, when all that a tenant buys is the bandwidth of its virtual interfaces.
+//! The nominal rate of each flow, if a tenant buys only the bandwidth of its virtual interfaces.
 //!
 //! In the hose model (Duffield et al., SIGCOMM 1999) a virtual interface (VNIC) may send and receive at its bandwidth,
-//! to and from whomever. EyeQ (Jeyakumar et al., NSDI 2013) enforces it at the edge: senders to a congested receiver
-//! get shares of it in proportion to their own bandwidths. The nominal rate of a flow is worked out in two steps:
+//! to and from all others. EyeQ (Jeyakumar et al., NSDI 2013) enforces this model at the edge: senders to a congested
+//! receiver get shares in proportion to their own bandwidths. The nominal rate of a flow is computed in two steps:
 //!
 //! ```text
 //! offer(f)   = receiver's bandwidth * min(1, w(f) / sum of w over the flows to that receiver), at most the sender's,
@@ -10,11 +10,11 @@
 //! nominal(f) = offer(f) * min(1, sender's bandwidth / sum of its flows' offers)
 //! ```
 //!
-//! So the nominal rates to a receiver, and those of a sender, never add up to more than the bandwidth that was bought.
-//! They are what labels reckon with before anything is measured. Tracking is incremental: a flow that comes or goes
-//! changes those to the same receiver, and what their senders have left for others.
+//! So the sum of nominal rates to a receiver, or of a sender, never exceeds the bought bandwidth. Labels use nominal
+//! rates until rates are measured. Tracking is incremental: a new or ended flow changes the flows to the same receiver,
+//! and the remaining bandwidth of their senders.
 //!
-//! [`shares`] goes further, where it is known what each flow wants: bandwidth that one does not use goes to the others,
+//! [`shares`] also uses the demand of each flow, if known: bandwidth that one flow does not use goes to the others,
 //! max-min fairly in proportion to the senders' bandwidths.
 
 use crate::error::Error;

@@ -1,16 +1,16 @@
-//! When a tenant is told what is left of its links, and how exactly.
+//! When a tenant receives the label of a link, and how exact the label is.
 //!
-//! What is left ([`Usage::label`]) is first blurred as the operator chose ([`Privacy`]), then told if it differs enough
-//! from what the tenant was last told ([`Settings::hysteresis`]), and no link is looked at more often than once in
-//! [`Settings::minimum_interval`]. What changes in between is not queued: when its time comes, the newest label is
-//! told and those between are not. So the work has a bound that the operator sets, whatever the flows do.
+//! The residual bandwidth ([`Usage::label`]) is first blurred as the operator chose ([`Privacy`]). The tenant receives
+//! the label if it differs enough from the last one ([`Settings::hysteresis`]), and at most one per link and
+//! [`Settings::minimum_interval`]. Changes in between are not queued: after the interval only the newest label is sent.
+//! So the operator's settings bound the work, for any flows.
 //!
-//! When a link is looked at depends on its changes, so the time of a label shows when a neighbour changed something. With
-//! [`Privacy::hold`] it does not: each tenant's label of each link is then looked at only at instants that a secret draws,
-//! one in each period of that length, and a label shows nothing but the load at that instant.
+//! The time of a label depends on changes of the link, so a label shows when a neighbour changed something.
+//! [`Privacy::hold`] prevents this: each tenant's label of each link is then computed only at secret random instants,
+//! one in each period of that length. A label shows only the load at that instant.
 //!
-//! With hysteresis *h* and no privacy a label that was told is less than *h* off as soon as a minimum interval has
-//! passed without a change; of an empty and of a full link it is exact.
+//! With hysteresis *h* and no privacy, the error of a label is less than *h* as soon as a minimum interval has passed
+//! without a change. Labels of empty and of full links are exact.
 
 use crate::network::{LinkId, Network};
 use crate::time::{Duration, Instant};

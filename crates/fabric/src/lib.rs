@@ -1,13 +1,13 @@
 //! The physical network as data, and everything that is computed on it.
 //!
-//! Switches, ports, links and hosts ([`Network`]), paths over them ([`paths`]) and bandwidth set aside on those paths
-//! ([`reservations`]); which of it the tenants' own networks lie on ([`embedding`]); which tenant's flows load which
-//! links ([`usage`]), what is left of a link as one tenant sees it and when it is told ([`labels`]); how bandwidth is
-//! shared ([`share`], [`hose`]); how links are found ([`discovery`]), by probes with a keyed tag ([`lldp`]);
-//! what agents at the edge tell one another and the hypervisor ([`edge`]), read off counters ([`meter`]).
+//! The modules: switches, ports, links and hosts ([`Network`]); paths ([`paths`]) and reserved bandwidth on paths
+//! ([`reservations`]); the placement of tenants' own networks ([`embedding`]); the load of each tenant's flows on links
+//! ([`usage`]), and the labels for tenants ([`labels`]); shares of bandwidth ([`share`], [`hose`]); discovery of links
+//! ([`discovery`]), by probes with a keyed tag ([`lldp`]); messages of agents at the edge ([`edge`]), with rates from
+//! counters ([`meter`]).
 //!
-//! Deliberately without sockets, clocks, threads and randomness: time and seeds are arguments, what is to be sent or
-//! told is returned. It knows OpenFlow no further than that ports have numbers. Start reading at [`Network`].
+//! This crate deliberately has no sockets, clocks, threads and randomness: time and seeds are arguments, and messages
+//! to send are return values. Of OpenFlow the crate knows only that ports have numbers. Start reading at [`Network`].
 #![no_std]
 #![forbid(unsafe_code)]
 

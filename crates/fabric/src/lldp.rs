@@ -1,16 +1,17 @@
-//! Keeping each tenant's link discovery within its own links.
+//! Keeps each tenant's link discovery within its own links.
 //!
-//! Tenants' controllers find links by sending LLDP frames out of a port and seeing where they come in. Such a frame
-//! carries nothing that a flowspace could tell apart, so the hypervisor adds an organizationally specific TLV (IEEE
-//! 802.1AB, section 9.6) that names the tenant and authenticates the whole frame with a keyed hash (SipHash-2-4). On
-//! its way back in, a frame with a valid tag goes to that tenant alone, without the tag. A host can neither make a
-//! tag nor keep an old one: it lives for [`LIFETIME`].
+//! Tenants' controllers discover links by LLDP frames: they send a frame out of a port, and see which port receives it.
+//! Flowspaces cannot separate such frames, so the hypervisor adds an organizationally specific TLV (IEEE 802.1AB,
+//! section 9.6). The TLV names the tenant and authenticates the whole frame with a keyed hash (SipHash-2-4). A received
+//! frame with a valid tag goes to this tenant alone, without the tag. A host can neither make a tag nor reuse an old
+//! one, because a tag expires after [`LIFETIME`].
 //!
-//! A tenant to whom LLDP frames do not belong, since its flowspace leaves them out, sends them from [`GUEST_SOURCE`]: so
-//! the switch knows them from the frames of the tenant to whom they do, whose entries they would meet. The tag keeps the
-//! source address that the tenant wrote.
+//! If a tenant's flowspace does not contain LLDP frames, the tenant's frames get the source address [`GUEST_SOURCE`].
+//! So the switch can distinguish them from the frames of the tenant that owns LLDP, whose entries they would match
+//! otherwise. The tag keeps the tenant's source address.
 //!
-//! The operator's own probes ([`crate::discovery`]) carry the same tag, of another kind: neither passes for the other.
+//! The operator's own probes ([`crate::discovery`]) carry the same tag, of another kind, so that no frame is taken for
+//! the other kind.
 
 use crate::time::{Duration, Instant};
 use crate::units::TenantId;

@@ -1,4 +1,4 @@
-//! A rate, from a counter that is looked at now and then.
+//! A rate, from a counter that is read from time to time.
 
 use crate::time::{Duration, Instant};
 use crate::units::Bandwidth;

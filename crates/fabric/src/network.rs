@@ -1,11 +1,10 @@
 //! The physical network: switches, their ports, the links between them, and the hosts at its edge.
 //!
-//! A wire between two ports is two [`Link`]s, one for each direction; so is the wire behind an edge port, whose far
-//! end is whatever hosts are there. A [`LinkId`] belongs to its wire for good: unplugged and plugged in again, it is
-//! the same. So whoever keeps something per link needs no notice of what came and went, and a wire that flaps costs
-//! no memory.
+//! A wire between two ports is two [`Link`]s, one for each direction. The wire at an edge port is two links as well;
+//! its remote end is the hosts. A [`LinkId`] belongs to its wire permanently, also if the wire is unplugged and plugged
+//! in again. So state per link needs no notification of such changes, and a flapping wire uses no memory.
 //!
-//! Changes are incremental and say which links went up or down by them; a refused change leaves all as it was.
+//! Changes are incremental and return the links that went up or down. A refused change has no effect.
 
 mod change;
 

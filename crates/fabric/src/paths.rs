@@ -1,10 +1,11 @@
-//! Paths between switches: shortest, widest, disjoint pairs, and all that cost the same.
+//! Paths between switches: shortest, widest, disjoint pairs, and all paths of equal cost.
 //!
-//! A [`Path`] holds the links between switches only; those to hosts at its two ends are the caller's. What may be used
-//! and how wide it is are closures, so that the same search serves virtual links (bandwidth not yet reserved), labels
-//! (what is left for one tenant) and simulations. Every answer is deterministic: among equals the lower link ids win.
+//! A [`Path`] has the links between switches only; the caller adds links to hosts at both ends. Closures say which
+//! links are usable and how wide they are, so the same search serves virtual links (unreserved bandwidth), labels
+//! (residual bandwidth of one tenant) and simulations. Every result is deterministic: among equals the lower link ids
+//! win.
 //!
-//! Start at [`Search`]; [`disjoint_pair`] finds two, [`Distances`] what costs the same.
+//! Start at [`Search`]; [`disjoint_pair`] finds two paths, [`Distances`] all paths of equal cost.
 
 mod disjoint;
 mod equal;

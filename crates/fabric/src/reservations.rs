@@ -1,16 +1,17 @@
-//! Bandwidth set aside on paths for virtual links, with backups, and what becomes of them when links fail.
+//! Bandwidth reserved on paths for virtual links, with backups, and their repair when links fail.
 //!
-//! A virtual link ([`Request`]) gets a path, and a second one disjoint from it if it asks for protection; its bandwidth
-//! is set aside on both, so that moving to the backup cannot fail for want of room. What does not fit is refused.
-//! After a change of the network, [`Reservations::handle_changes`] moves what has to move and says so: to the backup if
-//! that still stands, else to whatever path can be found; what finds none is stranded and tried again when something
-//! comes up, or is given up by others. So is what is not at home, and what lacks its backup. The new path is given together with the old one, so that whoever enacts it can make before breaking.
-//! A switch that a virtual link cannot pass through, although its links are up, it can be told to
-//! [avoid](Reservations::avoid), until a link of that switch comes up. What else has to be free on a path its owner knows,
-//! who says which links are *closed*.
+//! A virtual link ([`Request`]) gets a path, and a second disjoint path if the request asks for protection. The
+//! bandwidth is reserved on both, so the backup always has room. A request that does not fit is refused. After a change
+//! of the network, [`Reservations::handle_changes`] moves reservations and returns the moves: to the backup if the
+//! backup works, else to any other path. A reservation without a path is stranded, and is tried again when a link comes
+//! up or others give up bandwidth. The same holds for reservations that are not on their preferred path, or lack a
+//! backup. A move has the new and the old path, so that the caller can make before break. A virtual link can
+//! [avoid](Reservations::avoid) a switch that refuses it although the switch's links are up, until a link of that
+//! switch comes up. The owner says which links are *closed* for other reasons.
 //!
-//! What links can carry may shrink. Who is on one beyond that is moved, those placed last first, as long as there is room elsewhere;
-//! others stay where they are, and the link is [oversubscribed](Reservations::oversubscribed) until something is given up.
+//! The capacity of a link may shrink. Reservations beyond the capacity move, the last placed first, as long as there is
+//! room elsewhere. The others stay, and the link is [oversubscribed](Reservations::oversubscribed) until reservations
+//! are given up.
 
 mod choose;
 mod ledger;

@@ -1,11 +1,11 @@
 //! Weighted max-min fair rates, by progressive filling.
 //!
-//! All flows rise together, each in proportion to its weight, until a link is full or a flow has what it wants; those
-//! stop, and the others go on rising (Bertsekas and Gallager, *Data Networks*, section 6.5.2). The outcome is the one
-//! allocation in which no flow can get more without taking from one that has, for its weight, no more than itself.
+//! The rates of all flows rise together, each in proportion to its weight, until a link is full or a flow has its
+//! demand. Those flows stop, and the others go on rising (Bertsekas and Gallager, *Data Networks*, section 6.5.2). In
+//! the resulting allocation no flow can get more without taking from a flow that has, for its weight, no more.
 //!
-//! Instead of small steps it goes from event to event, by the level (rate per weight) at which the next link fills up
-//! or the next flow is content: *n* flows of *p* links each cost O(*n p* log *n p*).
+//! The algorithm goes from event to event: to the level (rate per weight) at which the next link is full or the next
+//! flow has its demand. *n* flows of *p* links each cost O(*n p* log *n p*).
 
 use crate::error::Error;
 use alloc::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Ports, bandwidths, hosts' addresses and blocks of them as people write them.
+//! The text forms of ports, bandwidths, hosts' addresses and address blocks.
 
 use crate::dpid::Dpid;
 use crate::embedding::{Block, VirtualPortId};

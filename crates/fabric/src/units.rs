@@ -1,4 +1,4 @@
-//! What things are called and measured in: tenants, switches, ports, hosts, bandwidth.
+//! The names and units of tenants, switches, ports, hosts and bandwidth.
 
 use crate::dpid::write_octets;
 use crate::error::Error;

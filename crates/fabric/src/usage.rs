@@ -1,4 +1,4 @@
-//! Which tenant's flows load which links, and what that leaves for each tenant.
+//! The load of each tenant's flows on links, and the residual bandwidth for each tenant.
 //!
 //! The paper (Riggio et al., *The Price of Virtualization*, 2013, section III) defines a link's label first as the
 //! fraction that other tenants use, then as the residual capacity. Here it is the residual:
@@ -8,10 +8,12 @@
 //! label(link, tenant)  = capacity(link) - min(capacity(link), others(link, tenant))
 //! ```
 //!
-//! So at every instant `label + min(capacity, others) = capacity`. A tenant's own flows do not lower its own label: it
-//! knows them, and may move them. Nominal rates can add up to more than a link carries; then nothing is left.
+//! So at every instant `label + min(capacity, others) = capacity`. A tenant's own flows do not lower its own label,
+//! because the tenant knows them and may move them. The sum of nominal rates can exceed the capacity of a link; then
+//! the label is 0.
 //!
-//! Tracking is incremental: a change of a flow costs as much as its path is long, however many flows there are.
+//! Tracking is incremental: the cost of a flow's change depends on the length of its path, and not on the number of
+//! flows.
 
 use crate::error::Error;
 use crate::network::{LinkId, Network};

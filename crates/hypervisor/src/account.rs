@@ -1,4 +1,5 @@
-//! What one tenant uses on all switches together: what waits for its controllers, and its part of the store.
+//! What one tenant uses on all switches together: what waits for its controllers, what is held for its requests, and its part of the
+//! store.
 //!
 //! Switches may be driven by different threads, so these are atomic numbers. A connection counts what waits when its
 //! driver has written, and before that if it is much: a connection whose controller reads touches no shared memory.
@@ -16,6 +17,8 @@ pub(crate) const MUCH: usize = 64 << 10;
 pub struct Account {
     /// Bytes that wait for the tenant's controllers.
     bytes: AtomicUsize,
+    /// Bytes held for requests that are not finished, roughly: each switch counts its own in steps.
+    held: AtomicUsize,
     /// Whether the store takes nothing more of the tenant's.
     is_store_full: AtomicBool,
     /// When the tenant's changes will have been paid for, at its rate.
@@ -26,6 +29,11 @@ impl Account {
     /// Bytes that wait, over all connections.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes held for requests that are not finished, over all switches, roughly.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Whether the store takes nothing more of the tenant's: then what would add to it is refused.
@@ -85,9 +93,69 @@ impl Drop for Part {
     }
 }
 
+/// Bytes held for a tenant's requests on one switch. All switches together are told in steps: small requests touch no shared
+/// memory.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    account: Arc<Account>,
+    bytes: usize,
+    /// What the account knows of.
+    told: usize,
+}
+
+impl Held {
+    /// So many more.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.set(self.bytes + bytes);
+    }
+
+    /// So many fewer.
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        self.set(self.bytes.saturating_sub(bytes));
+    }
+
+    /// Those on this switch.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the tenant may go on: one request always may, whatever is held on other switches.
+    pub(crate) fn leaves_room(&self, in_all: usize) -> bool {
+        self.bytes == 0 || self.account.held() < in_all
+    }
+
+    /// From now on it is a part of this account.
+    pub(crate) fn share(&mut self, account: Arc<Account>) {
+        let bytes = self.bytes;
+        self.set(0);
+        self.account = account;
+        self.set(bytes);
+    }
+
+    fn set(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        if bytes == 0 || bytes.abs_diff(self.told) >= MUCH {
+            let account = &self.account.held;
+            if bytes > self.told {
+                account.fetch_add(bytes - self.told, Ordering::Relaxed);
+            } else if bytes < self.told {
+                account.fetch_sub(self.told - bytes, Ordering::Relaxed);
+            }
+            self.told = bytes;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn changes_beyond_the_burst_wait_until_they_are_paid_for() {
@@ -102,5 +170,30 @@ mod tests {
         assert_eq!(charge(10, 1_100), None);
         assert_eq!(charge(10_000, 5_000), Some(14_950));
         assert!(charge(u64::MAX, 20_000).is_some());
+    }
+
+    #[test]
+    fn what_is_held_on_all_switches_is_bounded_and_each_may_have_one_request() {
+        let account = Arc::new(Account::default());
+        let mut switches: Vec<Held> = (0..20).map(|_| Held::default()).collect();
+        switches.iter_mut().for_each(|held| held.share(account.clone()));
+        let mut requests = 0;
+        for _ in 0..10 {
+            for held in &mut switches {
+                if held.leaves_room(16 << 20) {
+                    held.add(1 << 20);
+                    requests += 1;
+                }
+            }
+        }
+        assert_eq!(requests, 20, "more than the bound, as one request each");
+        switches.truncate(4);
+        assert_eq!(account.held(), 4 << 20, "a switch that is gone holds nothing");
+        for held in &mut switches {
+            held.remove(1 << 20);
+            held.add(10);
+        }
+        assert_eq!(account.held(), 0, "what is little is not counted");
+        assert!(switches[0].leaves_room(1));
     }
 }

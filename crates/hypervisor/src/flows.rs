@@ -11,8 +11,8 @@ use crate::store::Kind;
 use crate::switch::named_of;
 use crate::time::{Duration, Instant};
 use crate::work::{CHANGE, Meter};
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::EntrySpec;
 pub use compile::Rule;
@@ -23,13 +23,14 @@ use openflow::Version;
 use room::Long;
 use shared::{RuleKey, Shared};
 
-/// One entry, as the tenant sees it, and what stands for it on the switch.
+/// One entry, as the tenant sees it, and what stands for it on the switch. Copies share all that is long: an entry that changes is
+/// kept as it was until the switch has confirmed the change, and one request can change thousands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// The tenant's table; 0 on OpenFlow 1.0.
     pub table: u8,
     /// The tenant's match, normalized.
-    pub match_: Match,
+    pub match_: Arc<Match>,
     /// The tenant's priority.
     pub priority: u16,
     /// The tenant's cookie.
@@ -43,9 +44,9 @@ pub struct Flow {
     /// Since when it stands, for its hard timeout. It is not stored: the switch says how long it has held an entry.
     pub installed: Instant,
     /// The match as the tenant wrote it.
-    pub match_wire: Box<[u8]>,
+    pub match_wire: Arc<[u8]>,
     /// Actions (1.0) or instructions (1.3) as the tenant wrote them.
-    pub actions: Box<[u8]>,
+    pub actions: Arc<[u8]>,
     /// What stands for it on the switch.
     pub rules: Vec<Rule>,
     /// What would stand for it, but is the same entry on the switch as a rule of another one: see `flows::shared`.
@@ -64,9 +65,9 @@ impl Flow {
 
     /// What it is but for what stands for it on the switch and what it does there.
     pub(crate) fn without_rules(&self) -> Flow {
-        let nothing = Box::default;
         let (rules, beneath) = (Vec::new(), Vec::new());
-        Flow { rules, beneath, match_wire: nothing(), actions: nothing(), ..*self }
+        let (match_wire, actions) = (Arc::default(), Arc::default());
+        Flow { rules, beneath, match_: Arc::clone(&self.match_), match_wire, actions, ..*self }
     }
 
     /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
@@ -92,10 +93,10 @@ impl Flow {
     }
 
     /// The same entry, about to do this, with nothing that stands for it yet.
-    pub(crate) fn with_actions(&self, actions: &[u8]) -> Flow {
-        let match_wire = self.match_wire.clone();
+    pub(crate) fn with_actions(&self, actions: &Arc<[u8]>) -> Flow {
+        let (match_, match_wire) = (Arc::clone(&self.match_), Arc::clone(&self.match_wire));
         let (rules, beneath) = (Vec::new(), Vec::new());
-        Flow { rules, beneath, match_wire, actions: actions.into(), ..*self }
+        Flow { rules, beneath, match_, match_wire, actions: Arc::clone(actions), ..*self }
     }
 
     /// Whether another one is found by the same, here and on the switch.
@@ -106,11 +107,34 @@ impl Flow {
             && are_where(&self.beneath, &other.beneath)
     }
 
-    /// Bytes that it takes, roughly.
+    /// Whether its rules are the same entries on the switch as those of another one, whatever they do.
+    pub(crate) fn has_rules_where(&self, other: &Flow) -> bool {
+        are_where(&self.rules, &other.rules)
+    }
+
+    /// Bytes that it alone holds, roughly: not what it shares with other entries, and with itself as it is now.
     pub(crate) fn size(&self) -> usize {
         let rules = self.rules.iter().chain(&self.beneath);
-        let rules = rules.map(|it| size_of_val(it) + it.match_wire.len() + it.actions.len());
-        size_of::<Flow>() + self.match_wire.len() + self.actions.len() + rules.sum::<usize>()
+        let rules = rules.map(|it| size_of_val(it) + own(&it.match_wire) + own(&it.actions));
+        let matches = own(&self.match_) + own(&self.match_wire);
+        size_of::<Flow>() + matches + own(&self.actions) + rules.sum::<usize>()
+    }
+}
+
+/// What the rules of entries do that one request changes: most of them do the same, of which one copy is enough.
+#[derive(Debug, Default)]
+pub(crate) struct Alike(Vec<Arc<[u8]>>);
+
+impl Alike {
+    /// The rules of the next entry share what those of the last one do, as far as that is the same.
+    pub(crate) fn share(&mut self, rules: &mut [Rule]) {
+        for (at, rule) in rules.iter_mut().enumerate() {
+            match self.0.get_mut(at) {
+                Some(last) if *last == rule.actions => rule.actions = Arc::clone(last),
+                Some(last) => *last = Arc::clone(&rule.actions),
+                None => self.0.push(Arc::clone(&rule.actions)),
+            }
+        }
     }
 }
 
@@ -314,7 +338,7 @@ impl FlowTable {
         self.index
             .find(hash, |id| {
                 self.flows.get(id).is_some_and(|flow| {
-                    flow.table == table && flow.priority == priority && flow.match_ == *match_
+                    flow.table == table && flow.priority == priority && *flow.match_ == *match_
                 })
             })
             .copied()
@@ -349,7 +373,7 @@ impl FlowTable {
     /// Whether another entry of the same priority overlaps (CHECK_OVERLAP).
     pub fn overlaps(&self, table: u8, match_: &Match, priority: u16) -> bool {
         let overlaps = |flow: &Flow| {
-            flow.priority == priority && flow.match_ != *match_ && flow.match_.overlaps(match_)
+            flow.priority == priority && *flow.match_ != *match_ && flow.match_.overlaps(match_)
         };
         let mut any = false;
         let examined = self.by_match.candidates(Some(table), match_, Relation::Overlapping, |id| {
@@ -369,7 +393,7 @@ impl Flow {
     /// Whether a request with this match means it: a strict one, of which this is the priority, or one that is not.
     pub(crate) fn is_covered(&self, match_: &Match, strictly: Option<u16>) -> bool {
         match strictly {
-            Some(priority) => self.match_ == *match_ && self.priority == priority,
+            Some(priority) => *self.match_ == *match_ && self.priority == priority,
             None => match_.contains(&self.match_),
         }
     }
@@ -422,7 +446,7 @@ impl Flow {
         let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
         Some(Flow {
             table: head[1],
-            match_: parse(match_wire)?,
+            match_: Arc::new(parse(match_wire)?),
             priority: u16_at(2),
             cookie: u64::from_be_bytes(head[12..20].try_into().ok()?),
             flags: u16_at(4),
@@ -437,6 +461,11 @@ impl Flow {
             past_bytes: 0,
         })
     }
+}
+
+/// Bytes of what nobody else holds.
+fn own<T: ?Sized>(bytes: &Arc<T>) -> usize {
+    if Arc::strong_count(bytes) == 1 { size_of_val(&**bytes) } else { 0 }
 }
 
 /// Whether these are the same entries on the switch, whatever they do.
@@ -468,7 +497,7 @@ mod tests {
     fn flow(match_: Match, priority: u16) -> Flow {
         Flow {
             table: 0,
-            match_,
+            match_: Arc::new(match_),
             priority,
             cookie: 0x1234_5678_9abc_def0,
             flags: 1,

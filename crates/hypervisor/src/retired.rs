@@ -4,7 +4,7 @@
 //! entry is what will be when all that was sent is done, so the switch's word is about the deletion and not about the table.
 
 use crate::time::{Duration, Instant};
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 pub(crate) struct Retired(HashMap<u32, Vec<Rule>>);
 
 struct Rule {
-    match_wire: Box<[u8]>,
+    match_wire: Arc<[u8]>,
     /// Whether the entry, as it is now, counts what it has counted.
     is_counted: bool,
     /// When its deletion was written.
@@ -22,8 +22,8 @@ struct Rule {
 
 impl Retired {
     /// A rule is about to be deleted.
-    pub(crate) fn add(&mut self, number: u32, match_wire: &[u8], now: Instant) {
-        let rule = Rule { match_wire: match_wire.into(), is_counted: true, since: now };
+    pub(crate) fn add(&mut self, number: u32, match_wire: Arc<[u8]>, now: Instant) {
+        let rule = Rule { match_wire, is_counted: true, since: now };
         self.0.entry(number).or_default().push(rule);
     }
 

@@ -164,6 +164,8 @@ pub struct Settings {
     pub tenant_work: u64,
     /// Bytes that may be held for one tenant's requests that are not finished, before reading from it stops.
     pub tenant_bytes: usize,
+    /// The same on all switches that share the tenant's [account](crate::Account); each of them may have one request.
+    pub tenant_bytes_in_all: usize,
     /// Bytes that may wait for a controller before asynchronous messages to it are dropped.
     pub controller_bytes: usize,
     /// Bytes that may wait for a controller before it is disconnected: replies cannot be dropped.
@@ -186,7 +188,8 @@ impl Default for Settings {
         Settings {
             tenant_backlog: 256,
             tenant_work: 131_072,
-            tenant_bytes: 16 << 20,
+            tenant_bytes: 1 << 20,
+            tenant_bytes_in_all: 16 << 20,
             controller_bytes: 1 << 20,
             controller_bytes_limit: 8 << 20,
             tenant_unread: 32 << 20,

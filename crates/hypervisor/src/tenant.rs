@@ -1,6 +1,6 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
-use crate::account::Account;
+use crate::account::{Account, Held};
 use crate::buffers::Buffers;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
@@ -52,7 +52,7 @@ pub(crate) struct Tenant {
     /// Work done for its changes that are on their way, in examined entries.
     pub ahead: u64,
     /// Bytes held for its requests that are not finished, but for what waits for the switch.
-    pub held: usize,
+    pub held: Held,
     /// What waits for its controllers, and its part of the store, also on other switches.
     pub account: Arc<Account>,
     /// Until when none of its requests is read, since it has changed more than its rate allows.
@@ -61,6 +61,8 @@ pub(crate) struct Tenant {
     pub paused: bool,
     /// Its changes that are on their way, by the numbers of their operations.
     pub operations: BTreeSet<u32>,
+    /// How many rules those replace, but for Weir's own changes.
+    pub rules_replaced: usize,
     /// Those of them by whose refusal entries stand again that are in no table.
     pub returning: BTreeSet<u32>,
     /// Whether anything for which requests wait has come to its end since those were last looked at.

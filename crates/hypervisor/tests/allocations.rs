@@ -1,6 +1,7 @@
-//! The forwarding path allocates nothing: PACKET_IN and PACKET_OUT through a warm core, on both versions.
+//! What the core allocates: nothing on the forwarding path (PACKET_IN and PACKET_OUT through a warm core), and a bounded number of
+//! bytes for each entry that one request changes.
 //!
-//! A binary of its own, because its allocator counts; one test, because the count is the process's.
+//! A binary of its own, because its allocator counts.
 
 // In a test a panic is the finding.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -10,38 +11,57 @@ mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use support::{Mode, WarmCore};
+use support::{Mode, WarmCore, request};
 
 struct Counting;
 
 thread_local! {
     /// By thread: the test harness has threads that allocate when they like.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes allocated and not freed, and the most that these ever were.
+    static BYTES: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
 }
 
-fn count() {
+fn count(more: usize, less: usize) {
     // While a thread ends its counter may be gone; nobody asks then.
-    let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
+    if more > 0 {
+        let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
+    }
+    let _ = BYTES.try_with(|bytes| {
+        let (now, most) = bytes.get();
+        let now = now + more as i64 - less as i64;
+        bytes.set((now, most.max(now)));
+    });
+}
+
+/// Bytes that are allocated after some work, and the most that were during it, beside those before it.
+fn bytes_of(work: impl FnOnce()) -> (i64, i64) {
+    let (before, _) = BYTES.get();
+    BYTES.set((before, before));
+    work();
+    let (now, most) = BYTES.get();
+    (now - before, most - before)
 }
 
 // SAFETY: everything is the system's allocator; counting touches only a cell without a destructor.
 unsafe impl GlobalAlloc for Counting {
     // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is passed on.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size(), 0);
         // SAFETY: as above.
         unsafe { System.alloc(layout) }
     }
 
     // SAFETY: the caller keeps `GlobalAlloc::dealloc`'s contract, which is passed on.
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, layout.size());
         // SAFETY: as above; the pointer came from `alloc` and so from the system.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     // SAFETY: the caller keeps `GlobalAlloc::realloc`'s contract, which is passed on.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size, layout.size());
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -78,5 +98,38 @@ fn packets_through_a_warm_core_allocate_nothing() {
             "{version:?} {mode:?}"
         );
         assert_eq!(allocations, 0, "{version:?} {mode:?}, for {expected} messages each way");
+    }
+}
+
+/// One tenant adds entries, modifies all of them by one request, then deletes all. While that is done each entry is kept as it was,
+/// and a modified one is made before any is put in its place: all of them share their matches and actions.
+#[test]
+fn a_change_of_all_entries_holds_few_bytes_for_each() {
+    const ENTRIES: u32 = 5_000;
+    // Bytes for each entry: as it stands, and the most while all are modified, and deleted.
+    let bounds = [[950, 1_000, 450], [1_350, 2_600, 650], [950, 480, 250], [1_000, 1_000, 450]];
+    let modes = support::VERSIONS
+        .into_iter()
+        .flat_map(|version| [Mode::Slices, Mode::Networks].map(|mode| (version, mode)));
+    for ((version, mode), most) in modes.zip(bounds) {
+        let mut core = WarmCore::new(version, 2, mode);
+        let add = |n: u32| {
+            let (high, low) = (n / 250, n % 250);
+            let words = format!("flow add match=ip,nw_src=10.1.{high}.{low} actions=output:2");
+            request(version, n, &words)
+        };
+        let adds: Vec<Vec<u8>> = (0..ENTRIES).map(add).collect();
+        let modify = request(version, 1, "flow modify actions=output:1");
+        let delete = request(version, 1, "flow delete");
+        let each = |bytes: i64| bytes / i64::from(ENTRIES);
+        let (stand, _) = bytes_of(|| adds.iter().for_each(|it| core.down(0, it)));
+        core.rest();
+        let (_, modified) = bytes_of(|| core.down(0, &modify));
+        core.rest();
+        let (_, deleted) = bytes_of(|| core.down(0, &delete));
+        core.rest();
+        let found = [stand, modified, deleted].map(each);
+        let is_bounded = found.iter().zip(most).all(|(it, most)| *it <= most);
+        assert!(is_bounded, "{version:?} {mode:?}: {found:?}, at most {most:?}");
     }
 }

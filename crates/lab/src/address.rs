@@ -1,7 +1,7 @@
 //! The control channel's addresses: one /30 of 198.18.0.0/15 per lab.
 //!
-//! That range is set aside for benchmarking networks (RFC 2544, appendix C.2.2), so it clashes
-//! neither with the internet nor with what an office uses.
+//! That range is reserved for benchmarking networks (RFC 2544, appendix C.2.2), so it conflicts neither with the
+//! internet nor with office networks.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -19,9 +19,9 @@ use crate::error::{Error, Result};
 pub struct ControlLink {
     /// Its end in the caller's namespace.
     pub interface: String,
-    /// The address of that end: where a controller on this machine must listen.
+    /// The address of that end, on which a controller on this machine must listen.
     pub host: Ipv4Addr,
-    /// The switches' address: where their connections come from.
+    /// The switches' address, from which they connect.
     pub switches: Ipv4Addr,
 }
 
@@ -75,8 +75,8 @@ fn index_of(inet: &str) -> Option<u32> {
 
 /// The right to choose addresses and names, held by one process at a time per network namespace.
 ///
-/// A listening abstract socket is the lock: it belongs to the namespace whose addresses are at
-/// stake, leaves no file, and is let go when its holder dies.
+/// A listening abstract socket is the lock: it belongs to the namespace of the addresses, leaves no file, and is
+/// released when its holder dies.
 pub(crate) struct Turn {
     _held: UnixListener,
 }

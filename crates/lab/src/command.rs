@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::error::{Error, Result};
 
-/// Where administrators' programs live when the caller's `PATH` does not say.
+/// The folders of administrators' programs, in addition to the caller's `PATH`.
 const SYSTEM_FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
@@ -43,21 +43,21 @@ pub(crate) fn program(name: &str) -> Command {
     command
 }
 
-/// Runs it to its end and returns its stdout.
+/// Runs the command to its end and returns its stdout.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(Error::io(format!("run `{}`", describe(command))))?;
     checked(command, output)
 }
 
-/// Runs it with `input` on its stdin and returns its stdout.
+/// Runs the command with `input` on its stdin and returns its stdout.
 pub(crate) fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
     let action = format!("run `{}`", describe(command));
     let fail = || Error::io(action.clone());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(fail())?;
     let mut stdin = child.stdin.take();
-    // From a thread of its own: a program that fills its output before it has read all its input
-    // must not be able to block us. A broken pipe is not our finding; its exit status is.
+    // From a separate thread, because a program that fills its output before it has read all its input must not block
+    // us. A broken pipe is not reported; the exit status is.
     let output = std::thread::scope(|scope| {
         scope.spawn(move || stdin.as_mut().map(|pipe| pipe.write_all(input.as_bytes())));
         child.wait_with_output()
@@ -76,7 +76,7 @@ fn checked(command: &Command, output: Output) -> Result<String> {
     })
 }
 
-/// The command as one would type it, cut where it would fill the screen.
+/// The command as typed in a shell, cut if it is very long.
 fn describe(command: &Command) -> String {
     let mut text = Path::new(command.get_program())
         .file_name()

@@ -1,9 +1,9 @@
 //! A bounded share of the CPU for a group of processes: a server smaller than the machine.
 //!
-//! By `cpu.max` of cgroup v2 where that controller is there, else by `cpu.cfs_quota_us` of cgroup v1, which is the same
-//! scheduler's same bound under an older name; its use is then read from `cpuacct`.
+//! The bound is `cpu.max` of cgroup v2 if this controller exists, else `cpu.cfs_quota_us` of cgroup v1, which is the
+//! same bound under an older name. With v1 the CPU use is read from `cpuacct`.
 //!
-//! The kernel's work for a packet is charged to whoever it interrupts or who sent it: put whoever sends into the group,
+//! The kernel's work for a packet is charged to the interrupted process or to the sender, so put senders into the group
 //! too.
 
 use std::fs;
@@ -18,19 +18,19 @@ const V2: &str = "/sys/fs/cgroup";
 const V1: &str = "/sys/fs/cgroup/cpu";
 const V1_ACCOUNT: &str = "/sys/fs/cgroup/cpuacct";
 const PREFIX: &str = "weir-";
-/// A small server forwards slowly, but it does not stand still: a group that has used up its share of a period does, and
-/// what arrives meanwhile overflows its switch's sockets, although the CPU is idle on the average. So a period is long,
-/// and what was not used in one may be used in the next (burst): only who wants more than its share over a tenth of a
-/// second waits.
+/// The length of a period. A real small server forwards slowly, but never stops. A group that has used up its share of
+/// a period stops, and packets that arrive meanwhile overflow its switch's sockets, although the CPU is idle on
+/// average. So a period is long, and unused time may be used in the next period (burst): only a group that needs more
+/// than its share over a tenth of a second waits.
 const PERIOD: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A group of processes that together get no more than a share of one CPU. Removed when dropped, its processes then
-/// being unbounded again.
+/// A group of processes that together get at most a share of one CPU. Dropping it removes the group, and its processes
+/// are unbounded again.
 #[derive(Debug)]
 pub struct CpuBound {
     share: f64,
-    /// Where processes are put and the bound is set; in v1 also where use is counted.
+    /// The folder for processes and the bound; with v1 also for CPU use.
     folders: Vec<PathBuf>,
     usage: PathBuf,
     is_v2: bool,
@@ -77,7 +77,7 @@ impl CpuBound {
         Ok(bound)
     }
 
-    /// Removes groups that were left by processes which are no more.
+    /// Removes groups of processes that have ended.
     pub fn remove_abandoned() {
         for root in [V2, V1, V1_ACCOUNT] {
             let entries = fs::read_dir(root).into_iter().flatten().flatten();
@@ -87,7 +87,7 @@ impl CpuBound {
                 let owner: Option<i32> =
                     owner.and_then(|rest| rest.split('-').next()?.parse().ok());
                 if owner.is_some_and(|pid| ProcessIdentity::of(pid).is_none()) {
-                    // Somebody else may be faster, or somebody be in it: then it stays.
+                    // Another process may be faster, or the group may not be empty: then it stays.
                     let _ = fs::remove_dir(entry.path());
                 }
             }
@@ -99,7 +99,7 @@ impl CpuBound {
         self.share
     }
 
-    /// Puts a process with all its threads into the group; what it starts from then on is in it, too.
+    /// Puts a process with all its threads into the group; its later children are in the group too.
     pub fn add(&self, pid: i32) -> Result<()> {
         self.folders.iter().try_for_each(|folder| {
             let file = folder.join("cgroup.procs");
@@ -144,14 +144,14 @@ impl CpuBound {
 
 impl Drop for CpuBound {
     fn drop(&mut self) {
-        // A group with processes cannot be removed; who is still there goes back to the root's.
+        // A group with processes cannot be removed; the remaining processes go back to the root's group.
         for pid in self.members() {
             for root in self.folders.iter().filter_map(|folder| folder.parent()) {
                 let _ = fs::write(root.join("cgroup.procs"), &pid);
             }
         }
         for folder in &self.folders {
-            // Who has just ended is counted for a moment yet.
+            // A process that has just ended is still counted for a moment.
             let deadline = Instant::now() + PATIENCE;
             let removed = loop {
                 match fs::remove_dir(folder) {

@@ -1,4 +1,4 @@
-//! Everything that can go wrong, each in one sentence that says what to do.
+//! All errors of this crate, each in one sentence that says what to do.
 
 use std::fmt;
 use std::io;

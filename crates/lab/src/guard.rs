@@ -7,8 +7,8 @@ use crate::lab::Lab;
 
 /// Takes its lab down when dropped: for tests, demonstrations and measurements.
 ///
-/// A signal does not run destructors: whoever handles SIGINT or SIGTERM calls [`LabGuard::down`]
-/// or lets the guard go out of scope. After SIGKILL, [`Lab::down_abandoned`] removes the rest.
+/// A signal does not run destructors: the handler of SIGINT or SIGTERM must call [`LabGuard::down`] or let the guard go
+/// out of scope. After SIGKILL, [`Lab::down_abandoned`] removes the rest.
 #[derive(Debug)]
 #[must_use = "the lab is taken down when the guard is dropped"]
 pub struct LabGuard {

@@ -1,22 +1,22 @@
-//! The wish that work on a lab ends before its time. Whoever handles signals sets it; whoever has a lab up looks at it
-//! between steps, and takes the lab down.
+//! A request to end work on a lab early. The signal handler sets the request. The owner of a lab checks it between
+//! steps, and takes the lab down.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether somebody asked this process to end. Clones share the wish.
+/// Whether this process was asked to end. Clones share the request.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// One that is asked for when that flag is set.
+    /// A request that is made when this flag is set.
     #[must_use]
     pub fn by(flag: Arc<AtomicBool>) -> Interrupt {
         Interrupt(flag)
     }
 
-    /// Asks for the end.
+    /// Makes the request.
     pub fn ask(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -27,7 +27,7 @@ impl Interrupt {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The same, for those who look at a flag themselves.
+    /// The flag, for callers that check it themselves.
     #[must_use]
     pub fn flag(&self) -> &AtomicBool {
         &self.0
@@ -36,7 +36,7 @@ impl Interrupt {
     /// For `?` between steps.
     ///
     /// # Errors
-    /// [`Interrupted`] once somebody asked.
+    /// [`Interrupted`] once the request was made.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_asked() { Err(Interrupted) } else { Ok(()) }
     }

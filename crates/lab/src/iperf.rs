@@ -117,7 +117,7 @@ impl Server {
         for line in &mut lines {
             let line = line.map_err(Error::io("read from iperf3"))?;
             if line.contains("Server listening") {
-                // It goes on printing; somebody must read or it would stop.
+                // The server goes on printing, and would stop if nobody read its output.
                 std::thread::spawn(move || lines.for_each(drop));
                 return Ok(server);
             }

@@ -29,14 +29,14 @@ use crate::requirements::Requirements;
 use crate::state::{Phase, Record, StateDirectory, Summary};
 use crate::topology::{Host, Link, Rate, Topology};
 
-/// How long the lab's processes have to end before they are made to.
+/// The time that the lab's processes have to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often a lab that is taken down is looked at: whatever makes things in it goes on making them.
+/// How often a lab is checked while it is taken down, because its processes may still create things.
 const MOST_LOOKS: usize = 20;
 /// How long to wait for other labs' bring-ups, which hold the lock for well under a second.
 const TURN: Duration = Duration::from_secs(30);
 
-/// Far above what one machine can run: a bound against typing errors, told before anything is made.
+/// Far above the capacity of one machine: a bound against typing errors, checked before anything is made.
 const MOST_NODES: usize = 2_000;
 
 /// A running lab.
@@ -96,13 +96,13 @@ impl Lab {
         self.remove()
     }
 
-    /// Removes the labs that were to end with a process which is no more, and returns their names.
+    /// Removes the labs that belonged to a process that has ended, and returns their names.
     pub fn down_abandoned(state: &StateDirectory) -> Result<Vec<String>> {
         let abandoned: Vec<_> =
             state.list()?.into_iter().filter(|lab| lab.abandoned).map(|lab| lab.name).collect();
         for name in &abandoned {
             match Lab::open(name, state) {
-                // Somebody else was faster.
+                // Another process was faster.
                 Err(Error::NoSuchLab { .. }) => {}
                 lab => lab?.down()?,
             }

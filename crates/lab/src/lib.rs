@@ -3,7 +3,7 @@
 //!
 //! Hosts are network namespaces, switches are bridges of a private Open vSwitch, with its userspace
 //! datapath or the kernel's ([`Datapath`]), links are veth pairs with an optional rate (HTB). This
-//! crate is the only code of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`. [`programs`] are what runs beside a lab.
+//! crate is the only code of Weir that runs `ip`, `tc`, `ethtool` and `ovs-*`. [`programs`] run beside a lab.
 //!
 //! ```text
 //!          the caller's namespace                      weir-NAME.switches
@@ -18,18 +18,18 @@
 //!
 //! Two userspace `ovs-vswitchd` cannot share a network namespace, so each lab's has its own; several
 //! labs run side by side, and interface names inside a lab are Mininet's, unchanged. The control
-//! channel crosses one veth pair: see [`Lab::controller_address`]. That costs nothing that can be
-//! measured: 82 bytes there and back over TCP take 62 to 68 µs (median of 20,000, three runs), over
+//! channel crosses one veth pair: see [`Lab::controller_address`]. The veth pair has no measurable
+//! cost: 82 bytes there and back over TCP take 62 to 68 µs (median of 20,000, three runs), over
 //! the loopback interface 61 to 70 µs.
 //!
-//! A lab is written down *before* it is made ([`Lab::up`]), so that [`Lab::down`] removes exactly what
-//! it made even after the process that made it was killed.
+//! A lab is recorded *before* it is made ([`Lab::up`]), so that [`Lab::down`] removes exactly the
+//! lab's parts, even after the process that made them was killed.
 //!
 //! What this crate deliberately lacks: link delay and loss (netem is absent from small kernels),
 //! anything of OpenFlow, and printing.
 //!
-//! Start reading at [`Lab`] for the enacting half and at [`Topology`] for the model, which knows
-//! nothing of the machine.
+//! Start reading at [`Lab`], which makes labs, and at [`Topology`], the model, which knows nothing of
+//! the machine.
 
 mod address;
 mod command;

@@ -1,4 +1,4 @@
-//! Named network namespaces: entering one, and finding who lives in it.
+//! Named network namespaces: enters one, and finds its processes.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
     PathBuf::from("/run/netns").join(name)
 }
 
-/// Runs `work` on a thread of its own inside the namespace; programs that it starts live there too.
+/// Runs `work` on a separate thread inside the namespace; programs that it starts run there too.
 pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let path = path(name);
     let file = File::open(&path).map_err(Error::path("open", &path))?;
@@ -25,12 +25,12 @@ pub(crate) fn inside<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Sen
         })?;
         work()
     };
-    // A thread of its own: the caller's must not be left in another namespace.
+    // A separate thread, because the caller's thread must not stay in another namespace.
     std::thread::scope(|scope| scope.spawn(enter).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Tells whether a process lives in one of these namespaces.
+/// Returns whether a process is in one of these namespaces.
 pub(crate) fn membership(names: &[String]) -> impl Fn(i32) -> bool + use<> {
     let identity = |metadata: fs::Metadata| (metadata.st_dev(), metadata.st_ino());
     let namespaces: HashSet<_> =

@@ -4,8 +4,8 @@
 //!   folder/conf.db ── ovsdb-server ──(folder/db.sock)── ovs-vswitchd ── bridges
 //! ```
 //!
-//! Both daemons write their pid to the folder and live in the namespace, so they are found again
-//! after a crash of whoever started them.
+//! Both daemons write their pid to the folder and live in the namespace, so they can be found
+//! after a crash of the process that started them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,6 +1,6 @@
 //! Pings among hosts, by ICMP echo from raw sockets inside their namespaces.
 //!
-//! Our own rather than `ping`: many pairs at once from one process, and one package less to need.
+//! The program `ping` is not used: this module pings many pairs at once from one process, and needs no package.
 //!
 //! ```text
 //!   for each host, a thread in its namespace:  send to all, few at a time ─ wait ─ send to the silent ─ ...
@@ -73,7 +73,7 @@ impl PingReport {
     }
 }
 
-/// A host as this module needs it.
+/// The data of a host that this module needs.
 pub(crate) struct Station {
     pub(crate) name: String,
     pub(crate) namespace: String,
@@ -142,7 +142,7 @@ fn ping_from(sender: &Station, stations: &[Station], options: &PingOptions) -> R
     Ok(targets.into_iter().zip(round_trips).map(pair).collect())
 }
 
-/// One sender's conversation with all its targets.
+/// The requests of one sender to all its targets.
 struct Round<'a> {
     socket: OwnedFd,
     targets: &'a [&'a Station],

@@ -1,7 +1,7 @@
-//! What is to be run to make a topology, as text: pure, so that it can be read and tested.
+//! The commands that make a topology, as text: pure, so that they can be read and tested.
 //!
-//! Everything goes in batches (`ip -batch`, one `ovs-vsctl` transaction, `tc -batch`), because
-//! starting a program per interface is what makes large labs slow.
+//! All commands are in batches (`ip -batch`, one `ovs-vsctl` transaction, `tc -batch`), because one program per
+//! interface would make large labs slow.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

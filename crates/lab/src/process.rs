@@ -1,4 +1,4 @@
-//! Processes, told apart by pid *and* start time, so that a reused pid is never ended.
+//! Processes, identified by pid *and* start time, so that a reused pid is never ended.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -102,8 +102,8 @@ fn shares_pid_namespace(pid: i32) -> bool {
     of(&pid.to_string()).is_some_and(|namespace| Some(namespace) == of("self"))
 }
 
-/// Asks the processes to end, and makes those end that have not within `patience`. What was made to end cannot go on; it
-/// may take the kernel a while to clear away, on a busy machine and after a switch with many ports.
+/// Asks the processes to end, and kills those that have not ended within `patience`. A killed process cannot go on, but
+/// the kernel may need some time to remove it, on a busy machine and after a switch with many ports.
 pub(crate) fn end(processes: &[ProcessIdentity], patience: Duration) -> Result<()> {
     processes.iter().try_for_each(|process| process.signal(Signal::SIGTERM))?;
     if wait_for_end(processes, patience) {
@@ -124,10 +124,10 @@ pub(crate) fn end(processes: &[ProcessIdentity], patience: Duration) -> Result<(
     })
 }
 
-/// How long the kernel may take to clear away what was made to end.
+/// The time that the kernel has to remove killed processes.
 const CLEARING: Duration = Duration::from_secs(60);
 
-/// Whether they are gone within `patience`, which begins anew as long as one after the other goes.
+/// Whether all are gone within `patience`, which starts again whenever one of them goes.
 fn wait_for_end(processes: &[ProcessIdentity], patience: Duration) -> bool {
     let mut deadline = Instant::now() + patience;
     let mut left = processes.len();

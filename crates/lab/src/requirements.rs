@@ -1,4 +1,4 @@
-//! What a lab needs of the machine, and what of it is missing here.
+//! The requirements of a lab, and the ones that this machine does not meet.
 
 use std::fmt;
 use std::fs;
@@ -60,7 +60,7 @@ impl Requirements {
 
     /// What is missing here; empty means that a lab can be made.
     ///
-    /// Kernel features are tried, in a network namespace that nobody else sees and that vanishes.
+    /// Kernel features are tried in a private network namespace that vanishes afterwards.
     pub fn check(self) -> Vec<Missing> {
         self.check_for(Datapath::default())
     }
@@ -134,7 +134,7 @@ impl Requirements {
             });
             Ok(failed.collect())
         };
-        // A thread of its own: it takes the trial namespace with it when it ends.
+        // A separate thread: the trial namespace vanishes when this thread ends.
         let outcome = std::thread::scope(|scope| scope.spawn(try_out).join());
         match outcome {
             Ok(Ok(missing)) => missing,

@@ -1,11 +1,11 @@
-//! The folder that remembers which labs exist and exactly what each one made.
+//! The folder that records which labs exist, and everything that each lab made.
 //!
 //! ```text
 //!   STATE/NAME/lab.json     what is (to be) made: written before anything is
 //!   STATE/NAME/openvswitch/ the private Open vSwitch
 //! ```
 //!
-//! The folder `STATE/NAME` is what claims the name.
+//! The folder `STATE/NAME` claims the name.
 
 use std::fs;
 use std::io;
@@ -28,11 +28,11 @@ pub struct StateDirectory {
     path: PathBuf,
 }
 
-/// How far a lab has come.
+/// The progress of a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Being made, or left half made by a process that died.
+    /// Being made, or left incomplete by a process that died.
     Starting,
     /// Up.
     Up,
@@ -45,7 +45,7 @@ pub struct Summary {
     pub name: String,
     /// How far it has come.
     pub phase: Phase,
-    /// Whether it was meant to end with a process that is no more.
+    /// Whether the lab belonged to a process that has ended.
     pub abandoned: bool,
     /// Number of switches.
     pub switches: usize,
@@ -121,7 +121,7 @@ impl StateDirectory {
         for name in self.names()? {
             match self.read(&name) {
                 Ok(record) => summaries.push(record.summary()),
-                // Taken down while we were looking, or claimed and not yet written.
+                // Taken down meanwhile, or claimed and not yet written.
                 Err(Error::NoSuchLab { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -176,7 +176,7 @@ impl StateDirectory {
         }
         let prepared =
             self.path.join(format!(".{}.{:?}", std::process::id(), std::thread::current().id()));
-        // A neighbour that goes down may remove the empty parent in between: then once more.
+        // Another lab that goes down may remove the empty parent in between: then try again.
         let made = (0..10)
             .map(|_| fs::create_dir_all(&prepared))
             .find(|made| !gone(made))

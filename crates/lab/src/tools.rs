@@ -1,4 +1,4 @@
-//! `ip` and `tc` for those who set up interfaces of their own, inside a lab or on a server.
+//! `ip` and `tc` for callers that configure their own interfaces, inside a lab or on a server.
 
 use crate::command::{program, run_with_input};
 use crate::error::Result;

@@ -242,31 +242,26 @@ pub fn csv(lines: &[Comparison]) -> String {
 /// The lines as a table, for stdout.
 #[must_use]
 pub fn table(lines: &[Comparison]) -> Table {
-    let mut table = Table::new([
-        "point",
-        "metric",
-        "against",
-        "first",
-        "other",
-        "ratio",
-        "difference",
-        "verdict",
-    ]);
+    // What counts most stands first: a terminal may have no room for the last columns.
+    let are_several = lines.windows(2).any(|pair| pair[0].against != pair[1].against);
+    let against = are_several.then_some("against");
+    let titles = ["first", "other", "ratio", "verdict", "difference"];
+    let mut table = Table::new(["point", "metric"].into_iter().chain(against).chain(titles));
     for line in lines {
         let difference = line.difference.map_or_else(
             || "–".to_owned(),
             |(mean, half)| format!("{} ± {}", number(mean), number(half)),
         );
-        table.row([
-            line.point.clone(),
-            format!("{} {}", line.metric, line.unit).trim_end().to_owned(),
-            line.against.clone(),
+        let metric = format!("{} {}", line.metric, line.unit).trim_end().to_owned();
+        let numbers = [
             number(line.a),
             number(line.b),
             number(line.b / line.a),
-            difference,
             line.verdict.to_string(),
-        ]);
+            difference,
+        ];
+        let against = are_several.then(|| line.against.clone());
+        table.row([line.point.clone(), metric].into_iter().chain(against).chain(numbers));
     }
     table
 }

@@ -70,6 +70,26 @@ impl Table {
     }
 }
 
+/// A text in parts of at most so many characters, broken at spaces where there are some. Parts behind the first are two
+/// characters shorter: they may be indented.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    let mut room = width.max(3);
+    while rest.chars().count() > room {
+        // A space right behind the part is a place to break, too.
+        let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
+        let space = rest.char_indices().take(room + 1).filter(|(_, it)| *it == ' ').last();
+        let at = space.map(|(at, _)| at).filter(|at| *at > 0).unwrap_or(end);
+        let (part, behind) = rest.split_at(at);
+        parts.push(part.to_owned());
+        rest = behind.trim_start();
+        room = width.max(3) - 2;
+    }
+    parts.push(rest.to_owned());
+    parts
+}
+
 fn quote(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
@@ -87,10 +107,37 @@ pub fn fit_to(columns: usize) {
 }
 
 impl Table {
-    /// The table in at most so many columns of text: its own columns are left out from the right, one by
-    /// one, until the rest fits. The first always stays, and a last line names those that were left out.
+    /// The table in at most so many columns of text. First the first column gets a third of the room at most, and what is
+    /// longer goes on in the next line; then columns are left out from the right, one by one, until the rest fits. The first
+    /// always stays, and a last line names those that were left out.
     #[must_use]
     pub fn fitted(&self, room: usize) -> String {
+        let widths = self.widths();
+        let needed = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        let narrow = (room / 3).max(1);
+        if needed > room && widths.first().is_some_and(|first| *first > narrow) {
+            return self.with_first_broken(narrow).fitted_as_is(room);
+        }
+        self.fitted_as_is(room)
+    }
+
+    /// The same table, where the cells of the first column go on in rows of their own if they are longer than this.
+    fn with_first_broken(&self, width: usize) -> Table {
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let mut row = row.clone();
+            let first = row.first_mut().map(std::mem::take).unwrap_or_default();
+            let mut parts = broken(&first, width).into_iter();
+            if let (Some(cell), Some(part)) = (row.first_mut(), parts.next()) {
+                *cell = part;
+            }
+            rows.push(row);
+            rows.extend(parts.map(|part| vec![format!("  {part}")]));
+        }
+        Table { header: self.header.clone(), rows }
+    }
+
+    fn fitted_as_is(&self, room: usize) -> String {
         let widths = self.widths();
         let wide = |count: usize| {
             let shown = widths.iter().take(count);
@@ -100,24 +147,14 @@ impl Table {
         let mut text = self.written(count);
         let left_out: Vec<&str> = self.header.iter().skip(count).map(String::as_str).collect();
         if !left_out.is_empty() {
-            let mut line = format!(
+            let line = format!(
                 "(too wide for this terminal, left out: {}; all are there in a pipe)",
                 left_out.join(", ")
             );
-            while line.chars().count() > room {
-                let at = line.char_indices().nth(room).map_or(line.len(), |(at, _)| at);
-                let at = line
-                    .get(..at)
-                    .and_then(|part| part.rfind(' '))
-                    .filter(|at| *at > 0)
-                    .unwrap_or(at);
-                let (start, rest) = line.split_at(at);
-                text.push_str(start);
+            for part in broken(&line, room) {
+                text.push_str(&part);
                 text.push('\n');
-                line = rest.trim_start().to_owned();
             }
-            text.push_str(&line);
-            text.push('\n');
         }
         text
     }
@@ -239,6 +276,31 @@ mod tests {
         assert_eq!(table.fitted(1_000), table.whole());
         assert!(table.fitted(1).starts_with("column 0\n"), "the first stays");
         assert_eq!(Table::default().fitted(80), Table::default().to_string());
+    }
+
+    #[test]
+    fn a_first_column_that_is_too_wide_is_broken() {
+        let mut table = Table::new(["point", "metric", "verdict"]);
+        table.row(["a switch match=exact rules=100", "p50 µs", "worse"]);
+        table.row(["one-word-that-is-longer", "p99 µs", "better"]);
+        assert_eq!(
+            table.fitted(40),
+            "point          metric  verdict\n\
+             a switch       p50 µs  worse\n  match=exact\n  rules=100\n\
+             one-word-that  p99 µs  better\n  -is-longer\n"
+        );
+        // Where all fits nothing is broken.
+        assert_eq!(table.fitted(60), table.whole());
+        for room in 1..60 {
+            let fitted = table.fitted(room);
+            let widest = fitted.lines().map(|line| line.chars().count()).max();
+            assert!(room < 20 || widest <= Some(room), "{room}:\n{fitted}");
+        }
+        let text = "µ".repeat(50) + " " + &"x".repeat(9);
+        let parts = broken(&text, 10);
+        assert!(parts.iter().all(|part| part.chars().count() <= 10), "{parts:?}");
+        assert_eq!(parts.concat(), text.replace(' ', ""));
+        assert_eq!(broken("", 10), [""]);
     }
 
     #[test]

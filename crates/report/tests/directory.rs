@@ -3,13 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are test code too")]
 
 use report::figure::Lines;
+use report::page::html;
 use report::{
     Better, Environment, Error, Extras, Figure, Finding, Histogram, Interval, Metric, Point,
     Precision, Results, Table, TenantRow, compare,
 };
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 fn example() -> (Results, Vec<(String, Histogram)>) {
@@ -65,12 +67,16 @@ fn results_that_cannot_be_read_say_why() {
     fs::write(&file, "{}").unwrap();
     assert!(matches!(Results::read(&dir), Err(Error::Format(..))));
     let (results, _) = example();
-    // Of another schema the rest may have any form.
-    for text in
-        [results.to_json().replace("\"schema\": 1", "\"schema\": 9"), "{\"schema\": 9}".into()]
-    {
-        fs::write(&file, text).unwrap();
-        assert!(matches!(Results::read(&dir), Err(Error::Schema(_, 9))));
+    // Older and newer. Of another schema the rest may have any form.
+    for schema in [0, 9] {
+        let other = format!("\"schema\": {schema}");
+        for text in [results.to_json().replace("\"schema\": 1", &other), format!("{{{other}}}")] {
+            fs::write(&file, text).unwrap();
+            let error = Results::read(&dir).unwrap_err();
+            assert!(matches!(error, Error::Schema(_, found) if found == schema));
+            let says = format!("result.json: has schema {schema}, this program reads 1");
+            assert!(error.to_string().ends_with(&says), "{error}");
+        }
     }
     // Half a file: a run that was killed while it wrote.
     let json = results.to_json();
@@ -176,4 +182,41 @@ fn figures_of_its_own_are_files_and_in_the_page() {
     assert!(fs::read_to_string(dir.join("figures/3a.svg")).unwrap().starts_with("<svg"));
     assert_eq!(dir.join("figures/3a.png").exists(), cfg!(feature = "png"));
     fs::remove_dir_all(dir).unwrap();
+}
+
+/// The reports that this repository keeps are those that this version draws.
+#[test]
+fn kept_reports_are_drawn_by_this_version() {
+    let scratch = fresh_dir("kept");
+    fs::create_dir_all(&scratch).unwrap();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduce")];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        folders.extend(entries.filter(|path| path.is_dir()));
+        if !folder.join("report.html").exists() {
+            continue;
+        }
+        count += 1;
+        let mut file = folder.join("result.json");
+        if !file.exists() {
+            let mut unpack = Command::new("gzip");
+            let text =
+                unpack.arg("-dc").arg(folder.join("result.json.gz")).output().unwrap().stdout;
+            file = scratch.join("result.json");
+            fs::write(&file, text).unwrap();
+        }
+        let results = Results::read(&file).unwrap();
+        let extras = Results::read_extras(&folder).unwrap().unwrap_or_default();
+        let kept = fs::read_to_string(folder.join("report.html")).unwrap();
+        let is_same = html(&results, &extras) == kept;
+        assert!(is_same, "draw it again: weir report draw {}", folder.display());
+        for figure in report::page::figures(&results, &extras) {
+            let name = format!("figures/{}.csv", report::page::file_name(&figure.name));
+            let kept = fs::read_to_string(folder.join(&name)).unwrap();
+            assert!(figure.drawing.csv() == kept, "{name} of {}", folder.display());
+        }
+    }
+    assert!(count >= 7, "{count}");
+    fs::remove_dir_all(scratch).unwrap();
 }

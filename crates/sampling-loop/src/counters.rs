@@ -3,7 +3,7 @@
 use crate::protocol::Observed;
 use lab::OpenVSwitch;
 
-/// Reads both kinds: ports' are of this very moment, flows' some hundred milliseconds old.
+/// Reads both kinds: port counters are current, flow counters are some hundred milliseconds old.
 pub(crate) fn read(switch: &OpenVSwitch, bridge: &str, into: &mut Observed) -> lab::Result<()> {
     into.flows = flows(&switch.ofctl(["--names", "dump-flows", bridge])?);
     into.ports = ports(&switch.ofctl(["--names", "dump-ports", bridge])?);

@@ -1,4 +1,4 @@
-//! Runs the loop over real servers: agents behind pipes, the collector behind a socket, time from a clock.
+//! Runs the loop on real servers: agents at pipes, the collector at a socket, time from a clock.
 //!
 //! ```text
 //!   agent 1 ── stdout ──▶ reader 1 ─┐
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How a capacity becomes known that the site does not say.
+/// How to estimate a capacity that the site file does not have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CapacityOption {
     /// From CPU statistics, with a line fitted.
@@ -40,7 +40,7 @@ pub enum CapacityOption {
     Passive,
     /// From rises of its jitter.
     Jitter,
-    /// It is the same for all, and known.
+    /// A known capacity, the same for all servers.
     Known(f64),
 }
 
@@ -61,68 +61,68 @@ impl FromStr for CapacityOption {
     }
 }
 
-/// How the loop is run.
+/// The options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// When it plans, and with what.
+    /// The settings of plans.
     pub settings: Settings,
-    /// How capacities become known.
+    /// How to estimate capacities.
     pub capacity: CapacityOption,
-    /// What sampling locally costs; else the site says so.
+    /// The cost of local sampling; `None`: the site's.
     pub alpha: Option<f64>,
-    /// What mirroring costs; else the site says so.
+    /// The cost of mirroring; `None`: the site's.
     pub beta: Option<f64>,
-    /// Whether α and β are only where it starts, and are estimated while it runs.
+    /// Whether α and β are only the start, and are estimated during the run.
     pub is_learning: bool,
-    /// What is done with each sample.
+    /// The processing of each sample.
     pub processing: Processing,
-    /// Share of its CPU above which a server's headroom has vanished.
+    /// The CPU share above which a server has no headroom.
     pub limit: f64,
-    /// How often servers are asked what they see.
+    /// The time between observations.
     pub observe: Duration,
 }
 
-/// What became known.
+/// An event of the loop.
 pub enum News {
-    /// Something happened to plans or servers.
+    /// An event of plans or servers.
     Event(Event),
-    /// A look at all servers.
+    /// An observation of all servers.
     Round(Round),
 }
 
-/// All servers at about the same time.
+/// The observations of all servers at about the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
-    /// Since the loop began.
+    /// The time since the loop began.
     pub seconds: f64,
     /// The plan in force.
     pub epoch: Option<u64>,
-    /// Packets per second that guests send.
+    /// The packets per second that guests send.
     pub own: f64,
-    /// What was collected of the plan in force, once there is enough.
+    /// The samples collected under the plan in force, once there are enough.
     pub verdict: Option<Verdict>,
-    /// By server; none where one is gone.
+    /// By server; `None` for a server that has vanished.
     pub servers: Vec<Option<Seen>>,
 }
 
 /// One server in a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Packets of its guests per second.
+    /// The packets per second of its guests.
     pub own: f64,
     /// The share of its CPU that was busy.
     pub busy: Option<f64>,
-    /// Of probes through its switch, in seconds.
+    /// The latency of probes through its switch, in seconds.
     pub latency: Option<f64>,
-    /// What it bears, in packets per second.
+    /// Its capacity, in packets per second.
     pub capacity: Option<f64>,
-    /// What it does, in the units of its capacity.
+    /// Its load, in the unit of its capacity.
     pub load: f64,
-    /// Packets per second that it sampled; of itself, mirrored, of others.
+    /// Sampled packets per second: own, mirrored, and other servers'.
     pub sampled: Sampled,
-    /// As plans reckon with them.
+    /// The costs that plans use.
     pub costs: Option<Costs>,
-    /// α and β as its data has them.
+    /// The estimates of α and β.
     pub estimated: Option<[Estimate; 2]>,
 }
 
@@ -130,13 +130,13 @@ struct Link {
     child: Child,
     input: Option<ChildStdin>,
     reader: Option<JoinHandle<()>>,
-    /// What it saw before, and how its ports' packets were spread then.
+    /// The previous observation, and the distribution of its ports' packets.
     before: Option<Observed>,
     spread: BTreeMap<String, Vec<(Option<usize>, f64)>>,
     round: Option<Seen>,
-    /// Observations that are asked for and have not come.
+    /// The number of requested observations that have not arrived.
     asked: usize,
-    /// How many of them do not count for the round, since a server was lost behind the question.
+    /// How many of them do not count for the round, because a server was lost after the request.
     early: usize,
     has_reported: bool,
 }
@@ -154,11 +154,11 @@ pub struct Driver {
     verify: Verify,
 }
 
-/// How long agents may take to clear up before they are ended.
+/// The time that agents have to clean up before they are ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Starts the agents, and returns when each is ready. `joins` is told each agent's process.
+    /// Starts the agents, and returns when each is ready. `joins` receives the process of each agent.
     pub fn start(
         site: Site,
         manner: Manner,
@@ -219,17 +219,17 @@ impl Driver {
         Ok(driver)
     }
 
-    /// What the site calls a server.
+    /// The name of a server in the site file.
     pub fn name(&self, server: usize) -> &str {
         self.site.servers.get(server).map_or("?", |one| &one.name)
     }
 
-    /// What was collected so far.
+    /// The collector with all samples so far.
     pub fn with_collector<T>(&self, look: impl FnOnce(&Collector) -> T) -> T {
         look(&self.sink.lock())
     }
 
-    /// Sampled beside planned, over each plan that was in force for a while.
+    /// Collected and planned samples of each plan that was in force for a while.
     pub fn verdicts(&self) -> Vec<(u64, Verdict)> {
         self.verify.all()
     }
@@ -239,7 +239,7 @@ impl Driver {
         self.links.iter().flatten().map(|link| link.child.id())
     }
 
-    /// Goes on until `end` or until `is_over` says so, and tells what happens.
+    /// Runs until `end` or until `is_over` returns true, and reports events.
     pub fn run(
         &mut self,
         end: Option<Instant>,
@@ -276,13 +276,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends the agents, which remove what they made.
+    /// Ends the agents, which remove everything that they made.
     pub fn stop(mut self) -> anyhow::Result<()> {
         self.end()
     }
 
     fn end(&mut self) -> anyhow::Result<()> {
-        // Pipes first, all of them: they clear up at the same time.
+        // Close all pipes first, so that the agents clean up at the same time.
         for link in self.links.iter_mut().flatten() {
             link.input = None;
         }
@@ -305,7 +305,7 @@ impl Driver {
         }
     }
 
-    /// Once every server that is there has been seen.
+    /// Ends a round once every present server has been observed.
     fn end_round(&mut self) -> Option<Round> {
         let mut links = self.links.iter().flatten().peekable();
         links.peek()?;
@@ -332,7 +332,7 @@ impl Driver {
         })
     }
 
-    /// Packets that came in so far, by server and port.
+    /// The packets received so far, by server and port.
     fn ports(&self) -> BTreeMap<(usize, String), u64> {
         let links = self.links.iter().enumerate();
         let seen =
@@ -365,14 +365,14 @@ impl Driver {
         let Some(link) = self.links.get_mut(server).and_then(Option::take) else { return };
         self.verify.forget();
         self.conduct.handle_gone(now, server, why);
-        // Before anything else is done: others must not go on mirroring to it.
+        // First of all: the other servers must stop mirroring to it.
         self.carry_out();
-        // The round that is under way may have seen the others before that: it does not end. Agents carry out their orders
-        // in turn, so the next round sees what this order has done.
+        // The current round may have observed the others before this order, so the round does not end. Agents carry out
+        // their orders in turn, so the next round sees the effect of this order.
         for link in self.links.iter_mut().flatten() {
             (link.early, link.has_reported) = (link.asked, false);
         }
-        // Its agent may still be there, and just not do what it is told.
+        // Its agent may still run, but ignore its orders.
         let _ = link.end();
     }
 
@@ -408,7 +408,7 @@ impl Driver {
         }
     }
 
-    /// Everything that the loop wants done.
+    /// Carries out all orders of the loop.
     fn carry_out(&mut self) {
         while let Some((server, order)) = self.conduct.poll_order() {
             let request = match order {
@@ -434,7 +434,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Whoever sees the error that led here knows more.
+        // The caller already reports an earlier error.
         let _ = self.end();
     }
 }
@@ -465,7 +465,7 @@ impl Link {
         let read = move || {
             for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()) {
                 let Ok(line) = line else { break };
-                // What is no report is nothing that this program's agent wrote.
+                // A line that is no report does not come from this program's agent.
                 let report = serde_json::from_str(&line).unwrap_or_else(|error| {
                     Report::Failed(format!("it is not understood: {error}"))
                 });
@@ -489,7 +489,7 @@ impl Link {
         })
     }
 
-    /// An agent that does not read any more will be missed by its answer.
+    /// If an agent does not read any more, its missing answer shows that.
     fn send(&mut self, request: &Request) {
         let Ok(mut line) = serde_json::to_string(request) else { return };
         line.push('\n');
@@ -509,13 +509,13 @@ impl Link {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        // What reads it may wait for room in the channel, which nobody makes any more.
+        // The reader may wait for room in the channel, but nothing empties the channel any more.
         drop(self.reader.take());
         Ok(())
     }
 }
 
-/// What was sampled between two observations, per second.
+/// The samples per second between two observations.
 fn sampled(before: &Observed, now: &Observed) -> Sampled {
     let seconds = (now.seconds - before.seconds).max(1e-3);
     let rate = |of: fn(&Observed) -> u64| of(now).saturating_sub(of(before)) as f64 / seconds;
@@ -526,7 +526,8 @@ fn sampled(before: &Observed, now: &Observed) -> Sampled {
     }
 }
 
-/// What guests sent between two observations: how much, by their ports' counters; to whom, by the flows'.
+/// The guests' traffic between two observations: the volume from the ports' counters, the receivers from the flows'
+/// counters.
 fn traffic(
     site: &Site,
     server: usize,
@@ -549,7 +550,7 @@ fn traffic(
             *to.entry(site.server_of(mac)).or_default() += packets as f64;
         }
         let sum: f64 = to.values().sum();
-        // Flows' counters lag behind: a port whose flows have counted nothing is spread as before.
+        // Flow counters lag behind. If a port's flows have counted nothing, the port keeps its previous distribution.
         if sum > 0.0 {
             let shares = to.into_iter().map(|(to, packets)| (to, packets / sum)).collect();
             spread.insert(guest.port.clone(), shares);
@@ -585,7 +586,7 @@ impl Sink {
             while !seen.load(Ordering::Relaxed) {
                 let Ok(count) = socket.recv(&mut buffer) else { continue };
                 let bytes = buffer.get(..count).unwrap_or_default();
-                // What is not understood is counted there.
+                // The collector counts datagrams that it does not understand.
                 let _ = filled.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
             }
         });

@@ -1,5 +1,5 @@
-//! Sampling carried out on real servers: what it costs there ([`calibrate`]), and the closed loop, which estimates what
-//! servers bear, plans, enacts each plan on all servers or on none, and compares what is collected with the plan.
+//! Sampling on real servers: [`calibrate`] measures its costs, and the closed loop estimates the servers' capacities,
+//! plans, enacts each plan on all servers or on none, and compares the collected samples with the plan.
 //!
 //! ```text
 //!   Driver ── lines of JSON ──▶ station::serve, one per server ── tc, rings, sFlow ──▶ the driver's collector
@@ -7,10 +7,10 @@
 //!     └────────────────────────────── Verdict: collected beside planned ◀───────────────────┘
 //! ```
 //!
-//! Deliberately without decisions, which are pure and stand in [`sampling::control`], and without parsing of options or
-//! printing of results. Errors are [`anyhow`]'s: whoever runs a loop can only be told why it ended. Start reading at
-//! [`Driver`]; [`station`] is the other end of its pipes, [`Servers`] is a lab to run it in, [`traffic`] is what guests of
-//! that lab send.
+//! This crate deliberately makes no decisions: those are pure functions in [`sampling::control`]. It parses no options
+//! and prints no results. Errors are [`anyhow`]'s, because the caller can only report why a loop ended. Start reading
+//! at [`Driver`]; [`station`] is the other end of its pipes, [`Servers`] makes a lab for a loop, [`traffic`] sends the
+//! frames of that lab's guests.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A lab of servers: each a namespace with an Open vSwitch of its own, a bounded share of the CPU, and guests.
+//! A lab of servers. Each server is a namespace with its own Open vSwitch, a bounded share of the CPU, and guests.
 //!
 //! ```text
 //!   weir-run1.red1 ── eth0 ┐                 ┌ eth… ══ (guests' traffic) ══ the other servers' bridges
@@ -7,8 +7,8 @@
 //!   weir-run1.out1 ── eth2 ┘ the rest of the world
 //! ```
 //!
-//! Bridges forward by one flow per port and receiver, so that their counters tell who sends how much to whom. A server's
-//! guests, switch and agent share its CPU: what sampling takes, guests lack.
+//! Bridges have one flow per port and receiver, so their counters show the traffic from each sender to each receiver. A
+//! server's guests, switch and agent share its CPU, so sampling takes CPU time from the guests.
 
 use crate::protocol::CpuSource;
 use crate::site::{Guest, Site, SiteServer, SiteTenant};
@@ -23,15 +23,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Tenants of a lab, and their networks.
+/// The tenants of a lab, and their networks.
 const TENANTS: [&str; 2] = ["red", "blue"];
-/// The port, counted like tenants', behind which everything is that is no server here.
+/// The number of the port to the rest of the world; tenants' ports have the numbers before.
 const OUTSIDE: usize = TENANTS.len();
 const TAG: u64 = 0x5e41_10ad_0000_0003;
 
-/// A lab of servers with an Open vSwitch and guests each; dropping it takes the lab down.
+/// A lab of servers, each with an Open vSwitch and guests; dropping it takes the lab down.
 pub struct Servers {
-    // Before the lab: what is in the groups ends first.
+    // Before the lab: the processes in the groups end first.
     guests: Vec<Child>,
     receivers: Vec<Receivers>,
     bounds: Vec<CpuBound>,
@@ -40,14 +40,14 @@ pub struct Servers {
     site: Site,
 }
 
-/// What guests received in a stretch of time.
+/// The packets that guests received in an interval.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
     /// Seconds.
     pub latencies: Vec<f64>,
-    /// How long it was.
+    /// The length of the interval.
     pub seconds: f64,
 }
 
@@ -57,7 +57,7 @@ impl Received {
         self.packets as f64 / self.seconds.max(1e-3)
     }
 
-    /// The latency that a share of packets did not exceed.
+    /// The latency that this share of packets did not exceed.
     pub fn latency(&self, share: f64) -> Option<f64> {
         let mut all = self.latencies.clone();
         all.sort_by(f64::total_cmp);
@@ -67,7 +67,7 @@ impl Received {
 }
 
 impl Servers {
-    /// The servers as a loop has to know them.
+    /// The site file of these servers, for a loop.
     #[must_use]
     pub fn site(&self) -> &Site {
         &self.site
@@ -79,7 +79,7 @@ impl Servers {
         self.count
     }
 
-    /// Makes them; `shares` is what each gets of a CPU.
+    /// Makes the servers; `shares` has the CPU share of each.
     pub fn up(shares: &[f64]) -> anyhow::Result<Servers> {
         Requirements { switches: true, rates: false }.require()?;
         CpuBound::remove_abandoned();
@@ -102,7 +102,7 @@ impl Servers {
             topology.link(&format!("rack{server}"), &outside, None)?;
         }
         for (a, b) in pairs(count) {
-            // One for guests' traffic, one for what is mirrored.
+            // One for guests' traffic, one for mirrored packets.
             for _ in 0..2 {
                 topology.link(&format!("rack{}", a + 1), &format!("rack{}", b + 1), None)?;
             }
@@ -129,7 +129,7 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Puts a server's agent where the server's other processes are.
+    /// Puts a server's agent into the control group of the server's other processes.
     pub fn join(&self, server: usize, pid: i32) -> anyhow::Result<()> {
         match self.bounds.get(server) {
             Some(bound) => Ok(bound.add(pid)?),
@@ -137,13 +137,13 @@ impl Servers {
         }
     }
 
-    /// The namespace of one of its nodes.
+    /// The namespace of one of the lab's nodes.
     pub fn namespace(&self, node: &str) -> anyhow::Result<String> {
         Ok(self.lab()?.namespace(node)?)
     }
 
-    /// Starts a guest at each server: packets per second by server. Red sends two thirds of it, blue the rest; each half to
-    /// the guests of its tenant at the other servers in turn, half to the rest of the world.
+    /// Starts the guests of each server, with the packets per second of each server. Red sends two thirds, blue the
+    /// rest. Each sends half to the guests of its tenant at the other servers in turn, half to the rest of the world.
     pub fn send(&mut self, rates: &[f64], length: usize) -> anyhow::Result<()> {
         self.quiet();
         for (server, rate) in rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
@@ -184,14 +184,14 @@ impl Servers {
     /// Ends the guests.
     pub fn quiet(&mut self) {
         for mut guest in self.guests.drain(..) {
-            // Its stdin ends with it being dropped; should that not be enough, there is no asking.
+            // The end of its stdin ends the guest; the kill is for a guest that goes on.
             drop(guest.stdin.take());
             let _ = guest.kill();
             let _ = guest.wait();
         }
     }
 
-    /// Begins to count what guests receive, from now on.
+    /// Starts to count the packets that guests receive.
     pub fn watch(&mut self) -> anyhow::Result<()> {
         if self.receivers.is_empty() {
             for server in 1..=self.count {
@@ -205,7 +205,7 @@ impl Servers {
         Ok(())
     }
 
-    /// What was received since the last time that this was asked.
+    /// The packets received since the last call.
     pub fn received(&self) -> Received {
         let mut sum = Received::default();
         for one in &self.receivers {
@@ -218,7 +218,7 @@ impl Servers {
         sum
     }
 
-    /// Takes everything down, and says what went wrong, which dropping cannot.
+    /// Takes the lab down and reports errors, which dropping cannot do.
     pub fn down(mut self) -> anyhow::Result<()> {
         self.quiet();
         self.receivers.clear();
@@ -290,7 +290,7 @@ impl Servers {
         Ok(())
     }
 
-    /// The other servers, and the port that leads to each; what is mirrored takes the one behind it.
+    /// The other servers, and the port that leads to each; mirrored packets take the next port.
     fn ways(&self, server: usize) -> Vec<(usize, usize)> {
         let mine = pairs(self.count).into_iter().filter(|(a, b)| *a == server || *b == server);
         let other = mine.map(|(a, b)| if a == server { b } else { a });
@@ -380,14 +380,14 @@ fn site(count: usize) -> Site {
     }
 }
 
-/// Since when; packets; latencies.
+/// Start time; packets; latencies.
 type Count = (Instant, u64, Vec<f64>);
 
 fn fresh() -> Count {
     (Instant::now(), 0, Vec::new())
 }
 
-/// One latency of so many is kept, and no more than so many.
+/// One latency of so many is kept, up to this number.
 const KEEP: u64 = 8;
 const MOST: usize = 100_000;
 
@@ -412,7 +412,7 @@ impl Receivers {
         let (filled, seen) = (Arc::clone(&count), Arc::clone(&ending));
         let work = move || {
             while !seen.load(Ordering::Relaxed) {
-                // An interface that is gone goes with its lab.
+                // An interface vanishes with its lab.
                 let Ok(block) = capture.next_block(Duration::from_millis(100)) else { return };
                 let Some(block) = block else { continue };
                 let mut count = filled.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The servers that take part, as `weir sampling run SITE` reads them from a file or a lab makes them.
+//! The servers of `weir sampling run`, from a site file or from a lab.
 
 use crate::protocol::{CpuSource, Setup};
 use agent::Tenant;
@@ -39,7 +39,7 @@ pub(crate) struct SiteTenant {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SiteServer {
     pub(crate) name: String,
-    /// Where tunnels to it end.
+    /// The address where tunnels to this server end.
     pub(crate) address: Ipv4Addr,
     #[serde(default)]
     pub(crate) namespace: Option<String>,
@@ -51,12 +51,12 @@ pub(crate) struct SiteServer {
     pub(crate) test: Option<[String; 2]>,
     #[serde(default)]
     pub(crate) cpu: Option<CpuSource>,
-    /// What it bears, in packets per second, where that is known.
+    /// The capacity in packets per second, if known.
     #[serde(default)]
     pub(crate) capacity: Option<f64>,
     #[serde(default)]
     pub(crate) minimum: f64,
-    /// How to start its agent; this very program when left out.
+    /// How to start its agent; empty: this program.
     #[serde(default)]
     pub(crate) agent: Vec<String>,
 }
@@ -79,10 +79,10 @@ fn system_switch() -> PathBuf {
 }
 
 impl Site {
-    /// Reads and checks it.
+    /// Reads and checks a site file.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The error, with its place.
     pub fn read(text: &str) -> anyhow::Result<Site> {
         let site: Site = toml::from_str(text)
             .map_err(|error| wrong("the site", error.to_string().trim_end().to_owned()))?;
@@ -111,7 +111,7 @@ impl Site {
         Ok(site)
     }
 
-    /// The same, where each server bears so many packets per second.
+    /// The same site with these capacities, in packets per second.
     #[must_use]
     pub fn with_capacities(mut self, capacities: &[f64]) -> Site {
         for (server, capacity) in self.servers.iter_mut().zip(capacities) {
@@ -126,7 +126,7 @@ impl Site {
         Costs::new(alpha, beta.or(self.beta).unwrap_or(published.beta))
     }
 
-    /// As the collector knows them.
+    /// The tenants, for the collector.
     pub(crate) fn tenants(&self) -> anyhow::Result<Vec<Tenant>> {
         let read = |one: &SiteTenant| {
             format!("{}={}", one.name, one.network).parse().map_err(|why| {
@@ -136,7 +136,7 @@ impl Site {
         self.tenants.iter().map(read).collect()
     }
 
-    /// As the planner knows them.
+    /// The tenants, for the planner.
     pub(crate) fn planned_tenants(&self) -> Vec<sampling::Tenant> {
         let tenant = |one: &SiteTenant| sampling::Tenant {
             name: one.name.clone(),
@@ -154,7 +154,7 @@ impl Site {
         })
     }
 
-    /// What a server's agent has to know.
+    /// The setup for a server's agent.
     pub(crate) fn setup(
         &self,
         index: usize,
@@ -188,7 +188,7 @@ impl Site {
         })
     }
 
-    /// The server at which a hardware address is.
+    /// The server that has a guest with this hardware address.
     pub(crate) fn server_of(&self, mac: &str) -> Option<usize> {
         let has = |server: &SiteServer| {
             server.guests.iter().any(|guest| guest.mac.eq_ignore_ascii_case(mac))

@@ -1,4 +1,4 @@
-//! `weir agent --sampling`: one server's part in `weir sampling run`, which starts it there.
+//! `weir agent --sampling`: the agent that `weir sampling run` starts on each server.
 //!
 //! ```text
 //!   stdin ── lines ──▶ reader's thread ── bounded channel ──▶ this thread ── lines ──▶ stdout
@@ -6,7 +6,8 @@
 //!                                          receivers' threads ◀──┘ Station
 //! ```
 //!
-//! Whatever ends it, it removes what it made: the end of stdin, silence for ten seconds, its caller's wish.
+//! The agent removes everything that it made when stdin ends, after ten seconds without an order, or when its caller
+//! ends it.
 
 use crate::counters;
 use crate::protocol::{Counted, Observed, Report, Request, Setup};
@@ -26,20 +27,20 @@ use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often headroom is looked at, and for how long it has to be gone: longer than it takes to enact a plan, in which
-/// programs are run, and short enough to have stopped within a second.
+/// How often the agent checks headroom, and for how long headroom must be gone. This time is longer than enacting a
+/// plan, which runs programs, and short enough that sampling stops within a second.
 const TICK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_millis(600);
-/// Whoever says nothing for so long is no more.
+/// A caller that sends nothing for this time counts as gone.
 const LEASE: Duration = Duration::from_secs(10);
-/// No order is this long.
+/// Every order is shorter than this.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Reads orders from stdin and writes reports to stdout, a line of JSON each, until stdin ends or says nothing for too long,
-/// or `ending` is set.
+/// Reads orders from stdin and writes reports to stdout, one line of JSON each, until stdin ends, stdin is silent for
+/// too long, or `ending` is set.
 ///
 /// # Errors
-/// Why it cannot go on; the driver was told.
+/// The reason why the agent cannot go on; the driver has received it too.
 pub fn serve(ending: &AtomicBool) -> anyhow::Result<()> {
     let (sender, orders) = sync_channel(64);
     std::thread::Builder::new()
@@ -72,7 +73,7 @@ fn say(report: &Report) -> anyhow::Result<()> {
     stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).context("cannot report")
 }
 
-/// The real one: `ip` and `tc` in the server's namespace, rings on its interfaces.
+/// The real system: `ip` and `tc` in the server's namespace, rings on its interfaces.
 struct Real {
     namespace: Option<String>,
     options: ReceiverOptions,
@@ -150,7 +151,7 @@ impl Server {
             reporters,
             mirrored: Mirrored::default(),
         };
-        // So that a switch that is not there is told now.
+        // Report a missing switch now.
         server.counters()?;
         say(&Report::Ready)?;
         Ok(server)
@@ -184,7 +185,7 @@ impl Server {
             Request::Prepare(plan) => (Step::Prepare(plan.epoch), self.station.prepare(&plan)),
             Request::Step(step) => (step, self.station.step(step)),
             Request::CutOff(server) => {
-                // If that fails it sends nothing to anybody, which is as good for that server.
+                // If this fails, this server sends nothing to any server, which is as good for that server.
                 let _ = self.station.cut_off(server);
                 return Ok(());
             }
@@ -206,7 +207,7 @@ impl Server {
         self.tick_cpu = now;
         let is_at_work = self.station.is_sending() || self.station.receivers().next().is_some();
         if self.guard.handle_busy(since, now.0.duration_since(self.started), busy) && is_at_work {
-            // Its own first: that needs nobody's help.
+            // Its own filters first: this needs no other server.
             let _ = self.station.stop();
             say(&Report::HeadroomGone(busy))?;
         }
@@ -253,7 +254,7 @@ impl Server {
     }
 }
 
-/// Packets that left for other servers, by interfaces that come and go with plans.
+/// Packets sent to other servers, on interfaces that come and go with plans.
 #[derive(Default)]
 struct Mirrored {
     total: u64,
@@ -261,14 +262,14 @@ struct Mirrored {
 }
 
 impl Mirrored {
-    /// What `/proc/net/dev` has: lines of a name, eight numbers of what came in, and eight of what went out.
+    /// What `/proc/net/dev` has: lines of a name, eight receive counters, and eight transmit counters.
     fn handle(&mut self, text: &str) {
         let mut now = BTreeMap::new();
         for (name, numbers) in text.lines().filter_map(|line| line.split_once(':')) {
             let name = name.trim();
             let packets = numbers.split_whitespace().nth(9).and_then(|one| one.parse().ok());
             let Some(packets) = packets.filter(|_| is_out(name)) else { continue };
-            // Fewer than before: it went, and another came by that name.
+            // A smaller counter means a new interface with the same name.
             let before = self.last.get(name).copied().filter(|before| *before <= packets);
             self.total += packets - before.unwrap_or(0);
             now.insert(name.to_owned(), packets);
@@ -281,7 +282,7 @@ fn share((from, before): (Instant, f64), (to, after): (Instant, f64)) -> f64 {
     (after - before).max(0.0) / to.duration_since(from).as_secs_f64().max(1e-3)
 }
 
-/// Seconds that a server has been busy, as a share of what it has.
+/// Seconds that a server has been busy, as a share of its CPU time.
 enum Cpu {
     Group { usage: std::path::PathBuf, share: f64 },
     Machine,
@@ -319,11 +320,11 @@ fn machine_busy(text: &str) -> Option<f64> {
         .collect();
     let idle = fields.get(3)? + fields.get(4)?;
     let cpus = text.lines().skip(1).filter(|line| line.starts_with("cpu")).count().max(1);
-    // Guests' time is in the users' already.
+    // Guest time is already part of user time.
     Some((fields.iter().take(8).sum::<f64>() - idle) / 100.0 / cpus as f64)
 }
 
-/// Sparse probes through the switch for latency, and bursts that test what it bears.
+/// Sparse probes through the switch for latency, and bursts that test its capacity.
 struct Probes {
     transmitter: Transmitter,
     capture: Capture,
@@ -334,9 +335,9 @@ struct Probes {
 
 const TAG: u64 = 0x5e41_7e57_0000_0001;
 const BURST: Duration = Duration::from_millis(100);
-/// Between the frames of a burst that are sent together.
+/// The pause between groups of frames of a burst.
 const PACE: Duration = Duration::from_millis(2);
-/// More latencies than come between two observations.
+/// The most latencies that are kept between two observations.
 const MOST_LATENCIES: usize = 4096;
 
 impl Probes {
@@ -388,7 +389,7 @@ impl Probes {
         Ok(())
     }
 
-    /// How many from that number on came back.
+    /// The number of frames that came back, from this number on.
     fn receive(&mut self, patience: Duration, from: u32) -> anyhow::Result<u32> {
         let mut count = 0;
         while let Some(block) = self.capture.next_block(patience)? {
@@ -419,10 +420,10 @@ impl Probes {
             self.send(ready as usize)?;
             sent += ready;
         }
-        // A server that cannot even send so many in time does not bear them.
+        // A server that cannot even send the frames in time does not have the capacity for them.
         let late = (start.elapsed().as_secs_f64() / BURST.as_secs_f64()).max(1.0) - 1.0;
         let received = self.receive(Duration::from_millis(30), first)?;
-        // A burst's latencies say what the burst did, not what users feel.
+        // A burst's latencies show the effect of the burst, not the latency of users.
         self.latencies.truncate(latencies);
         let delivered = f64::from(received) / f64::from(total.max(1));
         Ok(if late > 0.25 { delivered.min(1.0 / (1.0 + late)) } else { delivered })

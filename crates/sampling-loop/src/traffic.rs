@@ -1,5 +1,5 @@
-//! What the guests of a lab send: numbered and stamped frames at a rate, in an open loop and small batches. A process of
-//! its own sends them, so that it shares its server's CPU.
+//! The traffic of a lab's guests: numbered and timestamped frames at a rate, in an open loop and small batches. A
+//! separate process sends them, so that it shares its server's CPU.
 
 use anyhow::{Context, bail};
 use lab::Interrupt;
@@ -7,7 +7,7 @@ use packet::{Headers, ProbeTemplate, Timestamp, TransmitOptions, Transmitter, in
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// What one guest sends.
+/// The traffic of one guest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
     /// The network namespace; frames leave by its `eth0`.
@@ -16,25 +16,25 @@ pub struct Traffic {
     pub rate: f64,
     /// Bytes of each.
     pub length: usize,
-    /// Marks them.
+    /// The mark of these frames.
     pub tag: u64,
     /// The sender's hardware address.
     pub source_mac: String,
     /// The sender's address.
     pub source: Ipv4Addr,
-    /// Receivers, each as MAC,IP; they are sent to in turn.
+    /// The receivers, each as MAC,IP; frames go to them in turn.
     pub to: Vec<String>,
 }
 
-/// Between batches: a sleep, since a share of a CPU is not to be spun away, and a long one, since a switch that is woken
-/// for every packet spends most of its time on waking.
+/// The pause between batches. It is a sleep, because busy waiting would use up the CPU share. It is long, because a
+/// switch that wakes for every packet spends most of its time on waking.
 const PACE: Duration = Duration::from_millis(8);
 
 impl Traffic {
-    /// Sends until stdin ends or somebody asks for the end; says how many frames.
+    /// Sends until stdin ends or an interrupt arrives; returns the number of frames.
     ///
     /// # Errors
-    /// There is nobody to send to, or the interface fails.
+    /// There is no receiver, or the interface fails.
     pub fn send(&self, ending: &Interrupt) -> anyhow::Result<u32> {
         let mut templates = Vec::new();
         for to in &self.to {

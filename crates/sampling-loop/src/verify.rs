@@ -1,8 +1,8 @@
-//! Whether what is collected is what the plan in force says.
+//! Checks whether the collected samples agree with the plan in force.
 //!
-//! Expected are each port's packets, as the switch counted them, times the rates at which they are sampled: so a load
-//! that changes is no deviation. Both are cumulated from the first look at a plan in force on, since a single look's
-//! counters are read at slightly different times.
+//! The expected number is each port's packets, as the switch counted them, times the sampling rates, so a changing load
+//! is no deviation. Both numbers are accumulated from the first observation of a plan in force, because the counters of
+//! one observation are read at slightly different times.
 
 use crate::site::Site;
 use sampling::Flow;
@@ -11,27 +11,27 @@ use std::collections::BTreeMap;
 /// Packets by server and port.
 type Ports = BTreeMap<(usize, String), u64>;
 
-/// Sampled beside planned.
+/// Collected samples beside planned ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Samples that the plan makes of those packets.
+    /// The samples that the plan takes of those packets.
     pub expected: f64,
-    /// Samples that came.
+    /// The samples that arrived.
     pub collected: u64,
-    /// How many guests' packets that is of.
+    /// The guests' packets behind these samples.
     pub of: u64,
-    /// Draws scatter: three standard deviations, as a share of what is expected.
+    /// Three standard deviations of the draw, as a share of the expected number.
     pub scatter: f64,
 }
 
 impl Verdict {
-    /// Relative to what is expected.
+    /// The deviation, relative to the expected number.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.expected > 0.0 { self.collected as f64 / self.expected - 1.0 } else { 0.0 }
     }
 
-    /// Whether it is farther from the plan than chance and 3 % explain.
+    /// Whether the deviation is more than chance and 3 % explain.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.deviation().abs() > 0.03 + self.scatter
@@ -45,7 +45,7 @@ pub(crate) struct Verify {
 }
 
 impl Verify {
-    /// A look: the plan in force if nothing is changing, samples collected so far, packets so far.
+    /// Adds an observation: the plan in force (if nothing is changing), the samples and the packets so far.
     pub(crate) fn handle(
         &mut self,
         site: &Site,
@@ -85,7 +85,7 @@ impl Verify {
         Some(verdict)
     }
 
-    /// Something changes: the next look begins anew.
+    /// A change: the next observation starts again.
     pub(crate) fn forget(&mut self) {
         self.start = None;
     }
@@ -121,7 +121,7 @@ mod tests {
             verify.handle(&site, Some((1, flows.clone())), 670, &ports(1100, 1000)).unwrap();
         assert_eq!((verdict.expected, verdict.collected, verdict.of), (600.0, 620, 2000));
         assert!((verdict.deviation() - 1.0 / 30.0).abs() < 1e-9 && verdict.scatter > 0.0);
-        // While something changes nothing is compared, and then anew.
+        // During a change nothing is compared; after the change the comparison starts again.
         assert_eq!(verify.handle(&site, None, 900, &ports(2000, 2000)), None);
         assert_eq!(verify.handle(&site, Some((2, flows.clone())), 950, &ports(2000, 2000)), None);
         verify.forget();

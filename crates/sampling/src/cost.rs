@@ -1,12 +1,13 @@
 //! The cost model (section III-C of the paper).
 //!
-//! Forwarding a packet costs a server one unit of its capacity, sampling it locally α more, mirroring it to another
-//! server β, and receiving a mirrored packet β as well, so that processing another server's packet costs α + β.
+//! Forwarding a packet costs a server one unit of its capacity. Sampling the packet locally costs α more, mirroring the
+//! packet to another server β more. Receiving a mirrored packet costs β as well, so processing another server's packet
+//! costs α + β.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What sampling costs a server, in units of what forwarding one packet costs.
+/// The costs of sampling for one server, in units of forwarding one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// α: to sample a packet and process it here; above 0.
@@ -15,14 +16,14 @@ pub struct Costs {
     pub beta: f64,
 }
 
-/// Beyond this a cost is a mistake: a sampled packet does not cost what a million forwarded ones do.
+/// The largest cost that is accepted: a sampled packet does not cost as much as a million forwarded packets.
 pub const LARGEST_COST: f64 = 1e6;
 
 impl Costs {
-    /// What the paper measured for sFlow in Open vSwitch and for port mirroring (section IV-A).
+    /// The paper's measured costs of sFlow in Open vSwitch and of port mirroring (section IV-A).
     pub const PUBLISHED: Costs = Costs { alpha: 1.54, beta: 0.46 };
 
-    /// Costs that can be planned with.
+    /// Valid costs.
     ///
     /// # Errors
     /// [`Error::Input`] unless α is within (0, 10⁶] and β within [0, 10⁶].
@@ -36,8 +37,8 @@ impl Costs {
         Ok(Costs { alpha, beta })
     }
 
-    /// The largest volume (packets per second) that a server of this capacity forwards while it samples the fraction
-    /// `local` of it itself and mirrors the fraction `remote`: V_m(s⁽ˡ⁾, s⁽ʳ⁾).
+    /// The largest volume (packets per second) that a server of this capacity forwards while the server samples the
+    /// fraction `local` itself and mirrors the fraction `remote`: V_m(s⁽ˡ⁾, s⁽ʳ⁾).
     #[must_use]
     pub fn largest_volume(self, capacity: f64, local: f64, remote: f64) -> f64 {
         capacity / (1.0 + self.alpha * local + self.beta * remote)

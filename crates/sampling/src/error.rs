@@ -1,45 +1,45 @@
-//! What can go wrong, each with its place.
+//! The errors of this crate, each with its place.
 
 use std::fmt;
 
 /// This crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with a problem.
+/// An error of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// A value that cannot be used.
     Input {
-        /// Where it stands: `traffic[2][3]`, `line 4, column "s2"`.
+        /// The place of the value: `traffic[2][3]`, `line 4, column "s2"`.
         place: String,
         /// What is wrong with it.
         message: String,
     },
-    /// These servers cannot even forward their traffic: constraint 1 fails with nothing sampled.
+    /// These servers cannot even forward their traffic: constraint 1 fails without any sampling.
     Overloaded(Vec<Shortfall>),
-    /// These servers or tenants cannot be sampled at the minimum rate that is asked for.
+    /// These servers or tenants cannot be sampled at their minimum rate.
     Unreachable(Vec<Shortfall>),
-    /// A solver that only knows the paper's full mesh was given more.
+    /// The problem has a feature that the solver does not support.
     Unsupported {
         /// The solver's name.
         solver: &'static str,
-        /// What it does not know.
+        /// The unsupported feature.
         what: &'static str,
     },
-    /// There are too few or unfit measurements to fit the model to.
+    /// The measurements are too few, or unfit, for the model.
     Fit(String),
     /// The solver stopped without an answer.
     Solver(String),
 }
 
-/// How much a server or tenant lacks.
+/// The shortfall of a server or tenant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shortfall {
     /// `server s1` or `tenant red`.
     pub who: String,
     /// In units of capacity for an overloaded server, in packets per second for a minimum rate.
     pub by: f64,
-    /// What it would need in all, in the same unit.
+    /// The total need, in the same unit.
     pub of: f64,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The worst few; a data centre's worth of names helps nobody.
+/// The worst few only: the names of a whole data centre do not help.
 fn list(
     f: &mut fmt::Formatter<'_>,
     all: &[Shortfall],

@@ -1,4 +1,4 @@
-//! What a sample says about the whole.
+//! Estimates totals from samples.
 //!
 //! With every packet sampled independently at rate s, c sampled packets stand for c/s packets, with a standard error of
 //! √(c·(1 − s))/s (binomial sampling; *Packet Sampling Basics*, P. Phaal and S. Panchen, gives the same as ±196·√(1/c) %
@@ -25,8 +25,8 @@ pub struct Tally {
 const Z975: f64 = 1.959_963_984_540_054;
 
 impl Tally {
-    /// One sampled unit (packet: `size` 1; bytes: `size` the frame's length) that stands for `one_in` units: sampled at
-    /// the rate 1/`one_in`, `one_in` at least 1.
+    /// Adds a sample that stands for `one_in` units: it was sampled at the rate 1/`one_in`, with `one_in` at least 1.
+    /// For packets `size` is 1, for bytes `size` is the frame's length.
     ///
     /// The Horvitz and Thompson estimator: each sample adds size/s to the total, and size²·(1 − s)/s² to its variance.
     pub fn add(&mut self, size: f64, one_in: f64) {
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(tally.estimate(), Estimate { total: 1000.0, half95: 0.0 });
     }
 
-    /// The interval covers the truth about 95 times of 100.
+    /// The interval covers the true value in about 95 of 100 cases.
     #[test]
     fn the_interval_covers() {
         let mut random = fastrand::Rng::with_seed(1);

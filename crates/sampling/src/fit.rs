@@ -1,6 +1,6 @@
 //! α and β from measured throughput: the law T(s) = T(0) / (1 + α·s) fitted by least squares (section III-C).
 //!
-//! For mirroring the same law holds with β in α's place; [`Fit::cost`] is whichever was measured.
+//! For mirroring the same law holds with β in the place of α; [`Fit::cost`] is the measured one.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -28,9 +28,9 @@ pub struct Fit {
     /// Degrees of freedom behind the standard errors: samples − 2. A confidence interval is an estimate ± Student's t of
     /// that many times its standard error.
     pub freedom: usize,
-    /// R² over the mean throughput at each rate, as the paper judges its fit (figure 2b).
+    /// R² over the mean throughput at each rate, as in the paper (figure 2b).
     pub r_squared: f64,
-    /// R² over all samples: lower by what repetitions differ among themselves, which no law of s explains.
+    /// R² over all samples: lower, because repetitions differ, and no law of s explains that.
     pub r_squared_of_samples: f64,
 }
 

@@ -1,24 +1,26 @@
 #![forbid(unsafe_code)]
-//! Who samples how much of whose traffic: the cost model of *Collaborative Traffic Measurement in Virtualized Data
-//! Center Networks* (Elbouanani, Barakat, Urvoy-Keller and Lopez-Pacheco, 2019), its fit, and the optimal plan.
+//! Plans which server samples how much of whose traffic: the cost model of *Collaborative Traffic Measurement in
+//! Virtualized Data Center Networks* (Elbouanani, Barakat, Urvoy-Keller and Lopez-Pacheco, 2019), its fit, and the
+//! optimal plan.
 //!
 //! ```text
 //!   text ── input ──▶ Problem ── solve ──▶ Plan ── ranges ──▶ which random numbers lead where, per server
 //!   (rate, throughput) ── fit ──▶ α, β
 //! ```
 //!
-//! * [`cost`]: what forwarding, sampling and mirroring cost a server; [`fit`]: α and β from measured throughput.
-//! * [`Problem`] is valid by construction; [`input`] reads it from JSON or CSV and says where a value is wrong.
-//! * [`mod@solve`]: three solvers that find the same optimum: the linear program as printed, the reduced one, and an exact
-//!   combinatorial one. The derivation and its proof are in `docs/sampling.md`.
-//! * [`Plan`] says what each server samples where, and checks itself against the constraints.
+//! * [`cost`]: the costs of forwarding, sampling and mirroring; [`fit`]: α and β from measured throughput.
+//! * [`Problem`] is valid by construction; [`input`] reads a problem from JSON or CSV, and reports where a value is
+//!   wrong.
+//! * [`mod@solve`]: three solvers that find the same optimum: the paper's linear program, the reduced program, and an
+//!   exact combinatorial solver. `docs/sampling.md` has the derivation and the proof.
+//! * [`Plan`] lists what each server samples and where, and can check itself against the constraints.
 //! * [`simulate`]: the paper's numerical evaluation. [`ranges`]: a plan as disjoint ranges of a random number.
-//!   [`estimate`]: what a sample says about the whole, and how surely.
-//! * [`control`]: the closed loop: capacities from observations, plans as loads change, each enacted on all servers or on
-//!   none.
+//!   [`estimate`]: estimated totals of samples, with confidence intervals.
+//! * [`control`]: the closed loop: it estimates capacities, plans when loads change, and enacts each plan on all
+//!   servers or on none.
 //!
-//! It deliberately has no sockets, files, clocks or randomness: numbers come in, numbers go out. `clippy.toml` and the
-//! architecture test hold that.
+//! This crate deliberately has no sockets, files, clocks or randomness: numbers come in, numbers go out. `clippy.toml`
+//! and the architecture test check this.
 //!
 //! Start reading at [`Problem`] and [`mod@solve`].
 

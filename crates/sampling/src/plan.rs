@@ -1,16 +1,16 @@
-//! What each server samples where.
+//! A plan: which server samples which share of its traffic, and which server processes the samples.
 
 use crate::problem::Problem;
 use crate::solver::Solver;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// A solution, sparse: only what is sampled stands in it.
+/// A sparse solution: the plan contains only sampled traffic.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Which solver found it.
     pub solver: Solver,
-    /// What is sampled, by server that sees it, then by server that processes it.
+    /// The flows, in order of the sampling server, then of the processing server.
     pub flows: Vec<Flow>,
 }
 
@@ -19,9 +19,9 @@ pub struct Plan {
 pub struct Flow {
     /// The server that sees the traffic and samples it: i.
     pub origin: usize,
-    /// The server that processes the samples: k; the same where it is sampled locally.
+    /// The server that processes the samples: k; equal to `from` for local samples.
     pub processor: usize,
-    /// Whose traffic, where tenants are told apart.
+    /// The tenant, if tenants differ in weight or minimum.
     pub tenant: Option<usize>,
     /// Sampled packets per second.
     pub volume: f64,
@@ -29,7 +29,7 @@ pub struct Flow {
     pub rate: f64,
 }
 
-/// What a plan means for one server.
+/// The load of one server under a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ServerLoad {
     /// Packets per second that it forwards.
@@ -44,12 +44,12 @@ pub struct ServerLoad {
     pub cost: f64,
 }
 
-/// A constraint that a plan does not keep.
+/// A constraint that a plan violates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// A sentence.
     pub what: String,
-    /// By how much, relative to the bound.
+    /// The excess, relative to the bound.
     pub by: f64,
 }
 
@@ -71,7 +71,7 @@ impl Plan {
             .sum()
     }
 
-    /// What the plan means for each server.
+    /// The load of each server under this plan.
     #[must_use]
     pub fn loads(&self, problem: &Problem) -> Vec<ServerLoad> {
         let start = |forwarded: &f64| ServerLoad { forwarded: *forwarded, ..ServerLoad::default() };
@@ -100,9 +100,9 @@ impl Plan {
         loads
     }
 
-    /// Every constraint that the plan does not keep to within `tolerance`, relative to its bound; none for a good plan.
+    /// The constraints that the plan violates by more than `tolerance`, relative to the bound; none for a valid plan.
     ///
-    /// It is computed from the plan alone, so it also judges plans that came from elsewhere.
+    /// The check uses the plan alone, so it also works for plans of other origin.
     #[must_use]
     pub fn violations(&self, problem: &Problem, tolerance: f64) -> Vec<Violation> {
         let mut found = Vec::new();

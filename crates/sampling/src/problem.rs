@@ -1,10 +1,10 @@
-//! The problem that is solved: servers, their traffic, and what else binds the plan.
+//! The problem: servers, their traffic, and other constraints of the plan.
 
 use crate::cost::Costs;
 use crate::error::{Error, Result, Shortfall};
 use std::collections::HashSet;
 
-/// Beyond this a volume or capacity is a mistake: a terabit link carries 1.5·10⁹ of the smallest packets per second.
+/// The largest volume or capacity that is accepted: a terabit link carries 1.5·10⁹ of the smallest packets per second.
 pub(crate) const LARGEST_VOLUME: f64 = 1e13;
 
 /// A server with its one virtual switch (assumption A4).
@@ -12,7 +12,7 @@ pub(crate) const LARGEST_VOLUME: f64 = 1e13;
 pub struct Server {
     /// Its name, which no other has.
     pub name: String,
-    /// C: what it can spend on forwarding and sampling; forwarding one packet per second costs 1.
+    /// C: its capacity for forwarding and sampling; forwarding one packet per second costs 1.
     pub capacity: f64,
     /// α and β.
     pub costs: Costs,
@@ -29,7 +29,7 @@ impl Server {
     }
 }
 
-/// Whose traffic it is.
+/// A tenant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tenant {
     /// Its name, which no other has.
@@ -50,17 +50,17 @@ impl Tenant {
 /// V: traffic that virtual machines of one server send to those of another, or of the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// Where it is sent from, and hence sampled (assumption A7).
+    /// The sending server, which also samples the traffic (assumption A7).
     pub from: usize,
-    /// Where it is sent to.
+    /// The receiving server.
     pub to: usize,
-    /// Whose it is; `None` for nobody's in particular.
+    /// The tenant; `None` if the traffic belongs to no tenant.
     pub tenant: Option<usize>,
     /// Packets per second.
     pub volume: f64,
 }
 
-/// How much may be mirrored from one server to another.
+/// The limit of mirroring from one server to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkLimit {
     /// The server that mirrors.
@@ -83,7 +83,7 @@ pub struct Problem {
     total: f64,
 }
 
-/// Traffic that a plan may treat differently from other traffic: one server's, or one tenant's at one server.
+/// A class of traffic with a rate of its own: the traffic of one server, or of one tenant at one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Class {
     pub(crate) server: usize,
@@ -93,11 +93,11 @@ pub(crate) struct Class {
 }
 
 impl Problem {
-    /// Checks everything once, so that solvers need not.
+    /// Checks every value, so that solvers need no checks.
     ///
     /// # Errors
-    /// [`Error::Input`] with the place of the first value that cannot be used; [`Error::Overloaded`] with every server
-    /// that cannot forward its own traffic.
+    /// [`Error::Input`] with the place of the first invalid value; [`Error::Overloaded`] with every server that cannot
+    /// forward its own traffic.
     pub fn new(
         servers: Vec<Server>,
         tenants: Vec<Tenant>,
@@ -147,7 +147,7 @@ impl Problem {
         &self.servers
     }
 
-    /// The tenants; none where traffic is nobody's in particular.
+    /// The tenants; none if no traffic belongs to a tenant.
     #[must_use]
     pub fn tenants(&self) -> &[Tenant] {
         &self.tenants
@@ -159,13 +159,13 @@ impl Problem {
         &self.links
     }
 
-    /// U: what each server has to sample, in packets per second.
+    /// U: the traffic that each server has to sample, in packets per second.
     #[must_use]
     pub fn own(&self) -> &[f64] {
         &self.own
     }
 
-    /// What each server forwards, its own traffic and what it receives, in packets per second.
+    /// The packets per second that each server forwards: its own traffic and the traffic that it receives.
     #[must_use]
     pub fn load(&self) -> &[f64] {
         &self.load
@@ -177,12 +177,12 @@ impl Problem {
         self.total
     }
 
-    /// R: what forwarding leaves of each server's capacity; never negative.
+    /// R: each server's capacity minus forwarding; never negative.
     pub fn headroom(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         self.servers.iter().zip(&self.load).map(|(server, load)| server.capacity - load)
     }
 
-    /// What goes beyond the paper's full mesh, if anything does.
+    /// The first feature beyond the paper's full mesh, if there is one.
     #[must_use]
     pub fn extension(&self) -> Option<&'static str> {
         let weights = self.servers.iter().map(|one| one.weight);
@@ -205,7 +205,7 @@ impl Problem {
     }
 }
 
-/// One class per server, or per server and tenant where tenants are told apart by weight or minimum.
+/// One class per server, or one per server and tenant if tenants differ in weight or minimum.
 fn classes(servers: &[Server], tenants: &[Tenant], traffic: &[Entry], own: &[f64]) -> Vec<Class> {
     let differ = tenants.iter().any(|tenant| tenant.minimum > 0.0 || tenant.weight != 1.0);
     if !differ {

@@ -1,12 +1,12 @@
-//! A plan as disjoint ranges of a random number: how "each packet at most once" (assumption A3) is enforced.
+//! A plan as disjoint ranges of a random number. The ranges enforce "each packet at most once" (assumption A3).
 //!
-//! A server draws one uniform 32-bit number per packet. The number lies in at most one of the plan's ranges, and that
-//! range names the one server that processes the packet. There is nothing to coordinate and nothing to deduplicate.
+//! A server draws one uniform 32-bit number per packet. The number lies in at most one of the plan's ranges, and this
+//! range names the one server that processes the packet. Servers need no coordination and no deduplication.
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 
-/// The numbers from `start` on, `width` of them, lead to `processor`.
+/// Packets with a number from `start` to `start` + `width` − 1 go to `processor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The server that processes the packet.
@@ -21,13 +21,13 @@ pub struct Range {
 pub const NUMBERS: u64 = 1 << 32;
 
 impl Range {
-    /// The share of packets that it takes.
+    /// The share of packets in this range.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.width as f64 / NUMBERS as f64
     }
 
-    /// Whether a number lies in it.
+    /// Whether a number lies in this range.
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         u64::from(number).checked_sub(self.start).is_some_and(|offset| offset < self.width)

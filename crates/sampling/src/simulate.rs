@@ -1,7 +1,7 @@
 //! The paper's numerical evaluation (section IV-C, figure 3).
 //!
-//! A total volume 𝒱 is spread over n servers of equal capacity C in proportion to pⁱ⁻¹; where a server gets more than it
-//! can forward the case is infeasible. The gain is the relative increase in sampled volume over what servers sample
+//! A total volume 𝒱 is spread over n servers of equal capacity C in proportion to pⁱ⁻¹; a case is infeasible where a
+//! server gets more than it can forward. The gain is the relative increase of the sampled volume over the volume
 //! without collaboration. The paper does not say how many servers it simulated, nor its grid.
 
 use crate::cost::Costs;
@@ -10,7 +10,7 @@ use crate::problem::{Entry, Problem, Server};
 use crate::solve::{Solver, solve};
 use serde::Serialize;
 
-/// What is simulated.
+/// The parameters of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
     /// n.
@@ -24,7 +24,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The paper's, on a grid of `steps` by `steps`, for so many servers.
+    /// The paper's parameters, on a grid of `steps` by `steps`, for this number of servers.
     #[must_use]
     pub fn published(servers: usize, steps: usize) -> Setting {
         let grid: Vec<f64> = (1..=steps).map(|step| step as f64 / steps as f64).collect();
@@ -56,7 +56,7 @@ impl Cell {
     }
 }
 
-/// All cells, and what is told of them.
+/// All cells, and their summary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// By dispersion, then by load.

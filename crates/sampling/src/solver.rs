@@ -18,7 +18,7 @@ pub enum Solver {
 }
 
 impl Solver {
-    /// The name by which it is called.
+    /// The solver's name on the command line and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Solver {
         }
     }
 
-    /// The fastest that is exact for this problem.
+    /// The fastest solver that is exact for this problem.
     #[must_use]
     pub fn best_for(problem: &Problem) -> Solver {
         if problem.extension().is_some() { Solver::Linear } else { Solver::Combinatorial }

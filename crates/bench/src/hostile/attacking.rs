@@ -16,15 +16,6 @@ use std::time::Duration;
 /// How long a real switch has to clear away the rules of the case before.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// What a case has beside its load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beside {
-    /// The attack.
-    pub attack: Attack,
-    /// Rules of each hostile tenant that attacks by means of them.
-    pub rules: u32,
-}
-
 /// An attack that goes on beside a run.
 #[derive(Debug)]
 pub(crate) struct Attacking {
@@ -37,7 +28,7 @@ pub(crate) struct Attacking {
 impl Attacking {
     /// Takes all controllers but the first, and lets the hostile tenants behave at first.
     pub(crate) fn prepare(
-        beside: Beside,
+        (attack, rules): (Attack, u32),
         setup: &Setup,
         controllers: &mut Controllers,
         target: &Target,
@@ -46,7 +37,6 @@ impl Attacking {
             let why = "hostile tenants need a hypervisor: there is none";
             return Err(Error::System(why.to_owned()));
         };
-        let Beside { attack, rules } = beside;
         // Real switches run wherever they like, and so does the generator then.
         let is_real = matches!(target.topology, Topology::Interfaces { .. });
         let cpus = Cpus::of(setup).filter(|_| !is_real);

@@ -19,9 +19,9 @@ mod watch;
 
 pub use attack::Attack;
 pub(crate) use attacking::Attacking;
-pub use attacking::Beside;
 
 use crate::arrivals::Arrivals;
+use crate::beside::Beside;
 use crate::comparison::{Case, Comparison, Options, Verdict};
 use crate::criterion::Criterion;
 use crate::kind::Kind;
@@ -92,7 +92,7 @@ impl Hostile {
             setup: Setup { tenants: TENANTS, bound_to_switch: true, ..options.setup.clone() },
             load: Load { cut_ms: options.cut_ms, ..load },
             afterwards: Some(by_kind),
-            beside: Some(Beside { attack, rules: self.rules }),
+            beside: Some(Beside::Attack { attack, rules: self.rules }),
         }
     }
 }

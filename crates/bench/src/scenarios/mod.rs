@@ -3,8 +3,8 @@
 //!
 //! A scenario is data: its cases (which system under which load) and its criteria over the points
 //! that came out; [`Comparison::run`] does the rest. They are `weir bench relay`, `saturation`, `tenants`,
-//! `isolation-switch`, `isolation-flood`, `memory`, `networks`, `labels`
-//! and `work`; and `generator`, which measures the
+//! `isolation-switch`, `isolation-flood`, `memory`, `networks`, `labels`,
+//! `page` and `work`; and `generator`, which measures the
 //! measurer.
 
 mod generator;
@@ -12,6 +12,7 @@ mod isolation;
 mod labels;
 mod memory;
 mod networks;
+mod page;
 pub(crate) mod points;
 mod relay;
 mod saturation;
@@ -41,6 +42,8 @@ pub enum Scenario {
     Networks,
     /// Flows followed and labels told beside neither.
     Labels,
+    /// Viewers of the page beside none.
+    Page,
     /// CPU time per message, and messages of the hypervisor's own.
     Work,
     /// What the generator can do, with nothing between its ends.
@@ -49,7 +52,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Relay,
         Self::Saturation,
         Self::Tenants,
@@ -58,6 +61,7 @@ impl Scenario {
         Self::Memory,
         Self::Networks,
         Self::Labels,
+        Self::Page,
         Self::Work,
         Self::Generator,
     ];
@@ -88,6 +92,7 @@ impl Scenario {
             Self::Memory => "memory",
             Self::Networks => "networks",
             Self::Labels => "labels",
+            Self::Page => "page",
             Self::Work => "work",
             Self::Generator => "generator",
         }
@@ -127,6 +132,7 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
         Scenario::Memory => memory::scene(options),
         Scenario::Networks => networks::scene(options),
         Scenario::Labels => labels::scene(options),
+        Scenario::Page => page::scene(options),
         Scenario::Work => work::scene(options),
         Scenario::Generator => generator::scene(options),
     };

@@ -3,7 +3,6 @@
 
 use super::points::{find, mean_of, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
-use crate::kind::MOST_RULES;
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
 use crate::system::System;
@@ -53,7 +52,8 @@ const PACED: [(Kind, f64, Option<f64>); 6] = [
     (Kind::PortStats, 5_000.0, Some(100.0)),
     (Kind::Echo, 20_000.0, None),
     (Kind::FlowMod, 200.0, None),
-    (Kind::FlowModPacket, 200.0, Some(300.0)),
+    // Until a rule stands, each probe misses the table: more rules per second would load Open vSwitch with misses.
+    (Kind::FlowModPacket, 20.0, Some(300.0)),
 ];
 /// A network may have so much more than a slice in p50 at [`RATE`].
 const NETWORKS_OVER_SLICES: f64 = 1.2;
@@ -72,9 +72,6 @@ fn on_a_real_switch(options: &Options) -> Comparison {
     for (kind, rate) in PACED.iter().map(|&(kind, rate, _)| (kind, rate)).chain(full) {
         for system in &systems {
             let parameters = parameters(kind, rate);
-            // Rules that are probed are numbered.
-            let most = MOST_RULES as f64 * 1e3 / options.duration_ms.max(1) as f64;
-            let rate = if kind == Kind::FlowModPacket { rate.min(most) } else { rate };
             let switch = options.setup.switch.for_kinds([kind]);
             cases.push(Case {
                 system: system.clone(),

@@ -62,6 +62,8 @@ enum Command {
     Networks(scenario::Scenario),
     /// What following 10,000 flows and telling tenants labels costs, with rules that stand and that change
     Labels(scenario::Scenario),
+    /// What 50 viewers of the page of Weir cost, with 100 switches and 20 tenants
+    Page(scenario::Scenario),
     /// CPU time per message at 10,000 to 60,000/s and at saturation, beside a relay, and messages of Weir's own
     Work(scenario::Scenario),
     /// The generator itself: as much as passes, 1,000 connections, and how evenly it sends
@@ -86,6 +88,7 @@ impl Bench {
             Command::Memory(it) => it.run(Scenario::Memory),
             Command::Networks(it) => it.run(Scenario::Networks),
             Command::Labels(it) => it.run(Scenario::Labels),
+            Command::Page(it) => it.run(Scenario::Page),
             Command::Work(it) => it.run(Scenario::Work),
             Command::Generator(it) => it.run(Scenario::Generator),
             Command::Hostile(hostile) => hostile.run(),

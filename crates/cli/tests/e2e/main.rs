@@ -30,6 +30,7 @@ mod own_port_counts;
 mod own_refused;
 mod own_vlans;
 mod page;
+mod page_of_many;
 mod pages;
 mod reconnect;
 mod reload;

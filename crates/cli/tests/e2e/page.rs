@@ -52,6 +52,15 @@ fn ovs_the_page_shows_what_is_and_edits_a_network() {
     shows_markup_as_it_is(&browser, &page, &weir);
     fits_a_phone(&browser, &page);
 
+    // Each end of a link has a load, by the switches' own counters: nobody is told labels here, so Weir follows no flows.
+    eventually("the links have loads", || {
+        let (_, summary) = weir.get("/api/v1/summary");
+        let summary: Value = serde_json::from_str(&summary).expect("JSON");
+        let links = summary["links"].as_array().expect("links").clone();
+        links.len() == 4
+            && links.iter().all(|it| it["load"].as_array().is_some_and(|it| it.len() == 2))
+    });
+
     // A cable is pulled: within seconds the page shows it, by itself.
     browser.go(&format!("{page}#/"));
     network.set_port("s1", "s1-eth3", "down");

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use fabric::PortId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -110,8 +111,8 @@ pub struct Fullest {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LinkNow {
     up: bool,
-    /// What the flows that are followed come to, in bits per second: from its first port, and from its second. Absent
-    /// where none are followed.
+    /// Bits per second from its first port, and from its second: by the switches' counters over the last 10 s; where
+    /// these are not known yet, the sum of the flows that Weir follows. Absent where neither is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 2)]
     load: Option<[u64; 2]>,
@@ -133,6 +134,11 @@ impl Summary {
             .iter()
             .filter_map(|listed| Some((listed.dpid, listed.name.as_ref()?)))
             .collect();
+        let mut sent = BTreeMap::new();
+        for switch in &switches {
+            let loads = switch.port_loads.lock().unwrap_or_else(PoisonError::into_inner);
+            sent.extend(loads.iter().map(|(&port, &load)| ((switch.dpid, port), load)));
+        }
         let switches = switches.iter().map(|switch| {
             let name = listed.get(&switch.dpid).copied().cloned();
             SwitchNow::new(switch, name, &mut parts)
@@ -152,11 +158,14 @@ impl Summary {
         });
         let tenants = tenants.collect();
         let snapshot = topology.current();
-        let loads = labels.loads();
+        let followed = (labels.counts().flows > 0).then(|| labels.loads());
+        let load = |end: PortId| {
+            let followed = || Some(followed.as_ref()?.get(&end).copied().unwrap_or(0));
+            sent.get(&(end.dpid.0, end.port.get())).copied().or_else(followed)
+        };
         let links = snapshot.wires.iter().map(|wire| LinkNow {
             up: wire.link.is_some_and(|link| snapshot.network.link(link).is_up()),
-            load: (labels.counts().flows > 0)
-                .then(|| wire.ends.map(|end| loads.get(&end).copied().unwrap_or(0))),
+            load: load(wire.ends[0]).zip(load(wire.ends[1])).map(|(there, back)| [there, back]),
         });
         let summary = Summary {
             time_ms: 0,

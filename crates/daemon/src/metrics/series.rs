@@ -137,6 +137,8 @@ pub struct SwitchMetrics {
     pub window: Gauge,
     /// Messages that are unacknowledged at the switch now.
     pub outstanding: Gauge,
+    /// Bits per second that each of its ports sends, by the switch's own counters.
+    pub port_loads: Mutex<BTreeMap<u32, u64>>,
     known_as: AtomicU64,
     tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
     totals: Arc<Totals>,
@@ -157,6 +159,7 @@ impl SwitchMetrics {
             unanswered: Counter::default(),
             own_refused: Counter::default(),
             others_rules: Gauge::default(),
+            port_loads: Mutex::default(),
             window: Gauge::default(),
             outstanding: Gauge::default(),
             tenants: Mutex::default(),

@@ -45,6 +45,10 @@ impl Shard {
             session.until_ports = session.until_ports.checked_sub(1).unwrap_or(BETWEEN_PORTS);
             // The answer has come since.
             let copies_ports = session.until_ports == BETWEEN_PORTS;
+            if copies_ports {
+                let loads = session.core.port_loads().collect();
+                *session.metrics.port_loads.lock().unwrap_or_else(PoisonError::into_inner) = loads;
+            }
             for state in session.core.tenants() {
                 let counters = state.counters;
                 let metrics = tenant_metrics(

@@ -1,18 +1,18 @@
-//! What the hypervisor makes of agents' reports: how much each VNIC sends to which.
+//! The hypervisor's view of agents' reports: how much each VNIC sends to each other VNIC.
 //!
 //! ```text
 //!   reports (bytes so far) ──▶ one Meter per pair ──▶ bounded by bandwidths ──▶ poll_change: what a VNIC sends to whom
 //!   rates, reports         ──▶ "heard of"        ──▶ silent for its lifetime ─▶ poll_change: nothing is known of it
 //! ```
 //!
-//! Agents may be wrong or lie; they are believed only as far as what is known without them allows. An agent speaks for
-//! its own VNICs alone. No pair has more than either end's bandwidth, no VNIC sends more than its own to all together.
-//! What goes beyond is cut and counted ([`Measured::impossible`]).
+//! Agents may be wrong or lie, so their reports are bounded by other knowledge. An agent reports on its own VNICs only.
+//! No pair has more than either end's bandwidth, and no VNIC sends more in all than its own bandwidth. Higher values
+//! are cut and counted ([`Measured::impossible`]).
 //!
-//! Rates are bytes over the hypervisor's own time, so an agent's clock does not matter; ours may jump, which costs a
-//! look. A VNIC of which nothing was heard for the lifetime is not measured any more, whatever was known of it.
+//! Rates are bytes per time of the hypervisor's clock, so an agent's clock does not matter. If the hypervisor's clock
+//! jumps, one measurement is lost. A VNIC without a report for the lifetime counts as not measured.
 //!
-//! Deliberately without sockets and clocks. Start reading at [`Measured::handle_message`].
+//! This module deliberately has no sockets and clocks. Start reading at [`Measured::handle_message`].
 
 use super::{AgentId, Message, Report};
 use crate::meter::Meter;

@@ -1,4 +1,4 @@
-//! What is said: the entries of a datagram.
+//! The messages: the entries of a datagram.
 
 use super::LONGEST_DATAGRAM;
 use super::session::OVERHEAD;

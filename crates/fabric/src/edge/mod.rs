@@ -1,8 +1,8 @@
-//! What agents at the network's edge tell one another and the hypervisor, in bytes.
+//! The protocol between agents at the network's edge and the hypervisor, in bytes.
 //!
-//! An agent is the process that shapes what virtual interfaces (VNICs) send and meters what they receive; the hypervisor
-//! is a peer like another, that only listens. [`Message`] is what is said; [`Sessions`] seals it into datagrams that
-//! nobody without the key can make, change or play again.
+//! An agent is a process that shapes the traffic that virtual interfaces (VNICs) send, and meters the traffic that they
+//! receive. The hypervisor is a peer that only listens. [`Message`] is one message. [`Sessions`] puts messages into
+//! datagrams that nobody can make, change or replay without the key.
 //!
 //! ```text
 //!   0     4    5    6      8     16    24     32      40        48              n      n+16
@@ -15,17 +15,17 @@
 //!   kind 3  rates   22 bytes an entry, ≤ 50    a VNIC's MAC, bits/s received, bits/s sent
 //! ```
 //!
-//! Reports and grants go between agents at every step; every 100 ms the hypervisor is told the rates, and the reports of
-//! what its VNICs send to which.
+//! Agents exchange reports and grants at every step. Every 100 ms the hypervisor receives the rates, and the reports of
+//! the traffic between VNICs.
 //!
-//! *from* and *to* are [`AgentId`]s. *life* is drawn anew by each process, *number* counts its datagrams to that peer,
-//! and *token* was given to it by that peer in a hello. The hash is SipHash-2-4 with 128 bits of output, under the key
-//! that all agents share, over everything before it. Nothing is encrypted: rates are no secret on the operator's own
+//! *from* and *to* are [`AgentId`]s. Each process draws a new *life*. *number* counts the process's datagrams to the
+//! peer, and *token* is the peer's token from a hello. The hash is SipHash-2-4 with 128 bits of output, with the key
+//! that all agents share, over all bytes before it. Nothing is encrypted: rates are no secret on the operator's own
 //! network.
 //!
-//! [`Measured`] is what the hypervisor makes of it.
+//! [`Measured`] is the hypervisor's view of the reports.
 //!
-//! Deliberately without sockets and clocks: time is an argument, datagrams are returned.
+//! This module deliberately has no sockets and clocks: time is an argument, datagrams are return values.
 
 mod measured;
 mod message;

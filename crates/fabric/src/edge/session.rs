@@ -1,16 +1,15 @@
-//! Datagrams that nobody else could have made, each taken once.
+//! Authentic datagrams, each accepted once.
 //!
-//! A process draws a *life*, a number that no process before it had. To whoever sends it something that it cannot place,
-//! it answers with a hello: a *token*, and the life that it saw. A datagram is taken when it carries the token that this
-//! process gave to that peer, in the life to which the token was first used, with a number that was not seen before. So
+//! A process draws a *life*, a number that no earlier process had. The process answers an unexpected datagram with a
+//! hello: a *token*, and the life in that datagram. A datagram is accepted if it carries the token that this process
+//! gave to the peer, in the life in which the token was first used, with a new number. So a replay is refused:
 //!
-//! * what was recorded in an earlier life of ours carries a token that we never gave;
-//! * what was recorded in an earlier life of the peer carries a token that is used up: each new life of a peer needs the
-//!   token that was drawn after the life before had begun;
-//! * what was recorded in the present lives repeats a number.
+//! * a datagram recorded in an earlier life of ours carries a token that we never gave;
+//! * a datagram recorded in an earlier life of the peer carries a used token: each new life of a peer needs a token
+//!   that was drawn after the life before had begun;
+//! * a datagram recorded in the present lives repeats a number.
 //!
-//! A peer that restarts is taken again after one datagram there, a hello back, and the next datagram. Nobody needs a
-//! clock that agrees with another's.
+//! A peer that restarts is accepted after one datagram, a hello in reply, and the next datagram. Clocks need not agree.
 
 use super::message::Message;
 use super::{AgentId, LONGEST_DATAGRAM};

@@ -1,4 +1,4 @@
-//! What is wrong with networks before any path is looked for.
+//! Checks of requested networks, before any path is computed.
 
 use super::Embedding;
 use super::spec::{HostSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, VirtualPortId};

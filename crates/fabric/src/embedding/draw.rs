@@ -1,4 +1,4 @@
-//! The switches' maps, drawn from what is wanted and where it lies.
+//! Computes the switches' maps from the requests and their placement.
 
 use super::Embedding;
 use super::map::{Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort};

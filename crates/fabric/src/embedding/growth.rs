@@ -1,10 +1,11 @@
-//! Trunks that were placed while the physical network was still being found.
+//! Trunks that were placed while the physical network was still being discovered.
 //!
-//! Switches connect one after another, and links are found one by one. A trunk is placed as soon as there is a way, which may be a
-//! detour then. So one whose path is computed is *provisional* if the network has grown shortly before, and is looked for anew when links
-//! come up that had never been: a better place is where it goes, and where it reverts to. If one of the best leaves it on its path, it
-//! is that one, so that nothing is moved for a backup alone. [`Embedding::stop_growing`] says that
-//! this is over; from then on nothing moves that stands. What was there before a restart is never provisional.
+//! Switches connect one after another, and links are discovered one by one. A trunk is placed as soon as there is a
+//! path, which may be a detour. So a trunk is *provisional* if the network has grown shortly before its path was
+//! computed. When new links come up, the path of a provisional trunk is computed again: the trunk moves to a better
+//! path, which becomes its preferred path. If the present path is one of the best, the trunk stays, so that no trunk
+//! moves for a backup alone. [`Embedding::stop_growing`] ends this; after that no working trunk moves. A trunk from
+//! before a restart is never provisional.
 
 use super::Embedding;
 use super::lanes::Need;

@@ -1,7 +1,7 @@
-//! What was there before a restart, until the network says whether it still is.
+//! Placements from before a restart, until the network confirms or contradicts them.
 //!
-//! Switches come back one after another, and links are found one by one. What is held has its tags, and its bandwidth on each of its
-//! links from when that is known, so that nothing that is wanted or moves meanwhile takes them.
+//! Switches come back one after another, and links are discovered one by one. A held placement keeps its tags, and its
+//! bandwidth on each of its links as soon as the link is known. So no new or moving trunk takes them meanwhile.
 
 use super::Embedding;
 use super::spec::Route;

@@ -1,7 +1,7 @@
-//! What each trunk has to carry, and the tags for that.
+//! The traffic that each trunk must carry, and the tags for it.
 //!
-//! Tags may run out also where nobody wants anything new: a trunk that moves needs as many on its new path. So what lacks them
-//! is marked by that, is down, and tried again after each change; whoever wants something else is not refused it therefore.
+//! Tags may also run out without a new request, because a moving trunk needs as many tags on its new path. Traffic that
+//! lacks tags is marked and down, and is tried again after each change. Other requests are not refused because of that.
 
 use super::Embedding;
 use super::draw::{link_trunk, sorted};

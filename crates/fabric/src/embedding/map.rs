@@ -1,9 +1,9 @@
-//! What one physical switch has to do for the virtual networks that lie on it: the result of an embedding, and all of
-//! it that the hypervisor reads.
+//! The map of one physical switch: its tasks for the virtual networks on it. Maps are the result of an embedding, and
+//! the only part that the hypervisor reads.
 //!
-//! Between two switches a packet of a virtual network carries a [`Tag`]. Which one says, together with the port at
-//! which it comes in, all that a switch needs to know of it: either it passes through ([`Transit`]), or it has arrived
-//! at a port of a tenant's switch ([`PortKind::Link`]).
+//! Between two switches a packet of a virtual network carries a [`Tag`]. The tag and the ingress port determine what
+//! the switch does with the packet: the packet either passes through ([`Transit`]), or has arrived at a port of a
+//! tenant's switch ([`PortKind::Link`]).
 
 use crate::error::Error;
 use crate::network::Tagging;

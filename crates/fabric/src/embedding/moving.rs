@@ -1,22 +1,22 @@
-//! Trunks that go from a path that stands to another: make before break.
+//! Trunks that move from a working path to another: make before break.
 //!
-//! Switches follow a change each in its own time, in any order. So a move has steps, each of which leaves whatever may still be on its
-//! way, or be sent by a switch that has not followed, a way to the other end:
+//! Switches follow a change in their own time, in any order. So a move has steps. After each step, packets in flight,
+//! and packets of a switch that has not followed yet, still have a path to the other end:
 //!
-//! 1. *Drawing*: the new path is on the maps, and the ends still send by the old one.
-//! 2. *Moved*: the ends send by the new path, and the old one still passes what comes. Where the new path is on the maps already, as a
-//!    backup is, a move begins here.
-//! 3. The old path is given up, and its tags with it. Where it has become the backup there is nothing to give up.
+//! 1. *Drawing*: the new path is on the maps, and the ends still use the old one.
+//! 2. *Moved*: the ends use the new path, and the old one still forwards packets. A move to a path that is already on
+//!    the maps, such as a backup, begins here.
+//! 3. The old path and its tags are given up, unless the old path has become the backup.
 //!
-//! From one to the next it goes by [`Embedding::rejoin`], for which [`Changes::parted`](super::Changes) asks: when switches have had the
-//! time to follow this step, whatever else begins meanwhile (`embedding::rounds`). What does not stand is left at once: it is down, not
-//! believed any more, has not its tags, or a switch refuses to pass it. So is what is not worth waiting for: where a big switch's end of
-//! the link goes to another member with it, and where the tags are lacking that the old path has. Where another move begins after the ends
-//! have turned to the new path, the old one is given up.
+//! [`Embedding::rejoin`] starts the next step; [`Changes::parted`](super::Changes) asks for that call, when switches
+//! have had the time to follow this step, whatever else begins meanwhile (`embedding::rounds`). A trunk leaves its path
+//! at once if the path is down, no longer confirmed, without its tags, or refused by a switch. The same holds if a big
+//! switch's end of the link moves to another member with it, or if there are not enough tags to keep the old path. If
+//! another move begins after the ends use the new path, the old path is given up.
 //!
-//! Only the tags of the old path are kept. Its bandwidth is free for others from the first, since the reservation is where the trunk goes,
-//! which is also what its owner sees: for a step, more may be sent by the old path's links than is set aside there. After a
-//! restart the trunk is on its new path, and the tags of the old path are taken after all others.
+//! Only the tags of the old path are kept. Its bandwidth is free for others from the beginning, because the reservation
+//! is on the new path, which the owner also sees. So for one step the old path's links may carry more than is reserved
+//! there. After a restart the trunk is on its new path, and the tags of the old path are assigned after all others.
 
 use super::Embedding;
 use super::rounds::{Round, Rounds};

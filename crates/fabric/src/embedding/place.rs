@@ -1,4 +1,4 @@
-//! Where trunks are put: at first, and after a change of the network.
+//! Places trunks: at first, and after a change of the network.
 
 use super::Embedding;
 use super::check::given_ends;

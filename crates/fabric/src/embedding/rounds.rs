@@ -1,9 +1,9 @@
-//! When switches have had the time to follow.
+//! Rounds: when switches have had the time to follow a change.
 //!
-//! The embedding does not know the time. From when something begins for which switches have to follow, and as long as anything waits for
-//! that, [`Embedding::rejoin`](super::Embedding::rejoin) ends one *round* after another, each of which is as long as switches are given. What
-//! begins while a round runs waits for the end of the next one. So it has its time whatever else waits, at most twice as long, and whatever
-//! begins after it cannot keep it waiting.
+//! The embedding does not know the time. While a step waits for switches to follow,
+//! [`Embedding::rejoin`](super::Embedding::rejoin) ends one *round* after another. A round is as long as the time that
+//! switches get. A step that begins during a round waits for the end of the next round. So each step waits at least
+//! that time and at most twice that time, and later steps cannot delay it.
 
 /// How many have ended, and whether one runs.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
-//! Where everything is, as bytes that survive a restart.
+//! The placement as bytes that survive a restart.
 //!
-//! Numbers are big-endian, lists have their length before them (32 bits). What is read may be of a broken disk: it is
-//! believed only as far as it is whole, and fits what is wanted.
+//! Numbers are big-endian, and lists begin with their length (32 bits). The bytes may come from a broken disk: only
+//! complete records that fit the requests are used.
 
 use super::Embedding;
 use super::check::Assigned;

@@ -1,4 +1,4 @@
-//! What a tenant wants its network to be, and why that may be refused.
+//! A tenant's request for a network, and the reasons to refuse it.
 
 use super::trunk::Trouble;
 use crate::paths::Disjoint;

@@ -1,4 +1,4 @@
-//! Which tags are in use on which link.
+//! The tags in use on each link.
 
 use super::map::Tag;
 use crate::units::PortId;

@@ -1,7 +1,7 @@
-//! A way between two physical switches that carries one virtual link, or all that a big switch has to carry between two
-//! of its members.
+//! A trunk: a path between two physical switches for one virtual link, or for all traffic between two members of a big
+//! switch.
 //!
-//! What is kept here names ports, not link ids, which are a [`Network`]'s own: a trunk has to outlive a restart.
+//! A trunk names ports instead of link ids, because link ids belong to one [`Network`] and a trunk outlives a restart.
 
 use super::map::{Exit, Hop, Tag, Transit};
 use super::moving::{Leaving, Step};

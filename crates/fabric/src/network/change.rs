@@ -1,4 +1,4 @@
-//! Changes of the network: each is checked whole before anything of it is done.
+//! Changes of the network: each change is checked completely before any part of it is made.
 
 use super::{End, Link, LinkId, Network, Port, Switch, SwitchIndex, Tagging};
 use crate::error::Error;

@@ -1,8 +1,9 @@
-//! Two paths with nothing in common, of the least number of links together.
+//! Two disjoint paths with the smallest total number of links.
 //!
 //! Bhandari's form of Suurballe's algorithm (Suurballe 1974; Bhandari, *Survivable Networks*, 1999): find the shortest
-//! path, turn its links round at negative cost, find the shortest path again, and take the two apart where they cancel.
-//! Finding one path and then another beside it fails where the first cuts the network in two (a "trap"); this does not.
+//! path, reverse its links with negative cost, find the shortest path again, and separate the two where they cancel. A
+//! search for one path and then a second one fails if the first path cuts the network in two (a "trap"); this algorithm
+//! does not.
 
 use super::Path;
 use crate::network::{LinkId, Network, SwitchIndex};

@@ -1,4 +1,4 @@
-//! All paths of the fewest links: what equal-cost multipath chooses among (RFC 2992).
+//! All paths of the fewest links: the choices of equal-cost multipath (RFC 2992).
 
 use super::Path;
 use crate::network::{LinkId, Network, SwitchIndex};

@@ -1,4 +1,4 @@
-//! Which paths are chosen.
+//! The choice of paths.
 
 use super::{Choice, Request, Reservation, ReservationId, Reservations};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What is set aside on each link, and for whom.
+//! The reserved bandwidth on each link, and its owners.
 
 use super::ReservationId;
 use crate::network::{LinkId, Network};

@@ -9,13 +9,13 @@
 //! After a restart the owner is the entry whose cookie the switch holds.
 
 use super::{Flow, FlowTable, Rule};
-use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hashbrown::{Equivalent, HashMap, HashSet};
 
 /// What identifies an entry on the switch: table, priority and match.
-pub(super) type RuleKey = (u8, u16, Box<[u8]>);
+pub(super) type RuleKey = (u8, u16, Arc<[u8]>);
 
 /// The same, to look for.
 #[derive(Hash)]
@@ -119,7 +119,10 @@ impl FlowTable {
     /// The same of any of these entries, as they are to be: with another, or with one another.
     pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
         let mut owners = HashMap::new();
-        changed.iter().any(|(id, flow)| {
+        // An entry whose rules keep their places meets no other there. One that takes such a place is looked at itself.
+        let moves =
+            |(id, flow): &&(u32, Flow)| !self.get(*id).is_some_and(|it| it.stands_where(flow));
+        changed.iter().filter(moves).any(|(id, flow)| {
             let mut rules = flow.rules.iter();
             self.collides(*id, flow)
                 || changed.len() > 1

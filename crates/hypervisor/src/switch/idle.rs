@@ -17,8 +17,8 @@ use crate::ids::TenantIndex;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::time::Instant;
-use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::{NO_BUFFER, Version};
 
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     /// Those that have been idle and of which no packet is known since, by their matches.
-    unused: BTreeSet<Box<[u8]>>,
+    unused: BTreeSet<Arc<[u8]>>,
     round: Option<Round>,
 }
 
@@ -217,7 +217,7 @@ impl Switch {
     /// Whether a change that is on its way adds the rule, as another than it was.
     fn is_added_by_a_change(&self, tenant: TenantIndex, number: u32, rule: &Rule) -> bool {
         let adds =
-            |(other, match_): &(u32, Box<[u8]>)| *other == number && *match_ == rule.match_wire;
+            |(other, match_): &(u32, Arc<[u8]>)| *other == number && *match_ == rule.match_wire;
         self.operations.values().any(|operation| {
             operation.tenant == tenant
                 && operation.changes(number)

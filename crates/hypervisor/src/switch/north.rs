@@ -140,7 +140,9 @@ impl Switch {
     /// connect from now on.
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
         if let Some(at) = self.by_id.get(&tenant) {
-            self.tenants[at.0 as usize].account = account;
+            let state = &mut self.tenants[at.0 as usize];
+            state.held.share(Arc::clone(&account));
+            state.account = account;
         }
     }
 

@@ -74,7 +74,7 @@ impl Switch {
     }
 
     fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
-        self.tenants[tenant.0 as usize].held += it.size();
+        self.tenants[tenant.0 as usize].held.add(it.size());
         self.postponed.entry(tenant).or_default().push(it);
     }
 
@@ -191,7 +191,7 @@ impl Switch {
         let line = self.postponed.remove(&tenant).unwrap_or_default();
         for it in line.requests {
             let state = &mut self.tenants[tenant.0 as usize];
-            state.held = state.held.saturating_sub(it.size());
+            state.held.remove(it.size());
             if self.turns.may(tenant.0) {
                 self.take_up(tenant, it, now);
                 self.charge_work(tenant);

@@ -10,6 +10,7 @@ use crate::time::Instant;
 use crate::v13::numbers::Held as Numbers;
 use crate::work::PLAN;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::metadata::own_part;
 use compile::rule::check_reportable;
@@ -290,7 +291,7 @@ impl Switch {
                 if version != Version::V1_0 {
                     let has_network = self.tenants[tenant.0 as usize].network.is_some();
                     let kept = self.target().metadata_kept(has_network);
-                    flow.match_ = own_part(&flow.match_, kept).ok()?;
+                    flow.match_ = Arc::new(own_part(&flow.match_, kept).ok()?);
                 }
                 flow.rules = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
@@ -346,7 +347,11 @@ impl Switch {
     /// switch's word that this one is gone says nothing of that entry.
     fn remove_held(&mut self, entry: &Held, cookie: Cookie, now: Instant) {
         if let Some(tenant) = self.tenant_of(cookie.tenant) {
-            self.tenants[tenant.0 as usize].retired.add(cookie.number, &entry.match_wire, now);
+            self.tenants[tenant.0 as usize].retired.add(
+                cookie.number,
+                (*entry.match_wire).into(),
+                now,
+            );
         }
         self.delete_held(entry, now);
     }

@@ -18,7 +18,6 @@ use crate::time::Instant;
 use crate::v13::groups::brought::Brought;
 use crate::v13::numbers::Numbered;
 use crate::work::MESSAGE;
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Network;
@@ -74,9 +73,9 @@ pub(crate) struct Operation {
     /// The entry that it adds, whose time begins with it.
     pub(super) begins: Option<u32>,
     /// The rules that it adds, by their entries and matches.
-    pub(super) adds: Vec<(u32, Box<[u8]>)>,
+    pub(super) adds: Vec<(u32, Arc<[u8]>)>,
     /// Those that it modifies, and so adds if it does not find them (1.0).
-    pub(super) adds_missing: Vec<(u32, Box<[u8]>)>,
+    pub(super) adds_missing: Vec<(u32, Arc<[u8]>)>,
     /// The egress groups that its groups name (1.3), and who is told if one of them cannot be.
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
@@ -243,7 +242,9 @@ impl Switch {
         state.operations.remove(&operation);
         state.is_decided = true;
         state.ahead = state.ahead.saturating_sub(ended.work);
-        state.held = state.held.saturating_sub(ended.held);
+        state.held.remove(ended.held);
+        let replaced = if ended.own { 0 } else { ended.rules_replaced };
+        state.rules_replaced = state.rules_replaced.saturating_sub(replaced);
         self.resume(ended.tenant);
         Some(ended)
     }
@@ -288,7 +289,10 @@ impl Switch {
         self.unused.maybe |= state.network.is_some();
         self.keep_time(cause.tenant, number, cause.now);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.rules_replaced += before.as_ref().map_or(0, Flow::planned);
+            let replaced = before.as_ref().map_or(0, Flow::planned);
+            operation.rules_replaced += replaced;
+            let state = &mut self.tenants[cause.tenant.0 as usize];
+            state.rules_replaced += if operation.own { 0 } else { replaced };
         }
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
@@ -358,7 +362,7 @@ impl Switch {
         is_meant: impl Fn(&[u8]) -> bool,
     ) -> bool {
         self.operations.values().any(|operation| {
-            let adds = |(other, match_): &(u32, Box<[u8]>)| *other == number && is_meant(match_);
+            let adds = |(other, match_): &(u32, Arc<[u8]>)| *other == number && is_meant(match_);
             operation.tenant == tenant && operation.adds.iter().any(adds)
         })
     }
@@ -528,7 +532,7 @@ impl Switch {
         if written.is_ok() {
             if change == Change::Delete {
                 let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                retired.add(number, &rule.match_wire, cause.now);
+                retired.add(number, rule.match_wire.clone(), cause.now);
             }
             self.submit_change(cause, &message);
         }
@@ -546,6 +550,13 @@ impl Switch {
         change: Change,
         mut buffer_for: impl FnMut(&Rule) -> u32,
     ) {
+        // Most modifications change what rules do and nothing else.
+        if before.is_some_and(|before| before.has_rules_where(flow)) {
+            for rule in &flow.rules {
+                self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
+            }
+            return;
+        }
         let stood = before.map(Flow::by_match).unwrap_or_default();
         if let Some(before) = before {
             let stands = flow.by_match();

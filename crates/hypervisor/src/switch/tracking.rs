@@ -85,8 +85,8 @@ impl Switch {
         FlowEntry {
             table: flow.table,
             priority: flow.priority,
-            match_: flow.match_,
-            actions: flow.actions.clone(),
+            match_: *flow.match_,
+            actions: (*flow.actions).into(),
             groups,
         }
     }

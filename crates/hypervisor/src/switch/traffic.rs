@@ -3,6 +3,8 @@
 //! A port that is a tenant's whole has the switch's own counters. Of a port of a network that others share, table 0 counts what
 //! comes in (1.3), and other switches say what arrived at the far ends of links: see [`super::counts`]. Other ports have no counters
 //! of one tenant's.
+//!
+//! Two answers of the switch also say how much each port sends: all tenants together.
 
 use super::{Switch, counts};
 use crate::ids::TenantIndex;
@@ -34,7 +36,15 @@ pub(super) struct Traffic {
     /// Those of the answer that is coming.
     coming: BTreeMap<u32, (Count, Count)>,
     is_asked: bool,
+    /// When the switch answered.
+    answered_at: Option<Instant>,
+    /// Bits per second that each physical port sent between the last two answers.
+    loads: BTreeMap<u32, u64>,
 }
+
+/// A counter that the switch does not have is all ones.
+const NOT_COUNTED: u64 = u64::MAX;
+const NS_PER_S: u128 = 1_000_000_000;
 
 impl Traffic {
     /// The switch has answered, or will not.
@@ -44,11 +54,34 @@ impl Traffic {
     }
 
     /// A part of the switch's answer.
-    fn part(&mut self, ports: impl Iterator<Item = (u32, (Count, Count))>, has_more: bool) {
+    fn part(
+        &mut self,
+        ports: impl Iterator<Item = (u32, (Count, Count))>,
+        has_more: bool,
+        now: Instant,
+    ) {
         self.coming.extend(ports);
         if !has_more {
+            self.measure(now);
             self.ports = core::mem::take(&mut self.coming);
             self.answered();
+        }
+    }
+
+    /// Compares the new answer with the one before.
+    fn measure(&mut self, now: Instant) {
+        self.loads.clear();
+        let before = self.answered_at.replace(now);
+        let Some(ns) = before.map(|before| (now - before).0).filter(|ns| *ns > 0) else { return };
+        for (port, (_, sent)) in &self.coming {
+            let Some((_, before)) = self.ports.get(port) else { continue };
+            if sent.bytes == NOT_COUNTED {
+                continue;
+            }
+            // A port that was replaced counts from zero.
+            let bytes = u128::from(sent.bytes.saturating_sub(before.bytes));
+            let load = bytes * 8 * NS_PER_S / u128::from(ns);
+            self.loads.insert(*port, u64::try_from(load).unwrap_or(u64::MAX));
         }
     }
 }
@@ -80,6 +113,11 @@ impl Switch {
                 self.ask_received(TenantIndex(at as u32), now);
             }
         }
+    }
+
+    /// Bits per second that each physical port sent between the switch's last two answers.
+    pub fn port_loads(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.traffic.loads.iter().map(|(port, load)| (*port, *load))
     }
 
     /// What a tenant's ports have counted, as far as anybody counts for the tenant alone.
@@ -114,13 +152,14 @@ impl Switch {
         &mut self,
         ports: openflow::List<'_, v10::PortStats>,
         has_more: bool,
+        now: Instant,
     ) {
         let count = |packets, bytes| Count { packets, bytes };
         let ports = ports.iter().map(|it| {
             let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
             (flowspace::port_from_v10(it.port_no.0), both)
         });
-        self.traffic.part(ports, has_more);
+        self.traffic.part(ports, has_more, now);
     }
 
     /// The switch says what its ports have counted (1.3).
@@ -128,12 +167,13 @@ impl Switch {
         &mut self,
         ports: openflow::List<'_, v13::PortStats>,
         has_more: bool,
+        now: Instant,
     ) {
         let count = |packets, bytes| Count { packets, bytes };
         let ports = ports.iter().map(|it| {
             let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
             (it.port_no.0, both)
         });
-        self.traffic.part(ports, has_more);
+        self.traffic.part(ports, has_more, now);
     }
 }

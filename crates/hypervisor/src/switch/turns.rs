@@ -107,7 +107,7 @@ impl Switch {
                 (operation.work, operation.held) = (core::mem::take(&mut work), operation.size());
                 let state = &mut self.tenants[tenant.0 as usize];
                 state.ahead += operation.work;
-                state.held += operation.held;
+                state.held.add(operation.held);
             }
         }
     }
@@ -129,6 +129,7 @@ impl Switch {
         self.backlog(tenant) >= tenant_backlog
             || self.tenants[tenant.0 as usize].ahead >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
+            || !self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Whether so much of that has been finished that reading goes on.
@@ -137,11 +138,12 @@ impl Switch {
         self.backlog(tenant) <= tenant_backlog / 2
             && self.tenants[tenant.0 as usize].ahead <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
+            && self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Bytes held for a tenant's requests that are not finished.
     pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
-        self.tenants[tenant.0 as usize].held + self.session.queue(tenant).bytes()
+        self.tenants[tenant.0 as usize].held.bytes() + self.session.queue(tenant).bytes()
     }
 
     /// Messages accepted and not finished.
@@ -154,7 +156,7 @@ impl Operation {
     /// Bytes that it holds until it is done, but for its messages.
     fn size(&self) -> usize {
         let flows: usize = self.flows_before().map(Flow::size).sum();
-        let entries = size_of_val(self.before.as_slice());
+        let entries = size_of::<u64>() * self.before.len();
         let numbers = self.numbers_before.iter().map(|one| {
             let body = one.before.as_ref().map_or(0, |before| before.body.len());
             size_of_val(one) + body + 4 * (one.made.len() + one.dropped.len() + one.deleted.len())

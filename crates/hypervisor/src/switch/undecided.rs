@@ -62,14 +62,12 @@ impl Switch {
         tenant: TenantIndex,
         tables: impl IntoIterator<Item = u8>,
     ) -> (usize, u32) {
-        let limits = &self.tenants[tenant.0 as usize].limits;
-        let changes = self.changes_of(tenant).filter(|change| !change.own);
-        let replaced: usize = changes.map(|change| change.rules_replaced).sum();
+        let state = &self.tenants[tenant.0 as usize];
         let both = |(count, rules), flow: &Flow| (count + 1, rules + flow.planned());
-        let (returning, reserved) = self.returning(tenant).fold((0, replaced), both);
+        let (returning, reserved) = self.returning(tenant).fold((0, state.rules_replaced), both);
         let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
         let rules = self.rules_left(tenant, tables);
-        ((limits.flows as usize).saturating_sub(returning), rules.saturating_sub(reserved))
+        ((state.limits.flows as usize).saturating_sub(returning), rules.saturating_sub(reserved))
     }
 
     /// Whether entries are about to use such a group or meter, or to cease to: with them stands or falls what goes with it.

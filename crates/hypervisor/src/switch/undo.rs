@@ -18,7 +18,7 @@ use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::groups::undo::Extent;
 use crate::v13::numbers::Numbered;
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hashbrown::{HashMap, HashSet};
 use openflow::{ErrorCode, Version};
@@ -43,7 +43,7 @@ impl Switch {
             .filter(|(_, operation)| operation.changes(number))
             .collect();
         changes.sort_unstable_by_key(|(at, _)| at.wrapping_sub(latest).wrapping_sub(1));
-        let is_among = |rules: &[(u32, Box<[u8]>)]| {
+        let is_among = |rules: &[(u32, Arc<[u8]>)]| {
             rules.iter().any(|(other, match_)| *other == number && is_meant(match_))
         };
         let adds = changes.iter().any(|(_, operation)| is_among(&operation.adds));
@@ -440,7 +440,7 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         failed: u32,
-        adds: &[(u32, Box<[u8]>)],
+        adds: &[(u32, Arc<[u8]>)],
         before: &[(u32, Option<Flow>)],
     ) {
         let adds: HashSet<(u32, &[u8])> =

@@ -2,11 +2,11 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Rule};
+use crate::flows::{Alike, Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
 use flowspace::{Field, Match};
@@ -154,15 +154,18 @@ impl Switch {
         }
         // All or nothing: every entry is planned before any is changed.
         let mut changed = Vec::with_capacity(found.len());
+        let actions: Arc<[u8]> = flow_mod.actions.as_bytes().into();
+        let mut alike = Alike::default();
         let (_, entries_left) = self.limits_left(cause.tenant, [0]);
         let state = &self.tenants[cause.tenant.0 as usize];
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let state = &self.tenants[cause.tenant.0 as usize];
             let Some(before) = state.flows.get(number) else { continue };
-            let mut flow = before.with_actions(flow_mod.actions.as_bytes());
+            let mut flow = before.with_actions(&actions);
             flow.cookie = flow_mod.cookie;
             flow.rules = self.plan(cause.tenant, &flow)?;
+            alike.share(&mut flow.rules);
             if !room.take(&flow, &flow.rules) {
                 return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
             }
@@ -333,15 +336,15 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     flow_mod.match_.write(&mut match_wire);
     Flow {
         table: 0,
-        match_,
+        match_: Arc::new(match_),
         priority: flow_mod.priority,
         cookie: flow_mod.cookie,
         flags: flow_mod.flags.0,
         idle_timeout: flow_mod.idle_timeout,
         hard_timeout: flow_mod.hard_timeout,
         installed: now,
-        match_wire: match_wire.into_boxed_slice(),
-        actions: Box::from(flow_mod.actions.as_bytes()),
+        match_wire: match_wire.into(),
+        actions: flow_mod.actions.as_bytes().into(),
         rules: Vec::new(),
         beneath: Vec::new(),
         past_packets: 0,

@@ -111,7 +111,7 @@ impl Switch {
             }
             Awaits::Own(Purpose::PortCounters) => {
                 if let StatsReplyBody::Port(ports) = reply.body {
-                    self.traffic_part_v10(ports, more);
+                    self.traffic_part_v10(ports, more, now);
                 }
             }
             Awaits::Own(Purpose::Flows) => {

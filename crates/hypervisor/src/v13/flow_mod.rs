@@ -3,12 +3,12 @@
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Rule};
+use crate::flows::{Alike, Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
 use crate::time::Instant;
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent};
 use compile::{Actions, EntrySpec, Space, entry};
@@ -171,6 +171,7 @@ impl Switch {
         let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let mut changed = Vec::with_capacity(found.len());
+        let mut alike = Alike::default();
         let state = &self.tenants[cause.tenant.0 as usize];
         let tables = state.flows.tables_of(&found);
         let (_, entries_left) = self.limits_left(cause.tenant, tables);
@@ -178,11 +179,12 @@ impl Switch {
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
             let Some(before) = flows.get(number) else { continue };
-            let mut flow = before.with_actions(flow_mod.instructions.as_bytes());
+            let mut flow = before.with_actions(&pattern.actions);
             if resets_counts {
                 (flow.past_packets, flow.past_bytes) = (0, 0);
             }
             flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
+            alike.share(&mut flow.rules);
             if !room.take(&flow, &flow.rules) {
                 return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
             }
@@ -310,7 +312,7 @@ impl Switch {
                 let checks_overlap = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
                 self.returning(tenant).any(|flow| {
                     (flow.table, flow.priority) == (flow_mod.table_id, flow_mod.priority)
-                        && (flow.match_ == *match_
+                        && (*flow.match_ == *match_
                             || checks_overlap && flow.match_.overlaps(match_))
                 })
             }
@@ -478,7 +480,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     Encode::write(&flow_mod.match_, &mut match_wire);
     Flow {
         table: flow_mod.table_id,
-        match_,
+        match_: Arc::new(match_),
         priority: flow_mod.priority,
         cookie: flow_mod.cookie,
         // All of them, also those that asked for something once (specification section 6.4).
@@ -486,8 +488,8 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         idle_timeout: flow_mod.idle_timeout,
         hard_timeout: flow_mod.hard_timeout,
         installed: now,
-        match_wire: match_wire.into_boxed_slice(),
-        actions: Box::from(flow_mod.instructions.as_bytes()),
+        match_wire: match_wire.into(),
+        actions: flow_mod.instructions.as_bytes().into(),
         rules: Vec::new(),
         beneath: Vec::new(),
         past_packets: 0,

@@ -3,7 +3,7 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use crate::flows::Flow;
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::store::{Kind, StoreKey, StoreOp};
@@ -243,7 +243,8 @@ impl Switch {
         for number in gone {
             if let Some(flow) = self.take_flow(cause, number) {
                 let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                flow.rules.iter().for_each(|it| retired.add(number, &it.match_wire, cause.now));
+                let retire = |it: &Rule| retired.add(number, it.match_wire.clone(), cause.now);
+                flow.rules.iter().for_each(retire);
                 self.await_removal(cause, number, flow);
             }
         }

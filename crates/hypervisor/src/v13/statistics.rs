@@ -190,7 +190,7 @@ impl Switch {
             }
             Awaits::Own(Purpose::PortCounters) => {
                 if let MultipartReplyBody::PortStats(ports) = reply.body {
-                    self.traffic_part_v13(ports, more);
+                    self.traffic_part_v13(ports, more, now);
                 }
                 return Ok(());
             }

@@ -1,9 +1,9 @@
-//! What becomes of every message, in each direction: one table per version. Each row is exercised, and docs/messages.md is
-//! made of the rows.
+//! The policy for every message, in each direction: one table per version. Each row is a test, and docs/messages.md consists
+//! of the rows.
 //!
-//! A row is `from | type name | policy | remark`; the lines below it, indented, are the scenario that shows it. The
-//! policies: `forward` (as it is, but for the xid), `translate`, `answer` (the hypervisor itself), `reject` with an
-//! error, `count` (in need of no answer). Run with `WEIR_BLESS=1` to write the page anew.
+//! A row is `from | type name | policy | remark`; the indented lines below the row are the scenario that shows the policy. The
+//! policies: `forward` (only the xid changes), `translate`, `answer` (by Weir), `reject` with an error, `count` (no answer is
+//! needed). Run with `WEIR_BLESS=1` to write the page.
 
 use crate::support::*;
 use std::collections::BTreeSet;
@@ -26,6 +26,13 @@ struct Row<'a> {
     policy: &'a str,
     remark: &'a str,
     scenario: String,
+}
+
+impl Row<'_> {
+    /// Then the type is that of the scenario, as an example.
+    fn is_of_several_types(&self) -> bool {
+        ["any", "changes", "requests"].iter().any(|it| self.name.starts_with(it))
+    }
 }
 
 fn rows(text: &str) -> Vec<Row<'_>> {
@@ -76,7 +83,10 @@ fn check(version: Version, text: &str) {
         assert!(passed == should || some, "{named}: reached the switch: {passed}");
         let error = row.scenario.contains(" ERROR ");
         let own = row.name.contains("granted") && should;
-        assert_eq!(error && !own, row.policy.starts_with("reject"), "{named}");
+        let policy_error = row.policy.strip_prefix("reject ");
+        assert_eq!(error && !own, policy_error.is_some(), "{named}");
+        let shown = policy_error.is_none_or(|it| row.scenario.contains(&format!(" ERROR {it} ")));
+        assert!(shown, "another error: {named}");
     }
 }
 
@@ -104,31 +114,57 @@ fn every_type_has_a_row() {
     }
 }
 
+/// Above the tables of the page.
+const HEAD: &str = "\
+# Policy for every OpenFlow message
+
+This page says what Weir does with each OpenFlow message, in each direction. Look for the message type; the policy shows the error
+that a refused request gets. Each row is a test (`crates/hypervisor/tests/behaviour/policy/*.txt`).
+
+| policy | meaning |
+|---|---|
+| forward | Weir passes the message on, and changes only the transaction id. |
+| translate | Weir passes the message on, and replaces numbers, ports or entries by those of the other side. |
+| answer | Weir answers itself. |
+| reject | The sender gets this error, with its own transaction id and bytes. |
+| count | The message needs no answer. Weir counts the message and does not pass it on. |
+
+`OFPBRC_BAD_TYPE` is the last row of each controller's table: these types come only from switches, or are unknown.
+
+[networks-openflow.md](networks-openflow.md#what-is-refused) lists further errors in tenants' own networks,
+[configuration.md](configuration.md#tenantslimits) the errors of limits. [Big switches](design/big-switches.md) have a table for messages
+between member switches.
+";
+
 fn page() -> String {
-    let mut page = String::from(
-        "# What becomes of every message\n\n\
-         Each row of these tables is a test: `crates/hypervisor/tests/behaviour/policy/*.txt`.\n\n\
-         - *forward*: Weir passes the message on and changes the transaction id alone.\n\
-         - *translate*: Weir replaces numbers, ports or entries by those of the other side.\n\
-         - *answer*: Weir answers itself.\n\
-         - *reject*: the sender gets this error, with the sender's own transaction id and bytes.\n\
-         - *count*: the message needs no answer; Weir counts the message.\n\n\
-         For big switches, [another table](design/big-switches.md) says what happens between the member switches.\n",
-    );
+    let mut page = String::from(HEAD);
     for (title, text) in [("1.0", V10), ("1.3", V13)] {
         for (from, heading) in [("controller", "a controller"), ("switch", "the switch")] {
             write!(page, "\n## OpenFlow {title}, from {heading}\n\n").unwrap();
             page.push_str("| type | message | policy | remark |\n|---|---|---|---|\n");
             let mut rows = rows(text);
             rows.retain(|row| row.from == from);
-            rows.sort_by_key(|row| (row.name.starts_with("any") as usize, row.type_));
-            for Row { type_, name, policy, remark, .. } in rows {
-                let type_ = if name.starts_with("any") { String::new() } else { type_.to_string() };
+            rows.sort_by_key(|row| (row.is_of_several_types(), row.type_));
+            let (of_switches, others): (Vec<Row<'_>>, Vec<Row<'_>>) =
+                rows.into_iter().partition(|row| row.policy == "reject OFPBRC_BAD_TYPE");
+            for row in others {
+                let Row { type_, name, policy, remark, .. } = row;
+                let type_ =
+                    if row.is_of_several_types() { String::new() } else { type_.to_string() };
                 writeln!(page, "| {type_} | {name} | {policy} | {remark} |").unwrap();
+            }
+            if let Some(policy) = of_switches.first().map(|row| row.policy) {
+                let types = joined(of_switches.iter().map(|row| row.type_.to_string()));
+                let names = joined(of_switches.iter().map(|row| row.name.to_owned()));
+                writeln!(page, "| {types} and up | {names} | {policy} |  |").unwrap();
             }
         }
     }
     page
+}
+
+fn joined(words: impl Iterator<Item = String>) -> String {
+    words.collect::<Vec<_>>().join(", ")
 }
 
 #[test]

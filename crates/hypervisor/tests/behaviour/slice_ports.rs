@@ -132,5 +132,15 @@ fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
         assert_eq!(counted(&world, "red"), [(1, two, none), (3, none, two)], "{version:?}");
         assert_eq!(counted(&world, "blue"), [(2, none, none)], "{version:?}");
         assert_eq!(counted(&world, "green"), [], "{version:?}");
+
+        // How much a port sends is known from the second answer on, and a port has it whoever may use the port.
+        let loads = |world: &World| world.core.port_loads().collect::<Vec<_>>();
+        assert_eq!(loads(&world), [], "{version:?}");
+        assert_eq!(world.packet(1, &frame), [3]);
+        world.now += 2_000_000_000;
+        world.core.ask_traffic(hypervisor::Instant(world.now));
+        world.pump();
+        let expected = [(1, 0), (2, 0), (3, 8 * frame.len() as u64 / 2), (4, 0)];
+        assert_eq!(loads(&world), expected, "{version:?}");
     }
 }

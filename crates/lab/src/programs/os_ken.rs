@@ -1,4 +1,4 @@
-//! Where os-ken is: a Python that can import it.
+//! Finds os-ken: a Python that can import it.
 
 use crate::command::find_programs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn pythons() -> Vec<PathBuf> {
     environments.chain(find_programs("python3")).collect()
 }
 
-/// For those who cannot do without os-ken: what to install, also where there is no clone of the repository.
+/// The message if os-ken is required but missing: what to install, also without a clone of the repository.
 #[must_use]
 pub fn no_os_ken() -> String {
     let pinned = include_str!("../../../../scripts/requirements.txt").lines();

@@ -1,4 +1,4 @@
-//! Child processes that end with their owner, `weir serve` among them, also if that is killed.
+//! Child processes, such as `weir serve`, that end with their owner, also if the owner is killed.
 
 use crate::command::find_program;
 use crate::error::{Error, Result};
@@ -24,9 +24,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it with both outputs in `log`. A terminal's Ctrl-C does not reach it: its owner ends it, in its turn.
+    /// Starts the process with both outputs in `log`. A terminal's Ctrl-C does not reach the process: its owner ends
+    /// it.
     ///
-    /// It is the calling thread's: should that end first, so does the process.
+    /// The process belongs to the calling thread, and ends with that thread.
     ///
     /// # Errors
     /// [`Error::Io`]: the log cannot be written, or the program cannot be started.
@@ -56,7 +57,7 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it said so far.
+    /// Its output so far.
     #[must_use]
     pub fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
@@ -65,7 +66,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do about it.
+        // The process may have ended by itself; then there is nothing to do.
         let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
@@ -79,8 +80,8 @@ impl Drop for Process {
     }
 }
 
-/// The same command, of which the kernel is told to end it when its parent is gone, whose Drop does not run if that is
-/// killed. Where util-linux is missing, there is none.
+/// The same command, which the kernel ends when its parent is gone: a killed parent runs no Drop. `None` without
+/// util-linux.
 fn guarded(command: &Command) -> Option<Command> {
     let mut guarded = Command::new(find_program("setpriv")?);
     guarded.args(["--pdeathsig", "TERM", "--"]).arg(command.get_program());
@@ -102,10 +103,10 @@ pub struct Weir {
 }
 
 impl Weir {
-    /// Serves this configuration, whose OpenFlow address may have port 0. Files go to `work`.
+    /// Serves this configuration; its OpenFlow address may have port 0. Files go to `work`.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::Command`] with what it said when it does not start.
+    /// [`Error::Io`], and [`Error::Command`] with its output if it does not start.
     pub fn serve(config: &str, work: &Path) -> Result<Weir> {
         let file = work.join("weir.toml");
         fs::write(&file, config).map_err(Error::path("write", &file))?;
@@ -129,7 +130,7 @@ impl Weir {
         }
     }
 
-    /// Where switches connect to.
+    /// The address for switches.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -150,7 +151,7 @@ pub fn own_program() -> Result<PathBuf> {
     std::env::current_exe().map_err(Error::io("find this program's own file"))
 }
 
-/// The address in the log line that says where switches connect to.
+/// The address for switches, from the log line that names it.
 fn listening(line: &str) -> Option<SocketAddr> {
     let event: serde_json::Value = serde_json::from_str(line).ok()?;
     if event.get("message")?.as_str()? != "switches can connect" {

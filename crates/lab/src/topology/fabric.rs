@@ -1,4 +1,4 @@
-//! A topology as the network model that paths, labels and shares are computed on.
+//! Converts a topology to the network model of the crate `fabric`, for paths, labels and shares.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 impl Topology {
     /// The same switches, ports and links, each host at its edge port; links without a rate of their own get `rate`.
     ///
-    /// Refused is what the model has no place for: a link between two hosts. A host with several links is found at
-    /// that of its `eth0`.
+    /// A link between two hosts is refused, because the network model has none. A host with several links is at the
+    /// link of its `eth0`.
     pub fn network(&self, rate: Rate) -> Result<Network> {
         let mut network = Network::default();
         let wrong = |error: fabric::Error| Error::topology(error.to_string());

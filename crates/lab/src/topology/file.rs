@@ -15,8 +15,7 @@
 //! rate = "10Mbit"
 //! ```
 //!
-//! The document is walked by hand rather than through serde so that every complaint carries the
-//! line it is about.
+//! This module reads the document itself, without serde, so that every error message has its line.
 
 use std::net::Ipv4Addr;
 use std::ops::Range;

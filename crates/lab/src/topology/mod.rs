@@ -1,4 +1,4 @@
-//! The model of a network: switches, hosts, links. Pure: it knows nothing of the machine.
+//! The model of a network: switches, hosts, links. The model is pure and knows nothing of the machine.
 //!
 //! A [`Topology`] is always valid: it is made by [`TopologyBuilder::build`], by
 //! [`Topology::builtin`] (`single,4` and the like) or by [`Topology::from_toml`]. Names and port

@@ -1,4 +1,4 @@
-//! An Open vSwitch that runs already, for as long as a calibration takes: it gets ports, and gives them back.
+//! A running Open vSwitch that a calibration uses: it gets ports, which are removed at the end.
 //!
 //! ```text
 //!   h1 ══ weir-cal1 ┐
@@ -23,26 +23,26 @@ const PORTS: [&str; 5] = ["weir-cal1", "weir-cal2", "weir-cal3", "weir-cal4", "w
 const REFERENCE: &str = "weir-calref";
 const TUNNEL: &str = "weir-caltun";
 
-/// Whose costs are measured.
+/// The bridge whose costs are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Its name.
     pub bridge: String,
-    /// Where its Open vSwitch has its sockets.
+    /// The folder of its Open vSwitch's sockets.
     pub folder: PathBuf,
 }
 
-/// What was put there, and what goes when this goes.
+/// The added ports and bridges; dropping this removes them.
 pub(crate) struct Borrowed {
     switch: OpenVSwitch,
     namespace: String,
-    /// Where the switch's threads ran before.
+    /// The CPUs of the switch's threads before.
     cpus: Vec<(Pid, CpuSet)>,
     is_there: bool,
 }
 
 impl Borrowed {
-    /// Moves the interfaces eth0 to eth4 of that namespace to where the switch is, and the switch to that CPU.
+    /// Moves the interfaces eth0 to eth4 of the namespace to the switch's namespace, and the switch to the CPU.
     pub(crate) fn join(
         target: &Target,
         ends: &str,
@@ -88,7 +88,7 @@ impl Borrowed {
         Ok((borrowed, place))
     }
 
-    /// The bridge's kind of datapath, if it may be used.
+    /// The bridge's kind of datapath; an error if the bridge may not be used.
     fn kind(&self, bridge: &str) -> anyhow::Result<String> {
         let socket = self.switch.folder().join("db.sock");
         if Database::connect(&socket)?.is_sampling(bridge)? {
@@ -117,7 +117,7 @@ impl Borrowed {
         Ok(())
     }
 
-    /// Takes everything away again.
+    /// Removes everything that was added.
     pub(crate) fn leave(mut self) -> anyhow::Result<()> {
         self.end()
     }
@@ -140,7 +140,7 @@ impl Borrowed {
         }
         self.switch.vsctl(words)?;
         for interface in PORTS.iter().chain([&TUNNEL]) {
-            // Those that are not there are no failure, and one that cannot go goes with its other end.
+            // A missing interface is no failure; an interface that cannot be removed goes with its other end.
             let _ = tools::ip(Some(&self.namespace), &format!("link del {interface}\n"));
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        // Whoever sees the error that led here is told that one.
+        // The caller reports the earlier error.
         let _ = self.end();
     }
 }

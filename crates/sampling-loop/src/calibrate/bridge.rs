@@ -1,4 +1,5 @@
-//! Where costs are measured: two paths through one Open vSwitch, a lab's own or one that runs, and a remote server.
+//! The network for measuring costs: two paths through one Open vSwitch (a lab's own or a running one), and a remote
+//! server.
 
 use super::borrowed::{Borrowed, Target};
 use super::place::Place;
@@ -12,13 +13,13 @@ use packet::in_namespace;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// Hosts of the path that is sampled, and of the one that never is.
+/// The hosts of the sampled path, and of the path that is never sampled.
 const SAMPLED: [&str; 2] = ["h1", "h2"];
 const UNTOUCHED: [&str; 2] = ["h3", "h4"];
 const REMOTE: &str = "remote";
 
 pub(crate) struct Bridge {
-    // Before the lab: what it put into another's switch goes first.
+    // Before the lab: the ports in a foreign switch go first.
     borrowed: Option<Borrowed>,
     lab: LabGuard,
     sink: Sink,
@@ -26,9 +27,9 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// In an Open vSwitch of the lab's own, or at that bridge; everything on that CPU.
+    /// Uses an Open vSwitch of the lab's own, or the given bridge; everything runs on the given CPU.
     pub(crate) fn up(target: Option<&Target>, cpu: usize) -> anyhow::Result<Bridge> {
-        // A bridge that runs is of any datapath.
+        // A running bridge may have any datapath.
         Requirements { switches: target.is_none(), rates: false }.require()?;
         // What a killed calibration left.
         Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
@@ -67,7 +68,7 @@ impl Bridge {
     }
 
     fn at(target: &Target, cpu: usize) -> anyhow::Result<Bridge> {
-        // All ends are at one node first, from which they go to where the switch is.
+        // All ends are at one node first, and then move to the switch's namespace.
         let mut topology = Topology::builder();
         topology.host("ends")?;
         let hosts = SAMPLED.into_iter().chain(UNTOUCHED).chain([REMOTE]);
@@ -84,9 +85,9 @@ impl Bridge {
         Ok(Bridge { borrowed: Some(borrowed), lab, sink, place })
     }
 
-    /// The two paths, with the CPU that all share. Each frame is in memory of its own, as it comes from a network card. Else a
-    /// batch would be cut into frames that share its memory; one of them that waits for a program would keep all of it, and a
-    /// few samples would cost the sender the memory that it has in its cache.
+    /// The two paths, with the CPU that all share. Each frame has its own memory, as a frame from a network card.
+    /// Otherwise the frames of a batch would share its memory: one frame that waits for a program would keep all of it,
+    /// and a few samples would cost the sender the memory in its cache.
     pub(crate) fn turns(&self, cpu: usize, batch: Batch) -> anyhow::Result<Turns> {
         self.scatter_gather(false)?;
         Turns::open(&self.lab, [UNTOUCHED, SAMPLED], &[self.place.process], cpu, batch)
@@ -100,7 +101,7 @@ impl Bridge {
         left
     }
 
-    /// Where every mechanism sends its sFlow; it is thrown away.
+    /// The address for every mechanism's sFlow, which is discarded.
     pub(crate) fn collector(&self) -> SocketAddr {
         self.sink.address
     }
@@ -115,7 +116,7 @@ impl Bridge {
             .context("does this kernel have cls_bpf and act_mirred?")
     }
 
-    /// Whether what hosts send may be frames that share memory.
+    /// Whether hosts may send frames that share memory.
     fn scatter_gather(&self, on: bool) -> anyhow::Result<()> {
         let words = ["ethtool", "-K", "eth0", "sg", if on { "on" } else { "off" }];
         for host in SAMPLED.into_iter().chain(UNTOUCHED) {
@@ -151,8 +152,8 @@ fn make(topology: &Topology) -> anyhow::Result<LabGuard> {
     Ok(LabGuard::new(Lab::up(topology, &options)?))
 }
 
-/// A tunnel to the remote server, as between servers: VXLAN, past the switch. What the remote server does with it is not on
-/// this account: it drops the datagrams, which are for a hardware address that it does not have.
+/// A tunnel to the remote server, as between servers: VXLAN, past the switch. The remote server's work does not count:
+/// it drops the datagrams, because they have another hardware address.
 fn tunnel(lab: &Lab, place: &Place) -> anyhow::Result<()> {
     let (here, there) = ("192.0.2.1", "192.0.2.2");
     let Place { remote, tunnel, namespace, .. } = place;
@@ -167,7 +168,7 @@ fn tunnel(lab: &Lab, place: &Place) -> anyhow::Result<()> {
     tools::ip(Some(namespace), &script).context("does this kernel have VXLAN?")
 }
 
-/// A socket that nobody reads, so that nobody is told that the collector is down, and its work is not on this machine's account.
+/// A socket that nobody reads: no error says that the collector is down, and the collector's work does not count.
 struct Sink {
     address: SocketAddr,
     _socket: UdpSocket,

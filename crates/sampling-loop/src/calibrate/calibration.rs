@@ -1,4 +1,4 @@
-//! What a calibration found: the laws fitted to it, tables and figures.
+//! The results of a calibration: fitted laws, tables and figures.
 
 use super::mechanism::Mechanism;
 use super::settings::Settings;
@@ -15,12 +15,12 @@ use sampling::fit::{Fit, Sample, fit};
 pub(crate) struct Taken {
     pub(crate) repetition: u16,
     pub(crate) mechanism: Mechanism,
-    /// 0 where it stands there and chooses nothing; none without it.
+    /// 0 if the mechanism is present and selects nothing; `None` without the mechanism.
     pub(crate) rate: Option<f64>,
     pub(crate) throughput: Throughput,
 }
 
-/// One measurement as it was made.
+/// One measurement, without corrections.
 #[derive(Clone, Copy)]
 pub(crate) struct Turned {
     pub(crate) repetition: u16,
@@ -29,17 +29,17 @@ pub(crate) struct Turned {
     pub(crate) compared: Compared,
 }
 
-/// What did not get where it should have: with less to do, a measurement says too little.
+/// The lost frames and samples: with less work, a measurement shows too low a cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
-    /// Of the load.
+    /// Frames of the load.
     pub(crate) frames: u64,
-    /// That a sampler had chosen, and had no room for.
+    /// Samples that a sampler had selected, and had no room for.
     pub(crate) samples: u64,
 }
 
-/// Takes out how fast the machine was: each measurement as a share of what went by the untouched path meanwhile, times what
-/// went there on the whole.
+/// Removes changes of the machine's speed: each measurement is divided by the throughput of the path without sampling
+/// at the same time, and multiplied by that path's mean.
 fn at_one_pace(turned: &[Turned]) -> Vec<Taken> {
     let whole = |of: fn(&Throughput) -> f64| {
         let all: Vec<f64> = turned.iter().map(|one| of(&one.compared.without)).collect();
@@ -67,7 +67,7 @@ struct Cost {
     samples: Vec<Taken>,
     by_second: Fit,
     by_cpu: Fit,
-    /// What it costs to be there, in units of forwarding a packet, whatever it samples: one value of each repetition.
+    /// The cost of the mechanism's presence, in units of forwarding a packet, at any rate: one value per repetition.
     standing: Vec<f64>,
 }
 
@@ -130,21 +130,21 @@ impl Cost {
         at.map(|taken| &taken.throughput)
     }
 
-    /// Half the width of the 95 % confidence interval of what it costs to be there.
+    /// Half the width of the 95 % confidence interval of the cost of presence.
     fn standing95(&self) -> f64 {
         report::stats::confidence95(&self.standing).unwrap_or(f64::NAN)
     }
 }
 
 impl Taken {
-    /// What a law is fitted to.
+    /// The measurements to which the law is fitted.
     fn sample(&self, of: fn(&Throughput) -> f64) -> Option<Sample> {
         let rate = self.rate.filter(|&rate| self.mechanism.is_itself_at(rate));
         rate.map(|rate| Sample { rate, throughput: of(&self.throughput) })
     }
 }
 
-/// By how much more a packet costs where the mechanism stands and chooses nothing than where it is not, in each repetition.
+/// The additional cost of a packet when the mechanism is present and selects nothing, in each repetition.
 fn standing(samples: &[Taken]) -> Vec<f64> {
     let at = |rate: Option<f64>| samples.iter().filter(move |taken| taken.rate == rate);
     let pairs = at(None).filter_map(|off| {
@@ -178,11 +178,11 @@ impl std::fmt::Display for Ratio {
     }
 }
 
-/// What one mechanism costs, in units of what another costs.
+/// The cost of one mechanism, in units of the cost of another.
 ///
 /// The interval is the jackknife's: both laws are fitted again without each repetition in turn. In a repetition the two
-/// are measured interleaved, and they share the measurements without sampling; leaving a whole repetition out accounts
-/// for what they have in common, which adding up two intervals would not.
+/// mechanisms are measured interleaved and share the measurements without sampling. Leaving a whole repetition out
+/// accounts for this correlation, which adding up two intervals would not.
 fn ratio(ours: &Cost, theirs: &Cost, by: fn(&Throughput) -> f64) -> Ratio {
     let quotient = |without: Option<u16>| {
         let law = |cost: &Cost| {
@@ -231,9 +231,9 @@ fn cheaper(costs: &[Cost]) -> Option<Point> {
     Some(point)
 }
 
-/// What was measured and fitted.
+/// The measurements and the fitted laws.
 pub struct Calibration {
-    /// The points, and what was found.
+    /// The points and the findings.
     pub results: Results,
     costs: Vec<Cost>,
     courses: Vec<(String, Vec<(f64, f64)>)>,
@@ -288,7 +288,7 @@ impl Calibration {
         Ok(Calibration { results, costs, courses, quick: settings.quick })
     }
 
-    /// Published beside measured.
+    /// The table of published and measured values.
     #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table::new([
@@ -325,7 +325,7 @@ impl Calibration {
         table
     }
 
-    /// Sentences about it: lost samples, what is cheaper, what to plan with.
+    /// Sentences about the results: lost samples, the cheaper mechanism, the costs for plans.
     #[must_use]
     pub fn remarks(&self) -> String {
         let cost = |wanted| self.costs.iter().find(|one| one.mechanism == wanted);
@@ -350,7 +350,7 @@ impl Calibration {
         text
     }
 
-    /// Every measurement, a row each.
+    /// Every measurement, one row each.
     #[must_use]
     pub fn samples_table(&self) -> Table {
         let mut table =
@@ -369,7 +369,7 @@ impl Calibration {
         table
     }
 
-    /// Its tables and figures.
+    /// The tables and figures.
     #[must_use]
     pub fn extras(&self) -> Extras {
         let by_cpu = self.figure_2b(

@@ -1,8 +1,8 @@
-//! How much CPU time threads have used: the switch's, the samplers', this process's, and the kernel's work for them.
+//! The CPU time of threads: the switch's, the samplers', this process's, and the kernel's work for them.
 //!
-//! What interrupts and softirqs do is charged to the process that they interrupt, unless the kernel hands it to its own
-//! thread `ksoftirqd`, which is counted as well. Where the kernel accounts interrupts apart
-//! (CONFIG_IRQ_TIME_ACCOUNTING) that part would be missing; Debian's does not.
+//! The kernel charges interrupts and softirqs to the interrupted process, or runs them in its own thread `ksoftirqd`,
+//! which is counted as well. A kernel that accounts interrupts separately (CONFIG_IRQ_TIME_ACCOUNTING) would hide that
+//! part; Debian's kernel does not.
 
 use anyhow::Context;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -10,37 +10,37 @@ use nix::sys::time::TimeValLike;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// A thread that may sleep while it is asked: what it has used is known to the nanosecond.
+/// A thread that may sleep during the query; its CPU time is known to the nanosecond.
 pub(crate) struct ThreadTime {
     statistics: File,
 }
 
 impl ThreadTime {
-    /// Of a thread of a process, both by their numbers.
+    /// A thread of a process, both by their numbers.
     pub(crate) fn of(process: i32, thread: i32) -> anyhow::Result<ThreadTime> {
         let path = format!("/proc/{process}/task/{thread}/schedstat");
         let statistics = File::open(&path).with_context(|| format!("cannot read {path}"))?;
         Ok(ThreadTime { statistics })
     }
 
-    /// Seconds until now. One that has ended uses no more, and is told as 0.
+    /// The seconds until now; 0 for a thread that has ended.
     pub(crate) fn seconds(&self) -> f64 {
         let mut text = [0; 64];
         let Ok(length) = self.statistics.read_at(&mut text, 0) else { return 0.0 };
-        // The first field is the nanoseconds that it ran.
+        // The first field is the thread's run time in nanoseconds.
         let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
         let nanoseconds = text.split(' ').next().and_then(|field| field.parse::<f64>().ok());
         nanoseconds.unwrap_or(0.0) / 1e9
     }
 }
 
-/// Who is asked.
+/// The counted threads.
 pub(crate) struct CpuTime {
     threads: Vec<ThreadTime>,
 }
 
 impl CpuTime {
-    /// Of this process, those others with the threads that they have now, and `ksoftirqd` of that CPU.
+    /// This process, the other processes with their current threads, and `ksoftirqd` of the CPU.
     pub(crate) fn of(others: &[i32], cpu: usize) -> anyhow::Result<CpuTime> {
         let mut threads = Vec::new();
         for &process in others.iter().chain(&softirq_thread(cpu)) {
@@ -53,7 +53,7 @@ impl CpuTime {
         Ok(CpuTime { threads })
     }
 
-    /// Seconds until now.
+    /// The seconds until now.
     pub(crate) fn seconds(&self) -> f64 {
         let own = getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
             let micros =

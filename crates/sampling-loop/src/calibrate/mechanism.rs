@@ -1,4 +1,4 @@
-//! The ways to sample that are compared, each started and stopped around a measurement.
+//! The compared mechanisms of sampling. Each is started before and stopped after a measurement.
 
 use super::bridge::Bridge;
 use super::cpu::ThreadTime;
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A way to sample.
+/// A mechanism of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// Open vSwitch's own sFlow.
     OvsSflow,
     /// The kernel clones frames into a VXLAN tunnel to a remote server.
     Mirror,
-    /// A program receives whole frames, and does not look at them.
+    /// A program receives whole frames, and does not read them.
     UserSpace,
     /// A program receives whole frames, and reads every byte.
     UserSpaceRead,
@@ -40,12 +40,12 @@ impl Mechanism {
         }
     }
 
-    /// Which of the model's costs it is.
+    /// The model's cost that this mechanism measures.
     pub(crate) fn symbol(self) -> &'static str {
         if self == Mechanism::Mirror { "β" } else { "α" }
     }
 
-    /// What the paper states (section IV-A); it gives no cost for the others.
+    /// The paper's value (section IV-A); the paper has none for the other mechanisms.
     pub(crate) fn published(self) -> Option<f64> {
         match self {
             Mechanism::OvsSflow => Some(sampling::Costs::PUBLISHED.alpha),
@@ -54,18 +54,18 @@ impl Mechanism {
         }
     }
 
-    /// Whether the law speaks of it at that rate. Where every packet is sampled, Open vSwitch draws nothing: it leaves the
-    /// action `sample` out of its flows, and is another mechanism.
+    /// Whether the law applies at this rate. If every packet is sampled, Open vSwitch draws nothing and leaves the
+    /// action `sample` out of its flows, which is another mechanism.
     pub(crate) fn is_itself_at(self, rate: f64) -> bool {
         self != Mechanism::OvsSflow || rate < 1.0
     }
 
-    /// How long after it was started or stopped everything is as it stays: Open vSwitch installs its flows anew.
+    /// The time until a start or stop has its full effect: Open vSwitch installs its flows again.
     pub(crate) fn settles(self) -> Duration {
         Duration::from_millis(if self == Mechanism::OvsSflow { 300 } else { 50 })
     }
 
-    /// Takes one of so many frames from now on until the answer is stopped or dropped; so many bytes of each where it sends
+    /// Samples one of so many frames until the result is stopped or dropped, with so many bytes of each if it sends
     /// sFlow.
     pub(crate) fn start(
         self,
@@ -98,12 +98,13 @@ impl Mechanism {
     }
 }
 
-/// The share of packets, but for all of them a billionth less: then, too, is drawn for each, which costs something.
+/// The share of packets. For all packets it is a billionth less, so that the kernel still draws for each packet, which
+/// has a cost.
 fn share(one_in: u32) -> f64 {
     (1.0 / f64::from(one_in)).min(1.0 - 1e-9)
 }
 
-/// A mechanism at work.
+/// A running mechanism.
 pub(crate) struct Running<'a> {
     bridge: &'a Bridge,
     mechanism: Mechanism,
@@ -118,7 +119,7 @@ impl Running<'_> {
         self.workers.iter().map(|worker| ThreadTime::of(process, worker.number)).collect()
     }
 
-    /// Ends it, and says what went wrong, which dropping cannot, and how many samples were lost where that is known.
+    /// Ends the mechanism. Reports errors, which dropping cannot do, and the number of lost samples, if known.
     pub(crate) fn stop(mut self) -> anyhow::Result<u64> {
         self.end()
     }
@@ -148,7 +149,7 @@ impl Running<'_> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // The lab that it stands in is taken down by whoever sees the error that led here.
+        // The caller that sees the earlier error takes the lab down.
         let _ = self.end();
     }
 }
@@ -156,15 +157,15 @@ impl Drop for Running<'_> {
 /// A thread that reads one port's samples.
 struct Worker {
     ending: Arc<AtomicBool>,
-    /// The thread's, as the kernel counts.
+    /// The kernel's number of the thread.
     number: i32,
-    /// How many samples were lost.
+    /// The number of lost samples.
     thread: JoinHandle<anyhow::Result<u64>>,
 }
 
-/// How long a thread waits before it looks whether it is to end.
+/// The time after which a thread checks whether it must end.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How often one that is not woken looks whether something has come.
+/// How often a thread that is not woken checks for samples.
 const TICK: Duration = Duration::from_millis(1);
 
 impl Worker {
@@ -224,7 +225,7 @@ fn ours(
     packet::in_namespace(&bridge.place.namespace, open)?
 }
 
-/// As `weir sampling sample` does it.
+/// The sampler of `weir sampling sample`.
 fn report(
     mut sampler: Sampler,
     mut exporter: Exporter,
@@ -237,8 +238,8 @@ fn report(
     Ok(sampler.taken()?.dropped)
 }
 
-/// Takes what has come every millisecond. Were it woken by a frame, a wake-up would serve one sample or many, as the load
-/// comes, and a sample would have no cost of its own.
+/// Reads all received frames every millisecond. If a frame woke it, one wake-up would serve one sample or many,
+/// depending on the load, and a sample would have no cost of its own.
 fn receive(mut tap: Tap, reads: bool, is_on: impl Fn() -> bool) -> anyhow::Result<u64> {
     let mut buffer = vec![0; 1 << 16];
     let mut sum = 0_u64;
@@ -250,7 +251,7 @@ fn receive(mut tap: Tap, reads: bool, is_on: impl Fn() -> bool) -> anyhow::Resul
             }
         }
     }
-    // What is read must be seen to be used, or it would not be read.
+    // The bytes must be used, or the compiler would remove the reads.
     std::hint::black_box(sum);
     Ok(tap.drops()?)
 }

@@ -1,4 +1,4 @@
-//! What sampling costs here: α and β of each mechanism, measured and fitted.
+//! Measures and fits the costs of sampling on this machine: α and β of each mechanism.
 //!
 //! ```text
 //!   h1 ══ s1-eth1 ┐                        mechanisms stand at s1-eth1 and s1-eth2,
@@ -11,13 +11,13 @@
 //!   h4 ══ s2-eth2 ┘
 //! ```
 //!
-//! Frames as fast as they go from h1 to h2 are the load; their throughput T(s) is what is measured. Switch, hosts and
-//! samplers share one CPU: that is the model's server, whose capacity forwarding and sampling compete for. With a CPU
-//! each, what one of them does would cost the others nothing.
+//! The load is frames from h1 to h2, as fast as possible; their throughput T(s) is measured. Switch, hosts and samplers
+//! share one CPU, which is the model's server: forwarding and sampling compete for its capacity. With a CPU each, the
+//! work of one would cost the others nothing.
 //!
-//! Beside throughput per second, as the paper has it, the throughput per second of CPU time is recorded: the same where
-//! the CPU has nothing else to do, and still right where it has. The two paths take turns of some milliseconds, so that
-//! how fast the machine is just then can be taken out; cases are in a random order within each repetition.
+//! Besides throughput per second, as in the paper, the throughput per second of CPU time is recorded. Both are equal on
+//! an idle CPU; on a busy CPU the second is still right. The two paths take turns of some milliseconds, which removes
+//! changes of the machine's speed. Cases are in a random order within each repetition.
 
 mod borrowed;
 mod bridge;
@@ -47,23 +47,23 @@ use std::time::Duration;
 use stream::Batch;
 
 impl Settings {
-    /// Makes the lab, measures, and takes the lab down, however that ends. When it is interrupted, the repetitions that are whole
-    /// are the result, if they are enough.
+    /// Makes the lab, measures, and takes the lab down in every case. After an interrupt the complete repetitions are
+    /// the result, if there are enough.
     ///
     /// # Errors
-    /// What the lab, the bridge or a mechanism lacks; [`lab::Interrupted`].
+    /// A missing part of the lab, the bridge or a mechanism; [`lab::Interrupted`].
     pub fn calibrate(&self, interrupt: &Interrupt) -> anyhow::Result<Calibration> {
         let header = self.header;
         let repetitions = self.repetitions;
         self.mechanism.iter().try_for_each(|mechanism| self.check(*mechanism, repetitions))?;
         let batch = Batch::of(self.batch, self.length)?;
-        // Before the lab is made: its processes inherit it.
+        // Before the lab is made, because its processes inherit the CPU.
         let cpu = share_one_cpu(self.cpu)?;
         let bridge = Bridge::up(self.target.as_ref(), cpu)?;
         let measured = self.measure(&bridge, cpu, (batch, header), interrupt);
         bridge.down()?;
         if measured.is_err() {
-            // A signal also ends iperf3, and that is then what went wrong.
+            // A signal also ends iperf3, whose error then arrives here.
             interrupt.check()?;
         }
         let mut calibration = measured?;
@@ -100,7 +100,7 @@ impl Settings {
         let time = Duration::from_secs_f64(self.seconds);
         let mut lost = Lost::default();
         let mut turns = bridge.turns(cpu, batch)?;
-        // Warms up caches, neighbours and the switch's flow table; it counts for nothing.
+        // Warms up caches, neighbour tables and the switch's flow table; the result is not used.
         turns.compare(Duration::from_secs(1), &[])?;
         let mut pace = Pace::new(usize::from(self.repetitions), self.repetition_time());
         let courses = (self.mechanism.len() as u32 + 1) * u32::from(self.course);
@@ -163,9 +163,9 @@ impl Settings {
         Ok(calibration)
     }
 
-    /// What a repetition takes, more or less.
+    /// The approximate time of a repetition.
     fn repetition_time(&self) -> Duration {
-        // A mechanism takes its time to start and to stop.
+        // A mechanism needs time to start and to stop.
         let around = Duration::from_millis(700);
         let measured = around + Duration::from_secs_f64(self.seconds);
         let each = |case: &Case| case.mechanism.settles() + measured;
@@ -177,7 +177,7 @@ impl Settings {
         self.mechanism.iter().all(|mechanism| self.check(*mechanism, repetitions).is_ok())
     }
 
-    /// Every mechanism at every rate, and not there at all.
+    /// Every mechanism at every rate, and no mechanism.
     fn cases(&self) -> Vec<Case> {
         let work = |&mechanism| {
             let rates = self.one_in.iter().copied().map(Work::OneIn);
@@ -195,20 +195,20 @@ struct Case {
     work: Work,
 }
 
-/// What a mechanism does.
+/// The state of a mechanism.
 #[derive(Clone, Copy)]
 enum Work {
     Off,
-    /// It is there, and chooses nothing: what it costs then is not a sample's cost.
+    /// The mechanism is present and selects nothing: its cost in this state is not the cost of a sample.
     Standing,
     OneIn(u32),
 }
 
-/// One of so many packets that none is chosen while it is measured.
+/// A rate so low that no packet is selected during a measurement.
 const NEVER: u32 = u32::MAX;
 
 impl Work {
-    /// The sampling rate; none where the mechanism is not there.
+    /// The sampling rate; `None` without the mechanism.
     fn rate(self) -> Option<f64> {
         match self {
             Work::Off => None,
@@ -218,7 +218,7 @@ impl Work {
     }
 }
 
-/// From here on this process and what it starts run on one CPU: that one, or the last that they may use.
+/// From here on this process and its children run on one CPU: the given one, or the last that they may use.
 fn share_one_cpu(wanted: Option<usize>) -> anyhow::Result<usize> {
     let this = Pid::from_raw(0);
     let allowed = sched_getaffinity(this).context("cannot ask for this process's CPUs")?;

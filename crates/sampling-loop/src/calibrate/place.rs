@@ -1,20 +1,20 @@
-//! Where mechanisms stand.
+//! The place of the measured mechanisms.
 
 use std::path::PathBuf;
 
-/// Where mechanisms stand.
+/// The place of the measured mechanisms.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The bridge at which samples are taken.
+    /// The sampled bridge.
     pub(crate) bridge: String,
-    /// Its ports at which traffic comes in.
+    /// The ports of the bridge that receive traffic.
     pub(crate) ports: [String; 2],
-    /// The interface behind which the remote server is, and the tunnel over it, into which frames are mirrored.
+    /// The interface to the remote server, and the tunnel over it, into which frames are mirrored.
     pub(crate) remote: String,
     pub(crate) tunnel: String,
-    /// The network namespace in which all these are.
+    /// The network namespace of all these.
     pub(crate) namespace: String,
-    /// Where Open vSwitch's sockets are, and its process.
+    /// The folder of Open vSwitch's sockets, and its process.
     pub(crate) folder: PathBuf,
     pub(crate) process: i32,
 }

@@ -1,33 +1,33 @@
-//! What a calibration measures.
+//! The settings of a calibration.
 
 use super::borrowed::Target;
 use super::mechanism::Mechanism;
 
-/// What is measured, how often and for how long.
+/// The settings of a calibration: what is measured, how often and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Mechanisms to measure.
     pub mechanism: Vec<Mechanism>,
     /// Sampling rates as "one of N packets".
     pub one_in: Vec<u32>,
-    /// Bytes of each sample where sFlow is sent.
+    /// Bytes of each sample of mechanisms that send sFlow.
     pub header: u32,
     /// How often each case is measured.
     pub repetitions: u16,
     /// Seconds of each measurement; both paths have half of it.
     pub seconds: f64,
-    /// Frames that are handed over together.
+    /// Frames that are sent together.
     pub batch: u16,
     /// Bytes of a frame, without the frame check sequence.
     pub length: u16,
     /// Seconds of each line over time.
     pub course: u16,
-    /// For a look, not for a verdict: results say so.
+    /// Whether this is a quick look without a verdict; results say so.
     pub quick: bool,
-    /// The bridge to measure at, if it is not to be one of a lab's own.
+    /// The running bridge to measure at; `None`: a lab's own.
     pub target: Option<Target>,
     /// The CPU that switch, hosts and samplers share; the last if none is given.
     pub cpu: Option<usize>,
-    /// What the order of cases is drawn from.
+    /// The seed for the order of cases.
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-//! Frames from one host to another as fast as server and switch bear them: the load whose throughput is T(s).
+//! The load: frames from one host to another, as fast as server and switch can forward them. Its throughput is T(s).
 //!
 //! ```text
 //!   send ──▶ eth0 ══ switch ══ eth0 ──▶ receive the last of a batch
@@ -6,14 +6,14 @@
 //!    └────────────────────────────────────┘
 //! ```
 //!
-//! One thread hands the kernel a batch in one piece, which is cut into frames where they leave (UDP_SEGMENT), and sleeps until
-//! the last of them has arrived: the receiving socket's filter drops the others, as what the load's ends do is of no interest.
-//! Nobody waits busily, and switch and samplers share the CPU with it, so that what arrives per second is the inverse of
-//! what a frame costs, all together. Batches keep it steady: what a switch spends on a frame depends on how many it finds
-//! when it wakes, and a TCP stream lets that be decided by chance.
+//! One thread gives the kernel a batch in one buffer and sleeps until the last frame has arrived. The kernel cuts the
+//! buffer into frames where they leave (UDP_SEGMENT). The receiving socket's filter drops all other frames, because the
+//! work of the load's ends is of no interest. No thread waits busily, and switch and samplers share the CPU with this
+//! thread, so the frames per second are the inverse of the total cost of a frame. Batches keep the rate steady: a
+//! switch's cost per frame depends on how many frames it finds when it wakes, which is random with a TCP stream.
 //!
-//! Kernels before 6.11 cut no buffer where the interface leaves checksums to them, as the lab's do for the userspace datapath:
-//! there a batch is handed over frame by frame, which costs the sender a call for each.
+//! Kernels before 6.11 do not cut a buffer if the interface leaves checksums to them, as the lab's interfaces do for
+//! the userspace datapath. There the thread sends a batch frame by frame, with one call each.
 
 use anyhow::{Context, ensure};
 use lab::Lab;
@@ -27,24 +27,24 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a frame's headers.
 const HEADERS: usize = 14 + 20 + 8;
-/// Most bytes that the kernel cuts into datagrams (IPv4's and UDP's headers are not among them).
+/// The most bytes that the kernel cuts into datagrams, without the headers of IPv4 and UDP.
 const MOST_TOGETHER: usize = 65_507;
 /// The first byte of a batch's last frame; the batch's number follows.
 const LAST: u8 = 1;
-/// After so long without an arrival, what is on its way counts as lost.
+/// After this time without an arrival, the remaining frames count as lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 const PORT: u16 = 5001;
 
-/// Frames that are handed over together.
+/// The frames that are sent together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batch {
     frames: usize,
-    /// Bytes of what each carries.
+    /// The bytes of each payload.
     payload: usize,
 }
 
 impl Batch {
-    /// So many frames of that length, without the frame check sequence.
+    /// A batch of so many frames of this length, without the frame check sequence.
     pub(crate) fn of(frames: u16, length: u16) -> Result<Batch, sampling::Error> {
         let (frames, payload) = (usize::from(frames), usize::from(length).saturating_sub(HEADERS));
         if frames * payload > MOST_TOGETHER {
@@ -68,19 +68,19 @@ impl Batch {
 pub(crate) struct Stream {
     sender: UdpSocket,
     receiver: UdpSocket,
-    /// Where the receiver is.
+    /// The receiver's address.
     namespace: String,
     batch: Batch,
     /// Whether the kernel cuts a batch into frames.
     is_cut: bool,
     number: u32,
     sent: u64,
-    /// What the receiver's interface had counted when it was opened.
+    /// The receiver's interface counter at the start.
     before: u64,
 }
 
 impl Stream {
-    /// From one host of the lab to another.
+    /// A stream from one host of the lab to another.
     pub(crate) fn open(
         lab: &Lab,
         [first, second]: [&str; 2],
@@ -106,13 +106,13 @@ impl Stream {
         Ok(Stream { sender, receiver, namespace, batch, is_cut, number: 0, sent: 0, before })
     }
 
-    /// A frame the other way: the switch has learned where its sender is, and would forget it.
+    /// Sends a frame in the other direction. The switch has learned the port of its sender, and would forget it.
     pub(crate) fn remind(&self) -> anyhow::Result<()> {
         self.receiver.send(&[0]).context("cannot send from the second host")?;
         Ok(())
     }
 
-    /// How many frames arrive within that time, and how long it really was.
+    /// The number of frames that arrive within this time, and the real time.
     pub(crate) fn run(&mut self, time: Duration) -> anyhow::Result<(u64, Duration)> {
         let mut batch = [0; MOST_TOGETHER];
         let batch = &mut batch[..self.batch.bytes()];
@@ -160,7 +160,7 @@ impl Stream {
         let mut buffer = [0; 5];
         loop {
             match self.receiver.recv(&mut buffer) {
-                // What had been given up for lost may come after all.
+                // A frame that counted as lost may still arrive.
                 Ok(_) if buffer[1..] != self.number.to_be_bytes() => {}
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -170,7 +170,7 @@ impl Stream {
         }
     }
 
-    /// Frames so far that did not arrive.
+    /// The frames so far that did not arrive.
     pub(crate) fn lost(&self) -> anyhow::Result<u64> {
         Ok(self.sent.saturating_sub(frames_in(&self.namespace)? - self.before))
     }

@@ -1,4 +1,5 @@
-//! Two equal paths, of which one is sampled, taking turns of some milliseconds: so the machine is equally fast for both.
+//! Two equal paths that take turns of some milliseconds, so that the machine is equally fast for both. One of them is
+//! sampled.
 //!
 //! ```text
 //!   turn      without  with  with  without  without  with  ...      each of 5 ms, on one CPU
@@ -6,10 +7,10 @@
 //!   samplers                 ▒     ▒▒ ▒ ◀── theirs, but not its time      ▒ = CPU time of samplers' threads
 //! ```
 //!
-//! A virtual machine's speed moves by some per cent within a second. Two measurements of a second each differ by that much;
-//! of two hundred turns both paths have half. What a sampler's thread still has to do when its path's turn is over is known
-//! by its own CPU time, and goes to its path's account. A round in which the machine stood still for some milliseconds would
-//! be charged to one path; it counts for neither.
+//! A virtual machine's speed changes by some per cent within a second. Two measurements of a second each differ by that
+//! much, but of two hundred turns both paths have half. A sampler's thread may still work after the end of its path's
+//! turn: its CPU time shows this work, which is charged to its path. A round in which the machine stood still for some
+//! milliseconds would be charged to one path, so the round is discarded.
 
 use super::cpu::{CpuTime, ThreadTime};
 use super::stream::{Batch, Stream};
@@ -17,35 +18,35 @@ use anyhow::ensure;
 use lab::Lab;
 use std::time::Duration;
 
-/// Long beside a batch and short beside the machine's moods.
+/// Longer than a batch, and shorter than changes of the machine's speed.
 const TURN: Duration = Duration::from_millis(5);
 
-/// A turn that took longer was interrupted: of itself it ends with the batch that is under way.
+/// A turn that took longer was interrupted: a turn normally ends with the current batch.
 const STALLED: Duration = Duration::from_micros(7_500);
 
-/// What a stream came to.
+/// The result of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throughput {
-    /// Frames per second that arrived.
+    /// The frames per second that arrived.
     pub(crate) per_second: f64,
-    /// Frames that arrived per second of CPU time that switch, hosts and samplers took.
+    /// The frames that arrived per second of CPU time of switch, hosts and samplers.
     pub(crate) per_cpu_second: f64,
 }
 
-/// The same time by both paths.
+/// The results of both paths in the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compared {
-    /// By the path at which nothing is ever sampled.
+    /// The path that is never sampled.
     pub(crate) without: Throughput,
     pub(crate) with: Throughput,
-    /// Rounds that count for nothing since the machine stood still, and rounds in all.
+    /// The rounds that were discarded because the machine stood still, and all rounds.
     pub(crate) stalled: u32,
     pub(crate) rounds: u32,
 }
 
 /// The two paths.
 pub(crate) struct Turns {
-    /// The untouched one first.
+    /// The path that is never sampled comes first.
     paths: [Stream; 2],
     cpu: CpuTime,
 }
@@ -65,7 +66,7 @@ struct Round {
     is_whole: bool,
 }
 
-/// The sum of the rounds that count: the whole ones, or all where interruptions are the rule, and how many do not.
+/// The sum of the valid rounds (the complete ones, or all if most were interrupted), and the number of discarded ones.
 fn sum(rounds: &[Round]) -> ([Account; 2], u32) {
     let whole = rounds.iter().filter(|round| round.is_whole).count();
     let are_rare = 2 * whole >= rounds.len();
@@ -92,7 +93,7 @@ impl Account {
 }
 
 impl Turns {
-    /// The hosts' names, the untouched path's first; what else takes CPU time for the frames, and where.
+    /// The hosts' names, those of the path without sampling first; the other users of CPU time, and the CPU.
     pub(crate) fn open(
         lab: &Lab,
         paths: [[&str; 2]; 2],
@@ -105,7 +106,7 @@ impl Turns {
         Ok(Turns { paths, cpu: CpuTime::of(processes, cpu)? })
     }
 
-    /// Both paths in turns, as long as that together; `samplers` are the threads that work for the second.
+    /// Runs both paths in turns for this time in all; `samplers` are the threads that work for the second path.
     pub(crate) fn compare(
         &mut self,
         time: Duration,
@@ -118,7 +119,7 @@ impl Turns {
         let (mut cpu, mut sampled) = (self.cpu.seconds(), sampling());
         for _ in 0..rounds {
             let mut round = Round { is_whole: true, ..Round::default() };
-            // What moves steadily meets both alike.
+            // A steady change of speed affects both paths alike.
             for path in [0, 1, 1, 0] {
                 let (frames, took) = self.paths[path].run(TURN)?;
                 let (cpu_then, sampled_then) = (cpu, sampled);

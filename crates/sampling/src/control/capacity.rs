@@ -1,16 +1,16 @@
-//! A server's capacity, estimated in the paper's three ways (section V): from its CPU, by short tests, and from what its
-//! users feel.
+//! A server's capacity, estimated in the paper's three ways (section V): from its CPU, by short tests, and from the
+//! users' latency.
 //!
-//! Each is fed with what somebody else measured, and says how much load the server bears. Load is in the model's unit:
-//! forwarded packets per second, with what sampling costs on top (`F + α·l + β·e + (α + β)·m`).
+//! Each estimator gets measurements from its caller, and returns the load that the server can carry. Load is in the
+//! model's unit: forwarded packets per second plus the costs of sampling (`F + α·l + β·e + (α + β)·m`).
 
-/// A line is not believed farther out than this many times what proportion says: it was not seen there.
+/// The fitted line is used up to this multiple of the proportional estimate only: there is no data beyond.
 const FARTHEST: f64 = 3.0;
 
-/// From CPU statistics: how busy a server is rises linearly with its load.
+/// From CPU statistics: the CPU use of a server rises linearly with its load.
 ///
-/// The line is fitted by least squares to what was observed, old observations counting less and less: then it follows
-/// a server whose packets become dearer.
+/// The line is fitted to the observations by least squares. Older observations have less weight, so the line follows a
+/// server whose packets become more expensive.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuModel {
     keep: f64,
@@ -52,7 +52,7 @@ impl CpuModel {
         self.load_busy += load * busy;
     }
 
-    /// The load at which the share `target` of the CPU is busy; `None` before anything was seen.
+    /// The load at which the share `target` of the CPU is busy; `None` before the first observation.
     #[must_use]
     pub fn capacity(&self, target: f64) -> Option<f64> {
         let (load, busy) = (self.load / self.weight, self.busy / self.weight);
@@ -72,8 +72,8 @@ impl CpuModel {
     }
 }
 
-/// By short active tests: bursts beside the users' traffic, each faster than the one before until one is not carried whole,
-/// then between the two.
+/// By short active tests: bursts beside the users' traffic. Each burst is faster than the one before until one is not
+/// carried completely; then bursts between these two follow.
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveSearch {
     carried: f64,
@@ -82,25 +82,25 @@ pub struct ActiveSearch {
     refinements: u32,
 }
 
-/// After this many halvings the answer is known to an eighth of the last step.
+/// The number of halvings; the result is then known to an eighth of the last step.
 const REFINEMENTS: u32 = 3;
-/// A burst that came through to at least this share was carried.
+/// A burst of which at least this share arrived was carried.
 const WHOLE: f64 = 0.99;
 
 impl ActiveSearch {
-    /// Begins with bursts at that rate, in packets per second.
+    /// Starts with bursts at this rate, in packets per second.
     #[must_use]
     pub fn new(first: f64) -> ActiveSearch {
         ActiveSearch { carried: 0.0, refused: None, next: Some(first), refinements: 0 }
     }
 
-    /// The rate of the next burst; `None` when it is known what the server bears.
+    /// The rate of the next burst; `None` when the search has ended.
     #[must_use]
     pub fn poll_rate(&self) -> Option<f64> {
         self.next
     }
 
-    /// What became of it: the share that came through. Beyond `most` nobody wants to know.
+    /// The result of a burst: the share that arrived. The search ends at `most`.
     pub fn handle(&mut self, delivered: f64, most: f64) {
         let Some(rate) = self.next else { return };
         if delivered >= WHOLE {
@@ -119,14 +119,15 @@ impl ActiveSearch {
         };
     }
 
-    /// How much it bore beside its users' traffic.
+    /// The load that the server carried beside its users' traffic.
     #[must_use]
     pub fn carried(&self) -> f64 {
         self.carried
     }
 }
 
-/// Passively, from rises of latency: as long as it does not rise there is room for more; where it rises, there was none.
+/// Passively, from rises of latency: while the latency does not rise there is room for more; when it rises there is
+/// none.
 #[derive(Clone, Copy, Debug)]
 pub struct PassiveSearch {
     base: Option<f64>,
@@ -140,14 +141,14 @@ impl Default for PassiveSearch {
     }
 }
 
-/// This many times the least latency seen is a rise.
+/// A latency of this many times the smallest one counts as a rise.
 const RISE: f64 = 3.0;
-/// What is left of the estimate after a rise, and by how much it grows while there is none.
+/// The factor of the estimate after a rise, and its growth without a rise.
 const RETREAT: f64 = 0.9;
 const ADVANCE: f64 = 1.1;
 
 impl PassiveSearch {
-    /// A load, and a latency (or jitter: any one measure of it, always the same) at it.
+    /// A load, and the latency (or jitter, but always the same measure) at this load.
     pub fn handle(&mut self, load: f64, latency: f64) {
         if !(load > 0.0 && load.is_finite() && latency > 0.0 && latency.is_finite()) {
             return;
@@ -170,7 +171,7 @@ impl PassiveSearch {
         }
     }
 
-    /// What it is known to bear.
+    /// The load that the server is known to carry.
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
         self.ceiling

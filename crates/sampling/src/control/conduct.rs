@@ -1,4 +1,4 @@
-//! The loop: observes servers, plans, has plans enacted, and cuts off what can bear no more.
+//! The loop: observes servers, plans, enacts plans, and stops sampling on servers without headroom.
 
 use super::capacity::ActiveSearch;
 use super::enact::{Enactment, Epoch, Outcome, Step};
@@ -21,12 +21,12 @@ struct State {
     is_there: bool,
     traffic: Option<Vec<Traffic>>,
     held_until: Option<Duration>,
-    /// A plan was being enacted since it last reported: that takes CPU time, too, which says nothing of samples' costs.
+    /// A plan was being enacted since the server's last report. That also takes CPU time, which is no cost of samples.
     is_disturbed: bool,
 }
 
 impl State {
-    /// As plans reckon with them.
+    /// The costs that plans use.
     fn costs(&self) -> Costs {
         if self.member.is_learning { self.learnt.in_use() } else { self.member.costs }
     }
@@ -47,7 +47,7 @@ pub struct Conduct {
     tenants: Vec<Tenant>,
     enactment: Option<(Enactment, Force)>,
     force: Option<Force>,
-    /// Something of the plan in force was cut off since.
+    /// A part of the plan in force has been removed since.
     is_damaged: bool,
     epoch: Epoch,
     last: Option<Duration>,
@@ -57,13 +57,13 @@ pub struct Conduct {
     events: VecDeque<Event>,
 }
 
-/// Rates that differ by less are the same.
+/// Rates with a smaller difference count as equal.
 const SAME: f64 = 0.005;
 /// Rates below this are rounding.
 const LEAST: f64 = 1e-6;
 
 impl Conduct {
-    /// A loop over these servers; none is sampled yet.
+    /// A loop over these servers; no server samples yet.
     #[must_use]
     pub fn new(settings: Settings, members: Vec<Member>, tenants: Vec<Tenant>) -> Conduct {
         let state = |member: Member| {
@@ -92,7 +92,7 @@ impl Conduct {
         self.orders.pop_front()
     }
 
-    /// What happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -109,7 +109,7 @@ impl Conduct {
         self.enactment.is_some()
     }
 
-    /// What a server is thought to bear, in the model's unit.
+    /// The estimated capacity of a server, in the model's unit.
     #[must_use]
     pub fn capacity(&self, server: usize) -> Option<f64> {
         let state = self.states.get(server)?;
@@ -126,20 +126,20 @@ impl Conduct {
         }
     }
 
-    /// A server's α and β, as plans reckon with them.
+    /// A server's α and β that plans use.
     #[must_use]
     pub fn costs(&self, server: usize) -> Option<Costs> {
         self.states.get(server).map(State::costs)
     }
 
-    /// A server's α and β as its data has them, where they are learnt and something is known.
+    /// The estimates of a server's α and β, if they are learnt and there is data.
     #[must_use]
     pub fn estimated_costs(&self, server: usize) -> Option<[Estimate; 2]> {
         let state = self.states.get(server).filter(|state| state.member.is_learning)?;
         state.learnt.estimates()
     }
 
-    /// What a server bears now: forwarding, and what the plan in force costs it.
+    /// The current load of a server: forwarding, and the costs of the plan in force.
     #[must_use]
     pub fn load(&self, server: usize) -> f64 {
         let (own, load) = self.volumes();
@@ -202,7 +202,7 @@ impl Conduct {
         self.wanted |= now.alpha > before.alpha || now.beta > before.beta;
     }
 
-    /// What became of an [`Order::Test`]: the share that came through.
+    /// The result of an [`Order::Test`]: the share that arrived.
     pub fn handle_tested(&mut self, now: Duration, server: usize, delivered: f64) {
         let load = self.load(server);
         let most = 1e7;
@@ -223,7 +223,7 @@ impl Conduct {
         self.plan_if_due(now);
     }
 
-    /// A server has done a step, or could not.
+    /// A server has done a step, or has failed to.
     pub fn handle_answer(
         &mut self,
         now: Duration,
@@ -237,7 +237,7 @@ impl Conduct {
         self.go_on(now);
     }
 
-    /// A server is no more. Others stop mirroring to it at once.
+    /// A server has vanished. The other servers stop mirroring to it at once.
     pub fn handle_gone(&mut self, now: Duration, server: usize, why: &str) {
         match self.states.get_mut(server) {
             Some(state) if state.is_there => (state.is_there, state.traffic) = (false, None),
@@ -252,7 +252,7 @@ impl Conduct {
         self.go_on(now);
     }
 
-    /// A server that had gone is there again, with nothing of what it had.
+    /// A server that had vanished is back, without any of its state.
     pub fn handle_back(&mut self, server: usize) {
         if let Some(state) = self.states.get_mut(server) {
             (state.is_there, state.traffic) = (true, None);
@@ -260,7 +260,7 @@ impl Conduct {
         }
     }
 
-    /// A server has no headroom left, and has stopped sampling: so others stop mirroring to it, at once.
+    /// A server has no headroom left and has stopped sampling. The other servers stop mirroring to it at once.
     pub fn handle_headroom_gone(&mut self, now: Duration, server: usize) {
         let hold = now + self.settings.hold;
         match self.states.get_mut(server) {
@@ -301,7 +301,7 @@ impl Conduct {
         self.orders.extend(others.map(|(index, _)| (index, Order::CutOff(server))));
     }
 
-    /// Takes the transaction's orders, and its end.
+    /// Collects the transaction's orders and its outcome.
     fn go_on(&mut self, now: Duration) {
         let Some((enactment, force)) = &mut self.enactment else {
             self.plan_if_due(now);
@@ -335,7 +335,7 @@ impl Conduct {
         self.plan_if_due(now);
     }
 
-    /// One series of tests at a time: two would take each other's room.
+    /// Only one series of tests at a time, because two series would disturb each other.
     fn test(&mut self, now: Duration) {
         let is_testing = |state: &State| {
             state.is_there
@@ -381,7 +381,7 @@ impl Conduct {
         own.iter().zip(&force.own).chain(load.iter().zip(&force.load)).any(differs)
     }
 
-    /// Of each server: what its guests send, and what it forwards.
+    /// For each server: its guests' traffic, and the packets that it forwards.
     fn volumes(&self) -> (Vec<f64>, Vec<f64>) {
         let mut own = vec![0.0; self.states.len()];
         let mut load = own.clone();
@@ -483,7 +483,7 @@ impl Conduct {
         self.go_on(now);
     }
 
-    /// The best plan for the servers that are there, which are numbered anew for it.
+    /// The best plan for the present servers, which get new numbers for it.
     fn best(&mut self, there: &[usize], load: &[f64]) -> Result<(Plan, Problem), Error> {
         let place = |server: usize| there.iter().position(|one| *one == server);
         let mut servers = Vec::new();
@@ -547,7 +547,7 @@ fn same(old: &[Flow], new: &[Flow]) -> bool {
     old.keys().chain(new.keys()).all(near)
 }
 
-/// The plan as one server has to know it.
+/// The part of the plan that one server needs.
 fn assignment(force: &Force, server: usize) -> Assignment {
     let mut all: BTreeMap<(usize, Option<usize>), f64> = BTreeMap::new();
     for flow in &force.flows {

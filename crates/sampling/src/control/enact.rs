@@ -1,4 +1,4 @@
-//! One plan put into force on all servers, or on none: a transaction.
+//! A transaction that puts a plan into force on all servers or on none.
 //!
 //! ```text
 //!                 all done              all done             all done
@@ -8,41 +8,41 @@
 //!       └───────────────────▶ Restoring ────────▶ Dropping ──────────▶ RolledBack
 //! ```
 //!
-//! *Prepare* makes what receives (samplers, tunnels), *commit* switches what sends, *retire* removes what received under
-//! the plan before. So nothing is ever sent to where nobody listens: receivers are there before the first sender
-//! switches, and until the last has. *Restore* has what sends go back to the plan before, at a server that has switched
-//! and at one that has not; when all have, *drop* removes what was prepared.
+//! *Prepare* makes the receivers (samplers, tunnels), *commit* switches the senders, *retire* removes the receivers of
+//! the previous plan. So no server ever sends to a server that does not listen: receivers exist before the first sender
+//! switches, and until the last sender has switched. *Restore* makes all senders use the previous plan again, whether
+//! they have switched or not. After that, *drop* removes the new receivers.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// Number of a plan; each enactment has a higher one than those before.
+/// The number of a plan; each enactment has a higher number than all before.
 pub type Epoch = u64;
 
-/// What a server is to do; each is answered.
+/// A step of a server; the server answers each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Step {
-    /// Make what receives under that plan; send nothing yet.
+    /// Make the receivers of this plan; send nothing yet.
     Prepare(Epoch),
-    /// Send by that plan, and no longer by the one before.
+    /// Send by this plan, and no longer by the previous one.
     Commit(Epoch),
-    /// Remove what received under the plan before that one.
+    /// Remove the receivers of the plan before this one.
     Retire(Epoch),
-    /// Send by the plan before that one again.
+    /// Send by the plan before this one again.
     Restore(Epoch),
-    /// Remove what was made for that plan.
+    /// Remove the receivers of this plan.
     Drop(Epoch),
 }
 
-/// How it ended.
+/// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every server that is still there samples by the new plan.
+    /// Every remaining server samples by the new plan.
     Enacted,
-    /// Every server that is still there samples by the plan before.
+    /// Every remaining server samples by the previous plan.
     RolledBack {
-        /// Whose fault it was, and what it was.
+        /// The server that failed, and its failure.
         server: usize,
         /// In words.
         why: String,
@@ -73,7 +73,7 @@ pub struct Enactment {
 }
 
 impl Enactment {
-    /// Begins; `patience` is how long each phase may take.
+    /// Starts a transaction; each phase may take `patience`.
     pub fn start(
         now: Duration,
         epoch: Epoch,
@@ -94,13 +94,13 @@ impl Enactment {
         enactment
     }
 
-    /// Which plan this is about.
+    /// The plan of this transaction.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// The next thing to tell a server.
+    /// The next step to send to a server.
     pub fn poll_order(&mut self) -> Option<(usize, Step)> {
         self.orders.pop_front()
     }
@@ -111,7 +111,7 @@ impl Enactment {
         (self.phase != Phase::Done).then_some(self.deadline)
     }
 
-    /// How it ended, once it has.
+    /// The outcome, once the transaction has ended.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         if self.phase != Phase::Done {
@@ -123,7 +123,7 @@ impl Enactment {
         })
     }
 
-    /// A server has done what it was told, or could not. What it was not told counts for nothing.
+    /// A server has done its step, or has failed to. Answers to other steps are ignored.
     pub fn handle_answer(
         &mut self,
         now: Duration,
@@ -141,14 +141,15 @@ impl Enactment {
         }
     }
 
-    /// A server cannot go through with it: it has no headroom left, say. Once all have switched it is too late for that.
+    /// A server cannot take part in the transaction, for example because it has no headroom left. Once all servers have
+    /// switched, this has no effect.
     pub fn handle_fault(&mut self, now: Duration, server: usize, why: String) {
         if matches!(self.phase, Phase::Preparing | Phase::Committing) {
             self.restore(now, server, why);
         }
     }
 
-    /// A server is no more: it does not take part any longer.
+    /// A server has vanished and takes no further part.
     pub fn handle_gone(&mut self, now: Duration, server: usize) {
         if !self.members.remove(&server) {
             return;
@@ -162,8 +163,8 @@ impl Enactment {
         }
     }
 
-    /// Time has passed. Returns the servers that did not answer in time: to the caller they are gone, and it has to say so
-    /// with [`Enactment::handle_gone`].
+    /// Time has passed. Returns the servers that did not answer in time. The caller must report them as gone with
+    /// [`Enactment::handle_gone`].
     pub fn handle_timeout(&mut self, now: Duration) -> Vec<usize> {
         if self.phase == Phase::Done || now < self.deadline {
             return Vec::new();
@@ -220,13 +221,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A server as far as the transaction sees it.
+    /// A server, as the transaction sees it.
     #[derive(Clone, Default)]
     struct Station {
-        /// By which plan it sends; 0 for none.
+        /// The plan by which the server sends; 0 for none.
         sends: Epoch,
         before: Epoch,
-        /// Under which plans it receives.
+        /// The plans for which the server has receivers.
         receives: BTreeSet<Epoch>,
         is_gone: bool,
     }
@@ -250,7 +251,7 @@ mod tests {
         }
     }
 
-    /// What happens next to some server that has an order.
+    /// The next event of a server that has an order.
     #[derive(Clone, Copy, Debug)]
     enum Fate {
         Obeys,
@@ -259,7 +260,7 @@ mod tests {
         IsLate,
     }
 
-    /// Runs one transaction to its end; fates are drawn in turn, then everybody obeys.
+    /// Runs one transaction to its end. Events are drawn in turn; when none are left, every server obeys.
     fn run(stations: &mut [Station], epoch: Epoch, fates: &[(usize, Fate)]) -> Outcome {
         let members = (0..stations.len()).filter(|index| !stations[*index].is_gone);
         let members: Vec<usize> = members.collect();
@@ -320,7 +321,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Whatever happens, servers that are left send by one plan, and none ever sends to where nobody receives.
+        /// In every case the remaining servers send by one plan, and no server ever sends to a server without a
+        /// receiver.
         #[test]
         fn all_or_none(
             count in 1..6_usize,

@@ -18,7 +18,8 @@ impl Guard {
         Guard { limit, patience, since: None }
     }
 
-    /// How busy it was from `since` to `now`. Answers whether it is time to cut its sampling; then it begins anew.
+    /// How busy it was from `since` to `now`. Returns whether the server must stop sampling; the guard then starts
+    /// again.
     pub fn handle_busy(&mut self, since: Duration, now: Duration, busy: f64) -> bool {
         // What is not a number is no reason to go on as before.
         if busy <= self.limit {

@@ -1,24 +1,24 @@
-//! A server's α and β from what it reports anyway: how busy it was, and what it did meanwhile.
+//! Learns a server's α and β from the server's reports: its CPU use, and its work in the same interval.
 //!
-//! The cost model (section III-C of the paper) says of an interval in which F packets per second were forwarded, l
-//! sampled and processed here, e mirrored and m processed for others:
+//! In an interval the server forwarded F packets per second, sampled and processed l itself, mirrored e, and processed
+//! m for others. The cost model (section III-C of the paper) is:
 //!
 //! > busy = idle + f·F + a·(l + m) + b·(e + m) + d·D,   α = a/f,   β = b/f
 //!
-//! where D is 1 if a plan was enacted meanwhile, which takes CPU time as well, and else 0. That is linear in (idle, f, a,
-//! b, d): recursive least squares. What was believed at the beginning is a prior like any
-//! earlier observation, so coefficients that the data cannot tell apart stay where they were. Old data is forgotten only
-//! in the direction that an observation renews (directional forgetting, after Cao and Schwartz, *A directional forgetting
-//! algorithm based on the decomposition of the information matrix*, Automatica 2000): a server that does the same for an
-//! hour does not forget what it cost to do something else.
+//! where D is 1 if a plan was enacted in the interval, which also takes CPU time, and 0 otherwise. The model is linear
+//! in (idle, f, a, b, d), so recursive least squares estimates the coefficients. The initial costs are a prior, like an
+//! earlier observation, so coefficients that the data cannot separate keep their values. Old data is forgotten only in
+//! the direction that an observation renews (directional forgetting, after Cao and Schwartz, *A directional forgetting
+//! algorithm based on the decomposition of the information matrix*, Automatica 2000): a server that does the same work
+//! for an hour does not forget the costs of other work.
 //!
-//! While F stays about the same, nothing tells idling from forwarding. The plan does not need it: what it needs is how much
-//! busier sampling makes the server, and that is a and b. So the intervals of α and β are those of a and b, in units of
-//! what forwarding a packet is thought to cost.
+//! While F stays about the same, the data cannot separate idle use from forwarding. A plan does not need this: a plan
+//! needs how much busier sampling makes the server, which is a and b. So the intervals of α and β are those of a and b,
+//! in units of the assumed cost of forwarding a packet.
 
 use crate::cost::{Costs, LARGEST_COST};
 
-/// What a server did in an interval, in packets per second.
+/// The work of a server in an interval, in packets per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     /// F: forwarded.
@@ -29,7 +29,7 @@ pub struct Work {
     pub mirrored: f64,
     /// m: processed for others.
     pub imported: f64,
-    /// D: whether a plan was enacted meanwhile.
+    /// D: whether a plan was enacted in the interval.
     pub is_disturbed: bool,
 }
 
@@ -56,71 +56,70 @@ const SIZE: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 struct Learnt {
-    /// So many packets per second are 1, so that all coefficients are of about the same size.
+    /// The packets per second that count as 1, so that all coefficients have about the same size.
     unit: f64,
     theta: Vector,
     /// Their covariance, in units of the noise.
     covariance: Matrix,
-    /// How far observations are off, squared.
+    /// The variance of the observations' errors.
     noise: f64,
-    /// F of the last observation, and what it counts as: the same as before until it has clearly changed.
+    /// F of the last observation, and the F that it counts as: the same as before until F has clearly changed.
     forwarded: f64,
     counts_as: f64,
 }
 
-/// What is left of an observation's weight when the next like it comes.
+/// The factor by which an observation's weight falls when the next similar one arrives.
 const KEEP: f64 = 0.96;
-/// How wrong what is believed at the beginning may be (standard deviations): idling, as a share of a CPU; f, relatively;
-/// α and β together, relatively; each for itself, relatively and at least by so much. What they are in units of forwarding
-/// is easily misjudged, their ratio less so: what is learnt of one says something of the other, which may not even be used
-/// while it is believed to be dear.
+/// Standard deviations of the initial values: idle use, as a share of a CPU; f, relative; α and β together, relative;
+/// each alone, relative and absolute. Their values in units of forwarding are easily misjudged, their ratio less so. So
+/// data about one also corrects the other, which a plan may not even use while its cost seems high.
 const IDLE_PRIOR: f64 = 0.3;
 const FORWARD_PRIOR: f64 = 0.5;
 const COSTS_PRIOR: f64 = 3.0;
 const COST_PRIOR: f64 = 0.3;
 const LEAST_COST_PRIOR: f64 = 0.05;
-/// How far what idling takes wanders from one interval to the next (standard deviation), since others use the machine, too:
-/// what sampling costs shows when sampling changes, not in how busy the server was long before.
+/// The standard deviation of the change of idle use between two intervals, since other programs use the machine too.
+/// Changes of sampling show its cost; the CPU use of long ago does not.
 const DRIFT: f64 = 0.005;
-/// What enacting a plan takes is believed to be this much of a CPU for an interval, give or take as much.
+/// The initial cost of enacting a plan: this share of a CPU for an interval, with the same standard deviation.
 const DISTURBANCE: f64 = 0.1;
-/// What is busy without sampling is at least by so much busy forwarding.
+/// The smallest share of the CPU use without sampling that counts as forwarding.
 const LEAST_FORWARDING: f64 = 0.1;
-/// Loads that differ by less, relatively, count as the same: the scatter of a load that stays, which counters and clocks
-/// that are not read at one moment add to, would pass for packets that cost nothing.
+/// Loads with a smaller relative difference count as equal. Counters and clocks are not read at the same moment, so a
+/// constant load scatters; this scatter would look like packets without a cost.
 const SAME_LOAD: f64 = 0.15;
-/// How far observations are thought to be off, as shares of a CPU: at first, and at least.
+/// The initial and the smallest standard deviation of observations, as shares of a CPU.
 const NOISE: f64 = 0.03;
 const LEAST_NOISE: f64 = 0.005;
-/// The residuals of one interval may be off by so many standard deviations; what is more is not the server's work.
+/// Residuals beyond so many standard deviations are cut: they are not the server's work.
 const OUTLIER: f64 = 4.0;
-/// A CPU as busy as this may have wanted more: such an observation says "at least".
+/// A CPU that is this busy may have needed more time: such an observation is a lower bound.
 const FULL: f64 = 0.97;
 /// The 97.5th percentile of the normal distribution.
 const NORMAL: f64 = 1.96;
-/// A change enters plans when the interval excludes the value in use, and all values as near to it as this share of it.
-/// Then a higher cost is what the estimate says, since too much sampling harms; a lower one is the interval's upper end,
-/// since too little only lacks.
+/// Plans use another cost only when the interval excludes the cost in use and all costs within this share of it. A
+/// higher cost is then the estimate, because too much sampling harms users. A lower cost is then the interval's upper
+/// end, because too little sampling only loses samples.
 const MARGIN: f64 = 0.1;
-/// The same, absolutely, where that is more.
+/// The same as an absolute difference, if that is larger.
 const LEAST_MARGIN: f64 = 0.02;
 /// α is above 0.
 const LEAST_ALPHA: f64 = 0.01;
 
 impl CostModel {
-    /// Nothing is known but what is believed.
+    /// A model with the initial costs and no data.
     #[must_use]
     pub fn new(believed: Costs) -> CostModel {
         CostModel { in_use: believed, learnt: None }
     }
 
-    /// What plans reckon with.
+    /// The costs that plans use.
     #[must_use]
     pub fn in_use(&self) -> Costs {
         self.in_use
     }
 
-    /// An interval: what the server did, and which share of its CPU was busy. Answers whether the costs in use changed.
+    /// Adds an interval: the server's work, and the busy share of its CPU. Returns whether the costs in use changed.
     pub fn handle(&mut self, work: Work, busy: f64) -> bool {
         let Work { forwarded, local, mirrored, imported, .. } = work;
         let all = [forwarded, local, mirrored, imported, busy];
@@ -140,7 +139,7 @@ impl CostModel {
         self.adopt()
     }
 
-    /// α and β as the data has them, within their bounds.
+    /// The estimates of α and β, within their bounds.
     #[must_use]
     pub fn estimates(&self) -> Option<[Estimate; 2]> {
         let learnt = self.learnt.as_ref()?;
@@ -184,7 +183,7 @@ impl CostModel {
 }
 
 impl Learnt {
-    /// Before the first observation: all of it is forwarding, at those costs.
+    /// Before the first observation: all CPU use is forwarding, at these costs.
     fn new(believed: Costs, forwarded: f64, busy: f64) -> Learnt {
         let Costs { alpha, beta } = believed;
         let theta = [0.0, busy, alpha * busy, beta * busy, DISTURBANCE];
@@ -205,7 +204,8 @@ impl Learnt {
         Learnt { unit: forwarded, theta, covariance, noise, forwarded, counts_as: forwarded }
     }
 
-    /// The coefficients that are likeliest where forwarding costs something; `None` where nothing seems to.
+    /// The most likely coefficients under the condition that forwarding has a cost; `None` if forwarding seems to have
+    /// none.
     fn coefficients(&self) -> Option<Vector> {
         let [idle, forward, ..] = self.theta;
         let forwarded = self.counts_as / self.unit;

@@ -8,11 +8,12 @@
 //!   headroom gone (guard), server gone ──▶ cut off at once, plan again
 //! ```
 //!
-//! * [`Conduct`]: the loop. Whoever runs it passes in what servers report (`handle_*`, with the time) and carries out
-//!   what it says (`poll_*`).
+//! * [`Conduct`]: the loop. The caller passes in the servers' reports (`handle_*`, with the time) and carries out the
+//!   orders (`poll_*`).
 //! * [`Enactment`]: one plan on all servers or on none.
-//! * [`CostModel`]: what sampling costs a server, learnt from what it reports anyway.
-//! * [`CpuModel`], [`ActiveSearch`], [`PassiveSearch`]: what a server bears. [`Guard`]: whether it bears no more.
+//! * [`CostModel`]: the costs of sampling for a server, learnt from the server's reports.
+//! * [`CpuModel`], [`ActiveSearch`], [`PassiveSearch`]: the capacity of a server. [`Guard`]: whether the server's
+//!   headroom has vanished.
 
 mod capacity;
 mod conduct;

@@ -1,4 +1,4 @@
-//! What the loop is told and tells: servers as they take part, what they report, what they are to do.
+//! The inputs and outputs of the loop: servers, their reports, their orders.
 
 use super::capacity::{ActiveSearch, CpuModel, PassiveSearch};
 use super::enact::{Epoch, Step};
@@ -6,29 +6,29 @@ use crate::cost::Costs;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How the loop works.
+/// The settings of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How often to plan without a reason.
+    /// The time between plans without another reason.
     pub interval: Duration,
-    /// The least time between two plans, whatever the reason.
+    /// The shortest time between two plans, for any reason.
     pub least: Duration,
-    /// How long servers may take for each step of an enactment.
+    /// The time that servers have for each step of an enactment.
     pub patience: Duration,
-    /// A volume that differs by this share from the one planned with is a reason to plan again.
+    /// A volume that differs by this share from the planned volume is a reason to plan again.
     pub change: f64,
-    /// How long a server whose headroom vanished samples nothing.
+    /// The time for which a server without headroom samples nothing.
     pub hold: Duration,
-    /// Up to which share of its CPU a server is filled, where its CPU says what it bears.
+    /// The planned CPU use of a server, if its capacity is estimated from its CPU.
     pub fill: f64,
     /// How often to repeat active tests.
     pub test_interval: Duration,
-    /// Whether servers sample for each other; the paper's comparison is with `false`.
+    /// Whether servers sample for each other; `false` is the paper's comparison.
     pub is_collaborative: bool,
 }
 
 impl Default for Settings {
-    /// Every ten seconds, on a change of a tenth; filled to 80 %.
+    /// Plans every ten seconds and when a volume changes by a tenth; fills servers to 80 %.
     fn default() -> Settings {
         Settings {
             interval: Duration::from_secs(10),
@@ -46,7 +46,7 @@ impl Default for Settings {
 /// How a server's capacity is known.
 #[derive(Clone, Copy, Debug)]
 pub enum Estimator {
-    /// It was said.
+    /// Given.
     Fixed(f64),
     /// From CPU statistics.
     Cpu(CpuModel),
@@ -54,7 +54,7 @@ pub enum Estimator {
     Active {
         /// When the last series of tests ended.
         last: Option<Duration>,
-        /// What it found.
+        /// The result of the last series.
         found: Option<f64>,
         /// The series under way.
         search: Option<ActiveSearch>,
@@ -68,9 +68,9 @@ pub enum Estimator {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// α and β, as they are believed to be.
+    /// α and β at the start.
     pub costs: Costs,
-    /// Whether they are estimated while it runs, from its CPU use and what it does.
+    /// Whether α and β are estimated during the run, from the server's CPU use and work.
     pub is_learning: bool,
     /// The least share of its traffic that has to be sampled.
     pub minimum: f64,
@@ -78,47 +78,47 @@ pub struct Member {
     pub estimator: Estimator,
 }
 
-/// What a server sampled, in packets per second.
+/// The samples of a server, in packets per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampled {
-    /// Of its own, processed here.
+    /// Own traffic, processed here.
     pub local: f64,
-    /// Of its own, mirrored to others.
+    /// Own traffic, mirrored to others.
     pub mirrored: f64,
-    /// Of others', processed here.
+    /// Other servers' traffic, processed here.
     pub imported: f64,
 }
 
-/// Traffic of one server: what its guests send.
+/// The traffic that one server's guests send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
-    /// To which server; `None` where it leaves the servers that are known.
+    /// The receiving server; `None` if the traffic goes to none of the known servers.
     pub to: Option<usize>,
-    /// Whose.
+    /// The tenant.
     pub tenant: Option<usize>,
     /// Packets per second.
     pub volume: f64,
 }
 
-/// What a server reported.
+/// A report of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// By its switch's counters.
+    /// From its switch's counters.
     pub traffic: Vec<Traffic>,
     /// Share of its CPU that was busy.
     pub busy: Option<f64>,
-    /// What it did for samples meanwhile; costs are learnt from that and CPU use.
+    /// The samples of the same interval; costs are learnt from them and the CPU use.
     pub sampled: Option<Sampled>,
     /// Latency through its switch, in seconds.
     pub latency: Option<f64>,
 }
 
-/// A share of a server's traffic, and who processes it.
+/// A share of a server's traffic, and the server that processes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// The server that processes it.
     pub to: usize,
-    /// Whose traffic; `None` for everybody's.
+    /// The tenant of the traffic; `None` for all tenants.
     pub tenant: Option<usize>,
     /// 0 to 1.
     pub rate: f64,
@@ -130,39 +130,39 @@ pub struct Share {
 /// Samples that come from one server (perhaps itself).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Import {
-    /// Whose traffic it is.
+    /// The server whose traffic was sampled.
     pub from: usize,
     /// By tenant: how many packets each sample stands for.
     pub one_in: Vec<(Option<usize>, f64)>,
 }
 
-/// A plan as one server has to know it.
+/// The part of a plan that one server needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// The plan's number.
     pub epoch: Epoch,
-    /// Which of the two sets of names it uses: the one that the plan before does not.
+    /// Which of the two sets of names the plan uses; the previous plan uses the other set.
     pub generation: u8,
     /// Where its own traffic goes.
     pub sends: Vec<Share>,
-    /// What it processes.
+    /// The samples that the server processes.
     pub receives: Vec<Import>,
 }
 
-/// What a server is to do.
+/// An order to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
-    /// [`Step::Prepare`], with what is to be prepared.
+    /// [`Step::Prepare`], with the plan.
     Prepare(Assignment),
     /// Any other step.
     Step(Step),
-    /// Mirror nothing to that server any more, under no plan; not answered.
+    /// Mirror nothing more to this server, under any plan. The server does not answer this order.
     CutOff(usize),
     /// Send so many test packets per second through the switch for a moment.
     Test(f64),
 }
 
-/// What whoever watches wants to know.
+/// An event for the user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A plan was made and is being enacted.
@@ -171,14 +171,14 @@ pub enum Event {
         epoch: Epoch,
         /// Packets per second that it samples.
         sampled: f64,
-        /// Of so many.
+        /// Packets per second of all traffic.
         total: f64,
-        /// What servers could sample alone.
+        /// Packets per second that servers could sample without collaboration.
         alone: f64,
     },
-    /// It is in force everywhere.
+    /// The plan is in force on all servers.
     Enacted(Epoch),
-    /// It is in force nowhere.
+    /// The plan is in force on no server.
     RolledBack {
         /// Its number.
         epoch: Epoch,
@@ -187,16 +187,16 @@ pub enum Event {
         /// What happened.
         why: String,
     },
-    /// A server is no more; nobody mirrors to it.
+    /// A server has vanished; no server mirrors to it.
     Gone {
         /// Which.
         server: usize,
         /// What happened.
         why: String,
     },
-    /// A server's headroom vanished; it samples nothing for a while, and nobody mirrors to it.
+    /// A server has no headroom; the server samples nothing for a while, and no server mirrors to it.
     Cut(usize),
-    /// Plans reckon with other costs of a server from now on, since its own data excludes those before.
+    /// Plans use other costs of a server from now on, because the server's data excludes the earlier costs.
     Costs {
         /// Which.
         server: usize,
@@ -205,6 +205,6 @@ pub enum Event {
         /// From now on.
         now: Costs,
     },
-    /// What was asked for cannot be had.
+    /// There is no plan for the current problem.
     NoPlan(String),
 }

@@ -69,8 +69,8 @@ struct EntryText {
 /// Reads a problem.
 ///
 /// # Errors
-/// [`Error::Input`] with the place of what is wrong: line and column where it is no JSON of this form (NaN is none), the
-/// path of the value where a number cannot be used; then as [`Problem::new`].
+/// [`Error::Input`] with the place of the error: line and column if the text is no JSON of this form (NaN is not JSON),
+/// the path of the value if a number cannot be used; and the errors of [`Problem::new`].
 pub fn problem_from_json(text: &str) -> Result<Problem> {
     let document: Document = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
@@ -126,7 +126,7 @@ pub fn problem_from_json(text: &str) -> Result<Problem> {
     Problem::new(servers, tenants, &traffic, links)
 }
 
-/// Whom a name means.
+/// The servers and tenants by name.
 struct Names {
     servers: HashMap<String, usize>,
     tenants: HashMap<String, usize>,

@@ -1,7 +1,7 @@
-//! Reads a problem from text, and says where a value is wrong.
+//! Reads a problem from text, and reports where a value is wrong.
 //!
-//! Either one JSON document ([`problem_from_json`]), or CSV: a matrix, dense or sparse ([`traffic_from_csv`]), and a list
-//! of servers ([`servers_from_csv`]). The forms are described in `docs/sampling.md`.
+//! Either one JSON document ([`problem_from_json`]), or CSV: a matrix, dense or sparse ([`traffic_from_csv`]), and a
+//! list of servers ([`servers_from_csv`]). `docs/sampling.md` describes the formats.
 
 mod json;
 mod number;
@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::problem::{Entry, Problem, Server, Tenant};
 use std::collections::HashMap;
 
-/// Puts a matrix and servers, which name each other, together.
+/// Makes a problem from servers and a matrix that names them.
 ///
 /// # Errors
-/// [`Error::Input`] for a name that no server has, with its line; then as [`Problem::new`].
+/// [`Error::Input`] for an unknown server name, with its line; and the errors of [`Problem::new`].
 pub fn problem_from_tables(servers: Vec<Server>, traffic: &Traffic) -> Result<Problem> {
     let index: HashMap<&str, usize> =
         servers.iter().enumerate().map(|(index, server)| (server.name.as_str(), index)).collect();

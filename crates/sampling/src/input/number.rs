@@ -1,4 +1,4 @@
-//! What every number of a problem has to be.
+//! The checks that every number of a problem must pass.
 
 use crate::error::{Error, Result};
 
@@ -13,7 +13,7 @@ pub(super) fn number(place: impl FnOnce() -> String, text: &str) -> Result<f64> 
     value.and_then(usable).map_err(|message| Error::input(place(), message))
 }
 
-/// The checks that every number of a problem has to pass; ranges of their own come later.
+/// The checks for every number of a problem. Ranges of single values are checked later.
 pub(super) fn usable(value: f64) -> std::result::Result<f64, String> {
     if !value.is_finite() {
         Err(format!("{value} is not a finite number"))

@@ -9,9 +9,9 @@ use csv::StringRecord;
 /// A traffic matrix whose servers are still names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// What is not zero.
+    /// The entries that are not zero.
     pub entries: Vec<NamedEntry>,
-    /// The servers in the order in which they are first named.
+    /// The servers, in the order of their first occurrence.
     pub servers: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub struct NamedEntry {
     pub from: String,
     /// The receiving server.
     pub to: String,
-    /// Whose it is.
+    /// The tenant that the traffic belongs to.
     pub tenant: Option<String>,
     /// Packets per second.
     pub volume: f64,
@@ -89,9 +89,9 @@ pub fn traffic_from_csv(text: &str) -> Result<Traffic> {
     Ok(traffic)
 }
 
-/// Reads servers: the header `server,capacity`, and of `alpha,beta,minimum,weight` what is given, in any order.
+/// Reads servers: the header `server,capacity`, and any of `alpha,beta,minimum,weight`, in any order.
 ///
-/// `default` is what α and β are where the file does not say.
+/// `default` has α and β of servers without their own.
 ///
 /// # Errors
 /// [`Error::Input`] with line and column.

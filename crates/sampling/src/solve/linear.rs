@@ -1,8 +1,8 @@
 //! The linear program, by a simplex solver.
 //!
-//! Variables are sampled volumes x = s·U rather than rates: that is the same program, and its coefficients are α, β and 1
-//! however unequal the servers' volumes are. Volumes are divided so that what can be sampled without collaboration is a
-//! thousand: the solver's tolerance is absolute, and the answer is to be right to 10⁻⁹ of itself.
+//! Variables are sampled volumes x = s·U instead of rates. The program is the same, and its coefficients are α, β and
+//! 1, even if the servers' volumes are very unequal. Volumes are scaled so that servers without collaboration sample
+//! 1,000: the solver's tolerance is absolute, and the result must be right to 10⁻⁹ of its value.
 
 use super::local::flow;
 use crate::cost::Costs;
@@ -12,10 +12,10 @@ use crate::problem::{Class, Problem, Server};
 use microlp::{ComparisonOp, OptimizationDirection, SolveOptions, Variable};
 use std::collections::HashMap;
 
-/// How far a constraint may be missed, in the program's units: the least that the solver takes.
+/// The tolerance of constraints in the program's units: the smallest that the solver accepts.
 const TOLERANCE: f64 = 1e-10;
 
-/// What servers can sample without collaboration, in the program's units.
+/// The volume that servers can sample without collaboration, in the program's units.
 const SCALE: f64 = 1e3;
 
 /// All n² pairs, with every extension.
@@ -31,9 +31,9 @@ pub(super) fn every_pair(problem: &Problem) -> Result<Vec<Flow>> {
     Program::of(problem, problem.classes(), &pairs).solve(problem)
 }
 
-/// Only pairs from a server that cannot sample all its own traffic to one that can, and what each samples itself.
+/// Only local samples, and pairs from a server that cannot sample all its own traffic to a server that can.
 ///
-/// The paper prints its rule inverted (section IV-B): "if i ∈ Q and k ∈ P then s = 0" names the variables that survive.
+/// The paper prints its rule inverted (section IV-B): "if i ∈ Q and k ∈ P then s = 0" names the variables that remain.
 pub(super) fn reduced(problem: &Problem) -> Result<Vec<Flow>> {
     let servers = problem.servers().iter().zip(problem.own()).zip(problem.headroom());
     let is_able: Vec<bool> =
@@ -60,12 +60,12 @@ pub(super) fn reduced(problem: &Problem) -> Result<Vec<Flow>> {
     Ok(flows)
 }
 
-/// The program before it is written down for the solver; volumes are in units of `unit`.
+/// The program in our own form; volumes are in units of `unit`.
 struct Program {
     unit: f64,
     headroom: Vec<f64>,
     classes: Vec<Class>,
-    /// Which class is processed where; parallel to the solver's first variables.
+    /// The class and the processing server of each of the solver's first variables.
     pairs: Vec<(usize, usize)>,
 }
 
@@ -111,7 +111,7 @@ impl Program {
         Ok(flows)
     }
 
-    /// What is missing of the minimum rates, at the least: the elastic program, with a variable for each shortfall.
+    /// The least total shortfall of the minimum rates: the elastic program, with a variable for each shortfall.
     fn unreachable(&self, problem: &Problem) -> Error {
         let (mut program, _, minimums) = self.write(problem, Goal::Shortfalls);
         let mut shortfalls = Vec::new();
@@ -138,7 +138,7 @@ impl Program {
         Error::Unreachable(all)
     }
 
-    /// Variables and the constraints that always hold; the minimums are the caller's to add.
+    /// The variables and the constraints that always hold; the caller adds the minimums.
     fn write(
         &self,
         problem: &Problem,
@@ -195,7 +195,8 @@ impl Program {
         (program, variables, minimums)
     }
 
-    /// What a variable can be at the most. The constraints say the same; said of the variable it keeps numbers small.
+    /// The upper bound of a variable. The constraints imply this bound; stating it for the variable keeps numbers
+    /// small.
     fn most(&self, class: &Class, processor: usize, servers: &[Server]) -> f64 {
         let bound = |server: usize, cost: fn(Costs) -> f64| {
             let cost = servers.get(server).map_or(1.0, |facts| cost(facts.costs));
@@ -236,7 +237,7 @@ impl Program {
     }
 }
 
-/// What the program is asked for.
+/// The objective of the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
     /// As much sampled volume as possible.
@@ -245,7 +246,7 @@ enum Goal {
     Shortfalls,
 }
 
-/// A minimum rate: its terms have to sum to at least that.
+/// A minimum rate: its terms must sum to at least this value.
 struct Minimum {
     who: String,
     least: f64,

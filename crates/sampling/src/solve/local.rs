@@ -1,4 +1,4 @@
-//! No collaboration, and what all solvers make flows by.
+//! The solver without collaboration, and the function by which all solvers make flows.
 
 use crate::plan::Flow;
 use crate::problem::Problem;
@@ -13,7 +13,7 @@ pub(super) fn local(problem: &Problem) -> Vec<Flow> {
     servers.enumerate().filter_map(flow).collect()
 }
 
-/// A flow of a server's whole traffic; `None` of nothing.
+/// A flow of a server's whole traffic; `None` if the volume is 0.
 pub(super) fn flow(origin: usize, processor: usize, volume: f64, own: f64) -> Option<Flow> {
     let rate = (volume / own).min(1.0);
     (volume > 0.0).then_some(Flow { origin, processor, tenant: None, volume, rate })

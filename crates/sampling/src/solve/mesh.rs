@@ -1,21 +1,21 @@
-//! The exact combinatorial solver for the full mesh.
+//! The exact combinatorial solver for a full mesh of servers.
 //!
-//! In units of volume (x = s·U) a server with headroom R that samples l locally, exports e and imports m keeps
-//! α·l + β·e + (α + β)·m ≤ R and l + e ≤ U; over all servers Σe = Σm. Some optimum (proof in `docs/sampling.md`) has
-//! only two kinds of servers:
+//! Volumes are x = s·U. A server with headroom R that samples l locally, exports e and imports m must keep α·l + β·e +
+//! (α + β)·m ≤ R and l + e ≤ U; over all servers Σe = Σm. Some optimum (proof in `docs/sampling.md`) has only two kinds
+//! of servers:
 //!
-//! * *importers* (αU ≤ R) sample all of their own traffic and can import M = (R − αU) / (α + β) at no loss;
-//! * *exporters* (αU > R, β < α) sample R/α alone. Each exported packet takes β/α local ones away, so it gains
-//!   1 − β/α, and that per unit of import capacity, up to e* = (αU − R) / (α − β) where all of U is sampled, or
-//!   R/β where the server does nothing but mirror, whichever is less.
+//! * *importers* (αU ≤ R) sample all of their own traffic and can import M = (R − αU) / (α + β) without loss;
+//! * *exporters* (αU > R, β < α) sample R/α alone. Each exported packet displaces β/α local ones, so it gains 1 − β/α
+//!   per unit of import capacity. The limit e* is the lesser of (αU − R) / (α − β), where all of U is sampled, and R/β,
+//!   where the server only mirrors.
 //!
-//! What remains is a knapsack of divisible goods: fill Σ M in order of falling gain. Sorting is all the work.
+//! The rest is a knapsack of divisible goods: fill Σ M in order of falling gain. Sorting takes most of the time.
 
 use super::local::flow;
 use crate::plan::Flow;
 use crate::problem::Problem;
 
-/// A server whose traffic others shall process.
+/// A server that exports traffic.
 struct Exporter {
     server: usize,
     ratio: f64,
@@ -54,7 +54,7 @@ pub(super) fn solve(problem: &Problem) -> Vec<Flow> {
     collect(problem, &local, mirrored)
 }
 
-/// Gives exporters room at importers until one side runs out: (origin, processor, volume).
+/// Assigns exporters to importers until one side is used up: (origin, processor, volume).
 fn fill(
     exporters: &[Exporter],
     importers: &mut [Importer],
@@ -85,7 +85,7 @@ fn fill(
     mirrored
 }
 
-/// By origin, what it samples itself first.
+/// In order of the origin, with local samples first.
 fn collect(problem: &Problem, local: &[f64], mut mirrored: Vec<(usize, usize, f64)>) -> Vec<Flow> {
     mirrored.sort_by_key(|(origin, processor, _)| (*origin, *processor));
     let mut mirrored = mirrored.into_iter().peekable();

@@ -8,7 +8,7 @@
 //!   local          no collaboration: what the paper compares with
 //! ```
 //!
-//! The first three find the same optimum; `docs/sampling.md` proves it, `tests/optimum.rs` tries it.
+//! The first three find the same optimum; `docs/sampling.md` has the proof, `tests/optimum.rs` the test.
 
 mod linear;
 mod local;
@@ -21,11 +21,11 @@ use crate::plan::Plan;
 use crate::problem::Problem;
 use local::local;
 
-/// Finds a plan: an optimal one, except with [`Solver::Local`].
+/// Finds a plan, which is optimal except with [`Solver::Local`].
 ///
 /// # Errors
-/// [`Error::Unsupported`] when the solver does not know what the problem contains; [`Error::Unreachable`] when minimum
-/// rates cannot be met; [`Error::Solver`] when the linear program defeats the solver's arithmetic.
+/// [`Error::Unsupported`] if the solver does not support a feature of the problem; [`Error::Unreachable`] if minimum
+/// rates cannot be met; [`Error::Solver`] if the solver fails numerically.
 pub fn solve(problem: &Problem, solver: Solver) -> Result<Plan> {
     let full_mesh = |name| match problem.extension() {
         Some(what) => Err(Error::Unsupported { solver: name, what }),

@@ -29,7 +29,7 @@ Example:
   weir sampling run site.toml --capacity active --alpha 1.2 --beta 0.3
   weir sampling run --lab --load 9000,2000,2000 --cpu 0.3 --alone
 
-See docs/sampling.md for what a site's file has.")]
+See docs/sampling-run.md for the keys of a site file.")]
 pub struct Run {
     /// The servers, as TOML
     #[arg(value_name = "SITE", required_unless_present = "lab", conflicts_with = "lab")]

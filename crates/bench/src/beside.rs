@@ -1,0 +1,64 @@
+//! What goes on beside the load of a run: an attack, or viewers of the page.
+
+use crate::Error;
+use crate::hostile::{Attack, Attacking};
+use crate::measure::Collector;
+use crate::plan::Setup;
+use crate::session::Controllers;
+use crate::system::Target;
+use crate::viewers::Viewers;
+
+/// What a case has beside its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// All tenants but the first are hostile.
+    Attack {
+        /// What they do.
+        attack: Attack,
+        /// Rules of each hostile tenant that attacks by means of them.
+        rules: u32,
+    },
+    /// So many viewers of the page read its events.
+    Viewers(usize),
+}
+
+/// The same, once it is ready.
+#[derive(Debug)]
+pub(crate) enum Company {
+    Attack(Box<Attacking>),
+    Viewers(Viewers),
+}
+
+impl Company {
+    /// Before the session is opened. An attack takes all controllers but the first.
+    pub(crate) fn prepare(
+        beside: Beside,
+        setup: &Setup,
+        controllers: &mut Controllers,
+        target: &Target,
+    ) -> Result<Self, Error> {
+        Ok(match beside {
+            Beside::Attack { attack, rules } => {
+                let attacking = Attacking::prepare((attack, rules), setup, controllers, target)?;
+                Self::Attack(Box::new(attacking))
+            }
+            Beside::Viewers(count) => Self::Viewers(Viewers::new(count)),
+        })
+    }
+
+    /// When all switches and controllers are connected.
+    pub(crate) fn begin(&mut self, target: &Target) -> Result<(), Error> {
+        match self {
+            Self::Attack(attacking) => attacking.begin(target),
+            Self::Viewers(viewers) => viewers.begin(target),
+        }
+    }
+
+    /// Ends it. The samples go to `collector`, if the run counts.
+    pub(crate) fn finish(self, collector: Option<&mut Collector>) {
+        match self {
+            Self::Attack(attacking) => attacking.finish(collector),
+            Self::Viewers(viewers) => viewers.finish(collector),
+        }
+    }
+}
