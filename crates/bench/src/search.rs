@@ -7,6 +7,7 @@ use crate::criterion::GENERATOR_BEHIND_CODE;
 use crate::load::{Kind, Load, Stream};
 use crate::measure::LAG_LIMIT_NS;
 use crate::session::Session;
+use report::pace::Pace;
 use report::table::number;
 use report::{Better, Environment, Finding, LatencySummary, Metric, Point, Results, Scalar, Table};
 use std::time::Duration;
@@ -174,14 +175,17 @@ impl Trial {
 }
 
 impl Search {
-    /// Tries rates over an open session until the highest that passes is known, or the session is asked to stop.
+    /// Tries rates over an open session until the highest that passes is known, or the session is asked to stop. Before each
+    /// trial `talk` gets the rate, and how long the other trials take at most.
     ///
     /// # Errors
     /// [`Error::Setting`] for bounds that make no sense, otherwise as [`Session::run`].
-    pub fn run(&self, session: &mut Session) -> Result<Found, Error> {
+    pub fn run(&self, session: &mut Session, talk: &mut dyn FnMut(&str)) -> Result<Found, Error> {
         self.check()?;
         let mut trials: Vec<Trial> = Vec::new();
+        let mut pace = Pace::new(self.most_trials() as usize, Duration::from_millis(self.trial_ms));
         let found = bisect(self.low, self.high, self.resolution, |asked| {
+            talk(&format!("trying {}/s ({})", number(asked), pace.step()));
             let trial = self.attempt(session, asked)?;
             let passed = trial.passed;
             trials.push(trial);

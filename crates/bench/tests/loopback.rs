@@ -180,11 +180,11 @@ fn a_search_finds_a_rate_below_what_the_switch_can_do() {
         trial_ms: 100,
         goal: Goal::Highest,
     };
-    let found = search.run(&mut session).unwrap();
+    let found = search.run(&mut session, &mut |_| {}).unwrap();
     assert!(!found.at_upper_bound && found.rate.is_none_or(|rate| rate < 20_000.0), "{found:?}");
     assert!(found.trials.len() >= 2 && found.table().to_string().lines().count() > 2);
     let bad = Search { low: 5.0, high: 4.0, ..search };
-    assert!(bad.run(&mut session).unwrap_err().to_string().contains("highest rate"));
+    assert!(bad.run(&mut session, &mut |_| {}).unwrap_err().to_string().contains("highest rate"));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_loss_free_search_is_stricter_than_one_for_the_highest_rate() {
         goal,
     };
     for goal in [Goal::Highest, Goal::LossFree] {
-        let found = search(goal).run(&mut session).unwrap();
+        let found = search(goal).run(&mut session, &mut |_| {}).unwrap();
         assert!(!found.at_upper_bound, "{found:?}");
         let passed = found.trials.iter().filter(|trial| trial.passed);
         for trial in passed {

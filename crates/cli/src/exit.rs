@@ -107,6 +107,8 @@ impl From<Exit> for ExitCode {
 }
 
 fn complain(error: &dyn Display) {
+    // The line of progress may still stand.
+    report::terminal::quiet();
     // If stderr is gone there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "weir: {error}");
 }

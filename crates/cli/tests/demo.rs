@@ -132,6 +132,10 @@ fn check_demo(mut demo: Demo) -> String {
     assert!(said.contains("✓ refused: ERROR OFPBAC_BAD_OUT_PORT"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "too wide: {said}");
     assert!(!said.contains('\x1b') && !complained.contains('\r'), "plain when piped: {said}");
+    assert!(
+        complained.lines().any(|line| line.contains(" left)")),
+        "a line per step: {complained}"
+    );
     for file in ["result.json", "report.html", "metrics.csv", "demo.txt"] {
         assert!(demo.out.join(file).exists(), "{file} is missing");
     }

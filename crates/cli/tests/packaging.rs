@@ -47,6 +47,9 @@ fn the_package_installs_upgrades_and_leaves_what_it_should() {
         () if !is_there("dpkg-deb") => Some("dpkg-deb is missing (this is no Debian)"),
         // The owner of a process' own entry is who it runs as.
         () if fs::metadata("/proc/self").unwrap().uid() != 0 => Some("root is needed"),
+        () if !Path::new("/lib/systemd/systemd").exists() => {
+            Some("systemd is missing (Debian: systemd)")
+        }
         () => None,
     };
     if !has(test, missing) {
@@ -119,12 +122,136 @@ fn pages_are_written_for_every_command() {
     let serve = fs::read_to_string(dir.join("man/man1/weir-serve.1")).unwrap();
     assert!(serve.contains("Run the hypervisor") && serve.contains("take\\-over"), "{serve}");
     assert!(!dir.join("man/man1/weir-pages.1").exists(), "the hidden command has no page");
-    for file in [
+    // A page names the pages of the commands below: each is there, and has its date at its foot.
+    let pages: Vec<String> = fs::read_dir(dir.join("man/man1"))
+        .unwrap()
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    let mut commands = Vec::new();
+    for page in &pages {
+        let head = page.lines().find(|line| line.starts_with(".TH ")).unwrap();
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let is_date = |word: &str| word.len() == 10 && word.starts_with("20");
+        assert!(words.get(3).is_some_and(|word| is_date(word)), "{head}");
+        assert!(head.ends_with(&format!("\"weir {}\" Weir", env!("CARGO_PKG_VERSION"))), "{head}");
+        let below = page.lines().filter_map(|line| line.strip_suffix("(1)"));
+        commands.extend(below.map(|name| name.replace('\\', "")));
+    }
+    assert!(commands.len() > 80 && commands.len() + 1 == pages.len(), "{commands:?}");
+    let completions = [
         "bash-completion/completions/weir",
         "zsh/vendor-completions/_weir",
         "fish/vendor_completions.d/weir.fish",
-    ] {
-        assert!(fs::read_to_string(dir.join(file)).unwrap().contains("reproduce"), "{file}");
+    ]
+    .map(|file| fs::read_to_string(dir.join(file)).unwrap());
+    for command in &commands {
+        assert!(dir.join(format!("man/man1/{command}.1")).exists(), "{command}");
+        let last = command.rsplit('-').next().unwrap();
+        assert!(completions.iter().all(|text| text.contains(last)), "{command}");
     }
+    bash_completes(&dir.join("bash-completion/completions/weir"));
+    renders(&dir.join("man/man1"));
+    fs::remove_dir_all(dir).unwrap();
+}
+
+fn bash_completes(file: &Path) {
+    let script = "source \"$0\"; COMP_WORDS=(weir report d); COMP_CWORD=2; _weir weir d report; echo ${COMPREPLY[@]}";
+    let output = Command::new("bash").args(["-c", script]).arg(file).output().unwrap();
+    assert_eq!(told(&output).trim(), "draw");
+}
+
+/// What `man` runs has nothing to complain of.
+fn renders(folder: &Path) {
+    let test = "pages_are_written_for_every_command";
+    if !has(test, (!is_there("groff")).then_some("groff is missing (Debian: groff-base)")) {
+        return;
+    }
+    let pages = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut groff = Command::new("groff");
+    groff.args(["-K", "utf8", "-T", "utf8", "-man", "-ww", "-z", "-rLL=80n"]).args(pages);
+    let output = groff.output().unwrap();
+    assert!(output.status.success() && told(&output).is_empty(), "{}", told(&output));
+}
+
+/// Of a source tarball there is no commit, unless whoever builds says which.
+#[test]
+fn a_version_has_a_commit_where_one_is_known() {
+    let dir = scratch("version");
+    let build = dir.join("build");
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--edition", "2024", "-o"]).arg(&build);
+    rustc.arg(repository().join("crates/cli/build.rs")).env("CARGO_PKG_VERSION", "9.9.9");
+    let output = rustc.output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let version = |commit: Option<&str>| {
+        let mut command = Command::new(&build);
+        // Nor does a repository above count.
+        command.current_dir(&dir).env_remove("WEIR_COMMIT").env("GIT_CEILING_DIRECTORIES", "/");
+        command.envs(commit.map(|commit| ("WEIR_COMMIT", commit)));
+        let text = told(&command.output().unwrap());
+        text.lines()
+            .find_map(|line| line.strip_prefix("cargo::rustc-env=WEIR_VERSION="))
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(version(None), "9.9.9");
+    assert_eq!(version(Some("")), "9.9.9");
+    assert_eq!(version(Some("abc123")), "9.9.9 (abc123)");
+    fs::remove_dir_all(dir).unwrap();
+}
+
+/// The image is built around a stand-in: what `packaging/try-image` runs is a static program, which takes minutes to build.
+#[test]
+fn the_image_has_a_user_without_rights_and_a_configuration_that_serves() {
+    let test = "the_image_has_a_user_without_rights_and_a_configuration_that_serves";
+    let missing = match () {
+        () if !is_there("buildah") => Some("buildah is missing (Debian: buildah)"),
+        () if fs::metadata("/proc/self").unwrap().uid() != 0 => Some("root is needed"),
+        () => None,
+    };
+    if !has(test, missing) {
+        return;
+    }
+    let dir = scratch("image");
+    let storage = dir.join("storage.conf");
+    let (graph, run) = (dir.join("graph"), dir.join("run"));
+    let text = format!("[storage]\ndriver = \"vfs\"\ngraphroot = {graph:?}\nrunroot = {run:?}\n");
+    fs::write(&storage, text).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).env("CONTAINERS_STORAGE_CONF", &storage);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let build = repository().join("packaging/build-image");
+    let size = run(build.to_str().unwrap(), &["/bin/true"]);
+    assert!(size.starts_with("localhost/weir") && size.ends_with('B'), "{size}");
+
+    let inspected = run("buildah", &["inspect", "--type", "image", "localhost/weir"]);
+    let inspected: serde_json::Value = serde_json::from_str(&inspected).unwrap();
+    let config = &inspected["OCIv1"]["config"];
+    for (key, expected) in [
+        ("User", serde_json::json!("65534:65534")),
+        ("Entrypoint", serde_json::json!(["/usr/bin/weir"])),
+        ("Cmd", serde_json::json!(["serve", "/etc/weir/weir.toml", "--state", "/var/lib/weir"])),
+        ("Volumes", serde_json::json!({"/var/lib/weir": {}})),
+        ("ExposedPorts", serde_json::json!({"6653": {}})),
+        ("Env", serde_json::json!(["WEIR_API=unix:/var/lib/weir/api.sock"])),
+    ] {
+        assert_eq!(config[key], expected, "{key}");
+    }
+    let container = run("buildah", &["from", "localhost/weir"]);
+    let root = PathBuf::from(run("buildah", &["mount", &container]));
+    let state = fs::metadata(root.join("var/lib/weir")).unwrap();
+    assert_eq!((state.uid(), state.gid(), state.mode() & 0o777), (65534, 65534, 0o750));
+    assert_eq!(fs::metadata(root.join("var/lib")).unwrap().uid(), 0);
+    assert_eq!(fs::metadata(root.join("usr/bin/weir")).unwrap().mode() & 0o777, 0o755);
+    let toml = root.join("etc/weir/weir.toml");
+    let text = fs::read_to_string(&toml).unwrap();
+    assert!(text.contains("\"0.0.0.0:6653\"") && text.contains("unix:/var/lib/weir/"), "{text}");
+    let checked = Command::new(WEIR).arg("check").arg(&toml).output().unwrap();
+    assert!(checked.status.success(), "{}", told(&checked));
+    run("buildah", &["umount", &container]);
     fs::remove_dir_all(dir).unwrap();
 }

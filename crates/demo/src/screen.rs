@@ -68,13 +68,6 @@ impl Screen {
         self.line("")
     }
 
-    /// A passing remark on a terminal's last line, replaced by the next; nothing where nobody watches.
-    pub(crate) fn progress(&self, text: &str) {
-        if io::stderr().is_terminal() {
-            report::terminal::talk(text);
-        }
-    }
-
     /// Each expectation and whether it held, for the report.
     pub(crate) fn steps(&self) -> Table {
         let mut table = Table::new(["part", "held", "what was expected, and what happened"]);

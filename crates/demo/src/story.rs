@@ -95,7 +95,7 @@ fn introduce(
 ) -> anyhow::Result<()> {
     let [first, second] = hosts;
     screen.line(&format!("{tenant}: {} and {};", place(first), place(second)))?;
-    Ok(screen.line(&format!("      its controller: {controller}."))?)
+    Ok(screen.quote(&format!("its controller: {controller}."))?)
 }
 
 /// A host and where it is.

@@ -37,13 +37,17 @@ fn columns() -> usize {
     terminal_size::terminal_size().map_or(USUAL, |(width, _)| usize::from(width.0).max(20))
 }
 
-/// What is longer than the line would be left standing when the line is redrawn.
+/// What is longer than the line would be left standing when the line is redrawn. What stands in brackets at the end is kept: how
+/// long there is to go.
 fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let end = text.rfind(" (").filter(|_| text.ends_with(')')).and_then(|at| text.get(at..));
+    let width = |text: &str| text.chars().count();
+    let end = end.filter(|end| width(end) < room).unwrap_or_default();
+    let kept: String = text.chars().take(room.saturating_sub(width(end) + 1)).collect();
+    format!("{kept}…{end}")
 }
 
 #[cfg(test)]
@@ -56,5 +60,8 @@ mod tests {
         let long = cut(&"µ".repeat(200), 79);
         assert!(long.chars().count() == 79 && long.ends_with('…'));
         assert_eq!(cut("abc", 0), "…");
+        let step = "run 1 of 1: weir message=PORT_STATS (2 of 12, about 9 s left)";
+        assert_eq!(cut(step, 40), "run 1 of 1: w… (2 of 12, about 9 s left)");
+        assert_eq!(cut(step, 20), "run 1 of 1: weir me…");
     }
 }

@@ -129,7 +129,7 @@ fn rate(context: &mut Context<'_>) -> Result<Measurement, Error> {
                 trial_ms: context.plan.trial_ms.min(1_000),
                 goal,
             };
-            let found = search.run(&mut session)?;
+            let found = search.run(&mut session, &mut |_| {})?;
             if found.is_partial {
                 continue;
             }

@@ -8,7 +8,9 @@ use crate::settings::Settings;
 use bench::{Collector, Kind, Load, Measurement};
 use ends::{Place, SYSTEMS, System};
 use lab::Interrupt;
-use report::{Environment, Extras, Results, Scalar};
+use report::pace::Pace;
+use report::table::number;
+use report::{Environment, Extras, Results, Scalar, terminal};
 use std::time::Duration;
 
 /// What is sent, in messages per second in total.
@@ -47,7 +49,7 @@ pub(crate) fn measure(
     screen.blank()?;
     screen.line("Emulated switch and controllers, which are fast enough to show Weir alone:")?;
     let systems = ends::emulated(&place)?;
-    let measured = in_turn(screen, interrupt, &effort, systems, "emulated")?;
+    let measured = in_turn(interrupt, &effort, systems, "emulated")?;
     show(screen, &measured)?;
     judge(screen, &measured)?;
     all.extend(measured);
@@ -55,7 +57,7 @@ pub(crate) fn measure(
         screen.blank()?;
         screen.line("Open vSwitch, its ports' far ends and emulated controllers:")?;
         let systems = ends::real(&place)?;
-        let measured = in_turn(screen, interrupt, &effort, systems, "openvswitch")?;
+        let measured = in_turn(interrupt, &effort, systems, "openvswitch")?;
         show(screen, &measured)?;
         judge_real(screen, &measured)?;
         all.extend(measured);
@@ -67,7 +69,6 @@ pub(crate) fn measure(
 /// Each load over each system in turn, so that what the machine does meanwhile meets all of them alike. By load, then by
 /// system.
 fn in_turn(
-    screen: &Screen,
     interrupt: &Interrupt,
     effort: &Effort,
     mut systems: Vec<System>,
@@ -82,20 +83,23 @@ fn in_turn(
         ];
         Collector::new(system.name, &parameters)
     };
+    let step = Duration::from_millis(effort.duration_ms + DRAIN_MS);
+    let mut pace = Pace::new(effort.runs * LOADS.len() * systems.len(), step);
     let mut collectors: Vec<Collector> = LOADS
         .iter()
         .flat_map(|load| systems.iter().map(|system| collector(load, system)).collect::<Vec<_>>())
         .collect();
-    for run in 1..=effort.runs {
+    for _ in 0..effort.runs {
         for ((kind, rate), collectors) in LOADS.iter().zip(collectors.chunks_mut(systems.len())) {
             for (system, collector) in systems.iter_mut().zip(collectors) {
                 interrupt.check()?;
-                screen.progress(&format!(
-                    "measuring {} at {rate}/s, {} with {} tenants, run {run} of {}",
+                terminal::talk(&format!(
+                    "{} at {}/s, {} with {} tenants ({})",
                     kind.name(),
+                    number(*rate),
                     system.name,
                     system.tenants,
-                    effort.runs
+                    pace.step()
                 ));
                 let load = Load::constant(*kind, system.tenants, *rate, effort.duration_ms);
                 let load = Load { cut_ms: effort.cut_ms, drain_ms: DRAIN_MS, ..load };
@@ -103,7 +107,7 @@ fn in_turn(
             }
         }
     }
-    screen.progress("");
+    terminal::quiet();
     Ok(collectors.into_iter().map(Collector::finish).collect())
 }
 
@@ -117,7 +121,7 @@ fn show(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
 }
 
 fn row(kind: Kind, rate: f64, points: &[Measurement]) -> String {
-    let mut line = format!("{:<10} {:>7}", kind.name(), report::table::number(rate));
+    let mut line = format!("{:<10} {:>7}", kind.name(), number(rate));
     for Measurement { point, .. } in points {
         let us =
             |metric| point.mean(metric).map_or("–".to_owned(), |value| format!("{value:.0}"));

@@ -10,11 +10,11 @@ use anyhow::ensure;
 use lab::Interrupt;
 use report::pace::Pace;
 use report::table::number;
+use report::terminal::talk;
 use report::{Better, Metric, Point, Table};
 use sampling::control::{Event, Settings};
 use sampling_loop::{CapacityOption, Driver, Manner, News, Received, Servers, Verdict};
 use std::cell::RefCell;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// What the guests of each server send, in proportion: skewed, as the paper's geometric load is.
@@ -436,10 +436,4 @@ impl Collaboration {
         points.push(point);
         points
     }
-}
-
-/// Says on stderr what is being done.
-fn talk(text: &str) {
-    // If stderr is gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

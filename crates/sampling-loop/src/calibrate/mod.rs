@@ -138,10 +138,13 @@ impl Settings {
         let mut courses = Vec::new();
         let mut measure_courses = || -> anyhow::Result<()> {
             lost.frames = turns.lost()?;
+            let length = Duration::from_secs(self.course.into());
+            let mut pace = Pace::new(self.mechanism.len() + 1, length);
+            talk(&format!("over time: no sampling ({})", pace.step()));
             courses.push(("no sampling".to_owned(), bridge.course(self.course)?));
             for mechanism in &self.mechanism {
                 interrupt.check()?;
-                talk(&format!("over time: {}", mechanism.name()));
+                talk(&format!("over time: {} ({})", mechanism.name(), pace.step()));
                 let running = mechanism.start(bridge, 1, header)?;
                 courses.push((mechanism.name().to_owned(), bridge.course(self.course)?));
                 running.stop()?;

@@ -73,7 +73,7 @@ impl SearchCommand {
         let mut session = Session::open_until(setup, &controllers, work.stop())?;
         let (most, each) = (search.most_trials(), Duration::from_millis(self.trial));
         talk::progress(&format!("searching: at most {most} trials, {}", told(each * most)));
-        let found = search.run(&mut session)?;
+        let found = search.run(&mut session, &mut talk::progress)?;
         let number = report::table::number;
         let what = match found.rate {
             None => format!("not even {}/s", number(self.low)),
