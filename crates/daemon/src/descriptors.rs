@@ -2,12 +2,16 @@
 //!
 //! The soft limit is raised to the hard one at start. Of what there is, a reserve is kept for the store, the configuration, logs,
 //! and the REST interface with its health; the rest is for switches and controllers, and a part of that for switches alone,
-//! so that controllers, of which there may be one for each tenant and switch, keep no switch out.
+//! so that controllers, of which there may be one for each tenant and switch, keep no switch out. Half of those for controllers is
+//! divided equally among the tenants, each part for one tenant alone; the other half is for the tenants that come first.
 //!
 //! A [`Permit`] lies in the connection that it was given for, and is given back with it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hypervisor::TenantId;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -53,13 +57,15 @@ struct Inner {
 struct Used {
     switches: AtomicU64,
     controllers: AtomicU64,
+    /// Those of controllers, by tenant.
+    tenants: Mutex<HashMap<TenantId, u64>>,
 }
 
 /// For whom descriptors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Switch,
-    Controller,
+    Controller(TenantId),
 }
 
 impl Descriptors {
@@ -97,9 +103,21 @@ impl Descriptors {
         self.take(Whose::Switch, 1)
     }
 
-    /// For a connection to a controller; one within the process takes two.
-    pub fn controller(&self, count: u64) -> Option<Permit> {
-        self.take(Whose::Controller, count)
+    /// For a connection to a controller of one of so many tenants; one within the process takes two.
+    pub fn controller(&self, tenant: TenantId, tenants: usize, count: u64) -> Option<Permit> {
+        let mut by_tenant = self.0.used.by_tenant();
+        let part = self.0.controllers / 2 / (tenants.max(1) as u64);
+        let own = by_tenant.get(&tenant).copied().unwrap_or(0);
+        let others = by_tenant.iter().filter(|(other, _)| **other != tenant);
+        let begun: u64 = others.clone().map(|(_, used)| (*used).min(part)).sum();
+        let used: u64 = own + others.map(|(_, used)| used).sum::<u64>();
+        let kept = (part * (tenants.max(1) as u64 - 1)).saturating_sub(begun);
+        if own + count > part && used + count + kept > self.0.controllers {
+            return None;
+        }
+        *by_tenant.entry(tenant).or_default() += count;
+        drop(by_tenant);
+        self.take(Whose::Controller(tenant), count)
     }
 
     fn take(&self, whose: Whose, count: u64) -> Option<Permit> {
@@ -118,8 +136,12 @@ impl Used {
     fn of(&self, whose: Whose) -> &AtomicU64 {
         match whose {
             Whose::Switch => &self.switches,
-            Whose::Controller => &self.controllers,
+            Whose::Controller(_) => &self.controllers,
         }
+    }
+
+    fn by_tenant(&self) -> std::sync::MutexGuard<'_, HashMap<TenantId, u64>> {
+        self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -134,6 +156,13 @@ pub struct Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.of.used.of(self.whose).fetch_sub(self.count, Ordering::SeqCst);
+        if let Whose::Controller(tenant) = self.whose {
+            let mut by_tenant = self.of.used.by_tenant();
+            if let Some(used) = by_tenant.get_mut(&tenant) {
+                *used = used.saturating_sub(self.count);
+            }
+            by_tenant.retain(|_, used| *used > 0);
+        }
     }
 }
 
@@ -141,12 +170,37 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
+    /// As many as one tenant, of so many, gets.
+    fn all_of(descriptors: &Descriptors, tenant: u16, tenants: usize) -> Vec<Permit> {
+        let ask = |_| descriptors.controller(TenantId(tenant), tenants, 1);
+        (0..2_000).map_while(ask).collect()
+    }
+
+    #[test]
+    fn a_tenant_with_many_controllers_leaves_each_other_its_part() {
+        const TENANTS: usize = 10;
+        let descriptors = Descriptors::new(1024);
+        let part = descriptors.0.controllers / 2 / TENANTS as u64;
+        let greedy = all_of(&descriptors, 1, TENANTS);
+        assert_eq!(greedy.len() as u64, descriptors.0.controllers - 9 * part);
+        for tenant in 2..=10 {
+            let parts = all_of(&descriptors, tenant, TENANTS);
+            assert!(parts.len() as u64 >= part, "tenant {tenant}: {}", parts.len());
+            assert_eq!(descriptors.used().1, (greedy.len() + parts.len()) as u64);
+        }
+        drop(greedy);
+        assert!(descriptors.0.used.by_tenant().is_empty(), "nothing is kept of who has none");
+        // Who is alone has all of them.
+        assert_eq!(all_of(&descriptors, 1, 1).len() as u64, descriptors.0.controllers);
+    }
+
     #[test]
     fn controllers_leave_room_for_switches_and_for_rest() {
         // The usual limit, and more honest controllers than fit: 60 switches with 20 tenants.
         let descriptors = Descriptors::new(1024);
         let switches: Vec<_> = (0..60).map_while(|_| descriptors.switch()).collect();
-        let controllers: Vec<_> = (0..1200).map_while(|_| descriptors.controller(1)).collect();
+        let controllers: Vec<_> =
+            (0..1200).map_while(|n| descriptors.controller(TenantId(n % 20), 20, 1)).collect();
         assert_eq!(switches.len(), 60);
         assert!((600..1000).contains(&controllers.len()), "{}", controllers.len());
         let more: Vec<_> = (0..100).map_while(|_| descriptors.switch()).collect();
@@ -160,7 +214,9 @@ mod tests {
     fn what_is_given_back_and_what_was_refused_counts_no_more() {
         let descriptors = Descriptors::new(64);
         let mut all: Vec<_> = (0..1000).map_while(|_| descriptors.switch()).collect();
-        assert!(descriptors.switch().is_none() && descriptors.controller(1).is_none());
+        assert!(
+            descriptors.switch().is_none() && descriptors.controller(TenantId(1), 1, 1).is_none()
+        );
         let used = all.len() as u64;
         assert_eq!(descriptors.used(), (used, 0));
         drop(all.pop());

@@ -57,8 +57,8 @@ pub use refusals::{Refusal, RefusedBy};
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
     Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
-    Holds, Known, Label, PortState, PortTraffic, SaidBy, Settings, Side, StartError, Switch,
-    TableShare, TenantState, UNKNOWN,
+    Holds, Known, Label, NumberShare, PortState, PortTraffic, SaidBy, Settings, Side, StartError,
+    Switch, TableShare, TenantState, UNKNOWN,
 };
 pub use tally::Count;
 pub use time::{Duration, Instant};

@@ -92,6 +92,10 @@ pub struct Limits {
     pub flows: u32,
     /// Entries on a switch that stand for them.
     pub entries: u32,
+    /// Groups per switch (1.3).
+    pub groups: u32,
+    /// Meters per switch (1.3).
+    pub meters: u32,
     /// Token bucket for PACKET_OUT, if any.
     pub packet_out: Option<Rate>,
     /// Token bucket for FLOW_MOD, GROUP_MOD and METER_MOD, if any.
@@ -109,6 +113,8 @@ impl Default for Limits {
         Limits {
             flows: 10_000,
             entries: 100_000,
+            groups: 1024,
+            meters: 256,
             packet_out: None,
             flow_mod: None,
             statistics: None,

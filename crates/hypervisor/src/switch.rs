@@ -73,7 +73,7 @@ pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
-pub use space::{Holds, SaidBy, TableShare};
+pub use space::{Holds, NumberShare, SaidBy, TableShare};
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
@@ -295,6 +295,10 @@ pub struct TenantState<'a> {
     pub flows: usize,
     /// Entries on the switch that stand for them.
     pub entries: usize,
+    /// Groups and meters (1.3).
+    pub groups: usize,
+    /// See `groups`.
+    pub meters: usize,
     /// Bytes held for requests that are not finished.
     pub held: usize,
     /// Whether the tenant has a part of the switch.
@@ -598,6 +602,8 @@ impl Switch {
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),
             entries: tenant.flows.entries(),
+            groups: tenant.groups.len(),
+            meters: tenant.meters.len(),
             held: self.bytes_held(TenantIndex(at as u32)),
         })
     }

@@ -72,8 +72,12 @@ fn write_shared(out: &mut dyn Write, shared: &Shared) -> std::io::Result<()> {
     if shared.tenants.is_empty() {
         writeln!(out, "  no tenant has a part of it")?;
     }
-    shared.tenants.iter().try_for_each(|Share { tenant, weight, of, most_rules }| {
-        writeln!(out, "  {tenant}: {weight} of {of} of each table, at most {most_rules} rules")
+    shared.tenants.iter().try_for_each(|share| {
+        let Share { tenant, weight, of, most_rules, most_groups, most_meters } = share;
+        writeln!(
+            out,
+            "  {tenant}: {weight} of {of} of each table, at most {most_rules} rules; {most_groups} groups and {most_meters} meters on OpenFlow 1.3"
+        )
     })
 }
 

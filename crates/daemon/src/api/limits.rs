@@ -1,10 +1,10 @@
-//! `/api/v1/limits`: how many rules each tenant may have on each switch, and why.
+//! `/api/v1/limits`: how many rules, groups and meters each tenant may have on each switch, and why.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use hypervisor::{SaidBy, TableShare};
+use hypervisor::{NumberShare, SaidBy, TableShare};
 use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 use utoipa::ToSchema;
@@ -36,9 +36,10 @@ pub struct LimitOf {
     pub tenant: String,
     /// The switch; a big switch by the datapath id that its tenant sees.
     pub switch: String,
-    /// The switch's tables for which that holds, each by itself: `1` or `1-253`; `all` for all of them together.
+    /// The switch's tables for which that holds, each by itself: `1` or `1-253`; `all` for all of them together. Or `groups`, or
+    /// `groups (select)` where types differ, or `meters`.
     pub tables: String,
-    /// How many rules the tenant has on the switch, in all tables.
+    /// How many rules the tenant has on the switch, in all tables; or groups, of all types; or meters.
     pub rules: u64,
     /// How many it may have.
     pub may: u32,
@@ -52,15 +53,20 @@ impl Limits {
         for switch in metrics.switches() {
             for tenant in switch.tenants().iter().filter(|it| reach.sees(&it.name)) {
                 let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let of = |(tables, may, why)| LimitOf {
+                let row = |(tables, may, why), rules| LimitOf {
                     tenant: tenant.name.clone(),
                     switch: Dpid(switch.known_as()).to_string(),
                     tables,
-                    rules: tenant.entries.get(),
+                    rules,
                     may,
                     why,
                 };
-                limits.extend(reasons(&grant, reach.tenant().is_some()).into_iter().map(of));
+                let of_tables = reasons(&grant, reach.tenant().is_some());
+                limits.extend(of_tables.into_iter().map(|it| row(it, tenant.entries.get())));
+                let of_groups = numbers(&grant, true, reach.tenant().is_some());
+                limits.extend(of_groups.into_iter().map(|it| row(it, tenant.groups.get())));
+                let of_meters = numbers(&grant, false, reach.tenant().is_some());
+                limits.extend(of_meters.into_iter().map(|it| row(it, tenant.meters.get())));
             }
         }
         Limits { limits }
@@ -97,6 +103,46 @@ fn reasons(grant: &Grant, is_for_tenant: bool) -> Vec<(String, u32, String)> {
     grant.shares.iter().map(share).collect()
 }
 
+/// The same of groups, or of meters.
+fn numbers(grant: &Grant, groups: bool, is_for_tenant: bool) -> Vec<(String, u32, String)> {
+    let meant = grant.numbers.iter().filter(|it| grant.served && it.type_.is_some() == groups);
+    let meant: Vec<&NumberShare> = meant.collect();
+    let kind = if groups { "groups" } else { "meters" };
+    let mut rows: Vec<(Vec<&str>, &NumberShare)> = Vec::new();
+    for share in meant {
+        let type_ = share.type_.and_then(|it| TYPES.get(usize::from(it.0))).copied();
+        match rows.iter_mut().find(|(_, it)| (it.holds, it.may) == (share.holds, share.may)) {
+            Some((types, _)) => types.extend(type_),
+            None => rows.push((type_.into_iter().collect(), share)),
+        }
+    }
+    let is_alike = rows.len() == 1;
+    let row = |(types, share): (Vec<&str>, &NumberShare)| {
+        let what = match is_alike {
+            true => kind.to_owned(),
+            false => format!("{kind} ({})", types.join(", ")),
+        };
+        let of_each = if groups { " of each type" } else { "" };
+        let why = match share.holds {
+            None => {
+                format!("its own limit ({kind}); the switch does not say how many there can be")
+            }
+            Some(_) if is_for_tenant => {
+                format!("its share of the switch's {kind}, or its own limit")
+            }
+            Some(holds) => format!(
+                "weight {} of {}, of {holds} {kind}{of_each} that the switch says there can be; no more than its own limit ({kind})",
+                grant.weight, grant.weights
+            ),
+        };
+        (what, share.may, why)
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// The types of groups, by their numbers.
+const TYPES: [&str; 4] = ["all", "select", "indirect", "fast failover"];
+
 pub(super) fn routes() -> Router<Sources> {
     Router::new().route("/api/v1/limits", get(limits))
 }
@@ -130,6 +176,7 @@ mod tests {
             weights: 3,
             most_rules: 5_000,
             shares: shares.to_vec(),
+            numbers: Vec::new(),
         };
         let check = |grant: Grant, expected: &[(&str, u32, &str)]| {
             let told = reasons(&grant, false);
@@ -153,5 +200,26 @@ mod tests {
                 ("10", 100, "weight 1 of 3, of 300 rules that were there when the table was full"),
             ],
         );
+    }
+
+    #[test]
+    fn groups_and_meters_have_rows_of_their_own() {
+        let group = |type_, holds, may| {
+            let type_ = Some(openflow::v13::GroupType(type_));
+            NumberShare { type_, holds, may }
+        };
+        let mut grant = Grant { served: true, weight: 1, weights: 3, ..Grant::default() };
+        grant.numbers = (0..4).map(|type_| group(type_, Some(90), 30)).collect();
+        grant.numbers.push(NumberShare { type_: None, holds: None, may: 256 });
+        let told = numbers(&grant, true, false);
+        let why = "weight 1 of 3, of 90 groups of each type that the switch says there can be; no more than its own limit (groups)";
+        assert_eq!(told, [("groups".to_owned(), 30, why.to_owned())]);
+        assert!(!numbers(&grant, true, true)[0].2.contains("weight"));
+        let why = "its own limit (meters); the switch does not say how many there can be";
+        assert_eq!(numbers(&grant, false, false), [("meters".to_owned(), 256, why.to_owned())]);
+        grant.numbers[1] = group(1, Some(9), 3);
+        let told = numbers(&grant, true, false);
+        let names: Vec<_> = told.iter().map(|it| (it.0.as_str(), it.1)).collect();
+        assert_eq!(names, [("groups (all, indirect, fast failover)", 30), ("groups (select)", 3)]);
     }
 }

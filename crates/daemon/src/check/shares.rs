@@ -28,6 +28,10 @@ pub struct Share {
     pub of: u64,
     /// The rules that it may have there at most, by its own limit.
     pub most_rules: u32,
+    /// Groups and meters, likewise (1.3).
+    pub most_groups: u32,
+    /// See `most_groups`.
+    pub most_meters: u32,
 }
 
 /// For each switch that the file names, and for any other. One at a time: there may be many of them with many tenants.
@@ -55,6 +59,8 @@ pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
             weight: tenant.weight,
             of,
             most_rules: tenant.limits.entries,
+            most_groups: tenant.limits.groups,
+            most_meters: tenant.limits.meters,
         };
         Shared { switch, tenants: all().map(share).collect() }
     })

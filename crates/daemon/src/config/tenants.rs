@@ -232,9 +232,12 @@ fn bounds(table: &mut Table<'_, '_>, default: &Limits) -> Limits {
         number.map_or(default, |n| n as u32)
     };
     let (flows, entries) = (number("flows", default.flows), number("entries", default.entries));
+    let (groups, meters) = (number("groups", default.groups), number("meters", default.meters));
     Limits {
         flows,
         entries,
+        groups,
+        meters,
         packet_out: table.get("packet_out", rate).or(default.packet_out),
         flow_mod: table.get("flow_mod", rate).or(default.flow_mod),
         statistics: table.get("statistics", rate).or(default.statistics),

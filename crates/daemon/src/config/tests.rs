@@ -28,12 +28,14 @@ fn an_empty_file_is_all_defaults() {
 #[test]
 fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
     let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\nlimits = { entries = 7, flow_mod = 9 }\n\
-        [limits]\nentries = 50\nflows = 40\nstatistics = { rate = 30, burst = 2 }\nflow_mod = 20\n";
+        [limits]\nentries = 50\nflows = 40\ngroups = 12\nmeters = 3\nstatistics = { rate = 30, burst = 2 }\nflow_mod = 20\n";
     let config = parse(text).unwrap();
     let rate = |per_second, burst| Some(Rate { per_second, burst });
     let common = Limits {
         flows: 40,
         entries: 50,
+        groups: 12,
+        meters: 3,
         statistics: rate(30, 2),
         flow_mod: rate(20, 2),
         ..Limits::default()
@@ -72,6 +74,8 @@ fn the_documented_example_is_read() {
         Limits {
             flows: 2_000,
             entries: 5_000,
+            groups: 200,
+            meters: 20,
             packet_out: rate(5_000, 500),
             flow_mod: rate(1_000, 50),
             statistics: rate(100, 10),

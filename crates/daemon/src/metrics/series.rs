@@ -1,12 +1,10 @@
 //! What is counted: per switch, per tenant on a switch, and for the process.
 
-use hypervisor::PortTraffic;
+use hypervisor::{NumberShare, PortTraffic, TableShare};
 use std::array;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-use hypervisor::TableShare;
 
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
@@ -205,6 +203,8 @@ pub struct Grant {
     pub most_rules: u32,
     /// Its shares of the switch's tables, as far as anybody knows how much those hold.
     pub shares: Vec<TableShare>,
+    /// How many groups and meters it may have there.
+    pub numbers: Vec<NumberShare>,
 }
 
 /// What one tenant counts on one switch.
@@ -226,6 +226,10 @@ pub struct TenantMetrics {
     pub flows: Gauge,
     /// Entries on the switch that stand for them.
     pub entries: Gauge,
+    /// Groups.
+    pub groups: Gauge,
+    /// Meters.
+    pub meters: Gauge,
     /// What the tenant may have on the switch.
     pub grant: Mutex<Grant>,
     /// What its ports have counted.
@@ -254,6 +258,8 @@ impl TenantMetrics {
             queue_northbound: Gauge::default(),
             flows: Gauge::default(),
             entries: Gauge::default(),
+            groups: Gauge::default(),
+            meters: Gauge::default(),
             grant: Mutex::default(),
             ports: Mutex::default(),
             held: Gauge::default(),

@@ -278,7 +278,8 @@ impl Shard {
         } else {
             2
         };
-        let Some(permit) = self.descriptors.controller(descriptors) else {
+        let tenants = self.snapshot.policy.tenants.len();
+        let Some(permit) = self.descriptors.controller(link.tenant, tenants, descriptors) else {
             let reason =
                 "no file descriptor is left for this controller: raise the limit (ulimit -n)";
             self.link_failed(at, number, Lost::Descriptors, reason);

@@ -77,6 +77,8 @@ impl Shard {
                 metrics.controllers.set(state.controllers as u64);
                 metrics.flows.set(state.flows as u64);
                 metrics.entries.set(state.entries as u64);
+                metrics.groups.set(state.groups as u64);
+                metrics.meters.set(state.meters as u64);
                 metrics.held.set(state.held as u64);
                 if is_granted_anew {
                     let grant = Grant {
@@ -85,6 +87,7 @@ impl Shard {
                         weights,
                         most_rules: state.most_rules,
                         shares: session.core.shares_of(state.id),
+                        numbers: session.core.number_shares_of(state.id),
                     };
                     *metrics.grant.lock().unwrap_or_else(PoisonError::into_inner) = grant;
                 }

@@ -1,4 +1,5 @@
-//! How many rules each tenant may have in the switch's tables: the one place that decides whether a tenant may have another.
+//! How many rules each tenant may have in the switch's tables, and how many groups and meters: the one place that decides whether
+//! a tenant may have another.
 //!
 //! What a table holds is divided among the tenants that have a part of the switch, by their weights. A tenant never gets more than
 //! its share, also while others use little of theirs: so each share is always there, and what one tenant is granted says nothing
@@ -10,12 +11,16 @@
 //!        ▼                                                   │ TABLE_FULL
 //!   shares ◀── how many rules the full table has by then ◀───┘   until the switch connects anew, or a reload
 //! ```
+//! Groups of each type and meters are divided in the same way by what the switch says of them at the start (group features and meter
+//! features of 1.3).
 
 use super::{Event, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
+use crate::tenant::Tenant;
 use crate::time::Instant;
+use crate::v13::groups::instances::MAX_NUMBERS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use openflow::{ErrorCode, List, Version, v10, v13};
@@ -55,9 +60,26 @@ pub struct TableShare {
     pub may: u32,
 }
 
+/// How many groups of one type, or meters, one tenant may have on the switch (1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberShare {
+    /// The type of the groups; `None` for meters.
+    pub type_: Option<v13::GroupType>,
+    /// How many the switch says that there can be, of all tenants, if it says so.
+    pub holds: Option<u32>,
+    /// How many the tenant may have.
+    pub may: u32,
+}
+
 /// What is known of the switch's tables, and who gets how much of them.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
+    /// How many groups of each type the switch says that there can be, and how many meters; 0 if it says nothing useful.
+    groups: [u32; 4],
+    meters: u32,
+    /// By how many there can be: each tenant's share.
+    group_shares: BTreeMap<u32, Vec<u32>>,
+    meter_shares: Vec<u32>,
     holds: BTreeMap<u8, Holds>,
     /// By how much a table holds: each tenant's share.
     shares: BTreeMap<u32, Vec<u32>>,
@@ -109,21 +131,79 @@ impl Switch {
 
     /// Divides the tables anew: tenants, weights, limits or figures are others.
     pub(super) fn divide_space(&mut self) {
-        let claim = |(at, state): (usize, &crate::tenant::Tenant)| {
-            let weight = if self.is_served(TenantIndex(at as u32)) { state.weight } else { 0 };
-            Claim { weight, most: state.limits.entries }
-        };
-        let claims: Vec<Claim> = if self.space.holds.is_empty() {
-            Vec::new()
-        } else {
+        let claims = |most: fn(&Tenant) -> u32| -> Vec<Claim> {
+            let claim = |(at, state): (usize, &Tenant)| {
+                let weight = if self.is_served(TenantIndex(at as u32)) { state.weight } else { 0 };
+                Claim { weight, most: most(state) }
+            };
             self.tenants.iter().enumerate().map(claim).collect()
         };
-        let all = self.space.holds.values().map(|holds| holds.rules);
-        let shares = all.map(|rules| (rules, divide(rules, &claims))).collect();
-        if shares != self.space.shares {
-            self.space.shares = shares;
-            self.space.changes += 1;
+        let divided = |all: &[u32], most: fn(&Tenant) -> u32| -> BTreeMap<u32, Vec<u32>> {
+            let claims = if all.is_empty() { Vec::new() } else { claims(most) };
+            all.iter().map(|&all| (all, divide(all, &claims))).collect()
+        };
+        let Space { holds, groups, meters, .. } = &self.space;
+        let rules: Vec<u32> = holds.values().map(|holds| holds.rules).collect();
+        let shares = divided(&rules, |tenant| tenant.limits.entries);
+        let groups: Vec<u32> = groups.iter().copied().filter(|all| *all > 0).collect();
+        let group_shares = divided(&groups, |tenant| match tenant.network {
+            // There a group can be several on the switch.
+            Some(_) => MAX_NUMBERS as u32,
+            None => tenant.limits.groups,
+        });
+        let meters: Vec<u32> = [*meters].into_iter().filter(|all| *all > 0).collect();
+        let mut meter_shares = divided(&meters, |tenant| tenant.limits.meters);
+        let meter_shares = meter_shares.pop_first().map(|(_, shares)| shares).unwrap_or_default();
+        let space = &mut self.space;
+        let known = (&space.shares, &space.group_shares, &space.meter_shares);
+        if (&shares, &group_shares, &meter_shares) != known {
+            (space.shares, space.group_shares, space.meter_shares) =
+                (shares, group_shares, meter_shares);
+            space.changes += 1;
         }
+    }
+
+    /// How many groups of a type a tenant may be on the switch; `None` if nobody knows how many there can be.
+    pub(crate) fn most_groups(&self, tenant: TenantIndex, type_: v13::GroupType) -> Option<u32> {
+        let all = self.space.groups.get(usize::from(type_.0))?;
+        self.space.group_shares.get(all)?.get(tenant.0 as usize).copied()
+    }
+
+    /// How many meters a tenant may have.
+    pub(crate) fn most_meters(&self, tenant: TenantIndex) -> u32 {
+        let limit = self.tenants[tenant.0 as usize].limits.meters;
+        self.space.meter_shares.get(tenant.0 as usize).map_or(limit, |share| limit.min(*share))
+    }
+
+    /// How many groups and meters a tenant may have; nothing on 1.0.
+    pub fn number_shares_of(&self, tenant: TenantId) -> Vec<NumberShare> {
+        let Some(at) = self.tenant_of(tenant).filter(|_| self.version != Version::V1_0) else {
+            return Vec::new();
+        };
+        let limit = self.tenants[at.0 as usize].limits.groups;
+        let said = |holds: u32| Some(holds).filter(|holds| *holds > 0);
+        let groups = (0..).zip(&self.space.groups).map(|(type_, &holds)| {
+            let type_ = v13::GroupType(type_);
+            let may = self.most_groups(at, type_).map_or(limit, |share| limit.min(share));
+            NumberShare { type_: Some(type_), holds: said(holds), may }
+        });
+        let (holds, may) = (said(self.space.meters), self.most_meters(at));
+        groups.chain([NumberShare { type_: None, holds, may }]).collect()
+    }
+
+    /// Group features of 1.3: how many groups of each type there can be.
+    pub(crate) fn groups_said(&mut self, said: &v13::GroupFeatures) {
+        for (type_, holds) in said.max_groups.iter().enumerate() {
+            let is_known = said.types & 1 << type_ != 0 && *holds < UNBOUNDED;
+            self.space.groups[type_] = if is_known { *holds } else { 0 };
+        }
+        self.divide_space();
+    }
+
+    /// Meter features of 1.3: how many meters there can be.
+    pub(crate) fn meters_said(&mut self, said: &v13::MeterFeatures) {
+        self.space.meters = if said.max_meter < UNBOUNDED { said.max_meter } else { 0 };
+        self.divide_space();
     }
 
     /// Counts changes of what tenants may have.
@@ -153,11 +233,16 @@ impl Switch {
     /// Asks the switch how much its tables hold. Nobody waits for the answer.
     pub(super) fn ask_space(&mut self, now: Instant) {
         if self.joins.is_none() {
-            let question = match self.version {
-                Version::V1_0 => ask_v10(),
-                _ => ask_v13(v13::MultipartRequestBody::TableFeatures(List::EMPTY)),
+            use v13::MultipartRequestBody as Body;
+            let questions = match self.version {
+                Version::V1_0 => Vec::from([ask_v10()]),
+                _ => [Body::TableFeatures(List::EMPTY), Body::GroupFeatures, Body::MeterFeatures]
+                    .map(ask_v13)
+                    .into(),
             };
-            self.send_own(Awaits::Own(Purpose::Space), &question, now);
+            for question in questions {
+                self.send_own(Awaits::Own(Purpose::Space), &question, now);
+            }
         }
     }
 

@@ -22,15 +22,12 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
-use compile::group::check_buckets;
+use compile::group::{check_buckets, variants};
 use compile::{Instances, Network, Variant};
 use instances::Change;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand};
-
-/// Groups of one tenant on one switch.
-const MAX_GROUPS: usize = 1024;
+use openflow::v13::{Action, GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
 
 impl Switch {
     /// A tenant changes its groups.
@@ -59,7 +56,7 @@ impl Switch {
                 if group.group_id > GROUP_MAX {
                     return Err(code::GROUP_MOD_FAILED_INVALID_GROUP);
                 }
-                if groups.len() >= MAX_GROUPS {
+                if groups.len() >= self.tenants[request.tenant.0 as usize].limits.groups as usize {
                     return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
                 }
                 self.add_group(request, &group)
@@ -76,6 +73,7 @@ impl Switch {
     fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), ErrorCode> {
         let (tenant, number) = (request.tenant, group.group_id);
         self.check_watched(tenant, group)?;
+        self.check_group_share(tenant, group)?;
         let egress_groups = self.ready_egress_groups(request, group)?;
         let (change, mut messages) = self.make_group(tenant, number, request.body().into())?;
         let mut change = Change { before: Vec::from([change]), ..Change::default() };
@@ -84,6 +82,36 @@ impl Switch {
         let cause = self.submit_numbers(request, change.before, &messages);
         self.remember_egress_groups(&cause, egress_groups);
         Ok(())
+    }
+
+    /// An error if a new or changed group takes more groups of its type on the switch than it does now, and the tenant's share has
+    /// no room for them.
+    fn check_group_share(
+        &self,
+        tenant: TenantIndex,
+        group: &GroupMod<'_>,
+    ) -> Result<(), ErrorCode> {
+        let Some(share) = self.most_groups(tenant, group.type_) else { return Ok(()) };
+        let wanted = 1 + variants(&self.context(tenant), group).len();
+        let of_type = self.groups_of_type(tenant, group.type_);
+        let (own, others): (Vec<_>, Vec<_>) =
+            of_type.partition(|(number, _)| *number == group.group_id);
+        let count = |groups: Vec<(u32, usize)>| groups.iter().map(|it| it.1).sum::<usize>();
+        let fits = wanted <= count(own) || count(others) + wanted <= share as usize;
+        fits.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_GROUPS)
+    }
+
+    /// A tenant's groups of a type, also egress groups, and how many groups on the switch each is.
+    fn groups_of_type(
+        &self,
+        tenant: TenantIndex,
+        type_: GroupType,
+    ) -> impl Iterator<Item = (u32, usize)> {
+        let state = &self.tenants[tenant.0 as usize];
+        let groups = state.groups.iter().inspect(|_| state.flows.meter().add(1));
+        let of_type = groups
+            .filter(move |(_, it)| GroupMod::parse(&it.body).is_ok_and(|it| it.type_ == type_));
+        of_type.map(|(number, it)| (number, it.instances.ids().count()))
     }
 
     /// A new group in the tables, and the messages that make it on the switch.
@@ -114,6 +142,7 @@ impl Switch {
             return Err(code::GROUP_MOD_FAILED_LOOP);
         }
         self.check_watched(request.tenant, group)?;
+        self.check_group_share(request.tenant, group)?;
         let egress_groups = self.ready_egress_groups(request, group)?;
         let wanted = Numbered { body: request.body().into(), ..known };
         let (tenant, number) = (request.tenant, group.group_id);

@@ -14,9 +14,6 @@ use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
 
-/// Meters of one tenant on one switch.
-const MAX_METERS: usize = 256;
-
 impl Switch {
     /// A tenant changes its meters.
     pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
@@ -48,7 +45,7 @@ impl Switch {
                 if meter.meter_id == 0 || meter.meter_id > METER_MAX {
                     return Err(code::METER_MOD_FAILED_INVALID_METER);
                 }
-                if self.numbers(tenant, Kind::Meter).len() >= MAX_METERS {
+                if self.numbers(tenant, Kind::Meter).len() >= self.most_meters(tenant) as usize {
                     return Err(code::METER_MOD_FAILED_OUT_OF_METERS);
                 }
                 let physical = lowest_free(&self.used.meters);

@@ -177,8 +177,11 @@ impl Switch {
                 return Ok(());
             }
             Awaits::Own(Purpose::Space) => {
-                if let MultipartReplyBody::TableFeatures(tables) = reply.body {
-                    self.space_said_v13(tables);
+                match reply.body {
+                    MultipartReplyBody::TableFeatures(tables) => self.space_said_v13(tables),
+                    MultipartReplyBody::GroupFeatures(groups) => self.groups_said(&groups),
+                    MultipartReplyBody::MeterFeatures(meters) => self.meters_said(&meters),
+                    _ => {}
                 }
                 return Ok(());
             }

@@ -117,3 +117,63 @@ fn a_rule_that_is_refused_in_an_almost_empty_table_says_nothing_of_its_size() {
         assert_eq!(world.core.shares_of(world.tenant("red")), []);
     }
 }
+
+/// A world of 1.3 in which red has one hundredth of the switch: 41 of 4,096 groups of each type, and of as many meters.
+fn small_share(setup: impl FnOnce(&mut Setup)) -> World {
+    let mut made = Setup::new(Version::V1_3, SPACES);
+    let blue = &mut made.policy.tenants[1];
+    // What blue could not use would be red's.
+    (blue.weight, blue.limits.groups, blue.limits.meters) = (99, 5_000, 5_000);
+    setup(&mut made);
+    World::new(made)
+}
+
+#[test]
+fn groups_and_meters_are_divided_by_weight() {
+    let mut world = small_share(|_| {});
+    let shares = world.core.number_shares_of(world.tenant("red"));
+    assert_eq!(shares.len(), 5, "groups of four types, and meters: {shares:?}");
+    assert!(shares.iter().all(|it| (it.holds, it.may) == (Some(4096), 41)), "{shares:?}");
+    let red = world.connect("red");
+    for n in 1..=42 {
+        world.say(red, n, &format!("group add id={n} type=select buckets=output:1"));
+        world.say(red, 100 + n, &format!("meter add id={n} rate=1000"));
+    }
+    let told = world.heard(red);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("OUT_OF_GROUPS") && told[1].contains("OUT_OF_METERS"), "{told:?}");
+    // Groups of other types have room of their own; a group that becomes one of a full type has none.
+    world.say(red, 200, "group add id=50 type=all buckets=output:1");
+    world.say(red, 201, "group modify id=1 type=select buckets=output:2");
+    assert_eq!(world.heard(red), [""; 0]);
+    world.say(red, 202, "group modify id=50 type=select buckets=output:1");
+    let told = world.heard(red);
+    assert!(told.len() == 1 && told[0].contains("OUT_OF_GROUPS"), "{told:?}");
+    // Who deletes may have others, and blue has its share all the time.
+    world.say(red, 203, "group delete id=1");
+    world.say(red, 204, "group modify id=50 type=select buckets=output:1");
+    world.say(red, 205, "meter delete id=1");
+    world.say(red, 206, "meter add id=50 rate=1000");
+    assert_eq!(world.heard(red), [""; 0]);
+    let blue = world.connect("blue");
+    for n in 1..=100 {
+        world.say(blue, n, &format!("group add id={n} type=select buckets=output:1"));
+    }
+    assert_eq!(world.heard(blue), [""; 0]);
+}
+
+#[test]
+fn a_tenants_own_limits_of_groups_and_meters_hold_where_shares_are_larger() {
+    let mut world = small_share(|setup| {
+        let limits = &mut setup.policy.tenants[0].limits;
+        (limits.groups, limits.meters) = (3, 2);
+    });
+    let red = world.connect("red");
+    for n in 1..=4 {
+        world.say(red, n, &format!("group add id={n} type=all buckets=output:1"));
+        world.say(red, 100 + n, &format!("meter add id={n} rate=1000"));
+    }
+    let told = world.heard(red);
+    assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_GROUPS")).count(), 1, "{told:?}");
+    assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_METERS")).count(), 2, "{told:?}");
+}

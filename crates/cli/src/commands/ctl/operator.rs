@@ -92,7 +92,7 @@ fn trouble(contact: &Contact) -> Option<String> {
 
 pub fn limits(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
     tell.found(client.get("/api/v1/limits")?, |out, all: &Limits| {
-        let mut rows = Columns::new(&["TENANT", "SWITCH", "TABLES", "RULES", "MAY HAVE"], 3);
+        let mut rows = Columns::new(&["TENANT", "SWITCH", "TABLES", "HAS", "MAY HAVE"], 3);
         for one in &all.limits {
             rows.row([
                 one.tenant.clone(),

@@ -20,7 +20,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, GroupModCommand};
 
 /// Numbers on the switch that the groups of one tenant may have in all.
-const MAX_NUMBERS: usize = 4096;
+pub(crate) const MAX_NUMBERS: usize = 4096;
 
 /// A group with the instances that it needs.
 pub(super) struct Formed {
