@@ -1,33 +1,13 @@
 // All tenants side by side, and one tenant in full.
 
 import { badge, chart, clock, colour, el, empty, perSecond, put, section, share, short, shortDpid, table, tenantHue, tile, time } from "./parts.js";
+import { traceView, whyView } from "./explain.js";
 import { hue } from "./map.js";
 import { ask, part } from "./server.js";
 import { hasNetwork, mayChange, sees, state, watch } from "./state.js";
 
-/** What the errors of OpenFlow say, in words. */
+/** What keeps a PACKET_IN from a tenant. Why requests are refused is said of each of them: see explain.js. */
 const WORDS = {
-  EPERM: "not permitted in this tenant’s part of the network",
-  IS_SLAVE: "the controller is a slave, and may change nothing",
-  TABLE_FULL: "the tenant has as many rules as it may have",
-  ALL_TABLES_FULL: "the tenant has as many rules as it may have",
-  OVERLAP: "overlaps with another entry",
-  BAD_OUT_PORT: "sends by a port that is not the tenant’s",
-  BAD_PORT: "concerns a port that is not the tenant’s",
-  BAD_TYPE: "of a type that Weir does not know or take",
-  BAD_LEN: "of a wrong length",
-  BAD_VERSION: "of another OpenFlow version",
-  BAD_STAT: "of a statistic that Weir does not know",
-  BAD_MULTIPART: "of a statistic that Weir does not know",
-  BAD_VENDOR: "of a vendor that the tenant was not granted",
-  BAD_EXPERIMENTER: "of an experimenter that the tenant was not granted",
-  BAD_QUEUE: "uses a queue that the tenant was not granted",
-  BUFFER_UNKNOWN: "names a packet that the switch keeps no more",
-  BUFFER_EMPTY: "names a packet that has been used",
-  UNSUPPORTED: "asks for what the switch cannot do",
-  BAD_TABLE_ID: "of a table that there is not",
-  UNKNOWN_GROUP: "of a group that is not the tenant’s",
-  UNKNOWN_METER: "of a meter that is not the tenant’s",
   no_tenant: "PACKET_IN: no tenant owns the packet",
   tenant_absent: "PACKET_IN: no controller is connected",
   queue_full: "PACKET_IN: the controller reads too slowly",
@@ -35,7 +15,7 @@ const WORDS = {
   port_config: "PACKET_IN: the tenant turned the port off",
 };
 
-const words = (reason) => WORDS[reason] ?? WORDS[reason.replace(/^OFP[A-Z]+_/, "")] ?? "";
+const words = (reason) => WORDS[reason] ?? "";
 
 export function tenantsView(root) {
   const rates = (it) => state.rates.tenants.get(it.name);
@@ -111,11 +91,12 @@ export function tenantView(root, { tenant: name }) {
     { title: "Waiting south", kind: "number", cell: (it) => short(it.queue_south) },
     { title: "Waiting north", kind: "number", cell: (it) => short(it.queue_north) },
   ], { key: (it) => it.dpid, caption: "On switches", none: "No switch that it has a part of is connected." });
+  const why = whyView(name);
   const count = el("summary", {}, "On switches");
   const plots = el("div.plots");
   root.append(el("div.title", {}, title, sees() && onMap, mayChange(name) && edit), el("dl.tiles.wide", {}, figures), plots,
     el("div.columns", {}, section("Messages by kind", el("div.card", {}, kinds)), section("Refusals", el("div.card", {}, refusals))),
-    section("Controllers", el("div.card", {}, controllers)), el("details.more", {}, count, el("div.card", {}, switches)));
+    why, traceView(name), section("Controllers", el("div.card", {}, controllers)), el("details.more", {}, count, el("div.card", {}, switches)));
 
   let [drawn, rateChart, latencyChart, closed, isFree] = [null, null, null, false, false];
   function charts() {
@@ -161,7 +142,7 @@ export function tenantView(root, { tenant: name }) {
 
   async function read() {
     try {
-      const full = await ask(`/api/v1/tenants/${part(name)}`);
+      const [full] = await Promise.all([ask(`/api/v1/tenants/${part(name)}`), why.read()]);
       if (closed) return;
       // A slice is no network, and does not become one.
       isFree = full.flowspace.length === 0;

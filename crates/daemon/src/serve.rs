@@ -10,7 +10,7 @@ use crate::memory;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
 use crate::refused::Refused;
-use crate::shard::shown::{self, FlowsAsked, Shown};
+use crate::shard::shown::Reader;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Documents, Quota, Store, StoreError};
 use crate::threads::Thread;
@@ -225,12 +225,9 @@ impl Daemon {
         move |within| ping(&shards, within)
     }
 
-    /// Something that can ask the shards for pages of tenants' flow tables, from any thread.
-    pub fn flow_reader(
-        &self,
-    ) -> impl Fn(&FlowsAsked, std::time::Duration) -> Shown + Send + Sync + 'static {
-        let shards = self.shards.clone();
-        move |asked, within| shown::ask(&shards, asked, within)
+    /// Who can ask the shards for what their cores keep, from any thread.
+    pub fn reader(&self) -> Reader {
+        Reader::new(&self.shards)
     }
 
     /// Closes all connections and ends. Rules stay on the switches.

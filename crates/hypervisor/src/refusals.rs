@@ -8,7 +8,8 @@ mod words;
 use crate::south::pending::{Excerpt, Origin};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use openflow::{ErrorCode, Header, Version};
 
 /// Refusals that are kept for one tenant on one switch.
@@ -92,8 +93,16 @@ impl Refusal {
 
     /// Why, in words.
     pub fn reason(&self, version: Version) -> String {
+        let Verdict { code, by } = self.verdict;
         let type_ = Header::parse(self.excerpt()).map_or(0, |header| header.type_);
-        words::reason(self.verdict, type_, version)
+        match by {
+            RefusedBy::Weir => {
+                let why = words::weirs_own(code, type_, version);
+                why.unwrap_or("the message cannot be read").to_string()
+            }
+            RefusedBy::Switch => format!("the switch refused: {}", code.display(version)),
+            RefusedBy::Silence => "the switch did not answer in time".to_string(),
+        }
     }
 }
 

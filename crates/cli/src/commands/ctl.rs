@@ -3,6 +3,7 @@
 mod backup;
 mod client;
 mod endpoint;
+mod explain;
 mod operator;
 mod print;
 mod tell;
@@ -35,6 +36,8 @@ Example:
   weir ctl tenants
   weir ctl flows red 00:00:00:00:00:00:00:01
   weir ctl flows red 1 --physical
+  weir ctl why red
+  weir ctl trace red 1 in_port=1,tcp,nw_src=10.1.0.1,nw_dst=10.1.0.2,tp_dst=80
   weir ctl networks
   weir ctl add red link '0xa1 port 2' '0xa2 port 2' --bandwidth 5Mbit --backup links --dry-run
   weir ctl stop red link '0xa1 port 2' '0xa2 port 2'
@@ -98,6 +101,20 @@ enum Command {
     Limits,
     /// List what was refused, by tenant, switch and reason
     Refusals,
+    /// Print where a packet goes and why, without sending one
+    Trace {
+        /// The tenant, as which sees it the switch and the port are named; "any": a physical switch, whose ever the packet is
+        tenant: String,
+        /// A datapath id, as the tenant sees it or as the switch has it, or a name in [[switches]]
+        switch: String,
+        /// The packet, in the syntax of `ovs-appctl ofproto/trace`; in_port has to be there
+        flow: String,
+    },
+    /// Print a tenant's last refused requests, and why they were refused
+    Why {
+        /// The tenant
+        tenant: String,
+    },
     /// List all networks
     Networks,
     /// Show a tenant's network, and where it lies
@@ -315,6 +332,10 @@ impl Ctl {
             Command::Controllers => operator::controllers(&tell, &client),
             Command::Limits => operator::limits(&tell, &client),
             Command::Refusals => operator::refusals(&tell, &client),
+            Command::Trace { tenant, switch, flow } => {
+                explain::trace(&tell, &client, &tenant, &switch, &flow)
+            }
+            Command::Why { tenant } => explain::why(&tell, &client, &tenant),
             Command::Networks => {
                 tell.found(client.get("/api/v1/networks")?, |out, all: &Networks| {
                     print::networks(out, &all.networks)?;

@@ -171,7 +171,7 @@ fn control(
         metrics: Arc::clone(&metrics),
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
-        flows: Arc::new(daemon.flow_reader()),
+        reader: daemon.reader(),
         topology: daemon.topology(),
         labels: daemon.labels(),
         networks: daemon.networks(),

@@ -17,6 +17,7 @@ mod demo;
 mod described;
 mod discovering;
 mod evaluate;
+mod explained;
 mod faucet;
 mod kill9;
 mod labels;

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::dpid::Dpid;
 use crate::shard::shown::{FlowsAsked, Shown};
 
-const NOWHERE: &str = "the switch is not connected, or the tenant has no part of it";
+pub(super) const NOWHERE: &str = "the switch is not connected, or the tenant has no part of it";
 
 /// How long shards may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -142,7 +142,7 @@ fn query(uri: &Uri) -> Option<(Side, Option<FlowPlace>)> {
 }
 
 /// A switch by the name that the configuration gives it, or by its datapath id.
-fn switch(config: &Config, text: &str) -> Option<u64> {
+pub(super) fn switch(config: &Config, text: &str) -> Option<u64> {
     let named = config.switches.iter().find(|listed| listed.name.as_deref() == Some(text));
     named.map(|listed| listed.dpid).or_else(|| text.parse::<Dpid>().ok().map(|dpid| dpid.0))
 }
@@ -203,7 +203,7 @@ pub(super) async fn show(
         return error(StatusCode::BAD_REQUEST, message);
     };
     let asked = FlowsAsked { tenant, dpid, side, after };
-    let work = move || match (sources.flows)(&asked, PATIENCE) {
+    let work = move || match sources.reader.flows(&asked, PATIENCE) {
         Shown::Page(page) => Json(Flows::new(asked, &page)).into_response(),
         Shown::Nowhere => error(StatusCode::NOT_FOUND, NOWHERE),
         Shown::Silence => {

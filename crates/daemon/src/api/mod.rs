@@ -10,6 +10,9 @@
 //! | `GET /api/v1/controllers` | connections to all tenants' controllers |
 //! | `GET /api/v1/limits` | how many rules each tenant may have on each switch, and why |
 //! | `GET /api/v1/refusals` | what was refused, by tenant, switch and reason |
+//! | `GET /api/v1/tenants/{name}/why` | the tenant's last refused requests, and why |
+//! | `GET /api/v1/tenants/{name}/switches/{switch}/trace/{flow}` | where a packet goes that comes in as the tenant sees the switch |
+//! | `GET /api/v1/switches/{switch}/trace/{flow}` | where a packet goes, whose ever it is |
 //! | `GET /api/v1/switches` | connected switches, and what their tenants count |
 //! | `GET /api/v1/tenants/{name}/labels` | what is left of links, as the tenant was told last; 404 if it is told nothing |
 //! | `GET /api/v1/tenants/{name}/labels/events` | the same as server-sent events, as it is told |
@@ -58,8 +61,10 @@ pub mod summary;
 pub mod tls;
 pub mod tokens;
 pub mod topology;
+pub mod trace;
 pub mod troubles;
 pub mod view;
+pub mod why;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +89,7 @@ pub(crate) use bounds::THREADS;
 
 pub use answers::Failure;
 pub use session::Session;
-pub use sources::{FlowReader, Pulse, Sources};
+pub use sources::{Pulse, Sources};
 
 /// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
 /// millisecond.
@@ -155,6 +160,8 @@ pub fn router(
         .merge(flows::routes())
         .merge(limits::routes())
         .merge(troubles::routes())
+        .merge(why::routes())
+        .merge(trace::routes())
         .merge(session::routes())
         .merge(tokens::routes())
         .merge(live::routes(live))
@@ -401,6 +408,9 @@ async fn label_events(
         limits::limits,
         troubles::controllers,
         troubles::refusals,
+        why::why,
+        trace::of_tenant,
+        trace::of_anybody,
         session::session,
         live::summary,
         live::log,

@@ -51,6 +51,7 @@ const FILES: &[File] = files! {
     "network.js" SCRIPT "network.js"
     "tenants.js" SCRIPT "tenants.js"
     "switches.js" SCRIPT "switches.js"
+    "explain.js" SCRIPT "explain.js"
     "log.js" SCRIPT "log.js"
     "editor.js" SCRIPT "editor.js"
     "vendor/uPlot.js" SCRIPT "vendor/uPlot.iife.min.js"

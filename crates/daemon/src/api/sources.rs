@@ -6,16 +6,13 @@ use std::time::Duration;
 use crate::metrics::Registry;
 use crate::networks::Control;
 use crate::reload::Current;
-use crate::shard::shown::{FlowsAsked, Shown};
+use crate::shard::shown::Reader;
 use crate::store::Documents;
 use crate::topology::{Board, Watch};
 
 /// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
 /// time. Blocks for that long at most.
 pub type Pulse = Arc<dyn Fn(Duration) -> Option<usize> + Send + Sync>;
-
-/// Asks shards for a page of a tenant's flow table. Blocks for that long at most.
-pub type FlowReader = Arc<dyn Fn(&FlowsAsked, Duration) -> Shown + Send + Sync>;
 
 /// What the answers are made of.
 #[derive(Clone)]
@@ -26,8 +23,8 @@ pub struct Sources {
     pub current: Current,
     /// The shards.
     pub pulse: Pulse,
-    /// The tenants' flow tables.
-    pub flows: FlowReader,
+    /// What the switches' cores keep: flow tables, refused requests.
+    pub reader: Reader,
     /// The physical network.
     pub topology: Watch,
     /// What is left of links.

@@ -88,8 +88,8 @@ pub enum Command {
     Topology(Orders),
     /// What the core of one switch wants to know of another, or tells it.
     Counts(Counting),
-    /// Show a page of a tenant's flow table.
-    Flows(Box<shown::Asked>),
+    /// Answer a question of somebody who looks on.
+    Ask(Box<shown::Question>),
     /// Are you there?
     Ping(Sender<usize>),
     /// Close everything, then end.
@@ -278,7 +278,7 @@ impl Shard {
             Command::Store(event) => self.stored(event),
             Command::Topology(orders) => self.take_orders(orders),
             Command::Counts(counting) => self.take_counting(counting),
-            Command::Flows(asked) => self.show_flows(&asked),
+            Command::Ask(question) => self.answer(*question),
             Command::Ping(reply) => {
                 // Who asked may have stopped waiting.
                 let _ = reply.send(self.by_dpid.len());

@@ -84,7 +84,7 @@ impl Scene {
             metrics: daemon.metrics(),
             current: current.clone(),
             pulse: Arc::new(daemon.pulse()),
-            flows: Arc::new(daemon.flow_reader()),
+            reader: daemon.reader(),
             topology: daemon.topology(),
             labels: daemon.labels(),
             networks: daemon.networks(),

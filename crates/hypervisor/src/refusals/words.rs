@@ -1,6 +1,5 @@
-//! What a refusal means, in words: by who refused, by the error and by the type of the request.
+//! What refusals of Weir mean, in words: by the error and by the type of the request.
 
-use super::{RefusedBy, Verdict};
 use alloc::format;
 use alloc::string::{String, ToString};
 use flowspace::Match;
@@ -118,21 +117,9 @@ const WHY: &[(&str, &str, &str)] = &[
     ("OFPMMFC_OUT_OF_BANDS", ANY, "statistics have no room for so many bands"),
 ];
 
-/// Why a request of this type was refused.
-pub(super) fn reason(verdict: Verdict, type_: u8, version: Version) -> String {
-    let Verdict { code, by } = verdict;
-    match by {
-        RefusedBy::Weir => match weirs_own(code, type_name(type_, version), version) {
-            Some(reason) => reason.to_string(),
-            None => "the message cannot be read".to_string(),
-        },
-        RefusedBy::Switch => format!("the switch refused: {}", code.display(version)),
-        RefusedBy::Silence => "the switch did not answer in time".to_string(),
-    }
-}
-
-fn weirs_own(code: ErrorCode, type_: &str, version: Version) -> Option<&'static str> {
-    let name = code.name(version)?;
+/// Why Weir refuses a request of this type with this error; `None` for an error of a message that cannot be read.
+pub(super) fn weirs_own(code: ErrorCode, type_: u8, version: Version) -> Option<&'static str> {
+    let (name, type_) = (code.name(version)?, type_name(type_, version));
     let fits = |row: &&(&str, &str, &str)| row.0 == name && (row.1 == ANY || row.1 == type_);
     WHY.iter().find(fits).map(|(.., why)| *why)
 }

@@ -1,6 +1,6 @@
 //! A packet on its way through the rules of one switch.
 
-use super::{Doubt, Output, Packet, Step, To};
+use super::passage::{Doubt, Output, Packet, Step, To};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::store::Kind;

@@ -137,8 +137,10 @@ fn a_trace_names_whose_the_packet_is_its_entries_and_their_rules() {
         world.say(red, 1, "flow add match=ip,nw_src=10.1.0.1 prio=9 cookie=5 actions=output:2");
         world.advance(100_000_000);
         let passage = world.core.passage(&at(1, "10.1.0.1>10.9.0.1"));
-        let claim =
-            Claim::Flowspace { match_: "ip,nw_src=10.1.0.0/16".parse().unwrap(), priority: 100 };
+        let claim = Claim::Flowspace {
+            match_: Box::new("ip,nw_src=10.1.0.0/16".parse().unwrap()),
+            priority: 100,
+        };
         assert_eq!(passage.owner, Owner::Tenant(TenantId(1), claim), "{version:?}");
         let shown = |side| world.core.flow_page(TenantId(1), side, None).unwrap().flow_mods;
         let last = passage.steps.last().unwrap();

@@ -1,0 +1,145 @@
+//! A packet on its way from switch to switch.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use fabric::{Dpid, End, Network, PortId, PortNumber};
+use hypervisor::trace::{Owner, Packet, To};
+
+use crate::shard::shown::{NotPassed, Passed, Reader, Start};
+
+/// Switches that one packet and its copies are followed to.
+const HOPS: usize = 64;
+
+/// What a packet is followed by.
+pub(super) struct Walk<'a> {
+    pub(super) reader: &'a Reader,
+    pub(super) network: &'a Network,
+    pub(super) deadline: Instant,
+}
+
+/// A packet's way.
+#[derive(Debug, Default)]
+pub(super) struct Journey {
+    pub(super) hops: Vec<Visited>,
+    /// Whether it goes on after the last hop.
+    pub(super) is_cut: bool,
+}
+
+/// What happens on one switch, and what comes of each output.
+#[derive(Debug)]
+pub(super) struct Visited {
+    pub(super) passed: Passed,
+    pub(super) outputs: Vec<Onward>,
+}
+
+/// What comes of an output by a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Onward {
+    /// Here it ends: it is no port, or no link is behind the port.
+    End,
+    /// A link that is down is behind the port.
+    LinkDown,
+    /// It comes to this hop.
+    Hop(usize),
+    /// It comes to this hop, where it has been just like that: it goes round and round.
+    Loop(usize),
+    /// It comes to a switch that is not connected.
+    Gone(Dpid),
+    /// It is not followed any further.
+    Cut,
+}
+
+/// Why nothing can be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// The switch is not connected, or the tenant has no part of it.
+    Nowhere,
+    /// There is no such port.
+    NoPort,
+    /// The port has no path.
+    NoPath,
+    /// A thread does not answer.
+    Silence,
+}
+
+impl Walk<'_> {
+    /// Follows a packet. Where it is not this tenant's, if one is given, what happens is not looked at any further.
+    pub(super) fn from(&self, start: Start, only: Option<&str>) -> Result<Journey, Lost> {
+        let mut journey = Journey::default();
+        // Hops that are known, by where the packet comes in and what it is then; the way to those that are not visited yet.
+        let mut known: BTreeMap<(u64, Packet), usize> = BTreeMap::new();
+        let mut due = VecDeque::from([self.visit(start)?]);
+        while let Some(passed) = due.pop_front() {
+            let here = journey.hops.len() + due.len() + 1;
+            let at = (passed.dpid, passed.packet.clone());
+            known.entry(at).or_insert(journey.hops.len() + 1);
+            let is_others = only.is_some_and(|only| match passed.passage.owner {
+                Owner::Tenant(..) => passed.tenant.as_deref() != Some(only),
+                Owner::Transit => false,
+                Owner::Nobody => true,
+            });
+            let mut outputs = Vec::new();
+            let mut next = here;
+            for output in passed.passage.outputs.iter().filter(|_| !is_others) {
+                let To::Port { number, is_up: true, .. } = output.to else {
+                    outputs.push(Onward::End);
+                    continue;
+                };
+                let far = match self.far(passed.dpid, number) {
+                    Ok(far) => far,
+                    Err(onward) => {
+                        outputs.push(onward);
+                        continue;
+                    }
+                };
+                let packet = Packet { in_port: far.port.get(), frame: output.frame.clone() };
+                let place = (far.dpid.0, packet.clone());
+                if let Some(&hop) = known.get(&place) {
+                    let is_loop = hop <= journey.hops.len() + 1;
+                    outputs.push(if is_loop { Onward::Loop(hop) } else { Onward::Hop(hop) });
+                    continue;
+                }
+                if next >= HOPS {
+                    journey.is_cut = true;
+                    outputs.push(Onward::Cut);
+                    continue;
+                }
+                let Packet { in_port, frame } = packet;
+                match self.visit(Start::Switch { dpid: far.dpid.0, port: in_port, frame }) {
+                    Ok(passed) => {
+                        next += 1;
+                        known.insert(place, next);
+                        outputs.push(Onward::Hop(next));
+                        due.push_back(passed);
+                    }
+                    Err(Lost::Silence) => return Err(Lost::Silence),
+                    Err(_) => outputs.push(Onward::Gone(far.dpid)),
+                }
+            }
+            journey.hops.push(Visited { passed, outputs });
+        }
+        Ok(journey)
+    }
+
+    fn visit(&self, start: Start) -> Result<Passed, Lost> {
+        self.reader.passage(&start, self.deadline).map_err(|why| match why {
+            NotPassed::Nowhere => Lost::Nowhere,
+            NotPassed::NoPort => Lost::NoPort,
+            NotPassed::NoPath => Lost::NoPath,
+            NotPassed::Silence => Lost::Silence,
+        })
+    }
+
+    /// The port at the other end of the link behind a port.
+    fn far(&self, dpid: u64, port: u32) -> Result<PortId, Onward> {
+        let port = PortNumber::new(port).map_err(|_| Onward::End)?;
+        let id = self.network.link_from(PortId::new(Dpid(dpid), port)).map_err(|_| Onward::End)?;
+        let link = self.network.link(id);
+        match link.to {
+            End::Switch { port: far, .. } if link.is_up() => Ok(far),
+            End::Switch { .. } => Err(Onward::LinkDown),
+            _ => Err(Onward::End),
+        }
+    }
+}
