@@ -38,6 +38,7 @@ pub mod refused;
 pub mod reload;
 pub mod serve;
 pub mod shard;
+mod sheets;
 pub mod store;
 mod threads;
 pub mod topology;

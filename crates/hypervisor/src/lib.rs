@@ -35,6 +35,7 @@ pub mod outbox;
 pub mod policy;
 mod port_desc;
 mod retired;
+pub mod sheet;
 mod south;
 pub mod store;
 mod switch;
@@ -51,11 +52,13 @@ pub use ids::{ControllerIndex, TenantIndex};
 pub use lldp::LldpKey;
 pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
+pub use sheet::{RateBy, RateShare, Standing};
+pub use south::rates::share_of;
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
     Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
     Holds, Known, Label, PortState, PortTraffic, SaidBy, Settings, Side, StartError, Switch,
-    TableShare, TenantState, UNKNOWN,
+    TableShare, TenantState, UNKNOWN, divide_table,
 };
 pub use tally::Count;
 pub use time::{Duration, Instant};

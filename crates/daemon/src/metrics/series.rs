@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use hypervisor::TableShare;
+use hypervisor::{RateShare, Standing, TableShare};
 
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
@@ -137,6 +137,8 @@ pub struct SwitchMetrics {
     pub window: Gauge,
     /// Messages that are unacknowledged at the switch now.
     pub outstanding: Gauge,
+    /// Its data sheet.
+    pub sheet: Mutex<SheetUse>,
     known_as: AtomicU64,
     tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
     totals: Arc<Totals>,
@@ -147,6 +149,7 @@ impl SwitchMetrics {
         SwitchMetrics {
             dpid,
             version,
+            sheet: Mutex::default(),
             known_as: AtomicU64::new(dpid),
             totals,
             received: Messages::default(),
@@ -189,8 +192,17 @@ impl SwitchMetrics {
     }
 }
 
+/// A switch's data sheet, and what the switch says that it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SheetUse {
+    /// Whether there is a sheet, and whether it is of this switch.
+    pub standing: Standing,
+    /// Manufacturer, hardware, software.
+    pub description: Option<[String; 3]>,
+}
+
 /// What a tenant may have on a switch, and of what its weight is a part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grant {
     /// Whether it has a part of the switch at all.
     pub served: bool,
@@ -202,6 +214,8 @@ pub struct Grant {
     pub most_rules: u32,
     /// Its shares of the switch's tables, as far as anybody knows how much those hold.
     pub shares: Vec<TableShare>,
+    /// How many messages it may send, or get, as far as anybody says so.
+    pub rates: Vec<RateShare>,
 }
 
 /// What one tenant counts on one switch.
