@@ -159,7 +159,7 @@ impl Document {
         let latency = self.latency_us.iter().map(|(name, us)| ("latency_us", name, *us));
         match capacity.chain(rates).chain(latency).find(|(.., it)| !(0.0..=MOST).contains(it)) {
             Some((map, name, value)) => {
-                Err(format!("is damaged: {map}.{name} is {value}, which cannot be"))
+                Err(format!("is damaged: {map}.{name} is {value:?}, which cannot be"))
             }
             None => Ok(()),
         }
@@ -284,11 +284,11 @@ mod tests {
         check("\"schema\": 2,", "", "has no `schema`");
         check("\"schema\": 2", "\"schema\": \"2\"", "has no `schema`");
         check("\"measured\"", "\"interrupted\": true, \"measured\"", "was interrupted");
-        check("500.0", "-1", "safe_rates.flow-mod-add is -1, which cannot be");
+        check("500.0", "-1", "safe_rates.flow-mod-add is -1.0, which cannot be");
         check("500.0", "1e300", "safe_rates.flow-mod-add is 1e300, which cannot be");
         check("500.0", "\"many\"", "is damaged: invalid type");
-        check("2000.0", "-7", "capacity.exact is -7, which cannot be");
-        check("90.0", "-7", "latency_us.echo is -7, which cannot be");
+        check("2000.0", "-7", "capacity.exact is -7.0, which cannot be");
+        check("90.0", "-7", "latency_us.echo is -7.0, which cannot be");
         check("000000000000002a", "here", "switch.dpid is \"here\", which is no datapath id");
         check("\"measured\"", "\"measures\"", "missing field `measured`");
         check("}", "", "is damaged");
