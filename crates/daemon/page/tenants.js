@@ -60,7 +60,7 @@ function used(fullest) {
 const REFRESH = 3000;
 
 export function tenantView(root, { tenant: name }) {
-  const index = () => state.summary.tenants.findIndex((it) => it.name === name);
+  const index = () => state.summary?.tenants.findIndex((it) => it.name === name) ?? -1;
   const title = el("h1", {}, name);
   const edit = el("a.button", { href: `#/edit/${part(name)}` }, "Edit its network");
   const onMap = el("a.button", { href: `#/network/${part(name)}` }, "Show on the map");
@@ -86,17 +86,33 @@ export function tenantView(root, { tenant: name }) {
   const switches = table([
     { title: "Switch", kind: "lead", cell: (it) => ({ key: it.dpid, node: el("code", {}, it.dpid) }) },
     { title: "Its entries", kind: "number", cell: (it) => short(it.flows) },
-    { title: "Rules there", kind: "number", cell: (it) => short(it.entries) },
+    { title: "Has", kind: "number", cell: (it) => short(it.entries) },
     { title: "Refused", kind: "number", cell: (it) => short(it.refused) },
     { title: "Waiting south", kind: "number", cell: (it) => short(it.queue_south) },
     { title: "Waiting north", kind: "number", cell: (it) => short(it.queue_north) },
   ], { key: (it) => it.dpid, caption: "On switches", none: "No switch that it has a part of is connected." });
   const why = whyView(name);
+  // By a data sheet, as a rule: without one nothing limits messages.
+  const rateLimits = table([
+    { title: "Switch", kind: "lead", cell: (it) => ({ key: it.switch, node: el("code", {}, it.switch) }) },
+    { title: "Messages", cell: (it) => it.messages },
+    { title: "Per second", kind: "number", cell: (it) => perSecond(it.per_second) },
+    { title: "At once", kind: "number", cell: (it) => short(it.burst) },
+    { title: "Why", cell: (it) => it.why },
+  ], { key: (it) => `${it.switch} ${it.messages}`, caption: "Limits of messages", none: "Nothing limits its messages." });
+  const ruleLimits = table([
+    { title: "Switch", kind: "lead", cell: (it) => ({ key: it.switch, node: el("code", {}, it.switch) }) },
+    { title: "Tables", cell: (it) => it.tables },
+    { title: "Has", kind: "number", cell: (it) => short(it.rules) },
+    { title: "May have", kind: "number", cell: (it) => short(it.may) },
+    { title: "Why", cell: (it) => it.why },
+  ], { key: (it) => `${it.switch} ${it.tables}`, caption: "Limits of rules, groups and meters", none: "No switch that it has a part of is connected." });
+  const limitsView = el("details.more.limits", { ontoggle: () => readLimits() }, el("summary", {}, "Limits, and what they come from"), el("div.card", {}, ruleLimits), el("div.card", {}, rateLimits));
   const count = el("summary", {}, "On switches");
   const plots = el("div.plots");
   root.append(el("div.title", {}, title, sees() && onMap, mayChange(name) && edit), el("dl.tiles.wide", {}, figures), plots,
     el("div.columns", {}, section("Messages by kind", el("div.card", {}, kinds)), section("Refusals", el("div.card", {}, refusals))),
-    why, traceView(name), section("Controllers", el("div.card", {}, controllers)), el("details.more", {}, count, el("div.card", {}, switches)));
+    why, traceView(name), section("Controllers", el("div.card", {}, controllers)), el("details.more", {}, count, el("div.card", {}, switches)), limitsView);
 
   let [drawn, rateChart, latencyChart, closed, isFree] = [null, null, null, false, false];
   function charts() {
@@ -149,6 +165,18 @@ export function tenantView(root, { tenant: name }) {
       put(count, `On ${full.switches.length} switches`);
       switches.update(full.switches);
       controllers.update(byAddress(full.switches));
+    } catch {
+      // It has gone; the summary says so.
+    }
+  }
+  // There may be thousands, and they change seldom: read when they are looked at.
+  async function readLimits() {
+    if (!limitsView.open) return;
+    try {
+      const { limits, rates } = await ask(`/api/v1/limits?tenant=${part(name)}`);
+      if (closed) return;
+      ruleLimits.update(limits);
+      rateLimits.update(rates);
     } catch {
       // It has gone; the summary says so.
     }

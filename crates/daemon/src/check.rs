@@ -6,6 +6,7 @@
 mod access;
 mod networks;
 mod shares;
+mod sheets;
 mod trunks;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::config::{Config, Entry, Position, Tenant, Tls};
 use crate::expiry;
-pub use shares::{Share, Shared, shares};
+pub use shares::{Share, ShareOfRate, Shared, shares};
 
 /// Whether a remark should stop an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -63,6 +64,8 @@ pub enum Topic {
     TlsFile,
     /// Weir's own certificate has expired, or will soon.
     Certificate,
+    /// A data sheet, and what it says.
+    DataSheet,
     /// Agents cannot be listened to, or do not measure an interface.
     Agents,
 }
@@ -163,6 +166,7 @@ impl fmt::Display for Report {
 pub fn check(config: &Config) -> Report {
     let mut checker = Checker::new(config);
     checker.process();
+    checker.sheets();
     checker.agents();
     checker.tenants();
     checker.overlaps();

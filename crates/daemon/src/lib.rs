@@ -39,6 +39,7 @@ pub mod refused;
 pub mod reload;
 pub mod serve;
 pub mod shard;
+mod sheets;
 pub mod store;
 mod threads;
 pub mod topology;

@@ -43,6 +43,8 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/api/v1/tenants/blue/why", "", 200, true),
     ("GET", "/api/v1/tenants/nobody/why", "", 404, true),
     ("GET", "/api/v1/tenants/%ff/why", "", 400, true),
+    ("GET", "/api/v1/limits?tenant=red", "", 200, true),
+    ("GET", "/api/v1/limits?side=red", "", 400, true),
     ("GET", "/api/v1/tenants/blue/switches/c/flows", "", 200, true),
     ("GET", "/api/v1/tenants/blue/switches/0xc/flows?side=switch", "", 200, true),
     ("GET", "/api/v1/tenants/blue/switches/a/flows?side=both", "", 400, true),

@@ -299,3 +299,30 @@ fn a_tap_is_shown_everything_in_order() {
         assert!(words.any(|told| told == word), "no {word} (in its place) in {story:?}");
     }
 }
+
+#[test]
+fn a_switch_with_a_short_queue_drops_what_does_not_fit_and_counts_it() {
+    const QUEUE: usize = 8;
+    // A barrier is never done with before the test ends; echoes wait behind.
+    let never = ServiceTime { default: 0, by_type: vec![(18, u64::MAX)] };
+    let running = Runner::new(Network::single(2, |_| {}))
+        .listen(SWITCH, loopback())
+        .service(SWITCH, never)
+        .queue(SWITCH, QUEUE)
+        .start()
+        .unwrap();
+    let mut client = controller(&running);
+    assert_eq!(ask(&mut client, 2, Message::EchoRequest(b""))[1], 3);
+    send(&mut client, 3, Message::BarrierRequest);
+    for xid in 0..20 {
+        send(&mut client, 100 + xid, Message::EchoRequest(b""));
+    }
+    let counters = loop {
+        let counters = running.counters(SWITCH).unwrap();
+        if counters.overflowed + counters.longest_queue >= 20 {
+            break counters;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!((counters.overflowed, counters.longest_queue), (20 - QUEUE as u64, QUEUE as u64));
+}

@@ -1,7 +1,7 @@
 //! A switch's data sheet: what its vendor's does not say, in one file that other tools read.
 //!
 //! A *safe rate* is one at which nothing was lost and everything became true: for packets and requests
-//! the highest rate without loss, least of all repetitions; for FLOW_MODs the entries that became real
+//! the highest rate without loss and without a growing queue, least of all repetitions; for FLOW_MODs the entries that became real
 //! in the data plane per second, at the largest number that was tried, slowest of all repetitions; for
 //! statistics the highest polling rate at which 99 % of the replies were there before the next request.
 
@@ -12,18 +12,26 @@ use std::collections::BTreeMap;
 use report::{Finding, Point, Results, Scalar};
 use serde::{Deserialize, Serialize};
 
+use crate::evaluation::DESCRIPTION;
+
 /// The version of the format.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 /// Everything in words and numbers that a limit or a reader needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataSheet {
-    /// Always 1.
+    /// Always 2. With 1, the safe rates of packets and requests counted what a switch had only queued.
     pub schema: u32,
     /// When it was measured, RFC 3339 in UTC.
     pub measured: String,
     /// What the switch is and how it was reached.
     pub switch: BTreeMap<String, Scalar>,
+    /// Whether the measurement was ended before its time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Experiments that did not come to their end: their figures, if there are any, are of what was measured until then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfinished: Vec<String>,
     /// Whether every barrier told the truth; absent if it could not be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barrier_honest: Option<bool>,
@@ -58,6 +66,8 @@ impl DataSheet {
             schema: SCHEMA,
             measured: results.started.clone(),
             switch: BTreeMap::new(),
+            interrupted: results.is_partial(),
+            unfinished: unfinished(results),
             barrier_honest: None,
             barrier_lie_us: None,
             capacity: BTreeMap::new(),
@@ -66,7 +76,8 @@ impl DataSheet {
             modification_loss: BTreeMap::new(),
             findings: results.findings.clone(),
         };
-        for name in ["switch", "dpid", "openflow", "channels"] {
+        let named = ["switch", "dpid", "openflow", "channels"];
+        for name in named.into_iter().chain(DESCRIPTION) {
             if let Some(value) = results.settings.get(name) {
                 sheet.switch.insert(name.to_owned(), value.clone());
             }
@@ -191,6 +202,13 @@ impl DataSheet {
             self.latency_us.entry(name.to_owned()).or_insert(us);
         }
     }
+}
+
+/// Experiments that did not come to their end: what [`Evaluation::add`](crate::Evaluation::add) says of them.
+fn unfinished(results: &Results) -> Vec<String> {
+    let partial = results.findings.iter().filter(|finding| finding.code == "partial");
+    let names = partial.filter_map(|finding| Some(finding.text.split_once(": ")?.0.to_owned()));
+    names.collect()
 }
 
 fn text<'a>(point: &'a Point, parameter: &str) -> &'a str {

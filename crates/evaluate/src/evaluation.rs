@@ -3,12 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
+use openflow::{Version, v10, v13};
 use report::stats::quantile;
 use report::table::number;
-use report::{Environment, Extras, Finding, Histogram, Results, Table};
+use report::{Environment, Extras, Finding, Histogram, Results, Scalar, Table};
 
+use crate::error::Result;
+use crate::request::Request;
 use crate::runtime::Outcome;
-use crate::testbed::Testbed;
+use crate::testbed::{Happening, Testbed};
+
+/// What settings call the three parts of a switch's description that its make, and not its place, decides.
+pub(crate) const DESCRIPTION: [&str; 3] = ["manufacturer", "hardware", "software"];
+
+/// Transaction id of the question for it.
+const XID: u32 = 0x0057_4548;
 
 /// Results that are being gathered.
 #[derive(Clone, Debug)]
@@ -32,7 +41,7 @@ impl Evaluation {
         let settings = &mut self.results.settings;
         settings.insert("switch".to_owned(), bench.name.as_str().into());
         settings.insert("dpid".to_owned(), format!("{:016x}", bench.dpid).into());
-        let version = if bench.version == openflow::Version::V1_0 { "1.0" } else { "1.3" };
+        let version = if bench.version == Version::V1_0 { "1.0" } else { "1.3" };
         settings.insert("openflow".to_owned(), version.into());
         let channels: Vec<String> = bench
             .channels
@@ -40,6 +49,30 @@ impl Evaluation {
             .map(|channel| format!("{} at port {}", channel.name, channel.port))
             .collect();
         settings.insert("channels".to_owned(), channels.join(", ").into());
+    }
+
+    /// Asks the switch what it is, and notes its answer.
+    ///
+    /// # Errors
+    /// It ends the connection. No answer within `patience` ns is no error.
+    pub fn ask_description(&mut self, testbed: &mut dyn Testbed, patience: u64) -> Result<()> {
+        let mut bytes = Vec::new();
+        // Short.
+        let _ = Request::Description.write(testbed.bench().version, XID, &mut bytes);
+        testbed.send(bytes, None)?;
+        let until = testbed.now().saturating_add(patience);
+        while let Some(arrival) = testbed.next(until)? {
+            let Happening::Message(frame) = arrival.what else { continue };
+            if openflow::frame::xid(&frame) != Some(XID) {
+                continue;
+            }
+            if let Some(description) = description(&frame) {
+                let settings = &mut self.results.settings;
+                settings.extend(DESCRIPTION.map(str::to_owned).into_iter().zip(description));
+            }
+            break;
+        }
+        Ok(())
     }
 
     /// Adds what an experiment found; that it did not come to its end is a finding, too.
@@ -99,8 +132,27 @@ impl Evaluation {
     ///
     /// # Errors
     /// A file could not be written.
-    pub fn write(&self, dir: &Path, mut extras: Extras) -> Result<(), report::Error> {
+    pub fn write(&self, dir: &Path, mut extras: Extras) -> std::result::Result<(), report::Error> {
         extras.tables.insert(0, ("What was measured".to_owned(), self.table()));
         self.results.write_with(dir, &self.histograms, Duration::ZERO, &extras)
     }
+}
+
+/// Manufacturer, hardware and software in an answer.
+fn description(frame: &[u8]) -> Option<[Scalar; 3]> {
+    let texts = match openflow::frame::version(frame)? {
+        Version::V1_0 => {
+            let (_, message) = v10::Message::parse(frame).ok()?;
+            let v10::Message::StatsReply(reply) = message else { return None };
+            let v10::StatsReplyBody::Desc(it) = reply.body else { return None };
+            [it.mfr_desc.as_str(), it.hw_desc.as_str(), it.sw_desc.as_str()].map(Scalar::from)
+        }
+        _ => {
+            let (_, message) = v13::Message::parse(frame).ok()?;
+            let v13::Message::MultipartReply(reply) = message else { return None };
+            let v13::MultipartReplyBody::Desc(it) = reply.body else { return None };
+            [it.mfr_desc.as_str(), it.hw_desc.as_str(), it.sw_desc.as_str()].map(Scalar::from)
+        }
+    };
+    Some(texts)
 }

@@ -43,11 +43,32 @@ fn the_sheet_of_a_planted_switch() {
     assert!((29_000.0..=29_950.0).contains(&sheet.barrier_lie_us.unwrap()), "{sheet:?}");
     assert_eq!(sheet.modification_loss["forward"], 0.0);
     assert_eq!(sheet.modification_loss["source-mac"], 100.0);
-    assert!((4_700.0..=10_000.0).contains(&sheet.safe_rates["echo"]), "{sheet:?}");
+    // What the switch queues in a trial of half a second does not count as done in that time.
+    assert!((4_700.0..=5_000.0).contains(&sheet.safe_rates["echo"]), "{sheet:?}");
     assert_eq!(sheet.safe_rates["stats-flow"], 2.0);
     // The switch answers the question for the sum before its late FLOW_MODs are in, and that is told.
     let codes: Vec<_> = sheet.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(codes.contains(&"barrier-lies") && codes.contains(&"rules-vanish"), "{codes:?}");
     let again: DataSheet = serde_json::from_str(&sheet.to_json()).unwrap();
     assert_eq!(again, sheet);
+}
+
+#[test]
+fn a_sheet_says_which_switch_it_is_of_and_what_is_not_whole() {
+    for version in VERSIONS {
+        let mut evaluation = Evaluation::new("evaluate all", Environment::default());
+        let mut testbed =
+            evaluate::Emulated::new(config(&[]), Hardware::default(), version).unwrap();
+        evaluation.describe(&testbed);
+        evaluation.ask_description(&mut testbed, 1_000 * MS).unwrap();
+        let outcome = evaluate::Outcome { partial: Some("no".into()), ..Default::default() };
+        evaluation.add("emulated", "echo", &outcome);
+        let sheet = DataSheet::of(&evaluation.results);
+        assert_eq!(sheet.switch["hardware"], "emulated switch".into());
+        assert!(sheet.switch["software"].to_string().starts_with("weir-emulate"));
+        assert_eq!((sheet.interrupted, sheet.unfinished), (false, vec!["echo".to_owned()]));
+        evaluation.results.mark_partial("interrupted in experiment 2 of 3, echo");
+        let sheet = DataSheet::of(&evaluation.results);
+        assert_eq!((sheet.interrupted, sheet.unfinished.len()), (true, 1));
+    }
 }

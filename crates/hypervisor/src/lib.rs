@@ -36,6 +36,7 @@ pub mod policy;
 mod port_desc;
 pub mod refusals;
 mod retired;
+pub mod sheet;
 mod south;
 pub mod store;
 mod switch;
@@ -54,11 +55,13 @@ pub use lldp::LldpKey;
 pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
 pub use refusals::{Refusal, RefusedBy};
+pub use sheet::{RateBy, RateShare, Standing};
+pub use south::rates::share_of;
 pub use store::{StoreKey, StoreOp};
 pub use switch::{
     Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
     Holds, Known, Label, NumberShare, PortState, PortTraffic, SaidBy, Settings, Side, StartError,
-    Switch, TableShare, TenantState, UNKNOWN,
+    Switch, TableShare, TenantState, UNKNOWN, divide_table,
 };
 pub use tally::Count;
 pub use time::{Duration, Instant};

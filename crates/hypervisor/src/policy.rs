@@ -11,6 +11,7 @@ use core::ops::RangeInclusive;
 use fabric::embedding::SwitchMap;
 
 use crate::ids::TenantIndex;
+use crate::sheet::Sheet;
 use compile::ownership::Claims;
 pub use compile::ownership::{FlowspaceEntry, Ownership, Permission, Switches};
 pub use fabric::TenantId;
@@ -25,9 +26,18 @@ pub struct Policy {
     pub maps: BTreeMap<u64, Arc<SwitchMap>>,
     /// VLAN ids that mark packets of virtual links between switches; nobody's packets may bear them elsewhere.
     pub tags: Option<RangeInclusive<u16>>,
+    /// Data sheets of switches, by datapath id.
+    pub sheets: BTreeMap<u64, Arc<Sheet>>,
+    /// The data sheet of all other switches.
+    pub any_sheet: Option<Arc<Sheet>>,
 }
 
 impl Policy {
+    /// The data sheet that the operator names for a switch.
+    pub fn sheet(&self, dpid: u64) -> Option<&Arc<Sheet>> {
+        self.sheets.get(&dpid).or(self.any_sheet.as_ref())
+    }
+
     /// Who owns what on one switch. `index` gives the places of `tenants` tenants; a tenant without one owns nothing.
     pub fn ownership(
         &self,

@@ -18,6 +18,7 @@ pub(crate) mod port_mod;
 mod postponed;
 mod reconcile;
 mod refused;
+mod sheet;
 mod shown;
 mod slice_ports;
 mod space;
@@ -40,6 +41,7 @@ pub(crate) use crate::north::Asynchronous;
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
 use crate::policy::{Policy, TenantId};
+use crate::sheet::Described;
 use crate::south::Session;
 use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
@@ -73,7 +75,7 @@ pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
-pub use space::{Holds, NumberShare, SaidBy, TableShare};
+pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
 use start::{Learned, Phase};
 pub(crate) use tables::{Cause, Change, NumberBefore, Operation, Writing};
 pub use topology::PortState;
@@ -145,6 +147,8 @@ pub struct Switch {
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
+    /// What kind of switch it is, and its data sheet.
+    pub(crate) described: Described,
     /// What its ports have counted.
     traffic: traffic::Traffic,
     /// Groups and meters in use (1.3).
@@ -263,6 +267,8 @@ pub enum Event {
         /// How many rules.
         rules: u32,
     },
+    /// The data sheet that the operator names for the switch is of another one, and is not used: see [`Switch::sheet`].
+    SheetOfAnother,
     /// The switch's tables are as they should be.
     Reconciled {
         /// Entries that were in place.

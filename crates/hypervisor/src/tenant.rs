@@ -9,7 +9,7 @@ use crate::lookups::Lookups;
 use crate::policy::{LabelForm, Limits, Statistics, TenantId};
 use crate::refusals::Refusals;
 use crate::retired::Retired;
-use crate::south::rates::Bucket;
+use crate::south::rates::{Bucket, Pace};
 use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
 use crate::time::Instant;
 use crate::v13::numbers::Numbers;
@@ -85,6 +85,8 @@ pub(crate) struct Tenant {
     pub generation: Option<u64>,
     /// PACKET_INs that its controllers may get.
     pub packet_ins: Bucket,
+    /// How many it may get by the switch's data sheet.
+    pub packet_in_share: Option<Pace>,
     /// What its tables have looked up.
     pub lookups: Lookups,
     pub counters: Counters,
@@ -104,6 +106,7 @@ pub(crate) struct Leaving {
 impl Tenant {
     /// Whether the tenant may be given one more PACKET_IN now.
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
-        self.limits.packet_in.is_none() || self.packet_ins.take(self.limits.packet_in, now).is_ok()
+        let pace = self.limits.packet_in.map(Pace::from).or(self.packet_in_share);
+        self.packet_ins.take(pace, now).is_ok()
     }
 }

@@ -1,7 +1,7 @@
 //! `weir check`: what a configuration will do, before it does.
 
 use crate::exit::Exit;
-use daemon::check::{Report, Share, Shared, check, shares};
+use daemon::check::{Report, Share, ShareOfRate, Shared, check, shares};
 use daemon::config::{self, Diagnostic, LoadError};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ See docs/check.md and docs/configuration.md.")]
 pub struct Check {
     /// Configuration file
     config: PathBuf,
-    /// Print the tenants that divide the tables of each switch, too, and their weights
+    /// Print what each tenant gets of each switch, too: its part of the tables, its rates by the data sheet, and why
     #[arg(long)]
     limits: bool,
     /// Print one JSON object instead of text
@@ -66,19 +66,29 @@ struct Whole<'a> {
     limits: Option<Vec<Shared>>,
 }
 
-/// How much the tables hold, the switch says when it connects.
+/// How much the tables hold, the switch says when it connects, or its data sheet.
 fn write_shared(out: &mut dyn Write, shared: &Shared) -> std::io::Result<()> {
-    writeln!(out, "switch {}:", shared.switch)?;
+    write!(out, "switch {}:", shared.switch)?;
+    if let Some(file) = &shared.datasheet {
+        write!(out, " data sheet {file}")?;
+    }
+    writeln!(out)?;
     if shared.tenants.is_empty() {
         writeln!(out, "  no tenant has a part of it")?;
     }
-    shared.tenants.iter().try_for_each(|share| {
-        let Share { tenant, weight, of, most_rules, most_groups, most_meters } = share;
-        writeln!(
-            out,
-            "  {tenant}: {weight} of {of} of each table, at most {most_rules} rules; {most_groups} groups and {most_meters} meters on OpenFlow 1.3"
-        )
-    })
+    for share in &shared.tenants {
+        let Share { tenant, weight, of, most_rules, most_groups, most_meters, rules, rates } =
+            share;
+        write!(out, "  {tenant}: {weight} of {of} of each table, at most {most_rules} rules")?;
+        if let (Some(rules), Some(table)) = (rules, shared.table) {
+            write!(out, ", {rules} of the {table} that a table holds by the data sheet")?;
+        }
+        writeln!(out, "; {most_groups} groups and {most_meters} meters on OpenFlow 1.3")?;
+        for ShareOfRate { messages, per_second, burst, why } in rates {
+            writeln!(out, "    {messages}: {per_second:.1} per second, {burst} at once: {why}")?;
+        }
+    }
+    Ok(())
 }
 
 fn errors(error: &LoadError) -> Value {

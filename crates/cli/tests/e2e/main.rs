@@ -13,6 +13,7 @@ mod backup;
 mod bad_peers;
 mod big_switches;
 mod controllers;
+mod datasheet;
 mod demo;
 mod described;
 mod discovering;

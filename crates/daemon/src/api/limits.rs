@@ -1,28 +1,103 @@
-//! `/api/v1/limits`: how many rules, groups and meters each tenant may have on each switch, and why.
+//! `/api/v1/limits`: how many rules, groups and meters each tenant may have on each switch, how many messages it may send, and why.
 
 use axum::extract::State;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use hypervisor::{NumberShare, SaidBy, TableShare};
+use hypervisor::sheet::Sheet;
+use hypervisor::{NumberShare, RateBy, RateShare, SaidBy, Standing, TableShare};
 use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 use utoipa::ToSchema;
 
-use super::answers::Elsewhere;
+use super::answers::{Elsewhere, Failure, error};
 use super::bounds::Bounds;
 use super::sources::Sources;
 use crate::access::Reach;
 use crate::access::caller::Caller;
 use crate::dpid::Dpid;
-use crate::metrics::{Grant, Registry};
+use crate::metrics::{Grant, Registry, SheetUse};
+use crate::sheets;
 
-/// How many rules each tenant may have on each switch.
+/// How many rules each tenant may have on each switch, and how many messages it may send and get.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = LimitsOnSwitches)]
 pub struct Limits {
-    /// By switch, then by tenant.
+    /// Rules, by switch, then by tenant.
     pub limits: Vec<LimitOf>,
+    /// Messages, by switch, then by tenant. What has no limit is not here.
+    pub rates: Vec<RateOf>,
+    /// Data sheets of connected switches; of no use to a tenant, who is not told of them.
+    pub datasheets: Vec<SheetOf>,
+}
+
+/// How many messages of a class a tenant may send to a switch, or get of it.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = RateOfTenant, examples(json!({
+    "tenant": "red", "switch": "00:00:00:00:00:00:00:01", "messages": "flow_mod", "per_second": 250.0, "burst": 25,
+    "why": "weight 1 of 2, of 500 per second (safe_rates.flow-mod-add by the experiment insert, datasheet.json); one keeps the switch busy for 2,000 us",
+    "measured": { "file": "datasheet.json", "figure": "safe_rates.flow-mod-add", "experiment": "insert", "value": 500.0,
+        "busy_us": 2000.0, "weight": 1, "weights": 2 }
+})))]
+pub struct RateOf {
+    /// The tenant.
+    pub tenant: String,
+    /// The switch; a big switch by the datapath id that its tenant sees.
+    pub switch: String,
+    /// Which messages: `packet_out`, `flow_mod`, `statistics`, `other` (barriers, and all else that is answered), `packet_in`.
+    pub messages: String,
+    /// How many per second.
+    pub per_second: f64,
+    /// How many at once, after a silence.
+    pub burst: u32,
+    /// Why so many.
+    pub why: String,
+    /// What that comes from, if from a data sheet; a tenant is not told, since the weights of others follow from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredRate>,
+}
+
+/// A figure of a data sheet, and a tenant's part of it.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = MeasuredRate, examples(json!({
+    "file": "datasheet.json", "figure": "safe_rates.flow-mod-add", "experiment": "insert", "value": 500.0, "busy_us": 2000.0,
+    "weight": 1, "weights": 2
+})))]
+pub struct MeasuredRate {
+    /// The data sheet.
+    pub file: String,
+    /// The figure's name there.
+    pub figure: String,
+    /// The experiment of `weir evaluate` that measured it.
+    pub experiment: String,
+    /// Its value: messages per second, of all tenants together.
+    pub value: f64,
+    /// For how long one message keeps the switch busy.
+    pub busy_us: f64,
+    /// The tenant's weight.
+    pub weight: u32,
+    /// The weights of all tenants that have a part of the switch.
+    pub weights: u64,
+}
+
+/// A switch's data sheet.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = SheetOfSwitch, examples(json!({
+    "switch": "00:00:00:00:00:00:00:01", "file": "datasheet.json", "measured": "2026-11-26T04:16:57Z", "used": true,
+    "why": "the switch describes itself as the sheet does: Nicira, Inc. / Open vSwitch / 3.1.0"
+})))]
+pub struct SheetOf {
+    /// The switch.
+    pub switch: String,
+    /// The file.
+    pub file: String,
+    /// When it was measured.
+    pub measured: String,
+    /// Whether limits come from it.
+    pub used: bool,
+    /// Why, or why not.
+    pub why: String,
 }
 
 /// How many rules a tenant may have in some tables of a switch.
@@ -48,33 +123,96 @@ pub struct LimitOf {
 }
 
 impl Limits {
-    fn new(metrics: &Registry, reach: &Reach) -> Limits {
-        let mut limits = Vec::new();
+    fn new(metrics: &Registry, reach: &Reach, only: Option<&str>) -> Limits {
+        let (mut limits, mut rates, mut datasheets) = (Vec::new(), Vec::new(), Vec::new());
+        let is_for_tenant = reach.tenant().is_some();
         for switch in metrics.switches() {
-            for tenant in switch.tenants().iter().filter(|it| reach.sees(&it.name)) {
+            let of_switch = Dpid(switch.known_as()).to_string();
+            let used = switch.sheet.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            datasheets.extend(sheet_of(&used, &of_switch).filter(|_| !is_for_tenant));
+            let is_shown = |name: &str| reach.sees(name) && only.is_none_or(|only| only == name);
+            for tenant in switch.tenants().iter().filter(|it| is_shown(&it.name)) {
                 let grant = tenant.grant.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let row = |(tables, may, why), rules| LimitOf {
                     tenant: tenant.name.clone(),
-                    switch: Dpid(switch.known_as()).to_string(),
+                    switch: of_switch.clone(),
                     tables,
                     rules,
                     may,
                     why,
                 };
-                let of_tables = reasons(&grant, reach.tenant().is_some());
+                let file = sheets::file(&used.standing);
+                let of_tables = reasons(&grant, file, is_for_tenant);
                 limits.extend(of_tables.into_iter().map(|it| row(it, tenant.entries.get())));
-                let of_groups = numbers(&grant, true, reach.tenant().is_some());
+                let of_groups = numbers(&grant, true, is_for_tenant);
                 limits.extend(of_groups.into_iter().map(|it| row(it, tenant.groups.get())));
-                let of_meters = numbers(&grant, false, reach.tenant().is_some());
+                let of_meters = numbers(&grant, false, is_for_tenant);
                 limits.extend(of_meters.into_iter().map(|it| row(it, tenant.meters.get())));
+                let of = |rate| rate_of(rate, &grant, file, is_for_tenant);
+                let of = |rate| of(rate).named(&tenant.name, &of_switch);
+                rates.extend(grant.rates.iter().map(of));
             }
         }
-        Limits { limits }
+        Limits { limits, rates, datasheets }
     }
 }
 
+impl RateOf {
+    fn named(self, tenant: &str, switch: &str) -> RateOf {
+        RateOf { tenant: tenant.to_owned(), switch: switch.to_owned(), ..self }
+    }
+}
+
+/// How many messages, and why.
+fn rate_of(share: &RateShare, grant: &Grant, file: &str, is_for_tenant: bool) -> RateOf {
+    let (why, measured) = match &share.by {
+        RateBy::Operator => ("its own limit".to_owned(), None),
+        RateBy::Sheet(_) if is_for_tenant => {
+            ("its share of what the switch was measured to do".to_owned(), None)
+        }
+        RateBy::Sheet(measured) => {
+            let weights = (u64::from(grant.weight), grant.weights);
+            let why = sheets::reason(measured, file, weights);
+            let of = MeasuredRate {
+                file: file.to_owned(),
+                figure: measured.rate.name.clone(),
+                experiment: measured.rate.experiment.clone(),
+                value: measured.rate.value,
+                busy_us: measured.cost as f64 / 1e3,
+                weight: grant.weight,
+                weights: grant.weights,
+            };
+            (why, Some(of))
+        }
+    };
+    RateOf {
+        tenant: String::new(),
+        switch: String::new(),
+        messages: sheets::name(share.class).to_owned(),
+        per_second: share.per_second,
+        burst: share.burst,
+        why,
+        measured,
+    }
+}
+
+/// A switch's data sheet, if it has one.
+fn sheet_of(used: &SheetUse, switch: &str) -> Option<SheetOf> {
+    let (sheet, used, why): (&Sheet, _, _) = match &used.standing {
+        Standing::None => return None,
+        Standing::Holds(sheet) => {
+            (sheet, true, sheets::agreement(sheet, used.description.as_ref()))
+        }
+        Standing::OfAnother(sheet) => {
+            (sheet, false, sheets::difference(sheet, used.description.as_ref()))
+        }
+    };
+    let (file, measured) = (sheet.file.clone(), sheet.measured.clone());
+    Some(SheetOf { switch: switch.to_owned(), file, measured, used, why })
+}
+
 /// For which tables, how many, and why. The tenant's own limit holds beside all others. A tenant is not told what weight others have.
-fn reasons(grant: &Grant, is_for_tenant: bool) -> Vec<(String, u32, String)> {
+fn reasons(grant: &Grant, file: &str, is_for_tenant: bool) -> Vec<(String, u32, String)> {
     if !grant.served {
         return Vec::new();
     }
@@ -91,6 +229,7 @@ fn reasons(grant: &Grant, is_for_tenant: bool) -> Vec<(String, u32, String)> {
         let rules = share.holds.rules;
         let held = match share.holds.by {
             SaidBy::Switch => format!("{rules} rules that the switch says a table holds"),
+            SaidBy::Sheet => format!("{rules} rules that a table holds by the data sheet {file}"),
             SaidBy::Full => format!("{rules} rules that were there when the table was full"),
         };
         let why = match share.may == grant.most_rules {
@@ -147,18 +286,33 @@ pub(super) fn routes() -> Router<Sources> {
     Router::new().route("/api/v1/limits", get(limits))
 }
 
-/// How many rules each tenant may have on each switch, and why.
+/// How many rules each tenant may have on each switch, how many messages it may send and get, and why.
 #[utoipa::path(
     get,
     path = "/api/v1/limits",
-    responses((status = 200, description = "all tenants on all switches", body = Limits), Elsewhere)
+    params(("tenant" = Option<String>, Query, description = "of this tenant alone")),
+    responses(
+        (status = 200, description = "all tenants on all switches, or one tenant", body = Limits),
+        (status = 400, description = "something else stands behind the ?", body = Failure),
+        Elsewhere,
+    )
 )]
 pub(super) async fn limits(
     State(sources): State<Sources>,
     Extension(bounds): Extension<Bounds>,
     Extension(caller): Extension<Caller>,
+    uri: Uri,
 ) -> Response {
-    let work = move || Json(Limits::new(&sources.metrics, &caller.reach)).into_response();
+    let only = match uri.query().map(|query| query.strip_prefix("tenant=")) {
+        None => None,
+        Some(Some(name)) => Some(name.to_owned()),
+        Some(None) => {
+            let message = "all that can stand behind the ? is tenant= with a name";
+            return error(StatusCode::BAD_REQUEST, message);
+        }
+    };
+    let work =
+        move || Json(Limits::new(&sources.metrics, &caller.reach, only.as_deref())).into_response();
     bounds.off_thread(work).await
 }
 
@@ -166,6 +320,7 @@ pub(super) async fn limits(
 mod tests {
     use super::*;
     use hypervisor::Holds;
+    use hypervisor::sheet::{Figure, Measured, MessageClass};
 
     #[test]
     fn each_figure_has_its_reason() {
@@ -177,14 +332,15 @@ mod tests {
             most_rules: 5_000,
             shares: shares.to_vec(),
             numbers: Vec::new(),
+            rates: Vec::new(),
         };
         let check = |grant: Grant, expected: &[(&str, u32, &str)]| {
-            let told = reasons(&grant, false);
+            let told = reasons(&grant, "sheet.json", false);
             let told: Vec<_> = told.iter().map(|(a, b, c)| (a.as_str(), *b, c.as_str())).collect();
             assert_eq!(told, expected);
         };
         let share_of_all = grant(&[share((0, 0), 900, SaidBy::Switch, 300)]);
-        assert_eq!(reasons(&share_of_all, true)[0].2, "its share of the table");
+        assert_eq!(reasons(&share_of_all, "sheet.json", true)[0].2, "its share of the table");
         check(Grant::default(), &[]);
         let why = "its own limit (entries); the switch does not say how much it holds";
         check(grant(&[]), &[("all", 5_000, why)]);
@@ -193,11 +349,17 @@ mod tests {
                 share((0, 0), 900, SaidBy::Switch, 300),
                 share((1, 9), 99_000, SaidBy::Switch, 5_000),
                 share((10, 10), 300, SaidBy::Full, 100),
+                share((11, 11), 600, SaidBy::Sheet, 200),
             ]),
             &[
                 ("0", 300, "weight 1 of 3, of 900 rules that the switch says a table holds"),
                 ("1-9", 5_000, "its own limit (entries)"),
                 ("10", 100, "weight 1 of 3, of 300 rules that were there when the table was full"),
+                (
+                    "11",
+                    200,
+                    "weight 1 of 3, of 600 rules that a table holds by the data sheet sheet.json",
+                ),
             ],
         );
     }
@@ -221,5 +383,29 @@ mod tests {
         let told = numbers(&grant, true, false);
         let names: Vec<_> = told.iter().map(|it| (it.0.as_str(), it.1)).collect();
         assert_eq!(names, [("groups (all, indirect, fast failover)", 30), ("groups (select)", 3)]);
+    }
+
+    #[test]
+    fn a_rate_says_what_it_comes_from_and_a_tenant_is_not_told_of_others() {
+        let rate =
+            Figure { name: "safe_rates.echo".into(), experiment: "echo".into(), value: 90.0 };
+        let measured = Measured { rate, cost: 11_111 };
+        let grant = Grant { weight: 1, weights: 3, ..Grant::default() };
+        let class = MessageClass::Other;
+        let by = RateBy::Sheet(measured);
+        let share = RateShare { class, per_second: 30.0, burst: 3, by };
+        let told = rate_of(&share, &grant, "sheet.json", false);
+        assert_eq!((told.messages.as_str(), told.per_second, told.burst), ("other", 30.0, 3));
+        assert_eq!(
+            told.why,
+            "weight 1 of 3, of 90 per second (safe_rates.echo by the experiment echo, sheet.json); one keeps the switch busy for 11 us"
+        );
+        let measured = told.measured.unwrap();
+        assert_eq!((measured.value, measured.weight, measured.weights), (90.0, 1, 3));
+        let told = rate_of(&share, &grant, "sheet.json", true);
+        assert!(told.measured.is_none() && !told.why.contains("90"), "{}", told.why);
+        let own = RateShare { by: RateBy::Operator, ..share };
+        let told = rate_of(&own, &grant, "sheet.json", false);
+        assert_eq!((told.why.as_str(), told.measured.is_none()), ("its own limit", true));
     }
 }

@@ -1,18 +1,27 @@
-//! Who divides each switch's tables with whom, as far as the file says: how much these hold, switches say when they connect.
+//! Who divides each switch with whom, as far as the file and its data sheets say: how much tables hold, switches say when they
+//! connect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hypervisor::policy::Switches;
+use hypervisor::policy::{Limits, Rate, Switches};
+use hypervisor::sheet::{MessageClass, Sheet};
 use serde::Serialize;
 
 use crate::config::{Config, Tenant};
 use crate::dpid::Dpid;
+use crate::sheets;
 
 /// The tenants that divide a switch's tables.
 #[derive(Debug, Serialize)]
 pub struct Shared {
     /// The datapath id, or `any other` for those that the file does not name.
     pub switch: String,
+    /// The data sheet, if the file names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datasheet: Option<String>,
+    /// How many rules a table holds by the data sheet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
     /// In the order of the file.
     pub tenants: Vec<Share>,
 }
@@ -32,6 +41,25 @@ pub struct Share {
     pub most_groups: u32,
     /// See `most_groups`.
     pub most_meters: u32,
+    /// Its share of a table by the data sheet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<u32>,
+    /// How many messages it may send, or get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<ShareOfRate>,
+}
+
+/// How many messages of a class a tenant may send, or get.
+#[derive(Debug, Serialize)]
+pub struct ShareOfRate {
+    /// Which messages.
+    pub messages: &'static str,
+    /// How many per second.
+    pub per_second: f64,
+    /// How many at once, after a silence.
+    pub burst: u32,
+    /// Why so many.
+    pub why: String,
 }
 
 /// For each switch that the file names, and for any other. One at a time: there may be many of them with many tenants.
@@ -48,22 +76,61 @@ pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
             by_switch.entry(dpid).or_default().insert(at);
         }
     }
-    let named = by_switch.into_iter().map(|(dpid, tenants)| (Dpid(dpid).to_string(), tenants));
-    let others = (config.listen.unlisted > 0).then(|| ("any other".to_owned(), BTreeSet::new()));
-    named.chain(others).map(move |(switch, mut tenants)| {
+    let sheet = |dpid: u64| {
+        let listed = config.switches.iter().find(|listed| listed.dpid == dpid);
+        let own = listed.and_then(|listed| listed.datasheet.as_deref());
+        own.or(config.datasheet.as_deref())
+    };
+    let named = by_switch.into_iter();
+    let named = named.map(move |(dpid, tenants)| (Dpid(dpid).to_string(), tenants, sheet(dpid)));
+    let others = (config.listen.unlisted > 0)
+        .then(|| ("any other".to_owned(), BTreeSet::new(), config.datasheet.as_deref()));
+    named.chain(others).map(move |(switch, mut tenants, sheet)| {
         tenants.extend(&everywhere);
         let all = || tenants.iter().filter_map(|&at| config.tenants.get(at));
         let of = all().map(|tenant| u64::from(tenant.weight)).sum();
-        let share = |tenant: &Tenant| Share {
+        let table = sheet.and_then(|sheet| Some(sheet.table.as_ref()?.rules));
+        let claims = || all().map(|tenant| (tenant.weight, tenant.limits.entries));
+        let rules = table.map(|table| hypervisor::divide_table(table, claims()));
+        let share = |(at, tenant): (usize, &Tenant)| Share {
             tenant: tenant.name.clone(),
             weight: tenant.weight,
             of,
             most_rules: tenant.limits.entries,
             most_groups: tenant.limits.groups,
             most_meters: tenant.limits.meters,
+            rules: rules.as_ref().and_then(|rules| rules.get(at).copied()),
+            rates: rates(&tenant.limits, sheet, (u64::from(tenant.weight), of)),
         };
-        Shared { switch, tenants: all().map(share).collect() }
+        let datasheet = sheet.map(|sheet| sheet.file.clone());
+        Shared { switch, datasheet, table, tenants: all().enumerate().map(share).collect() }
     })
+}
+
+/// How many messages a tenant may send and get: by its own limits, or else by the data sheet.
+fn rates(limits: &Limits, sheet: Option<&Sheet>, weights: (u64, u64)) -> Vec<ShareOfRate> {
+    let own = |class| match class {
+        MessageClass::PacketOut => limits.packet_out,
+        MessageClass::FlowMod => limits.flow_mod,
+        MessageClass::Statistics => limits.statistics,
+        MessageClass::PacketIn => limits.packet_in,
+        MessageClass::Other => None,
+    };
+    let of = |class| {
+        let (per_second, burst, why) = match (own(class), sheet) {
+            (Some(Rate { per_second, burst }), _) => {
+                (f64::from(per_second), burst, "its own limit".to_owned())
+            }
+            (None, Some(sheet)) => {
+                let (per_second, burst) = hypervisor::share_of(sheet, class, weights)?;
+                let measured = sheet.classes.get(&class)?;
+                (per_second, burst, sheets::reason(measured, &sheet.file, weights))
+            }
+            (None, None) => return None,
+        };
+        Some(ShareOfRate { messages: sheets::name(class), per_second, burst, why })
+    };
+    MessageClass::ALL.into_iter().filter_map(of).collect()
 }
 
 /// The switches that a tenant names.

@@ -1,7 +1,7 @@
 //! The configuration file: TOML in, [`Config`] out, or every error in it with its place.
 //!
 //! Parse, don't validate: what a [`Config`] holds has been checked, and nothing that reads one checks again. Deliberately
-//! without I/O beyond [`load`], and without defaults elsewhere: each default stands here, once, and in
+//! without I/O beyond [`load`] and the data sheets that a file names, and without defaults elsewhere: each default stands here, once, and in
 //! `docs/configuration.md`.
 //!
 //! Start reading at [`Config`]; `sections` and `tenants` read the file's tables with the help of `reader`.
@@ -9,6 +9,7 @@
 mod access;
 mod agents;
 mod api;
+mod datasheet;
 mod diagnostic;
 mod labels;
 mod maxima;
@@ -22,6 +23,7 @@ mod tls;
 mod topology;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
@@ -29,6 +31,7 @@ use channel::{Address, CertificateName};
 use flowspace::Match;
 use hypervisor::policy;
 use hypervisor::policy::{Limits, Permission, Policy, Statistics, Switches, TenantId};
+use hypervisor::sheet::Sheet;
 
 pub use access::Access;
 pub use agents::Agents;
@@ -69,6 +72,8 @@ pub struct Config {
     pub agents: Option<Agents>,
     /// `[[switches]]`, in the file's order.
     pub switches: Vec<Listed>,
+    /// The data sheet of all switches for which `switches` names none.
+    pub datasheet: Option<Arc<Sheet>>,
     /// `[[tenants]]`, in the file's order.
     pub tenants: Vec<Tenant>,
 }
@@ -236,8 +241,12 @@ impl Config {
     /// The snapshot that the hypervisor enforces. `ids` are the tenants' numbers, in the order of `self.tenants`.
     pub fn policy(&self, ids: &[TenantId]) -> Policy {
         debug_assert_eq!(ids.len(), self.tenants.len());
+        let sheets = self.switches.iter();
+        let sheets = sheets.filter_map(|it| Some((it.dpid, Arc::clone(it.datasheet.as_ref()?))));
         Policy {
             tenants: self.tenants.iter().zip(ids).map(|(tenant, &id)| tenant.policy(id)).collect(),
+            sheets: sheets.collect(),
+            any_sheet: self.datasheet.clone(),
             ..Policy::default()
         }
     }

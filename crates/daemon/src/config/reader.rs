@@ -79,6 +79,11 @@ impl<'r, 's> Table<'r, 's> {
         self.span.clone()
     }
 
+    /// The text of a key, if there is one, without an error if not. The key has still to be [read](Table::get).
+    pub(super) fn text(&self, key: &str) -> Option<&'r str> {
+        self.entries.get(key)?.get_ref().as_str()
+    }
+
     /// Reports that something in the table is wrong.
     pub(super) fn refuse(&self, span: Range<usize>, message: &str, help: Option<String>) {
         self.reader.error(span, &self.path, message, help);
@@ -205,6 +210,10 @@ impl<'r, 's> Value<'r, 's> {
 
     pub(super) fn is_empty_list(&self) -> bool {
         self.value.get_ref().as_array().is_some_and(|array| array.is_empty())
+    }
+
+    pub(super) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
     }
 
     pub(super) fn is_integer(&self) -> bool {

@@ -42,7 +42,8 @@ pub(super) fn parse(
     let sides = tls::Sides::of(document.get_ref());
     let limits = root.get("limits", |value| value.table(tenants::common_limits));
     let limits = limits.unwrap_or_default();
-    let switches = root.get("switches", switches::read).unwrap_or_default();
+    let switches = root.get("switches", |value| switches::read(value, file)).unwrap_or_default();
+    let switches::Switches { listed: switches, datasheet } = switches;
     let has_switches = !switches.is_empty();
     let has_files = access::has_files(document.get_ref());
     let access = root.get("api", |value| value.table(|table| access::read(table, file)));
@@ -71,6 +72,7 @@ pub(super) fn parse(
             })
             .unwrap_or_default(),
         switches,
+        datasheet,
         agents,
     };
     root.end();

@@ -1,10 +1,13 @@
-//! `[[switches]]`: the switches that may connect.
+//! `[[switches]]`: the switches that may connect, and data sheets of switches.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use channel::CertificateName;
+use hypervisor::sheet::Sheet;
 
+use super::datasheet::Sheets;
 use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use crate::dpid::Dpid;
@@ -25,18 +28,68 @@ pub struct Listed {
     pub address: Option<IpAddr>,
     /// The certificate that it has to show.
     pub certificate: Option<CertificateName>,
+    /// What was measured of it.
+    pub datasheet: Option<Arc<Sheet>>,
 }
 
-pub(super) fn read(value: &Value<'_, '_>) -> Option<Vec<Listed>> {
-    let mut lines = HashMap::new();
-    let switches = value.list(|value| value.table(|table| listed(table, &mut lines)).flatten())?;
-    if switches.len() > MOST {
+/// All that the section says.
+#[derive(Default)]
+pub(super) struct Switches {
+    pub(super) listed: Vec<Listed>,
+    /// The data sheet of those that have none of their own, and of those that are not listed.
+    pub(super) datasheet: Option<Arc<Sheet>>,
+}
+
+/// `[switches]` says what holds for all; `[[switches]]` lists them.
+pub(super) fn read(value: &Value<'_, '_>, file: &str) -> Option<Switches> {
+    let sheets = Sheets::new(file);
+    if value.is_table() {
+        let datasheet = value.table(|table| table.get("datasheet", |value| sheets.read(value)))?;
+        return Some(Switches { listed: Vec::new(), datasheet });
+    }
+    let (mut lines, mut datasheet) = (HashMap::new(), None);
+    let listed = value.list(|value| {
+        let read = |table: &mut Table<'_, '_>| match is_any(table) {
+            true => any(table, &sheets, &mut datasheet),
+            false => listed(table, &sheets, &mut lines),
+        };
+        value.table(read).flatten()
+    })?;
+    if listed.len() > MOST {
         return value.refuse(format!("more than {MOST} switches"), None);
     }
-    Some(switches)
+    Some(Switches { listed, datasheet })
 }
 
-fn listed(table: &mut Table<'_, '_>, lines: &mut HashMap<u64, Position>) -> Option<Listed> {
+/// The datapath id of the entry that lists no switch, and says what holds for all.
+const ANY: &str = "any";
+
+fn is_any(table: &Table<'_, '_>) -> bool {
+    table.text("dpid") == Some(ANY)
+}
+
+/// The entry for all switches: a data sheet, and nothing else.
+fn any(
+    table: &mut Table<'_, '_>,
+    sheets: &Sheets,
+    datasheet: &mut Option<Arc<Sheet>>,
+) -> Option<Listed> {
+    table.get("dpid", |value| match datasheet {
+        Some(_) => value.refuse::<()>("there is another entry for any switch", None),
+        None => Some(()),
+    });
+    let read = table.require("datasheet", "\"datasheet.json\"", |value| sheets.read(value));
+    if datasheet.is_none() {
+        *datasheet = read;
+    }
+    None
+}
+
+fn listed(
+    table: &mut Table<'_, '_>,
+    sheets: &Sheets,
+    lines: &mut HashMap<u64, Position>,
+) -> Option<Listed> {
     let dpid = table.require("dpid", "\"00:00:00:00:00:00:00:01\"", |value| {
         let dpid = value.parsed::<Dpid>()?.0;
         if let Some(first) = lines.get(&dpid) {
@@ -49,5 +102,6 @@ fn listed(table: &mut Table<'_, '_>, lines: &mut HashMap<u64, Position>) -> Opti
     let name = table.get("name", |value| value.string().map(str::to_owned));
     let address = table.get("address", |value| value.parsed::<IpAddr>());
     let certificate = table.get("certificate", |value| value.parsed::<CertificateName>());
-    Some(Listed { at: table.position(), dpid: dpid?, name, address, certificate })
+    let datasheet = table.get("datasheet", |value| sheets.read(value));
+    Some(Listed { at: table.position(), dpid: dpid?, name, address, certificate, datasheet })
 }

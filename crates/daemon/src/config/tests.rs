@@ -47,6 +47,56 @@ fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
     assert!(wrong.contains("queues") && wrong.contains("entries"), "{wrong}");
 }
 
+#[test]
+fn data_sheets_are_for_all_switches_or_for_one() {
+    let folder = std::env::temp_dir().join(format!("weir-sheets-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, rate) in [("all.json", 500), ("one.json", 100)] {
+        let text = format!(
+            "{{ \"schema\": 2, \"measured\": \"\", \"switch\": {{}}, \"safe_rates\": {{ \"echo\": {rate} }} }}"
+        );
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let file = folder.join("weir.toml").display().to_string();
+    let parse = |text: &str| Config::parse(&file, text);
+    let file_of = |sheet: Option<&std::sync::Arc<hypervisor::sheet::Sheet>>| {
+        let path = std::path::PathBuf::from(&sheet?.file);
+        Some(path.file_name()?.to_str()?.to_owned())
+    };
+    let config = parse("[switches]\ndatasheet = \"all.json\"\n").unwrap();
+    assert!(config.switches.is_empty() && config.listen.unlisted > 0, "any switch may come");
+    let policy = config.policy(&[]);
+    assert_eq!(file_of(policy.sheet(1)).as_deref(), Some("all.json"));
+    let text = "[[switches]]\ndpid = \"any\"\ndatasheet = \"all.json\"\n[[switches]]\ndpid = \"1\"\n\
+        datasheet = \"one.json\"\n[[switches]]\ndpid = \"2\"\n";
+    let config = parse(text).unwrap();
+    assert_eq!((config.switches.len(), config.listen.unlisted), (2, 0));
+    let policy = config.policy(&[]);
+    assert_eq!(file_of(policy.sheet(1)).as_deref(), Some("one.json"));
+    assert_eq!(file_of(policy.sheet(2)).as_deref(), Some("all.json"));
+    let said = crate::check::check(&config).to_string();
+    assert_eq!(said.matches("limits come from the data sheet").count(), 2, "{said}");
+    assert!(said.contains("is of another datapath id and has no description"), "{said}");
+    for (text, error) in [
+        ("[switches]\ndatasheet = \"none.json\"\n", "none.json cannot be read"),
+        ("[switches]\ndatasheet = 7\n", "expected a string"),
+        ("[switches]\nsheet = \"all.json\"\n", "unknown key `sheet`"),
+        ("[[switches]]\ndpid = \"any\"\n", "`datasheet` is missing"),
+        (
+            "[[switches]]\ndpid = \"any\"\nname = \"x\"\ndatasheet = \"all.json\"\n",
+            "unknown key `name`",
+        ),
+        (
+            "[[switches]]\ndpid = \"any\"\ndatasheet = \"all.json\"\n[[switches]]\ndpid = \"any\"\ndatasheet = \"one.json\"\n",
+            "there is another entry for any switch",
+        ),
+    ] {
+        let told = parse(text).unwrap_err().to_string();
+        assert!(told.contains(error), "{text}: {told}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The page that documents every key shows a whole file; it must be one that is read, and with every key in it.
 #[test]
 fn the_documented_example_is_read() {

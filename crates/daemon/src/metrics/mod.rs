@@ -36,7 +36,7 @@ pub use contacts::Lost;
 pub use instruments::{Counter, Gauge, Histogram, SharedCounter, Snapshot};
 pub use series::{
     AgentMetrics, Direction, DropReason, Grant, Kind, LabelMetrics, ProcessMetrics, Rejection,
-    SwitchMetrics, TenantMetrics,
+    SheetUse, SwitchMetrics, TenantMetrics,
 };
 pub use text::Detail;
 pub use totals::Sums;

@@ -1,6 +1,6 @@
 //! What is counted: per switch, per tenant on a switch, and for the process.
 
-use hypervisor::{NumberShare, PortTraffic, TableShare};
+use hypervisor::{NumberShare, PortTraffic, RateShare, Standing, TableShare};
 use std::array;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -137,6 +137,8 @@ pub struct SwitchMetrics {
     pub outstanding: Gauge,
     /// Bits per second that each of its ports sends, by the switch's own counters.
     pub port_loads: Mutex<BTreeMap<u32, u64>>,
+    /// Its data sheet.
+    pub sheet: Mutex<SheetUse>,
     known_as: AtomicU64,
     tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
     totals: Arc<Totals>,
@@ -147,6 +149,7 @@ impl SwitchMetrics {
         SwitchMetrics {
             dpid,
             version,
+            sheet: Mutex::default(),
             known_as: AtomicU64::new(dpid),
             totals,
             received: Messages::default(),
@@ -190,8 +193,17 @@ impl SwitchMetrics {
     }
 }
 
+/// A switch's data sheet, and what the switch says that it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SheetUse {
+    /// Whether there is a sheet, and whether it is of this switch.
+    pub standing: Standing,
+    /// Manufacturer, hardware, software.
+    pub description: Option<[String; 3]>,
+}
+
 /// What a tenant may have on a switch, and of what its weight is a part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grant {
     /// Whether it has a part of the switch at all.
     pub served: bool,
@@ -205,6 +217,8 @@ pub struct Grant {
     pub shares: Vec<TableShare>,
     /// How many groups and meters it may have there.
     pub numbers: Vec<NumberShare>,
+    /// How many messages it may send, or get, as far as anybody says so.
+    pub rates: Vec<RateShare>,
 }
 
 /// What one tenant counts on one switch.

@@ -396,6 +396,8 @@ impl Inner {
             tenants: self.base.policy.tenants.clone(),
             maps: maps.map(|(dpid, map)| (dpid.0, Arc::clone(map))).collect(),
             tags: (!self.embedding.wanted().is_empty()).then(|| least.get()..=most.get()),
+            sheets: self.base.policy.sheets.clone(),
+            any_sheet: self.base.policy.any_sheet.clone(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Shard;
 use super::turn::Timer;
-use crate::metrics::{Direction, DropReason, Grant, SwitchMetrics, TenantMetrics};
+use crate::metrics::{Direction, DropReason, Grant, SheetUse, SwitchMetrics, TenantMetrics};
 use hypervisor::{Policy, TenantId};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -42,6 +42,13 @@ impl Shard {
             });
             let stand = (session.core.space_changes(), made_of);
             let is_granted_anew = std::mem::replace(&mut session.granted, stand) != stand;
+            if is_granted_anew {
+                let sheet = SheetUse {
+                    standing: session.core.sheet().clone(),
+                    description: session.core.description().cloned(),
+                };
+                *session.metrics.sheet.lock().unwrap_or_else(PoisonError::into_inner) = sheet;
+            }
             session.until_ports = session.until_ports.checked_sub(1).unwrap_or(BETWEEN_PORTS);
             // The answer has come since.
             let copies_ports = session.until_ports == BETWEEN_PORTS;
@@ -88,6 +95,7 @@ impl Shard {
                         most_rules: state.most_rules,
                         shares: session.core.shares_of(state.id),
                         numbers: session.core.number_shares_of(state.id),
+                        rates: session.core.rates_of(state.id),
                     };
                     *metrics.grant.lock().unwrap_or_else(PoisonError::into_inner) = grant;
                 }

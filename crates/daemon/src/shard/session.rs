@@ -11,7 +11,9 @@ use crate::store::{Batch, Done, Full, Pushed, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
 use hypervisor::big_switch::is_key;
-use hypervisor::{ControllerIndex, Event, Installation, Policy, Settings, Switch, TenantId};
+use hypervisor::{
+    ControllerIndex, Event, Installation, Policy, Settings, Standing, Switch, TenantId,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -304,6 +306,14 @@ impl Shard {
                     tracing::warn!(
                         dpid = %Dpid(dpid), table, rules,
                         "a table of the switch is full: so many rules are divided among the tenants"
+                    );
+                }
+                Some(Event::SheetOfAnother) => {
+                    let Standing::OfAnother(sheet) = session.core.sheet() else { continue };
+                    tracing::warn!(
+                        dpid = %Dpid(dpid), file = sheet.file,
+                        "the data sheet is not used, since it is of another switch: {}",
+                        crate::sheets::difference(sheet, session.core.description())
                     );
                 }
                 Some(Event::Reconciled { kept, installed, removed, foreign }) => {

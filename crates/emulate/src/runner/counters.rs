@@ -25,6 +25,10 @@ pub struct Counters {
     pub backlog: u64,
     /// Messages for a controller that were dropped because it does not read.
     pub dropped: u64,
+    /// Messages of controllers that were dropped because the queue of the switch's CPU was full.
+    pub overflowed: u64,
+    /// The most messages that have waited in that queue.
+    pub longest_queue: u64,
 }
 
 impl Counters {
@@ -62,6 +66,8 @@ pub(super) struct Shared {
     pub(super) disconnections: AtomicU64,
     pub(super) backlog: AtomicU64,
     dropped: AtomicU64,
+    pub(super) overflowed: AtomicU64,
+    pub(super) longest_queue: AtomicU64,
 }
 
 impl Shared {
@@ -92,6 +98,8 @@ impl Shared {
             disconnections: self.disconnections.load(Relaxed),
             backlog: self.backlog.load(Relaxed),
             dropped: self.dropped.load(Relaxed),
+            overflowed: self.overflowed.load(Relaxed),
+            longest_queue: self.longest_queue.load(Relaxed),
         }
     }
 }

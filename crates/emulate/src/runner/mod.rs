@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A switch with a [`ServiceTime`] takes one message at a time from its connections, in turn, and
-//! leaves the others in the socket, so that the controller feels the back-pressure of a slow switch.
+//! leaves the others in the socket, so that the controller feels the back-pressure of a slow switch. With [`Runner::queue`] the
+//! switch reads all that comes instead, and drops what its queue has no room for, as real switches do.
 //! Service is exact on average however late the thread wakes, and within some microseconds for each
 //! message on an idle machine: the thread sleeps towards the end of a service and spins at last.
 
@@ -44,6 +45,7 @@ pub struct Runner {
     network: Network,
     doors: Vec<(SwitchIndex, Door)>,
     services: Vec<(SwitchIndex, ServiceTime)>,
+    queues: Vec<(SwitchIndex, usize)>,
     tls: Option<Tls>,
     options: Options,
     tap: Option<Tap>,
@@ -60,8 +62,8 @@ impl Runner {
     /// Runs this network; nobody is connected yet.
     pub fn new(network: Network) -> Runner {
         let options = Options { send_buffer: 1 << 20, ..Options::default() };
-        let (doors, services) = (Vec::new(), Vec::new());
-        Runner { network, doors, services, tls: None, options, tap: None }
+        let (doors, services, queues) = (Vec::new(), Vec::new(), Vec::new());
+        Runner { network, doors, services, queues, tls: None, options, tap: None }
     }
 
     /// The switch dials a controller, and again with back-off whenever the connection is lost.
@@ -91,6 +93,14 @@ impl Runner {
     #[must_use]
     pub fn service(mut self, switch: SwitchIndex, service: ServiceTime) -> Runner {
         self.services.push((switch, service));
+        self
+    }
+
+    /// How many messages may wait for the switch's CPU, beside the one that is served. What comes beyond is dropped, and counted
+    /// as [`Counters::overflowed`].
+    #[must_use]
+    pub fn queue(mut self, switch: SwitchIndex, messages: usize) -> Runner {
+        self.queues.push((switch, messages));
         self
     }
 
@@ -128,6 +138,9 @@ impl Runner {
         worker.set_tap(self.tap);
         for (switch, service) in self.services {
             worker.set_service(switch, service)?;
+        }
+        for (switch, messages) in self.queues {
+            worker.set_queue(switch, messages)?;
         }
         let mut listening = Vec::new();
         for (switch, door) in self.doors {

@@ -14,7 +14,7 @@ use super::Door;
 use super::counters::{Shared, for_each_frame};
 use super::line::Line;
 use super::pace::{self, Wait};
-use super::station::{Caller, Station};
+use super::station::{Caller, Station, Waiting};
 use super::tap::{Seen, Tap};
 use crate::error::Error;
 use crate::network::{Journey, Network, SwitchIndex};
@@ -89,6 +89,12 @@ impl Worker {
         let station = self.stations.get_mut(switch.0).ok_or(Error::NoSwitch(switch))?;
         station.has_service_time = !service.is_zero();
         station.cpu.set_service(service);
+        Ok(())
+    }
+
+    pub(super) fn set_queue(&mut self, switch: SwitchIndex, messages: usize) -> Result<(), Error> {
+        let station = self.stations.get_mut(switch.0).ok_or(Error::NoSwitch(switch))?;
+        station.queue = Some(Waiting::new(messages));
         Ok(())
     }
 
@@ -322,6 +328,9 @@ impl Worker {
         if station.serving.take_if(|(id, _)| *id == session).is_some() {
             station.cpu.abandon(now);
         }
+        if let Some(waiting) = &mut station.queue {
+            waiting.forget(session);
+        }
         for caller in &mut station.callers {
             if caller.session == Some(session) {
                 caller.session = None;
@@ -335,6 +344,12 @@ impl Worker {
 
     /// Serves one switch's messages as far as its CPU has come.
     fn serve(&mut self, index: usize) {
+        let now = self.now();
+        match self.stations.get_mut(index).map(|station| station.fill_queue(now)) {
+            Some(Ok(has_more)) => self.unfinished |= has_more,
+            Some(Err(session)) => self.close(index, session),
+            None => return,
+        }
         for _ in 0..MESSAGES_PER_TURN {
             let now = self.now();
             let Some(station) = self.stations.get_mut(index) else { return };
@@ -347,7 +362,7 @@ impl Worker {
                 }
                 continue;
             }
-            match station.next_frame(now) {
+            match station.next_message(now) {
                 Ok(None) => return self.close_ended(index),
                 Err(session) => self.close(index, session),
                 Ok(Some((session, arrival, frame))) if !station.has_service_time => {

@@ -9,6 +9,9 @@
 //!
 //! Rates double until something is lost, then the gap is halved. A trial in which the generator itself
 //! fell behind ends the search: what is beyond that was not seen.
+//!
+//! A switch can queue what it cannot do yet, and lose nothing in a short trial. So the highest rate is never more than what
+//! arrived in the trial, divided by the time until the last of it arrived.
 
 use packet::ProbeTemplate;
 
@@ -72,6 +75,7 @@ impl Experiment for Packets {
         Box::new(Run {
             search: Search::new(self.common.rate, self.most),
             plan: self.clone(),
+            done: 0.0,
             left: self.common.repetitions,
             setup: Setup::default(),
             trial: Trial::default(),
@@ -83,6 +87,8 @@ impl Experiment for Packets {
 struct Run {
     plan: Packets,
     search: Search,
+    /// How many a second the switch really did in the trial with the highest rate without loss.
+    done: f64,
     left: u32,
     setup: Setup,
     trial: Trial,
@@ -95,6 +101,8 @@ struct Trial {
     sent: u32,
     count: u32,
     received: u32,
+    /// When the last of it arrived, ns after the start.
+    took: u64,
     delays: Histogram,
     /// When the last of what was sent left late, ns.
     late: u64,
@@ -107,7 +115,17 @@ struct Trial {
 impl Default for Trial {
     fn default() -> Self {
         let delays = Histogram::new(Precision::Fine);
-        Trial { start: 0, sent: 0, count: 0, received: 0, delays, late: 0, first_xid: 0, first: 0 }
+        Trial {
+            start: 0,
+            sent: 0,
+            count: 0,
+            received: 0,
+            took: 0,
+            delays,
+            late: 0,
+            first_xid: 0,
+            first: 0,
+        }
     }
 }
 
@@ -179,11 +197,12 @@ impl Run {
         }
     }
 
-    fn arrive(&mut self, sequence: u32, delay: u64, orders: &mut Orders<'_>) {
+    fn arrive(&mut self, at: u64, sequence: u32, delay: u64, orders: &mut Orders<'_>) {
         if sequence.wrapping_sub(self.trial.first) >= self.trial.count {
             return;
         }
         self.trial.received += 1;
+        self.trial.took = self.trial.took.max(at.saturating_sub(self.trial.start));
         self.trial.delays.record(delay);
         let case = Case::new().with("rate", self.search.rate().round());
         orders.record.delay(&case, "latency", delay);
@@ -196,7 +215,7 @@ impl Run {
             let interval = 1e9 / self.search.rate();
             let intended = self.trial.start + (f64::from(number) * interval) as u64;
             let sequence = self.trial.first.wrapping_add(number);
-            self.arrive(sequence, at.saturating_sub(intended), orders);
+            self.arrive(at, sequence, at.saturating_sub(intended), orders);
         }
     }
 
@@ -213,11 +232,15 @@ impl Run {
         if is_late {
             record.finding("generator-bottleneck", format!("at {:.0} a second the tool itself fell behind by {:.0} ms: what lies beyond was not measured", self.search.rate(), trial.late as f64 / 1e6));
         }
+        if lost == 0 && !is_late {
+            let rate = f64::from(trial.received) * 1e9 / trial.took.max(1) as f64;
+            self.done = rate.min(self.search.rate());
+        }
         let goes_on = self.search.note(lost == 0 && !is_late);
         if goes_on && !(is_late && lost == 0) {
             return self.begin(orders);
         }
-        let highest = self.search.highest().unwrap_or(0.0);
+        let highest = self.search.highest().map_or(0.0, |_| self.done);
         record.sample(&Case::new(), HIGHEST, highest);
         if highest == 0.0 {
             let text = "packets were lost at every rate that was tried: no rate is safe, or none arrives at all";
@@ -259,7 +282,7 @@ impl Module for Run {
             {
                 let probe = orders.bench().probe(data, at);
                 if let Some(probe) = probe {
-                    self.arrive(probe.sequence, at.saturating_sub(probe.sent.0), orders);
+                    self.arrive(at, probe.sequence, at.saturating_sub(probe.sent.0), orders);
                 }
             }
             Event::Message { xid, message: Message::EchoReply, .. }
@@ -273,7 +296,7 @@ impl Module for Run {
                 self.answer(at, *xid, orders);
             }
             Event::Probe { channel: 1, probe, .. } if self.plan.way == Way::Out => {
-                self.arrive(probe.sequence, at.saturating_sub(probe.sent.0), orders);
+                self.arrive(at, probe.sequence, at.saturating_sub(probe.sent.0), orders);
             }
             Event::Generated { report, .. } => {
                 self.trial.sent = report.sent;

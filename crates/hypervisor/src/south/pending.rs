@@ -83,6 +83,8 @@ pub(crate) enum Purpose {
     Space,
     /// Learn how many rules this table has, which is full.
     Full(u8),
+    /// Learn what kind of switch it is.
+    Description,
     /// Learn what the ports have counted, for those who watch.
     PortCounters,
 }

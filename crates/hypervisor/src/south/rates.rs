@@ -2,7 +2,54 @@
 
 use super::queue::{Class, Item};
 use crate::policy::{Limits, Rate};
+use crate::sheet::{MessageClass, Sheet};
 use crate::time::{Duration, Instant};
+
+/// How fast a bucket fills, and how much it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// Nanoseconds that a token takes.
+    token: u64,
+    /// Nanoseconds' worth of tokens in a full bucket.
+    full: u64,
+}
+
+/// What may come at once after a silence, where a data sheet gives the rate: as much as a tenth of a second brings. So it is where a
+/// configured rate has no burst.
+const BURST: u64 = 100_000_000;
+/// No token takes longer, ns: a rate so low would only hide a mistake.
+const SLOWEST: u64 = 3_600_000_000_000;
+
+impl From<Rate> for Pace {
+    fn from(rate: Rate) -> Pace {
+        let token = 1_000_000_000 / u64::from(rate.per_second.max(1));
+        Pace { token, full: token * u64::from(rate.burst.max(1)) }
+    }
+}
+
+impl Pace {
+    /// A tenant's share of what comes once in so many nanoseconds.
+    fn share(interval: u64, (weight, weights): (u64, u64)) -> Pace {
+        let token = u128::from(interval) * u128::from(weights) / u128::from(weight.max(1));
+        let token = u64::try_from(token).unwrap_or(SLOWEST).clamp(1, SLOWEST);
+        Pace { token, full: token.max(BURST) }
+    }
+
+    /// Messages per second.
+    pub(crate) fn per_second(self) -> f64 {
+        1e9 / self.token as f64
+    }
+
+    /// Messages that may come at once.
+    pub(crate) fn burst(self) -> u32 {
+        u32::try_from(self.full / self.token.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// What so many messages take, ns.
+    fn price(self, messages: u32) -> u64 {
+        self.token.saturating_mul(u64::from(messages))
+    }
+}
 
 /// A token bucket.
 #[derive(Default)]
@@ -14,28 +61,72 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// Takes a token, or says when there will be one.
-    pub(crate) fn take(&mut self, rate: Option<Rate>, now: Instant) -> Result<(), Instant> {
-        let Some(rate) = rate else { return Ok(()) };
-        let token = 1_000_000_000 / u64::from(rate.per_second.max(1));
-        let full = token * u64::from(rate.burst.max(1));
-        self.level = self.level.saturating_add((now - self.filled).0).min(full);
+    pub(crate) fn take(
+        &mut self,
+        pace: Option<impl Into<Pace>>,
+        now: Instant,
+    ) -> Result<(), Instant> {
+        let Some(pace) = pace.map(Into::into) else { return Ok(()) };
+        self.fill(pace, 1, now)?;
+        self.level -= pace.token;
+        Ok(())
+    }
+
+    /// Whether there are tokens for so many messages; if not, when there will be.
+    fn fill(&mut self, pace: Pace, messages: u32, now: Instant) -> Result<(), Instant> {
+        let price = pace.price(messages);
+        self.level = self.level.saturating_add((now - self.filled).0).min(pace.full.max(price));
         self.filled = now;
-        if self.level >= token {
-            self.level -= token;
-            Ok(())
-        } else {
-            Err(now + Duration(token - self.level))
+        match price.saturating_sub(self.level) {
+            0 => Ok(()),
+            missing => Err(now + Duration(missing)),
         }
     }
+}
+
+/// A tenant's share of what a data sheet says of a class of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SheetShare {
+    /// Of the safe rate.
+    pub(crate) rate: Pace,
+    /// Of the switch's time.
+    pub(crate) time: Pace,
+}
+
+impl SheetShare {
+    /// The share of a tenant with this weight, among tenants with these weights together.
+    pub(crate) fn of(
+        sheet: &Sheet,
+        class: MessageClass,
+        weights: (u64, u64),
+    ) -> Option<SheetShare> {
+        let measured = sheet.classes.get(&class).filter(|_| weights.0 > 0)?;
+        // `as` keeps within the range of the integer.
+        let interval = (1e9 / measured.rate.value) as u64;
+        let rate = Pace::share(interval.max(1), weights);
+        Some(SheetShare { rate, time: Pace::share(measured.cost, weights) })
+    }
+}
+
+/// How many messages of a class per second, and how many at once, a tenant may send or get by a sheet: `weights` are the tenant's, and
+/// that of all tenants of the switch together.
+pub fn share_of(sheet: &Sheet, class: MessageClass, weights: (u64, u64)) -> Option<(f64, u32)> {
+    let SheetShare { rate, .. } = SheetShare::of(sheet, class, weights)?;
+    Some((rate.per_second(), rate.burst()))
 }
 
 /// A tenant's rates towards the switch.
 #[derive(Default)]
 pub(super) struct Rates {
     limits: Limits,
+    /// By the place of the class in [`MessageClass::ALL`].
+    shares: [Option<SheetShare>; MessageClass::ALL.len()],
     packet_out: Bucket,
     flow_mod: Bucket,
     statistics: Bucket,
+    other: Bucket,
+    /// The tenant's part of the switch's time.
+    time: Bucket,
 }
 
 impl Rates {
@@ -43,15 +134,46 @@ impl Rates {
         self.limits = limits;
     }
 
-    /// Whether the message may be sent as far as the rates go; if not, when to try again.
+    /// The tenant's shares by a data sheet, if there is one.
+    pub(super) fn set_shares(&mut self, shares: [Option<SheetShare>; MessageClass::ALL.len()]) {
+        self.shares = shares;
+    }
+
+    /// Whether the message may be sent as far as the rates go; if not, when to try again. A rate of the operator's goes before the
+    /// data sheet's.
     pub(super) fn admit(&mut self, item: &Item, now: Instant) -> Result<(), Instant> {
+        let class = item.class.measured();
         let Limits { packet_out, flow_mod, statistics, .. } = self.limits;
-        match item.class {
-            Class::PacketOut => self.packet_out.take(packet_out, now),
+        let (bucket, limit) = match item.class {
+            Class::PacketOut => (&mut self.packet_out, packet_out),
+            Class::Modification => (&mut self.flow_mod, flow_mod),
+            Class::Statistics => (&mut self.statistics, statistics),
+            Class::Barrier | Class::Other => (&mut self.other, None),
+        };
+        if limit.is_some() {
             // One request of the tenant may have become several messages; only what it asked for is charged.
-            Class::Modification if item.origin.is_some() => self.flow_mod.take(flow_mod, now),
-            Class::Statistics => self.statistics.take(statistics, now),
-            _ => Ok(()),
+            let is_charged = class != MessageClass::FlowMod || item.origin.is_some();
+            return bucket.take(limit.filter(|_| is_charged), now);
+        }
+        let Some(share) = self.shares[class as usize] else { return Ok(()) };
+        // What protects the switch counts all messages, and a change of many entries by one message for what it is.
+        let messages = item.share.max(1);
+        bucket.fill(share.rate, 1, now)?;
+        self.time.fill(share.time, messages, now)?;
+        bucket.level -= share.rate.token;
+        self.time.level = self.time.level.saturating_sub(share.time.price(messages));
+        Ok(())
+    }
+}
+
+impl Class {
+    /// The class of a data sheet.
+    pub(super) fn measured(self) -> MessageClass {
+        match self {
+            Class::PacketOut => MessageClass::PacketOut,
+            Class::Modification => MessageClass::FlowMod,
+            Class::Statistics => MessageClass::Statistics,
+            Class::Barrier | Class::Other => MessageClass::Other,
         }
     }
 }

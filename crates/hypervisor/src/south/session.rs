@@ -5,13 +5,14 @@
 
 use super::pending::{Awaits, Entry, Origin, Pending};
 use super::queue::{Item, Queue};
-use super::rates::Rates;
+use super::rates::{Rates, SheetShare};
 use super::scheduler::RoundRobin;
 use super::window::Window;
 use crate::counters::{TYPES, count};
 use crate::ids::TenantIndex;
 use crate::outbox::Outbox;
 use crate::policy::Limits;
+use crate::sheet::MessageClass;
 use crate::store::Journal;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -36,6 +37,8 @@ pub(crate) struct Session {
     /// What waits, by tenant.
     lanes: Vec<Lane>,
     scheduler: RoundRobin,
+    /// The scheduler's cost of one message, by the place of its class in [`MessageClass::ALL`].
+    prices: [u32; MessageClass::ALL.len()],
     window: Window,
     pending: Pending,
     /// Weir's own changes that wait for the store, before all that tenants send.
@@ -127,6 +130,7 @@ impl Session {
             out: Outbox::default(),
             lanes: Vec::new(),
             scheduler: RoundRobin::default(),
+            prices: [1; MessageClass::ALL.len()],
             window: Window::new(now),
             pending: Pending::default(),
             direct: VecDeque::new(),
@@ -147,6 +151,22 @@ impl Session {
         }
         self.lanes[at].rates.set(limits);
         self.scheduler.set_weight(tenant.0, weight);
+    }
+
+    /// What a message costs in the scheduler.
+    pub(crate) fn set_prices(&mut self, prices: [u32; MessageClass::ALL.len()]) {
+        self.prices = prices;
+    }
+
+    /// A tenant's shares by the switch's data sheet.
+    pub(crate) fn set_shares(
+        &mut self,
+        tenant: TenantIndex,
+        shares: [Option<SheetShare>; MessageClass::ALL.len()],
+    ) {
+        if let Some(lane) = self.lanes.get_mut(tenant.0 as usize) {
+            lane.rates.set_shares(shares);
+        }
     }
 
     // ---- What tenants send
@@ -219,7 +239,8 @@ impl Session {
             }
             let Some((item, start, refuses)) = self.take_next(TenantIndex(index)) else { continue };
             let more = !self.lanes[index as usize].queue.is_empty();
-            self.scheduler.served(index, item.share, more);
+            let price = self.prices[item.class.measured() as usize];
+            self.scheduler.served(index, item.share.saturating_mul(price), more);
             self.transmit_next(TenantIndex(index), &item, start, refuses, now);
         }
         self.window.note_drained();

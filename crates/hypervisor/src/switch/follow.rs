@@ -106,6 +106,7 @@ impl Switch {
             each(self).map(|tenant| self.datapath_of(tenant)).collect();
         let served_before = self.served();
         self.adopt(policy);
+        self.ask_description(now);
         let served = self.served();
         self.resync(now);
         for (at, served) in served.iter().enumerate() {

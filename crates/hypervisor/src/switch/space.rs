@@ -4,6 +4,7 @@
 //! What a table holds is divided among the tenants that have a part of the switch, by their weights. A tenant never gets more than
 //! its share, also while others use little of theirs: so each share is always there, and what one tenant is granted says nothing
 //! about the others. What a tenant cannot use because of its own limit goes to the others.
+//! Where the switch has a data sheet ([`super::sheet`]), the lower figure counts.
 //!
 //! ```text
 //!   the switch says at the start how much its tables hold (table statistics of 1.0, table features of 1.3)
@@ -38,6 +39,8 @@ pub enum SaidBy {
     Switch,
     /// The switch refused a rule since the table was full; so many were there.
     Full,
+    /// The switch's data sheet. It counts where it says less than the switch.
+    Sheet,
 }
 
 /// How much a table holds, and who says so.
@@ -80,6 +83,9 @@ pub(crate) struct Space {
     /// By how many there can be: each tenant's share.
     group_shares: BTreeMap<u32, Vec<u32>>,
     meter_shares: Vec<u32>,
+    /// What the switch says, or was found out.
+    said: BTreeMap<u8, Holds>,
+    /// What counts: the lower of that and of the data sheet.
     holds: BTreeMap<u8, Holds>,
     /// By how much a table holds: each tenant's share.
     shares: BTreeMap<u32, Vec<u32>>,
@@ -125,12 +131,15 @@ impl Switch {
 
     /// The operator has reloaded: tables that were found to be full may hold more than they did then.
     pub fn forget_full_tables(&mut self) {
-        self.space.holds.retain(|_, holds| holds.by == SaidBy::Switch);
+        self.space.said.retain(|_, holds| holds.by == SaidBy::Switch);
         self.divide_space();
     }
 
-    /// Divides the tables anew: tenants, weights, limits or figures are others.
+    /// Divides the switch anew: tenants, weights, limits or figures are others.
     pub(super) fn divide_space(&mut self) {
+        self.judge_sheet();
+        self.divide_rates();
+        self.space.holds = self.lower_of_both();
         let claims = |most: fn(&Tenant) -> u32| -> Vec<Claim> {
             let claim = |(at, state): (usize, &Tenant)| {
                 let weight = if self.is_served(TenantIndex(at as u32)) { state.weight } else { 0 };
@@ -155,12 +164,26 @@ impl Switch {
         let mut meter_shares = divided(&meters, |tenant| tenant.limits.meters);
         let meter_shares = meter_shares.pop_first().map(|(_, shares)| shares).unwrap_or_default();
         let space = &mut self.space;
-        let known = (&space.shares, &space.group_shares, &space.meter_shares);
-        if (&shares, &group_shares, &meter_shares) != known {
-            (space.shares, space.group_shares, space.meter_shares) =
-                (shares, group_shares, meter_shares);
-            space.changes += 1;
+        (space.shares, space.group_shares, space.meter_shares) =
+            (shares, group_shares, meter_shares);
+        space.changes += 1;
+    }
+
+    /// How much each table holds: the lower of what the switch says and of what its data sheet says.
+    fn lower_of_both(&self) -> BTreeMap<u8, Holds> {
+        let mut holds = self.space.said.clone();
+        let Some(table) = self.sheet_in_force().and_then(|sheet| sheet.table.as_ref()) else {
+            return holds;
+        };
+        let measured = Holds { rules: table.rules, by: SaidBy::Sheet };
+        let tables = if self.version == Version::V1_0 { 1 } else { self.features.n_tables.max(1) };
+        for at in 0..tables {
+            let holds = holds.entry(at).or_insert(measured);
+            if measured.rules < holds.rules {
+                *holds = measured;
+            }
         }
+        holds
     }
 
     /// How many groups of a type a tenant may be on the switch; `None` if nobody knows how many there can be.
@@ -249,7 +272,7 @@ impl Switch {
     /// The switch has refused a rule in a tenant's table since it is full: how many rules are there?
     pub(super) fn table_was_full(&mut self, table: u8, now: Instant) {
         let table = self.physical(table);
-        if self.joins.is_some() || self.space.asks || self.space.holds.contains_key(&table) {
+        if self.joins.is_some() || self.space.asks || self.space.said.contains_key(&table) {
             return;
         }
         self.space.asks = true;
@@ -307,7 +330,7 @@ impl Switch {
     fn space_is(&mut self, table: u8, holds: Holds) {
         let least = if holds.by == SaidBy::Full { FEWEST } else { 1 };
         if (least..UNBOUNDED).contains(&holds.rules) {
-            self.space.holds.insert(table, holds);
+            self.space.said.insert(table, holds);
             if holds.by == SaidBy::Full {
                 self.events.push_back(Event::TableFull { table, rules: holds.rules });
             }
@@ -335,6 +358,12 @@ fn ask_v13(body: v13::MultipartRequestBody<'_>) -> Vec<u8> {
     let asked = v13::MultipartRequest::from(body).write_message(0, &mut out);
     debug_assert!(asked.is_ok());
     out
+}
+
+/// Divides a table of so many rules among tenants: each with its weight and the rules that its own limit lets it have.
+pub fn divide_table(rules: u32, claims: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
+    let claims = claims.into_iter().map(|(weight, most)| Claim { weight, most });
+    divide(rules, &claims.collect::<Vec<_>>())
 }
 
 /// Divides by weight. Who cannot use its share leaves the rest to those who can. The sum is never more than there is.

@@ -186,6 +186,7 @@ impl Switch {
             kept: HashMap::new(),
             used: Default::default(),
             space: Default::default(),
+            described: Default::default(),
             traffic: Default::default(),
             own: Vec::new(),
             fields: v13::MatchBuf::new(),
@@ -253,6 +254,7 @@ impl Switch {
             self.reconcile(now);
             self.report_topology();
             self.ask_space(now);
+            self.ask_description(now);
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {
                     self.events.push_back(Event::Serve(self.tenants[at].id));
@@ -267,6 +269,7 @@ impl Switch {
             // Not every switch has groups or meters: then there are none to reconcile.
             Purpose::Groups | Purpose::Meters => self.learned_one(now),
             Purpose::Space | Purpose::Full(_) => self.space_failed(purpose),
+            Purpose::Description => self.is_described(None),
             Purpose::PortCounters => self.traffic.answered(),
             Purpose::Ports | Purpose::Flows => {
                 self.close("the switch does not tell its ports or its flows");
@@ -411,6 +414,7 @@ impl Tenant {
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             generation: None,
             packet_ins: Default::default(),
+            packet_in_share: None,
             lookups: Default::default(),
             counters: Default::default(),
             refused: Default::default(),

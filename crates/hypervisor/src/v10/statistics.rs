@@ -109,6 +109,12 @@ impl Switch {
                     self.space_said_v10(purpose != Purpose::Space, tables);
                 }
             }
+            Awaits::Own(Purpose::Description) => {
+                if let StatsReplyBody::Desc(it) = reply.body {
+                    let words = [it.mfr_desc.as_str(), it.hw_desc.as_str(), it.sw_desc.as_str()];
+                    self.is_described(Some(words));
+                }
+            }
             Awaits::Own(Purpose::PortCounters) => {
                 if let StatsReplyBody::Port(ports) = reply.body {
                     self.traffic_part_v10(ports, more, now);

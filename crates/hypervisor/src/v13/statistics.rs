@@ -191,6 +191,13 @@ impl Switch {
                 }
                 return Ok(());
             }
+            Awaits::Own(Purpose::Description) => {
+                if let MultipartReplyBody::Desc(it) = reply.body {
+                    let words = [it.mfr_desc.as_str(), it.hw_desc.as_str(), it.sw_desc.as_str()];
+                    self.is_described(Some(words));
+                }
+                return Ok(());
+            }
             Awaits::Own(Purpose::PortCounters) => {
                 if let MultipartReplyBody::PortStats(ports) = reply.body {
                     self.traffic_part_v13(ports, more, now);

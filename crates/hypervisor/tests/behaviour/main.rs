@@ -64,6 +64,7 @@ mod sent_into_tables;
 mod sessions;
 mod shared_v10;
 mod sharing;
+mod sheet;
 mod shown;
 mod sizes;
 mod slice_ports;

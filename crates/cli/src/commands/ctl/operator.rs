@@ -6,7 +6,7 @@ use super::tell::{Tell, no_answer};
 use crate::exit::Exit;
 use anyhow::Context;
 use daemon::api::flows::Flows;
-use daemon::api::limits::Limits;
+use daemon::api::limits::{Limits, SheetOf};
 use daemon::api::troubles::{Controllers, Refusals};
 use daemon::api::view::{Contact, Counts};
 use daemon::api::{Switches, Tenants};
@@ -103,7 +103,28 @@ pub fn limits(tell: &Tell, client: &Client) -> anyhow::Result<Exit> {
             ]);
             rows.note(one.why.clone());
         }
-        rows.write(out, "no switch is connected of which a tenant has a part")
+        rows.write(out, "no switch is connected of which a tenant has a part")?;
+        if !all.rates.is_empty() {
+            let mut rows =
+                Columns::new(&["TENANT", "SWITCH", "MESSAGES", "PER SECOND", "AT ONCE"], 3);
+            for one in &all.rates {
+                rows.row([
+                    one.tenant.clone(),
+                    one.switch.clone(),
+                    one.messages.clone(),
+                    format!("{:.1}", one.per_second),
+                    one.burst.to_string(),
+                ]);
+                rows.note(one.why.clone());
+            }
+            writeln!(out)?;
+            rows.write(out, "")?;
+        }
+        for sheet in all.datasheets.iter().filter(|sheet| !sheet.used) {
+            let SheetOf { switch, file, why, .. } = sheet;
+            writeln!(out, "switch {switch}: the data sheet {file} is not used: {why}")?;
+        }
+        Ok(())
     })
 }
 

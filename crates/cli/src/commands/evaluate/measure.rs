@@ -34,6 +34,7 @@ pub fn measure(
     }
     let mut testbed = bed.connect()?;
     evaluation.describe(testbed.as_ref());
+    evaluation.ask_description(testbed.as_mut(), options.patience)?;
     let count = experiments.len();
     let start = Instant::now();
     for (index, experiment) in experiments.iter().enumerate() {

@@ -151,6 +151,11 @@ impl Peer {
         self.find(PATIENCE, |message| message.kind == kind && message.xid == xid).is_some()
     }
 
+    /// Whether that reply has come by now.
+    pub fn has_reply(&self, kind: u8, xid: u32) -> bool {
+        self.find(Duration::ZERO, |message| message.kind == kind && message.xid == xid).is_some()
+    }
+
     pub fn expect_where(&self, kind: u8, wanted: impl Fn(&Message) -> bool) -> Message {
         let found = self.find(PATIENCE, |message| message.kind == kind && wanted(message));
         found.unwrap_or_else(|| panic!("no message of type {kind}; got {:?}", self.kinds()))

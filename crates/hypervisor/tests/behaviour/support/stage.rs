@@ -146,7 +146,7 @@ impl Stage {
         let (physical, hosts, host_points) = physical(&versions, &plans, make);
         let tenants = plans.iter().enumerate().map(tenant).collect();
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
-        let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags) };
+        let policy = Policy { tenants, maps, tags: Some(FIRST_TAG..=tags), ..Policy::default() };
         let references: Vec<(Network, Vec<(u64, u32)>)> = plans
             .iter()
             .enumerate()

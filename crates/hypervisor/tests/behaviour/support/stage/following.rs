@@ -22,7 +22,7 @@ impl Stage {
     pub fn put_maps(&mut self, maps: BTreeMap<u64, SwitchMap>, tags: RangeInclusive<u16>) {
         let maps = maps.into_iter().map(|(dpid, map)| (dpid, Arc::new(map))).collect();
         let tenants = self.plans.iter().enumerate().map(tenant).collect();
-        let policy = Arc::new(Policy { tenants, maps, tags: Some(tags) });
+        let policy = Arc::new(Policy { tenants, maps, tags: Some(tags), ..Policy::default() });
         let now = Instant(self.now);
         self.policy = policy.clone();
         let away = self.away.map(|switch| switch as usize - 1);

@@ -1,0 +1,35 @@
+//! What data sheets say, and whether they can be of the switches for which the file names them.
+
+use std::collections::BTreeSet;
+
+use super::{Checker, Severity, Topic};
+use crate::config::Position;
+use crate::dpid::Dpid;
+use crate::sheets;
+
+impl Checker<'_> {
+    pub(super) fn sheets(&mut self) {
+        let mut told = BTreeSet::new();
+        let config = self.config;
+        let of_all = config.datasheet.iter().map(|sheet| (Position::default(), None, sheet));
+        let listed = config.switches.iter();
+        let of_one = listed.filter_map(|it| Some((it.at, Some(it.dpid), it.datasheet.as_ref()?)));
+        for (at, dpid, sheet) in of_all.chain(of_one) {
+            if told.insert(sheet.file.as_str()) {
+                let message = sheets::summary(sheet);
+                self.say(Severity::Note, Topic::DataSheet, at, "", message);
+            }
+            // With a description, what decides is what the switch says when it connects.
+            if let Some(dpid) =
+                dpid.filter(|dpid| sheet.description.is_none() && sheet.dpid != Some(*dpid))
+            {
+                let message = format!(
+                    "switch {}: the data sheet {} is of another datapath id and has no description of the switch, so it will not be used",
+                    Dpid(dpid),
+                    sheet.file
+                );
+                self.say(Severity::Finding, Topic::DataSheet, at, "", message);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A switch's data sheet: what was measured of it, and a tenant's share of that.
+//!
+//! A sheet has two figures for each class of messages: the *safe rate*, at which the switch loses nothing and queues nothing, and
+//! the *cost*, the time for which one message keeps the switch busy. By its weight a tenant gets a share of each safe rate, and a
+//! share of the switch's time. The second share is for mixtures: a tenant that uses its whole share of one class has no time left
+//! for another.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+/// Messages that are measured, and limited, together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MessageClass {
+    /// PACKET_OUT.
+    PacketOut,
+    /// FLOW_MOD, GROUP_MOD, METER_MOD, PORT_MOD.
+    FlowMod,
+    /// Statistics (multipart) requests.
+    Statistics,
+    /// Barriers, and all other requests that have an answer.
+    Other,
+    /// PACKET_IN: the switch sends these.
+    PacketIn,
+}
+
+impl MessageClass {
+    /// All of them.
+    pub const ALL: [MessageClass; 5] = [
+        MessageClass::PacketOut,
+        MessageClass::FlowMod,
+        MessageClass::Statistics,
+        MessageClass::Other,
+        MessageClass::PacketIn,
+    ];
+}
+
+/// A figure of a sheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figure {
+    /// Its name in the sheet, such as `safe_rates.echo`.
+    pub name: String,
+    /// The experiment that measured it.
+    pub experiment: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// What was measured of a class of messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The safe rate: messages per second, above 0.
+    pub rate: Figure,
+    /// For how long one message keeps the switch busy, ns; at least 1.
+    pub cost: u64,
+}
+
+/// How many rules a table holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableSize {
+    /// Rules.
+    pub rules: u32,
+    /// Where that comes from.
+    pub figure: Figure,
+}
+
+/// A data sheet, as far as limits need it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sheet {
+    /// The file that it was read from.
+    pub file: String,
+    /// When it was measured.
+    pub measured: String,
+    /// The switch of which it was measured.
+    pub dpid: Option<u64>,
+    /// The manufacturer, the hardware and the software of that switch, as the switch says them.
+    pub description: Option<[String; 3]>,
+    /// How many rules its table holds, if the table was full once.
+    pub table: Option<TableSize>,
+    /// Classes that were measured.
+    pub classes: BTreeMap<MessageClass, Measured>,
+}
+
+/// Whether there is a sheet for a switch, and whether it is of this switch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Standing {
+    /// The operator names none.
+    #[default]
+    None,
+    /// Limits come from this sheet.
+    Holds(Arc<Sheet>),
+    /// This sheet is of another switch, and is not used.
+    OfAnother(Arc<Sheet>),
+}
+
+/// Who says how many messages a tenant may send, or get.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateBy {
+    /// The operator.
+    Operator,
+    /// The switch's data sheet.
+    Sheet(Measured),
+}
+
+/// How many messages of a class a tenant may send, or get.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateShare {
+    /// Which messages.
+    pub class: MessageClass,
+    /// Per second.
+    pub per_second: f64,
+    /// At once, after a silence.
+    pub burst: u32,
+    /// Who says so.
+    pub by: RateBy,
+}
+
+/// What is known of a switch itself.
+#[derive(Debug, Default)]
+pub(crate) struct Described {
+    pub asked: bool,
+    /// Whether the switch has answered, or refused.
+    pub answered: bool,
+    /// Manufacturer, hardware, software.
+    pub description: Option<[String; 3]>,
+    pub standing: Standing,
+    /// The weights of all tenants that have a part of the switch.
+    pub weights: u64,
+}
+
+/// A most expensive message counts as so many of the cheapest in the scheduler.
+const DEAREST: u64 = 256;
+
+impl Sheet {
+    /// Whether the sheet is of the switch with this datapath id, which describes itself so. The description decides, since switches
+    /// of one kind are alike, and other software makes another switch. Where one of them is unknown the datapath id decides.
+    pub fn is_of(&self, dpid: u64, description: Option<&[String; 3]>) -> bool {
+        match (&self.description, description) {
+            (Some(sheet), Some(switch)) => sheet == switch,
+            _ => self.dpid == Some(dpid),
+        }
+    }
+
+    /// The scheduler's cost of a message of a class: how many of the cheapest messages take as long.
+    pub(crate) fn units(&self, class: MessageClass) -> u32 {
+        let by_tenants = self.classes.iter().filter(|(class, _)| **class != MessageClass::PacketIn);
+        let costs = by_tenants.map(|(_, measured)| measured.cost);
+        match (self.classes.get(&class), costs.min()) {
+            (Some(measured), Some(least)) => {
+                (measured.cost / least.max(1)).clamp(1, DEAREST) as u32
+            }
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::borrow::ToOwned;
+
+    fn measured(value: f64, cost: u64) -> Measured {
+        Measured { rate: Figure { value, ..Figure::default() }, cost }
+    }
+
+    #[test]
+    fn the_description_decides_whose_sheet_it_is_and_else_the_datapath_id() {
+        let words = |software: &str| ["maker", "box", software].map(str::to_owned);
+        let sheet = Sheet { dpid: Some(7), description: Some(words("1.0")), ..Sheet::default() };
+        assert!(sheet.is_of(7, Some(&words("1.0"))) && sheet.is_of(8, Some(&words("1.0"))));
+        assert!(!sheet.is_of(7, Some(&words("2.0"))));
+        assert!(sheet.is_of(7, None) && !sheet.is_of(8, None));
+        let old = Sheet { description: None, ..sheet };
+        assert!(old.is_of(7, Some(&words("2.0"))) && !old.is_of(8, Some(&words("1.0"))));
+        assert!(!Sheet::default().is_of(7, None));
+    }
+
+    #[test]
+    fn a_slow_message_counts_as_many_quick_ones() {
+        let mut sheet = Sheet::default();
+        assert_eq!(sheet.units(MessageClass::FlowMod), 1);
+        sheet.classes.insert(MessageClass::PacketIn, measured(1e9, 1));
+        sheet.classes.insert(MessageClass::Other, measured(10_000.0, 100_000));
+        sheet.classes.insert(MessageClass::Statistics, measured(10.0, 20_000_000));
+        sheet.classes.insert(MessageClass::FlowMod, measured(1.0, 1_000_000_000));
+        let units = [MessageClass::Other, MessageClass::Statistics, MessageClass::FlowMod];
+        assert_eq!(units.map(|class| sheet.units(class)), [1, 200, 256]);
+        assert_eq!(sheet.units(MessageClass::PacketOut), 1, "what was not measured");
+    }
+}

@@ -1,0 +1,273 @@
+//! Limits from a data sheet: each tenant is held to its share of what the switch was measured to do.
+
+use crate::support::*;
+use hypervisor::policy::Rate;
+use hypervisor::sheet::{Figure, Measured, MessageClass, Sheet, TableSize};
+use hypervisor::{Event, RateBy, SaidBy, Standing};
+use std::sync::Arc;
+
+const SECOND: u64 = 1_000_000_000;
+/// What the switch can do: so many messages per second, whatever they are.
+const ABLE: u32 = 1_000;
+const SPACES: &str = "
+    red weight=3: ip,nw_src=10.1.0.0/16
+    blue: ip,nw_src=10.2.0.0/16
+";
+
+fn measured(value: f64) -> Measured {
+    let rate = Figure { name: "safe_rates.x".into(), experiment: "x".into(), value };
+    Measured { rate, cost: (1e9 / value) as u64 }
+}
+
+/// The sheet of the world's switch. It describes itself as the emulated switch does.
+fn sheet() -> Sheet {
+    let classes = MessageClass::ALL.map(|class| (class, measured(f64::from(ABLE))));
+    let software = emulate::Config::new(1, 1).software;
+    Sheet {
+        file: "sheet.json".into(),
+        dpid: Some(DPID),
+        description: Some(["Weir".into(), "emulated switch".into(), software]),
+        classes: classes.into(),
+        ..Sheet::default()
+    }
+}
+
+fn with_sheet(version: Version, sheet: Option<Sheet>) -> World {
+    let mut setup = Setup::new(version, SPACES);
+    setup.policy.any_sheet = sheet.map(Arc::new);
+    setup.per_second = Some(ABLE);
+    World::new(setup)
+}
+
+/// What the hostile tenant sends: all classes in turn.
+fn words(n: usize) -> String {
+    match n % 4 {
+        0 => format!("flow add match=ip,nw_src=10.2.{}.{} actions=output:2", n / 256, n % 256),
+        1 => "out actions=output:2 data=10.2.0.1>10.9.0.1".to_owned(),
+        2 => format!("stats port port={}", n % 3 + 1),
+        _ => "barrier".to_owned(),
+    }
+}
+
+/// PACKET_OUTs alone, for which nobody has to wait.
+fn packet_outs(_: usize) -> String {
+    words(1)
+}
+
+/// Two seconds of a hostile tenant that always has more to send: how much of what it sent the switch has done in the second of
+/// them, and the longest queue at the switch.
+fn flood(version: Version, sheet: Option<Sheet>, words: fn(usize) -> String) -> (usize, usize) {
+    let mut world = with_sheet(version, sheet);
+    let blue = world.connect("blue");
+    let (mut sent, mut longest, mut before) = (0, 0, 0);
+    let begin = world.now;
+    while world.now < begin + 2 * SECOND {
+        while world.controllers[blue.0].outgoing.len() < 64 {
+            let message = request(world.version, sent as u32 + 1, &words(sent));
+            world.controllers[blue.0].outgoing.push_back(message);
+            sent += 1;
+        }
+        world.advance(SECOND / 500);
+        longest = longest.max(world.switch.queued());
+        if world.now <= begin + SECOND {
+            before = world.south.len();
+        }
+    }
+    (world.south.len() - before, longest)
+}
+
+#[test]
+fn a_hostile_tenant_is_held_to_its_share_of_the_switch_whatever_it_mixes() {
+    for version in VERSIONS {
+        for words in [words, packet_outs] {
+            let (done, longest) = flood(version, Some(sheet()), words);
+            // A quarter of 1,000, and some barriers of Weir's own.
+            assert!((200..=300).contains(&done), "{version:?}: {done}");
+            // A tenth of a second's worth, Weir's own questions at the start, and no more, however long it goes on.
+            assert!(longest <= 40, "{version:?}: {longest}");
+            let (done, _) = flood(version, None, words);
+            assert!(done > 900, "{version:?} without a sheet: {done}");
+        }
+        let (_, longest) = flood(version, None, packet_outs);
+        assert!(longest > 100, "{version:?} without a sheet: {longest}");
+    }
+}
+
+#[test]
+fn one_class_alone_has_its_share_of_its_own_rate() {
+    for version in VERSIONS {
+        let mut sheet = sheet();
+        sheet.classes.insert(MessageClass::PacketOut, Measured { cost: 1, ..measured(40.0) });
+        let mut world = with_sheet(version, Some(sheet));
+        let blue = world.connect("blue");
+        for n in 0..50 {
+            let message = request(world.version, n, &words(1));
+            world.controllers[blue.0].outgoing.push_back(message);
+        }
+        let before = count(&world, PACKET_OUT);
+        world.advance(2 * SECOND);
+        // A quarter of 40 per second, and one at once.
+        let sent = count(&world, PACKET_OUT) - before;
+        assert!((20..=21).contains(&sent), "{version:?}: {sent}");
+    }
+}
+
+#[test]
+fn the_operators_limit_goes_before_the_sheets() {
+    for version in VERSIONS {
+        let mut setup = Setup::new(version, SPACES);
+        setup.policy.any_sheet = Some(Arc::new(sheet()));
+        let own = Rate { per_second: 600, burst: 7 };
+        setup.policy.tenants[1].limits.flow_mod = Some(own);
+        let world = World::new(setup);
+        let rates = world.core.rates_of(world.tenant("blue"));
+        let told: Vec<_> = rates
+            .iter()
+            .map(|it| (it.class, it.per_second.round() as u32, it.burst, it.by == RateBy::Operator))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (MessageClass::PacketOut, 250, 25, false),
+                (MessageClass::FlowMod, 600, 7, true),
+                (MessageClass::Statistics, 250, 25, false),
+                (MessageClass::Other, 250, 25, false),
+                (MessageClass::PacketIn, 250, 25, false),
+            ]
+        );
+        let red = world.core.rates_of(world.tenant("red"));
+        assert!(red.iter().all(|it| it.per_second.round() == 750.0), "{red:?}");
+    }
+}
+
+#[test]
+fn of_the_sheets_table_and_the_switchs_the_smaller_counts() {
+    for version in VERSIONS {
+        for (says, sheet_says, rules, by) in [
+            (1_000, 400, 400, SaidBy::Sheet),
+            (300, 400, 300, SaidBy::Switch),
+            // A million is no figure.
+            (1_000_000, 400, 400, SaidBy::Sheet),
+        ] {
+            let mut setup = Setup::new(version, SPACES);
+            let figure = measured(400.0).rate;
+            let table = Some(TableSize { rules: sheet_says, figure });
+            setup.policy.any_sheet = Some(Arc::new(Sheet { table, ..sheet() }));
+            setup.configure = match says {
+                1_000 => |config| (config.max_flows, config.n_buffers) = (1_000, 0),
+                300 => |config| (config.max_flows, config.n_buffers) = (300, 0),
+                _ => |config| config.n_buffers = 0,
+            };
+            let world = World::new(setup);
+            let shares = world.core.shares_of(world.tenant("blue"));
+            let told: Vec<_> =
+                shares.iter().map(|it| (it.holds.rules, it.holds.by, it.may)).collect();
+            assert_eq!(told, [(rules, by, rules / 4)], "{version:?} {says}");
+        }
+    }
+}
+
+#[test]
+fn a_sheet_of_another_switch_is_not_used_and_that_is_said() {
+    for version in VERSIONS {
+        let other = || Sheet {
+            description: Some(["Weir".into(), "emulated switch".into(), "of old".into()]),
+            ..sheet()
+        };
+        let mut world = with_sheet(version, Some(other()));
+        assert_eq!(*world.core.sheet(), Standing::OfAnother(Arc::new(other())));
+        assert_eq!(world.core.rates_of(world.tenant("red")), []);
+        let told = |world: &World| {
+            let about = world.events.iter().filter(|it| matches!(it, Event::SheetOfAnother));
+            about.count()
+        };
+        assert_eq!(told(&world), 1);
+        // A reload brings the right one for this switch, and leaves the wrong one to others.
+        let mut policy = policy(SPACES);
+        policy.any_sheet = Some(Arc::new(other()));
+        policy.sheets.insert(DPID, Arc::new(sheet()));
+        world.set_policy(policy.clone());
+        assert_eq!(*world.core.sheet(), Standing::Holds(Arc::new(sheet())));
+        assert_eq!(world.core.rates_of(world.tenant("red")).len(), 5);
+        policy.sheets.clear();
+        policy.any_sheet = None;
+        world.set_policy(policy);
+        assert_eq!(*world.core.sheet(), Standing::None);
+        assert_eq!(world.core.rates_of(world.tenant("red")), []);
+        assert_eq!(told(&world), 1);
+    }
+}
+
+#[test]
+fn a_switch_that_is_connected_when_its_sheet_comes_is_asked_what_it_is() {
+    for version in VERSIONS {
+        let mut world = with_sheet(version, None);
+        assert_eq!(world.core.description(), None, "nobody had to know");
+        let mut policy = policy(SPACES);
+        policy.any_sheet = Some(Arc::new(sheet()));
+        world.set_policy(policy);
+        world.advance(SECOND);
+        assert!(world.core.description().is_some());
+        assert_eq!(*world.core.sheet(), Standing::Holds(Arc::new(sheet())));
+    }
+}
+
+#[test]
+fn a_switch_that_does_not_describe_itself_has_the_sheet_of_its_datapath_id_alone() {
+    for version in VERSIONS {
+        for (dpid, holds) in [(DPID, true), (DPID + 1, false)] {
+            let mut setup = Setup::new(version, SPACES);
+            let sheet = Arc::new(Sheet { dpid: Some(dpid), description: None, ..sheet() });
+            setup.policy.any_sheet = Some(sheet.clone());
+            let world = World::new(setup);
+            let expected = if holds { Standing::Holds(sheet) } else { Standing::OfAnother(sheet) };
+            assert_eq!(*world.core.sheet(), expected);
+        }
+    }
+}
+
+/// Two tenants that always have more, for four seconds: how many of red's PACKET_OUTs the switch has got, and how many barriers.
+fn race(version: Version, sheet: Option<Sheet>) -> (usize, usize) {
+    let mut setup = Setup::new(version, "red: ip,nw_src=10.1.0.0/16\nblue: ip,nw_src=10.2.0.0/16");
+    setup.policy.any_sheet = sheet.map(Arc::new);
+    setup.per_second = Some(ABLE);
+    let mut world = World::new(setup);
+    let begin = world.now;
+    let both = [
+        (world.connect("red"), "out actions=output:1 data=10.1.0.1>10.9.0.1"),
+        (world.connect("blue"), "barrier"),
+    ];
+    while world.now < begin + 4 * SECOND {
+        for (seat, words) in both {
+            while world.controllers[seat.0].outgoing.len() < 64 {
+                let message = request(world.version, 7, words);
+                world.controllers[seat.0].outgoing.push_back(message);
+            }
+        }
+        world.advance(SECOND / 500);
+    }
+    let barrier = if version == Version::V1_0 { 18 } else { 20 };
+    (count(&world, PACKET_OUT), count(&world, barrier))
+}
+
+#[test]
+fn what_is_slow_by_the_sheet_costs_more_of_a_turn() {
+    for version in VERSIONS {
+        let mut sheet = sheet();
+        // A PACKET_OUT takes ten times as long as a barrier. Neither is near its rate.
+        sheet.classes.insert(MessageClass::PacketOut, measured(1e6));
+        sheet.classes.insert(MessageClass::Other, measured(1e7));
+        let (slow, quick) = race(version, Some(sheet));
+        assert!(quick > 6 * slow, "{version:?}: {slow} and {quick}");
+        let (slow, quick) = race(version, None);
+        assert!(quick < 2 * slow, "{version:?} without a sheet: {slow} and {quick}");
+    }
+}
+
+/// The type of a PACKET_OUT, in both versions.
+const PACKET_OUT: u8 = 13;
+
+/// How many messages of a type the switch has got.
+fn count(world: &World, type_: u8) -> usize {
+    world.south.iter().filter(|message| message[1] == type_).count()
+}
