@@ -220,6 +220,12 @@ fn shows_each_tenant_apart(browser: &Browser, page: &str) {
     browser.shows("Messages per second, by kind");
     photograph(browser, "tenant");
     assert!(!content(browser).contains("blue"), "{}", content(browser));
+    // Where a packet goes, and why.
+    browser.shows("Last refused requests");
+    browser.write("#trace-switch", "0xa1");
+    browser.write("#trace-flow", "in_port=1,ip,nw_dst=10.0.0.2");
+    browser.write("#trace-flow", ENTER);
+    browser.shows("red's, by the port 1 of its switch 00:00:00:00:00:00:00:a1");
     browser.go(&format!("{page}#/tenants/nobody"));
     browser.shows("There is no tenant nobody");
     browser.go(&format!("{page}#/switches"));

@@ -193,7 +193,7 @@ mod tests {
         check("in_port=1,nonsense=1", "known: in_port, in_phy_port, metadata");
         check("in_port=1,ip,nw_src=10.0.0.0/8", "`nw_src` has a mask");
         check("in_port=1,metadata=5", "`metadata`");
-        check("in_port=one", "in_port");
+        check("in_port=one", "`one` is not a port number or name");
         check("in_port=1,priority=5", "the priority is not part of the match");
     }
 }
