@@ -75,6 +75,24 @@ fn those_who_listen_to_events_are_bounded_and_others_are_served() {
 }
 
 #[test]
+fn of_ten_thousand_viewers_those_that_there_is_room_for_are_served() {
+    let scene = Scene::new("viewers");
+    let mut viewers = Vec::new();
+    let mut refused_viewers = 0;
+    for _ in 0..10_000 {
+        let mut stream = begin(&scene, "GET /api/v1/events HTTP/1.1", b"");
+        match status(&mut stream) {
+            200 => viewers.push(stream),
+            503 => refused_viewers += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!((viewers.len(), refused_viewers), (64, 10_000 - 64));
+    assert_eq!(refused(&scene, ApiRefusal::Listeners), 10_000 - 64);
+    assert_eq!(scene.ask("GET", "/healthz", None).0, 200);
+}
+
+#[test]
 fn unfinished_bodies_take_a_bounded_memory_and_small_changes_go_on() {
     const MIB: usize = 1 << 20;
     let scene = Scene::new("bodies");

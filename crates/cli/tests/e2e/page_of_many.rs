@@ -1,6 +1,7 @@
-//! The page of a large network in a real browser: the first view is small, and says how soon it stands.
+//! The page of a large network in a real browser: the first view is small, and says how soon it stands. A trace there says how
+//! long it takes.
 //!
-//! The time is printed, and no criterion of the test: `cargo test -p weir-cli --test e2e first_view -- --nocapture`.
+//! Times are printed, and no criterion of the test: `cargo test -p weir-cli --test e2e first_view -- --nocapture`.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -45,6 +46,13 @@ fn the_first_view_of_a_hundred_switches_is_small() {
         took.as_millis()
     );
     assert!(bytes > 50_000 && bytes <= BYTES, "{bytes} bytes");
+
+    let since = Instant::now();
+    let flow = "in_port=1,ip,nw_src=10.7.0.1,nw_dst=10.8.0.1";
+    let (status, trace) = weir.get(&format!("/api/v1/switches/{SWITCHES:x}/trace/{flow}"));
+    let took = since.elapsed();
+    assert!(status == 200 && trace.contains("tenant7"), "{status} {trace}");
+    println!("a trace takes {} µs", took.as_micros());
     assert_eq!(browser.complaints(), [""; 0]);
     drop(switches);
 }

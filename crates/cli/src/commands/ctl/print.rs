@@ -1,5 +1,6 @@
 //! Tables, networks, and changes of networks, as people read them.
 
+use daemon::api::trace::wrapped;
 use daemon::networks::{NetworkView, Outcome, Passed, RouteDocument, SetAside};
 use std::io::{Result, Write};
 
@@ -52,7 +53,7 @@ impl Columns {
         }
         self.rows.iter().try_for_each(|row| match row {
             Row::Cells(cells) => self.write_cells(out, cells, &widths),
-            Row::Note(text) => writeln!(out, "    {text}"),
+            Row::Note(text) => wrapped(4, text).iter().try_for_each(|line| writeln!(out, "{line}")),
         })
     }
 
