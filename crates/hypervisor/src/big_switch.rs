@@ -1,6 +1,6 @@
 //! A big switch: a virtual switch on several physical ones, made one.
 //!
-//! The members' sessions translate already: each of them is, to whoever controls it, the tenant's whole switch, with
+//! The members' sessions translate already: each of them is, to its controller, the tenant's whole switch, with
 //! ports on other members reached by tunnels. What is here is their one controller, and towards the tenant their one
 //! switch. In front of it stands a [`Switch`](crate::Switch) like that of any other switch, with a datapath id out of
 //! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, undoing, virtual
@@ -130,7 +130,7 @@ pub enum Event {
     Stop,
     /// This member cannot take part: close its connection.
     CloseMember(u64, &'static str),
-    /// It has so many ports, more than a controller can be told of (1.0): it is not shown to anybody.
+    /// It has so many ports, more than a controller can get (1.0): it is not shown to anybody.
     TooManyPorts(usize),
 }
 
@@ -147,7 +147,7 @@ pub struct BigSwitch {
     is_settled: bool,
     first_member: Option<Instant>,
     features: Features,
-    /// Ports as the front was told of them.
+    /// Ports as they were shown to the front.
     told: BTreeMap<u32, Vec<u8>>,
     entries: BTreeMap<u64, Entry>,
     leaving: AllLeaving,
@@ -163,7 +163,7 @@ pub struct BigSwitch {
     next_buffer: u32,
     /// What a new member is told as well: the front's last SET_CONFIG and SET_ASYNC, by their types.
     set_config: BTreeMap<u8, Vec<u8>>,
-    /// Whether it was told that a controller cannot be told of all ports (1.0).
+    /// Whether Weir has logged that a controller cannot get all ports (1.0).
     has_too_many: bool,
     events: VecDeque<Event>,
 }
@@ -191,7 +191,7 @@ struct Member {
     /// What it said of its tables so far, until it is filled.
     learned: Learned,
     /// The last change that was on its way when it was filled, until it is known what became of those.
-    filled_amid: Option<u64>,
+    filled_during: Option<u64>,
     /// Whether it is known, but not yet what it has refused of that.
     is_settling: bool,
     /// Whether it has refused something of what it was filled with.
@@ -228,17 +228,17 @@ enum Sent {
     Own(Option<Rule>),
     /// What it had to do without when it was filled, once more; if it fails, it does so still.
     Again(Rule),
-    /// What takes a change of this entry back; if it fails, there is no way back but to give the entry up.
+    /// The message that undoes a change of this entry; if it fails, the entry is given up.
     Undo(Rule),
     Flows,
     Groups,
     Meters,
     Ports,
-    /// The barrier behind what was taken back, for all barriers of the front's up to this one.
+    /// The barrier behind the undone changes, for all barriers of the front's up to this one.
     TakenBack(u64),
     /// The barrier behind what a member was filled with.
     Filled,
-    /// The barrier behind what was taken back meanwhile: then it is known what it lacks.
+    /// The barrier behind the changes that were undone meanwhile: then it is known what it lacks.
     Settled,
     /// A barrier that only shows that what was sent before needs not be remembered.
     Sweep,
@@ -383,7 +383,7 @@ impl BigSwitch {
             next: 1,
             unanswered: 0,
             learned: Learned::default(),
-            filled_amid: None,
+            filled_during: None,
             is_settling: false,
             lacks: false,
         };
@@ -516,7 +516,7 @@ impl BigSwitch {
         }
     }
 
-    /// Brings an entry to a member that lacks it. Changes of it that are on their way come with it, whoever refuses them.
+    /// Brings an entry to a member that lacks it. Changes of it that are in flight come with it, even if other members refuse them.
     fn bring(&mut self, cookie: u64, dpid: u64, message: &[u8]) {
         self.bring_as(|rule| Sent::Own(Some(rule)), cookie, dpid, message);
     }

@@ -25,7 +25,7 @@ impl Installation {
         (bits < 1 << 12).then_some(Installation(bits))
     }
 
-    /// The installation of whoever has this secret.
+    /// The installation that has this secret.
     pub fn of_secret(secret: &[u8; 16]) -> Installation {
         // Everybody may see it: twelve bits of a hash (FNV-1a) tell next to nothing of the secret.
         let hash = secret.iter().fold(0x811c_9dc5_u32, |hash, byte| {

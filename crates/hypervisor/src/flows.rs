@@ -50,7 +50,7 @@ pub struct Flow {
     /// What stands for it on the switch.
     pub rules: Vec<Rule>,
     /// What would stand for it, but is the same entry on the switch as a rule of another one: see `flows::shared`.
-    pub beneath: Vec<Rule>,
+    pub shadowed: Vec<Rule>,
     /// Packets counted by rules that are gone.
     pub past_packets: u64,
     /// Bytes counted by rules that are gone.
@@ -65,9 +65,9 @@ impl Flow {
 
     /// What it is but for what stands for it on the switch and what it does there.
     pub(crate) fn without_rules(&self) -> Flow {
-        let (rules, beneath) = (Vec::new(), Vec::new());
+        let (rules, shadowed) = (Vec::new(), Vec::new());
         let (match_wire, actions) = (Arc::default(), Arc::default());
-        Flow { rules, beneath, match_: Arc::clone(&self.match_), match_wire, actions, ..*self }
+        Flow { rules, shadowed, match_: Arc::clone(&self.match_), match_wire, actions, ..*self }
     }
 
     /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
@@ -95,8 +95,8 @@ impl Flow {
     /// The same entry, about to do this, with nothing that stands for it yet.
     pub(crate) fn with_actions(&self, actions: &Arc<[u8]>) -> Flow {
         let (match_, match_wire) = (Arc::clone(&self.match_), Arc::clone(&self.match_wire));
-        let (rules, beneath) = (Vec::new(), Vec::new());
-        Flow { rules, beneath, match_, match_wire, actions: Arc::clone(actions), ..*self }
+        let (rules, shadowed) = (Vec::new(), Vec::new());
+        Flow { rules, shadowed, match_, match_wire, actions: Arc::clone(actions), ..*self }
     }
 
     /// Whether another one is found by the same, here and on the switch.
@@ -104,7 +104,7 @@ impl Flow {
         (self.table, self.priority) == (other.table, other.priority)
             && self.match_ == other.match_
             && are_where(&self.rules, &other.rules)
-            && are_where(&self.beneath, &other.beneath)
+            && are_where(&self.shadowed, &other.shadowed)
     }
 
     /// Whether its rules are the same entries on the switch as those of another one, whatever they do.
@@ -114,7 +114,7 @@ impl Flow {
 
     /// Bytes that it alone holds, roughly: not what it shares with other entries, and with itself as it is now.
     pub(crate) fn size(&self) -> usize {
-        let rules = self.rules.iter().chain(&self.beneath);
+        let rules = self.rules.iter().chain(&self.shadowed);
         let rules = rules.map(|it| size_of_val(it) + own(&it.match_wire) + own(&it.actions));
         let matches = own(&self.match_) + own(&self.match_wire);
         size_of::<Flow>() + matches + own(&self.actions) + rules.sum::<usize>()
@@ -149,7 +149,7 @@ pub struct FlowTable {
     next: u32,
     /// Which entry each entry on the switch stands for, by table, priority and match.
     owners: HashMap<RuleKey, u32>,
-    /// Entries that are beneath those.
+    /// Entries that are shadowed by those.
     shared: Shared,
     /// How many those are, by the tenant's table.
     by_table: BTreeMap<u8, usize>,
@@ -468,7 +468,7 @@ impl Flow {
             match_wire: match_wire.into(),
             actions: actions.into(),
             rules: Vec::new(),
-            beneath: Vec::new(),
+            shadowed: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
         })
@@ -519,7 +519,7 @@ mod tests {
             match_wire: [1, 2, 3].into(),
             actions: [4, 5].into(),
             rules: Vec::new(),
-            beneath: Vec::new(),
+            shadowed: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
         }

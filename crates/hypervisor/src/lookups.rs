@@ -75,7 +75,7 @@ impl Lookups {
         self.missed = self.missed.saturating_add(1);
     }
 
-    /// What is to be told of each table.
+    /// What statistics say of each table.
     pub(crate) fn told(&mut self, standing: Standing) -> Vec<Counts> {
         let missed = self.missed;
         let told = standing.0.into_iter().zip(0..).map(|(counts, table)| {

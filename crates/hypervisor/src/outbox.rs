@@ -54,7 +54,7 @@ impl Outbox {
         }
     }
 
-    /// Whole messages that wait; counted anew each time.
+    /// Whole messages that wait; counted each time.
     pub fn messages(&self) -> usize {
         let mut at = self.boundary;
         let mut count = 0;

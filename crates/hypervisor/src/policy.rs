@@ -24,7 +24,7 @@ pub struct Policy {
     /// What the tenants' virtual networks need on each switch, by datapath id. A tenant that is named here on a switch
     /// has a network there and no slice.
     pub maps: BTreeMap<u64, Arc<SwitchMap>>,
-    /// VLAN ids that mark packets of virtual links between switches; nobody's packets may bear them elsewhere.
+    /// VLAN ids that mark packets of virtual links between switches; no packets of tenants may have them elsewhere.
     pub tags: Option<RangeInclusive<u16>>,
     /// Data sheets of switches, by datapath id.
     pub sheets: BTreeMap<u64, Arc<Sheet>>,

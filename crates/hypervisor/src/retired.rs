@@ -27,8 +27,8 @@ impl Retired {
         self.0.entry(number).or_default().push(rule);
     }
 
-    /// The entry begins to count anew: what those have counted that are still to be told of belongs to what it was before.
-    pub(crate) fn count_anew(&mut self, number: u32) {
+    /// The entry begins to count again: packets that its deleted rules have counted and not yet reported belong to the entry as it was before.
+    pub(crate) fn reset_counters(&mut self, number: u32) {
         let rules = self.0.get_mut(&number).into_iter().flatten();
         rules.for_each(|rule| rule.is_counted = false);
     }

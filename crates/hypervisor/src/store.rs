@@ -29,9 +29,9 @@ pub enum Kind {
     /// What is configured of a port of a tenant's own network.
     Port,
     /// A group on the switch that is to be deleted, by its number there.
-    Condemned,
+    GroupToDelete,
     /// A meter, likewise.
-    CondemnedMeter,
+    MeterToDelete,
 }
 
 impl StoreKey {
@@ -42,8 +42,8 @@ impl StoreKey {
             Kind::Group => 2,
             Kind::Meter => 3,
             Kind::Port => 4,
-            Kind::Condemned => 5,
-            Kind::CondemnedMeter => 9,
+            Kind::GroupToDelete => 5,
+            Kind::MeterToDelete => 9,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -55,8 +55,8 @@ impl StoreKey {
             2 => Kind::Group,
             3 => Kind::Meter,
             4 => Kind::Port,
-            5 => Kind::Condemned,
-            9 => Kind::CondemnedMeter,
+            5 => Kind::GroupToDelete,
+            9 => Kind::MeterToDelete,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

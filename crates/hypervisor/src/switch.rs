@@ -120,7 +120,7 @@ pub struct Switch {
     pub(crate) has_refused_ports: bool,
     /// What cannot pass through, and has not been told yet.
     pub(crate) refused_transits: BTreeSet<Transit>,
-    /// How many refused entries have been told of since the map is what it is.
+    /// How many refused entries have been reported since the map is what it is.
     pub(crate) told_refused: usize,
     /// Exits that nothing needs (1.3).
     pub(crate) unused: Unused,
@@ -255,7 +255,7 @@ pub enum Event {
     /// The tenants' ports that are down because the switch has refused what would bring packets in by them: all of them, each
     /// time that they are others.
     RefusedPorts(Vec<(TenantId, u32)>),
-    /// The switch has refused, twice, the entries by which these would pass through to other switches: whoever drew the map
+    /// The switch has refused, twice, the entries by which these would pass through to other switches: the part that drew the map
     /// has to lead them around.
     RefusedTransits(BTreeSet<Transit>),
     /// The switch said something that makes it unusable; the connection is to be closed.

@@ -1,7 +1,7 @@
 //! What entries of table 0 have counted for the ports of tenants' networks (1.3). When and whom to ask is in
 //! [`crate::switch::counts`].
 //!
-//! Counts are the tenant's: of a packet that bears a link's tag, the tag's four bytes are left out.
+//! Counts are the tenant's: of a packet that carries a link's tag, the tag's four bytes are left out.
 
 use crate::cookie::{Cookie, Installation};
 use crate::policy::TenantId;

@@ -44,7 +44,7 @@ pub(crate) struct Tenant {
     pub refused_ports: BTreeSet<u32>,
     /// What has come in by its network's ports, and questions for that to the switch (1.3).
     pub asking: Asking,
-    /// What other switches have told of the other ends of its network's links, by datapath id.
+    /// What other switches have reported of the other ends of its network's links, by datapath id.
     pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,
     pub barriers: Barriers,

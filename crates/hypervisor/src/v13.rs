@@ -1,7 +1,7 @@
 //! Slices on OpenFlow 1.3: every message type, in each direction, has its place here.
 //!
 //! Table 0 is the hypervisor's: one entry per flowspace entry writes the tenant's number into the upper 16 bits of the
-//! metadata and sends the packet to table 1. Tenants' tables stand behind it, each table shared by all tenants and each
+//! metadata and sends the packet to table 1. Tenants' tables follow, each table shared by all tenants and each
 //! entry in it matching on that number as well. So a FLOW_MOD stays one FLOW_MOD. For networks the last table is the
 //! hypervisor's as well ([`compile::last_table`]).
 

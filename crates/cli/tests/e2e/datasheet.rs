@@ -235,6 +235,8 @@ fn a_sheet_is_named_per_switch_reloaded_and_refused() {
     let changed = Some((50.0, "safe_rates.barrier".into()));
     eventually("a reload takes another sheet", || other() == changed);
     let (_, told, _) = run(&["ctl", "--api", &scene.weir.api.to_string(), "limits"]);
+    // Long reasons are broken into lines.
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         told.contains("of 100 per second (safe_rates.barrier by the experiment barrier"),
         "{told}"

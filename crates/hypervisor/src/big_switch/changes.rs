@@ -14,14 +14,14 @@ use openflow::{ErrorCode, Header, List, NO_BUFFER, Version, frame};
 pub(super) struct Operation {
     /// By which the front knows it, unless its connection is closed.
     xid: Option<u32>,
-    /// The way back, until it is gone or a later change has taken it over.
+    /// How the change is undone, until that is impossible or a later change has taken it over.
     undo: Option<Undo>,
     /// Whether other changes of the same have been refused meanwhile: then it is not known which member holds what.
     pub(super) inherits: bool,
     /// The entry that it changes.
     entry: Option<u64>,
-    /// Members to which it brings that entry anew, since it had been idle there.
-    anew: BTreeSet<u64>,
+    /// Members on which it installs that entry again, since the entry had timed out there.
+    reinstalled: BTreeSet<u64>,
     /// Members that have not confirmed it.
     pub(super) open: BTreeSet<u64>,
 }
@@ -87,7 +87,7 @@ impl BigSwitch {
             Command::Add => {
                 let terms = wire::terms(self.version, &flow_mod.add);
                 let mut entry = Entry::new((flow_mod.add, operation), terms, &members, now);
-                if let Some(before) = before.as_ref().filter(|_| !flow_mod.counts_anew) {
+                if let Some(before) = before.as_ref().filter(|_| !flow_mod.resets_counters) {
                     entry.past = before.past;
                 }
                 self.entries.insert(cookie, entry);
@@ -96,8 +96,8 @@ impl BigSwitch {
                 Some(entry) => {
                     entry.add = wire::modified(self.version, &entry.add, &flow_mod.add);
                     entry.modified_by = operation;
-                    if flow_mod.counts_anew {
-                        entry.count_anew();
+                    if flow_mod.resets_counters {
+                        entry.reset_counters();
                     }
                 }
                 // On 1.0 that adds it.
@@ -110,12 +110,12 @@ impl BigSwitch {
             },
             Command::Delete => {}
         }
-        let mut anew = BTreeSet::new();
+        let mut reinstalled = BTreeSet::new();
         for &dpid in &members {
             let gone = self.entries.get(&cookie).is_some_and(|entry| entry.is_gone_at(dpid));
             let mut part = if gone && flow_mod.command == Command::Modify {
                 let part = self.again(cookie, now);
-                anew.insert(dpid);
+                reinstalled.insert(dpid);
                 self.entries.entry(cookie).and_modify(|entry| entry.put_at(dpid, now));
                 part
             } else {
@@ -134,7 +134,7 @@ impl BigSwitch {
         let undo = Undo::Flow { cookie, before, ended: false };
         self.begin(operation, xid, undo, members);
         if let Some(operation) = self.operations.get_mut(&operation) {
-            (operation.entry, operation.anew) = (Some(cookie), anew);
+            (operation.entry, operation.reinstalled) = (Some(cookie), reinstalled);
         }
     }
 
@@ -256,7 +256,7 @@ impl BigSwitch {
                 undo: Some(undo),
                 inherits: false,
                 entry: None,
-                anew: BTreeSet::new(),
+                reinstalled: BTreeSet::new(),
                 open,
             };
             self.operations.insert(number, operation);
@@ -304,7 +304,7 @@ impl BigSwitch {
     pub(super) fn change_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
         let Some(operation) = self.operations.get_mut(&number) else { return };
         let xid = operation.xid;
-        let lacking = operation.entry.filter(|_| operation.anew.remove(&dpid));
+        let lacking = operation.entry.filter(|_| operation.reinstalled.remove(&dpid));
         let undo = operation.undo.take();
         if let Some(entry) = lacking.and_then(|cookie| self.entries.get_mut(&cookie)) {
             entry.lose_at(dpid);
@@ -312,12 +312,12 @@ impl BigSwitch {
         if let Some(undo) = undo {
             if let Some(undo) = self.hand_on(number, undo) {
                 let operation = self.operations.get_mut(&number);
-                let (anew, inherits) = operation
-                    .map(|it| (core::mem::take(&mut it.anew), it.inherits))
+                let (reinstalled, inherits) = operation
+                    .map(|it| (core::mem::take(&mut it.reinstalled), it.inherits))
                     .unwrap_or_default();
                 let takes_back = |member: &u64| inherits || *member != dpid;
                 let members: Vec<u64> = self.live().into_iter().filter(takes_back).collect();
-                self.undo(undo, inherits, (&members, &anew), now);
+                self.undo(undo, inherits, (&members, &reinstalled), now);
                 // Barriers that were passed on already have to be behind that as well.
                 members.iter().for_each(|member| self.barrier_again(*member));
             }
@@ -331,7 +331,7 @@ impl BigSwitch {
         self.change_confirmed(number, dpid, now);
     }
 
-    /// Nobody waits for answers any more. Changes are still to be confirmed, or taken back.
+    /// Nobody waits for answers any more. Changes are still to be confirmed or undone.
     pub(super) fn forget_askers(&mut self) {
         self.operations.values_mut().for_each(|operation| operation.xid = None);
         let barrier = wire::barrier(self.version);
@@ -352,21 +352,22 @@ impl BigSwitch {
     }
 
     /// If a later change of the same is on its way, its result stands; should it be refused as well, then what was before
-    /// both comes back. Else the way back is given back.
+    /// both comes back. Else the earlier state is given back.
     fn hand_on(&mut self, failed: u64, undo: Undo) -> Option<Undo> {
         let open = |operation: &&mut Operation| {
             operation.undo.as_ref().is_some_and(|known| known.is_of_the_same(&undo))
         };
         let others = self.operations.values_mut().filter(open);
         others.for_each(|operation| operation.inherits = true);
-        let anew = self.operations.get(&failed).map(|it| it.anew.clone()).unwrap_or_default();
+        let reinstalled =
+            self.operations.get(&failed).map(|it| it.reinstalled.clone()).unwrap_or_default();
         let mut later = self.operations.range_mut(failed + 1..).map(|(_, operation)| operation);
         let Some(later) = later.find(open) else { return Some(undo) };
-        later.anew.extend(anew);
+        later.reinstalled.extend(reinstalled);
         match (&mut later.undo, undo) {
             (Some(Undo::Port { before: later, .. }), Undo::Port { number, before, .. }) => {
                 *later = before;
-                self.configure_anew(failed, number, before);
+                self.configure_again(failed, number, before);
             }
             (later, undo) => *later = Some(undo),
         }
@@ -374,7 +375,7 @@ impl BigSwitch {
     }
 
     /// What is configured of a port is made up of all changes but those that were refused.
-    fn configure_anew(&mut self, failed: u64, number: u32, before: u32) {
+    fn configure_again(&mut self, failed: u64, number: u32, before: u32) {
         let mut config = before;
         for (_, operation) in self.operations.range_mut(failed + 1..) {
             if let Some(Undo::Port { number: other, before, asked }) = &mut operation.undo
@@ -387,12 +388,12 @@ impl BigSwitch {
         self.set_config_of(number, config);
     }
 
-    /// Goes back on these members; to some of them an entry had been brought anew.
+    /// Undoes the change on these members; on some of them the entry had been installed again.
     fn undo(
         &mut self,
         undo: Undo,
         inherits: bool,
-        (members, anew): (&[u64], &BTreeSet<u64>),
+        (members, reinstalled): (&[u64], &BTreeSet<u64>),
         now: Instant,
     ) {
         match undo {
@@ -402,7 +403,7 @@ impl BigSwitch {
             Undo::Flow { cookie, before: Some(before), .. }
                 if self.is_modified(cookie, &before) =>
             {
-                self.modify_back(cookie, before.add, (members, anew), now);
+                self.modify_back(cookie, before.add, (members, reinstalled), now);
             }
             Undo::Flow { cookie, before, .. } => self.undo_flow(cookie, before, members, now),
             Undo::Number { which, number, before } => {
@@ -439,7 +440,7 @@ impl BigSwitch {
         &mut self,
         cookie: u64,
         add: Vec<u8>,
-        (members, anew): (&[u64], &BTreeSet<u64>),
+        (members, reinstalled): (&[u64], &BTreeSet<u64>),
         now: Instant,
     ) {
         let by = self.take_number();
@@ -447,7 +448,7 @@ impl BigSwitch {
         (entry.add, entry.modified_by) = (add, by);
         let modify = wire::as_command(self.version, &entry.add, Command::Modify, entry.hard);
         let again = wire::as_command(self.version, &entry.add, Command::Add, entry.left(now));
-        let is_lacking = |dpid: &u64| entry.is_gone_at(*dpid) || anew.contains(dpid);
+        let is_lacking = |dpid: &u64| entry.is_gone_at(*dpid) || reinstalled.contains(dpid);
         let (lacking, holding): (Vec<u64>, Vec<u64>) =
             members.iter().partition(|dpid| is_lacking(dpid));
         lacking.iter().for_each(|dpid| entry.put_at(*dpid, now));
@@ -488,7 +489,7 @@ impl BigSwitch {
         self.bring_back(cookie, now);
     }
 
-    /// The entry has ended meanwhile, so nothing is to come back. A modification may have added it anew (1.0), unless another
+    /// The entry has ended meanwhile, so nothing is to come back. A modification may have added it again (1.0), unless another
     /// has come in its place.
     fn undo_ended(&mut self, cookie: u64, before: &Entry, members: &[u64]) {
         self.entries.remove(&cookie);
@@ -500,8 +501,8 @@ impl BigSwitch {
         members.iter().for_each(|dpid| self.send(*dpid, Sent::Own(None), &message));
     }
 
-    /// An entry ends by itself: whatever is taken back, it does not come with it.
-    pub(super) fn end_beneath(&mut self, cookie: u64) {
+    /// An entry ends by itself: no change that is undone brings the entry back.
+    pub(super) fn end_during_changes(&mut self, cookie: u64) {
         for operation in self.operations.values_mut() {
             if let Some(Undo::Flow { cookie: other, ended, .. }) = &mut operation.undo {
                 *ended |= *other == cookie;
@@ -509,7 +510,7 @@ impl BigSwitch {
         }
     }
 
-    /// A member has refused to bring an entry. It has to do without if it has only come, until the entry is added anew; else that
+    /// A member has refused to bring an entry. It has to do without if it has only come, until the entry is added again; else that
     /// is as if it had deleted it.
     pub(super) fn not_brought(&mut self, rule: Rule, dpid: u64, now: Instant) {
         match self.is_up(dpid) {
@@ -531,7 +532,7 @@ impl BigSwitch {
         self.send(dpid, Sent::Own(None), &message);
     }
 
-    /// A member has refused the way back as well: the entry ends on all, unless something later says what it is.
+    /// A member has refused the restored entry as well: the entry ends on all members, unless something later says what it is.
     pub(super) fn not_taken_back(&mut self, rule: Rule, now: Instant) {
         if !self.is_overtaken(rule) && self.entries.contains_key(&rule.cookie) {
             self.finish(rule.cookie, DELETED, now);
@@ -539,7 +540,7 @@ impl BigSwitch {
         }
     }
 
-    /// Whether what has been refused has been said anew. Should that be refused as well, then it is not known what the member holds.
+    /// Whether the refused change has been sent again. Should that be refused as well, then it is not known what the member holds.
     fn is_overtaken(&mut self, rule: Rule) -> bool {
         let Some(entry) = self.entries.get(&rule.cookie) else { return false };
         let last = if rule.is_whole { entry.made_by } else { entry.modified_by };

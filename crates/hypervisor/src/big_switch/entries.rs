@@ -35,7 +35,7 @@ pub(super) struct Entry {
     pub(super) at: BTreeMap<u64, State>,
     /// Members that are asked whether their copy is idle.
     checking: BTreeSet<u64>,
-    /// The change, or way back from one, that made it.
+    /// The change, or the undoing of one, that made it.
     pub(super) made_by: u64,
     /// The same of what it does.
     pub(super) modified_by: u64,
@@ -46,7 +46,7 @@ pub(super) struct Entry {
 pub(super) enum State {
     /// It had counted this much when it was looked at last.
     Here { packets: u64, since: Instant },
-    /// It was installed anew and has counted nothing that is known of.
+    /// It was installed again, and no packets that it counted are known.
     Idle,
     /// It is not there.
     Gone,
@@ -89,7 +89,7 @@ impl Entry {
     }
 
     /// Its copies begin to count at nothing.
-    pub(super) fn count_anew(&mut self) {
+    pub(super) fn reset_counters(&mut self) {
         self.past = (0, 0);
         for state in self.at.values_mut() {
             if let State::Here { packets, .. } = state {
@@ -181,7 +181,7 @@ impl BigSwitch {
         for dpid in self.live() {
             self.send(dpid, Sent::Own(None), &message);
         }
-        self.end_beneath(cookie);
+        self.end_during_changes(cookie);
         self.leave(cookie, reason, now);
     }
 
@@ -357,8 +357,8 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         let learned = core::mem::take(&mut member.learned);
         member.progress = Progress::Filling;
-        member.filled_amid = self.operations.last_key_value().map(|(&number, _)| number);
-        // It gets what changes on their way make of everything, whoever refuses them.
+        member.filled_during = self.operations.last_key_value().map(|(&number, _)| number);
+        // It gets all entries as the changes in flight make them, even if other members refuse these changes.
         self.operations.values_mut().for_each(|change| change.inherits = true);
         let configs: Vec<Vec<u8>> = self.set_config.values().cloned().collect();
         for config in configs {
@@ -395,13 +395,13 @@ impl BigSwitch {
         self.send(dpid, Sent::Filled, &wire::barrier(self.version));
     }
 
-    /// Members that were filled amid changes, of which it is known now what became of them: if that was something else than what
+    /// Members that were filled during changes, of which it is known now what became of them: if that was something else than what
     /// such a member was filled with, then what it refused may have been for that. It gets it once more.
     pub(super) fn fill_again(&mut self) {
         let oldest = self.operations.first_key_value().map(|(&number, _)| number);
-        let is_settled = |amid: &mut u64| oldest.is_none_or(|oldest| oldest > *amid);
+        let is_settled = |during: &mut u64| oldest.is_none_or(|oldest| oldest > *during);
         let settled = self.members.iter_mut().filter_map(|(&dpid, member)| {
-            member.filled_amid.take_if(is_settled)?;
+            member.filled_during.take_if(is_settled)?;
             member.is_settling = true;
             Some(dpid)
         });

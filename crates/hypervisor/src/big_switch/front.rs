@@ -112,8 +112,8 @@ impl BigSwitch {
             Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
             Sent::Own(Some(rule)) => self.not_brought(rule, dpid, now),
             Sent::Again(rule) => self.do_without(rule, dpid),
-            // One that has come amid the change which is taken back need not have it.
-            Sent::Undo(rule) if member.is_settling || member.filled_amid.is_some() => {
+            // A member that has come during the change which is undone need not have it.
+            Sent::Undo(rule) if member.is_settling || member.filled_during.is_some() => {
                 self.do_without(rule, dpid);
             }
             Sent::Undo(rule) => self.not_taken_back(rule, now),

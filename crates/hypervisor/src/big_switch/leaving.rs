@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 /// How long counts of a removed entry are waited for.
 const LAST_COUNTS: Duration = Duration::from_secs(5);
-/// Removed entries of which the last counts are waited for; others are told of with the counts that are known.
+/// Removed entries of which the last counts are waited for; others are reported with the counts that are known.
 const CAPACITY: usize = 65_536;
 
 /// One of them.

@@ -115,7 +115,7 @@ impl BigSwitch {
         }
     }
 
-    /// A packet of the front's goes out by the member that has its port of entry, or that keeps it.
+    /// A packet of the front's goes out by the member that has its ingress port, or that buffers the packet.
     pub(super) fn packet_out(&mut self, xid: u32, message: &[u8]) {
         let mut part = message.to_vec();
         let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);

@@ -15,8 +15,8 @@ pub(super) struct FlowMod {
     pub(super) cookie: u64,
     pub(super) buffer_id: u32,
     /// Whether the entry begins to count at nothing.
-    pub(super) counts_anew: bool,
-    /// The message that adds the entry, without a kept packet and without that.
+    pub(super) resets_counters: bool,
+    /// The message that adds the entry, without a buffered packet and without that.
     pub(super) add: Vec<u8>,
 }
 
@@ -264,8 +264,8 @@ pub(super) fn flow_mod(version: Version, message: &[u8]) -> Option<FlowMod> {
         let added = v10::FlowMod { command: v10::FlowModCommand::ADD, buffer_id: NO_BUFFER, ..it };
         added.write_message(0, &mut add).ok()?;
         // There an addition always does, and a modification never.
-        let counts_anew = command == Command::Add;
-        return Some(FlowMod { command, cookie, buffer_id, counts_anew, add });
+        let resets_counters = command == Command::Add;
+        return Some(FlowMod { command, cookie, buffer_id, resets_counters, add });
     }
     let it = v13::FlowMod::parse(body).ok()?;
     let command = match it.command {
@@ -276,7 +276,7 @@ pub(super) fn flow_mod(version: Version, message: &[u8]) -> Option<FlowMod> {
     };
     let (cookie, buffer_id) = (it.cookie, it.buffer_id);
     let resets = v13::FlowModFlags::RESET_COUNTS;
-    let counts_anew = it.flags.contains(resets);
+    let resets_counters = it.flags.contains(resets);
     let added = v13::FlowMod {
         command: v13::FlowModCommand::ADD,
         cookie_mask: 0,
@@ -285,7 +285,7 @@ pub(super) fn flow_mod(version: Version, message: &[u8]) -> Option<FlowMod> {
         ..it
     };
     added.write_message(0, &mut add).ok()?;
-    Some(FlowMod { command, cookie, buffer_id, counts_anew, add })
+    Some(FlowMod { command, cookie, buffer_id, resets_counters, add })
 }
 
 /// What the message that adds an entry says of it.

@@ -1,10 +1,10 @@
 //! Entries of one tenant that would be the same rule on the switch: their matches become one when they are cut to a slice, or
-//! written once per port of entry or for frames without a VLAN tag.
+//! written once per ingress port or for frames without a VLAN tag.
 //!
 //! Such entries overlap and have one priority, so a switch is free to choose which of them counts (specification of 1.0, section
 //! 3.4; of 1.3, section 5.3). Here the first counts: it owns the rule, with its cookie, its time-outs and its counters. The rules
-//! of the others that are the same lie *beneath* it. When the owner gives the rule up, for whatever reason, the entry of the lowest
-//! number that has a rule beneath takes it over. To the tenant an entry that has only such rules looks as one that no packet meets.
+//! of the others that are the same are *shadowed* by it. When the owner gives the rule up, for whatever reason, the entry of the lowest
+//! number that has such a shadowed rule takes it over. To the tenant an entry that has only such rules looks as one that no packet meets.
 //!
 //! After a restart the owner is the entry whose cookie the switch holds.
 
@@ -27,7 +27,7 @@ impl Equivalent<RuleKey> for RuleRef<'_> {
     }
 }
 
-/// Which entries have rules beneath others.
+/// Which entries have shadowed rules.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     waiting: HashMap<RuleKey, BTreeSet<u32>>,
@@ -44,7 +44,7 @@ impl Shared {
 
     /// An entry is gone.
     pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
-        for rule in &flow.beneath {
+        for rule in &flow.shadowed {
             let key = key(flow.table, rule);
             if let Some(waiting) = self.waiting.get_mut(&key)
                 && waiting.remove(&id)
@@ -83,21 +83,21 @@ fn is_at(rule: &Rule, key: &RuleKey) -> bool {
 impl Flow {
     /// How many entries on the switch are meant to stand for it.
     pub(crate) fn planned(&self) -> usize {
-        self.rules.len() + self.beneath.len()
+        self.rules.len() + self.shadowed.len()
     }
 
     /// Whether the same is to stand for it.
     pub(crate) fn is_placed_as(&self, other: &Flow) -> bool {
-        (&self.rules, &self.beneath) == (&other.rules, &other.beneath)
+        (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
     }
 }
 
 impl FlowTable {
-    /// The entry as it is to stand under this number: what others own on the switch is beneath them.
+    /// The entry as it is to stand under this number: rules that other entries own on the switch are shadowed by these.
     pub(crate) fn placed(&self, id: u32, mut flow: Flow) -> Flow {
         let table = flow.table;
         let is_anothers = |rule: &mut Rule| self.other_owner(id, table, rule).is_some();
-        flow.beneath.extend(flow.rules.extract_if(.., is_anothers));
+        flow.shadowed.extend(flow.rules.extract_if(.., is_anothers));
         flow
     }
 
@@ -110,7 +110,7 @@ impl FlowTable {
     /// Whether any rule of an entry would be the same on the switch as a rule of an entry of another priority, of which it is not free
     /// which counts: on 1.0 a rule without wildcards has the highest priority, whatever the tenant's entries have.
     pub fn collides(&self, id: u32, flow: &Flow) -> bool {
-        flow.rules.iter().chain(&flow.beneath).any(|rule| {
+        flow.rules.iter().chain(&flow.shadowed).any(|rule| {
             let owner = self.other_owner(id, flow.table, rule).and_then(|owner| self.get(owner));
             owner.is_some_and(|it| it.priority != flow.priority)
         })
@@ -159,7 +159,7 @@ impl FlowTable {
         heirs
     }
 
-    /// An entry owns this rule of it, which is beneath another one. Gives the number of that.
+    /// An entry owns this shadowed rule. Gives the number of that entry.
     pub(crate) fn own(&mut self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
         let key = key(table, rule);
         let owner = self.other_owner(id, table, rule);
@@ -167,25 +167,25 @@ impl FlowTable {
             && let Some(mut other) = self.get(owner).cloned()
         {
             let lost = other.rules.extract_if(.., |rule| is_at(rule, &key));
-            other.beneath.extend(lost);
+            other.shadowed.extend(lost);
             self.put(owner, other);
         }
         self.take_over(id, &key);
         owner
     }
 
-    /// A rule of an entry comes out from beneath another.
+    /// A rule of an entry is shadowed no more.
     fn take_over(&mut self, id: u32, key: &RuleKey) -> Option<Rule> {
         let mut flow = self.get(id)?.clone();
-        let at = flow.beneath.iter().position(|rule| is_at(rule, key))?;
-        let rule = flow.beneath.remove(at);
+        let at = flow.shadowed.iter().position(|rule| is_at(rule, key))?;
+        let rule = flow.shadowed.remove(at);
         flow.rules.push(rule.clone());
         self.put(id, flow);
         Some(rule)
     }
 
     pub(super) fn wait(&mut self, id: u32, flow: &Flow) {
-        for rule in &flow.beneath {
+        for rule in &flow.shadowed {
             let key = key(flow.table, rule);
             self.shared.rules +=
                 usize::from(self.shared.waiting.entry(key.clone()).or_default().insert(id));

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_away_goes_first_with_what_it_left_of_its_share() {
+    fn a_tenant_that_was_away_goes_first_with_the_rest_of_its_share() {
         let mut rr = line(&[1, 1]);
         rr.activate(0);
         assert_eq!(order(&mut rr, 4), [0; 4]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_away_for_long_has_a_burst_and_no_more() {
+    fn a_tenant_that_was_away_for_long_has_a_burst_and_no_more() {
         for weight in [1, 3] {
             let mut rr = line(&[1, weight]);
             rr.activate(0);

@@ -25,7 +25,7 @@ use openflow::{Header, NO_BUFFER, Version, frame};
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
 /// The type of a PACKET_OUT, in both versions.
 const PACKET_OUT: u8 = 13;
-/// A packet of nobody's: the shortest frame that there can be.
+/// A packet of no tenant: the shortest frame that there can be.
 const NOBODYS: [u8; 60] = [0; 60];
 
 /// One physical switch.

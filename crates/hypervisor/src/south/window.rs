@@ -13,7 +13,7 @@ mod search;
 use crate::time::{Duration, Instant};
 use search::Search;
 
-/// Work that may be in flight in any case while nobody else wants the switch. So a newcomer's first message stands behind
+/// Work that may be in flight in any case while nobody else wants the switch. So a newcomer's first message waits behind
 /// this much; and the hypervisor's own barriers, one for each half of a window, are less than a hundredth of all messages.
 const ALONE: u32 = 256;
 /// A tenant that sent nothing for this long does not want the switch.
@@ -98,7 +98,7 @@ impl Window {
         Sent { at: now, cost }
     }
 
-    /// Takes back work that is known to be done, without learning from the answer.
+    /// Releases work that is known to be done, without learning from the answer.
     pub(crate) fn release(&mut self, cost: u32) {
         self.in_flight = self.in_flight.saturating_sub(cost);
     }

@@ -1,12 +1,12 @@
 //! True barriers: one is answered once all that came before it is done, and what of that was refused is as it was.
 //!
 //! ```text
-//!   controller ──► the tenant's queue ──► switch ──► is anything being taken back? ── no ──► controller
-//!                           ▲                                    │ yes
-//!                           └── another, behind what takes back ◄┘
+//!   controller ──► the tenant's queue ──► switch ──► is a change being undone? ── no ──► controller
+//!                           ▲                              │ yes
+//!                           └── another, behind the undo ◄─┘
 //! ```
 //!
-//! What stands behind a controller's barriers meanwhile is in [`super::postponed`].
+//! Requests that wait behind a controller's barriers meanwhile are in [`super::postponed`].
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
@@ -31,7 +31,7 @@ pub(crate) struct Barriers {
     again: u8,
 }
 
-/// What is sent to take back may be refused, and what then is sent, but not for ever. With so many rounds all is over that came
+/// A message that undoes a change may be refused, and the next one too, but not for ever. With so many rounds all is over that came
 /// from before a barrier; what is doubtful still is so for changes of others of the tenant's controllers.
 const ROUNDS: u8 = 8;
 
@@ -70,7 +70,7 @@ impl Switch {
         [self.version.0, type_, 0, Header::LEN as u8, 0, 0, 0, 0]
     }
 
-    /// Something is sent by which a tenant's changes are taken back or finished: the barriers that are on their way do not show it.
+    /// Weir sends messages that undo or finish a tenant's changes: the barriers in flight do not cover these messages.
     pub(super) fn doubt_barriers(&mut self, tenant: TenantIndex) {
         let barriers = &mut self.tenants[tenant.0 as usize].barriers;
         barriers.doubtful = barriers.open;
@@ -130,7 +130,7 @@ impl Switch {
         }
     }
 
-    /// A controller's barrier is answered: what stands behind it may go on.
+    /// A controller's barrier is answered: requests behind the barrier may go on.
     fn barrier_ended(&mut self, origin: &Origin) {
         if let Some(controller) = self.controllers.get_mut(origin.controller) {
             controller.barriers = controller.barriers.saturating_sub(1);

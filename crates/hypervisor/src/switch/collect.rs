@@ -297,7 +297,7 @@ impl Switch {
         }
     }
 
-    /// Who has waited is answered: what stands behind that may go on.
+    /// The request that waited is answered: requests behind it may go on.
     fn end_waiting(&mut self, waiter: &Waiter) {
         let origin = &waiter.origin;
         if let Some(controller) = self.controllers.get_mut(origin.controller) {

@@ -1,4 +1,4 @@
-//! What is told of the ports of networks in port statistics, where the switch's own counts are everybody's.
+//! The port statistics of networks, where the switch's own counters count all tenants together.
 //!
 //! ```text
 //!   a controller asks A for its ports          A: PORT_STATS and, of table 0, FLOW_STATS ──▶ switch: received
@@ -11,8 +11,8 @@
 //! somebody asks here, and asks its switch four times a second at most, however many ask it. One that was silent is not waited for
 //! again until it has said something; what it said last counts until then.
 //!
-//! Nothing is stored, and nothing is kept of entries that are gone: where a link moves, or a switch connects again, counts begin
-//! anew.
+//! Nothing is stored, and nothing is kept of entries that are gone: where a link moves, or a switch connects again, counters begin
+//! at 0.
 
 use super::{Event, Question, Share, Switch};
 use crate::cookie::{Cookie, Installation};

@@ -1,4 +1,4 @@
-//! Following what changes beneath the tenants: the policy and the switch's ports.
+//! Following changes of the policy and of the switch's ports.
 //!
 //! ```text
 //!   handle_policy ─┐

@@ -68,7 +68,7 @@ pub(crate) struct Expired<'a> {
 
 impl Idle {
     /// A rule is installed, and has all the idle timeout before it.
-    pub(super) fn begin_anew(&mut self, match_wire: &[u8]) {
+    pub(super) fn begin_again(&mut self, match_wire: &[u8]) {
         self.unused.remove(match_wire);
     }
 }
@@ -103,10 +103,10 @@ impl Switch {
         let Some(flow) = flow else { return false };
         let Some(rule) = expired.rule_of(flow, version) else { return false };
         let terms = flow.without_rules();
-        // What has timed out beneath a change that adds it anew says nothing of the entry as it is now.
-        let begins_anew = self.is_added_by_a_change(tenant, number, &rule);
+        // A rule that timed out while a change adds the entry again says nothing of the entry as it is now.
+        let begins_again = self.is_added_by_a_change(tenant, number, &rule);
         let state = &mut self.tenants[tenant.0 as usize];
-        if !begins_anew {
+        if !begins_again {
             state.idle.entry(number).or_default();
             if terms.left(now).is_none() {
                 return self.end_over(tenant, number, expired, now);
@@ -118,7 +118,7 @@ impl Switch {
         // A change that is on its way finds another there, if it goes back.
         self.overtake(tenant, number);
         self.revive(&in_turn(tenant, now), number, &terms, &rule);
-        if !begins_anew {
+        if !begins_again {
             self.keep_unused(tenant, number, &rule);
             self.ask_whether_idle(tenant, number, &rule, now);
         }
@@ -174,8 +174,8 @@ impl Switch {
         Some(flow.stood(now))
     }
 
-    /// A change adds an entry, also in the place of what it was: its time begins anew.
-    pub(crate) fn begin_anew(&mut self, cause: &Cause, number: u32) {
+    /// A change adds an entry, also in the place of what it was: its time begins again.
+    pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
         self.tenants[cause.tenant.0 as usize].idle.remove(&number);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             operation.begins = Some(number);
@@ -367,7 +367,7 @@ impl Switch {
     }
 }
 
-/// The cause of a change that stands in the tenant's queue and is nobody's request.
+/// The cause of a change that waits in the tenant's queue and that no controller asked for.
 fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {
     Cause { direct: false, ..Cause::own(tenant, now) }
 }

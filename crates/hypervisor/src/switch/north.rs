@@ -109,7 +109,7 @@ impl Switch {
         self.not_answered(&entry, verdict, now);
     }
 
-    /// The switch has not done what was asked, or not in time: whoever waits for it is told.
+    /// The switch has not done what was asked, or not in time: the controller that waits for it gets an error.
     pub(crate) fn not_answered(&mut self, entry: &Entry, verdict: Verdict, now: Instant) {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, verdict),

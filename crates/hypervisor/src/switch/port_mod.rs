@@ -84,7 +84,7 @@ impl Switch {
         };
         let map = self.policy.maps.get(&self.dpid);
         let member = map.and_then(|map| map.members.get(&state.id)).ok_or(codes.bad_port)?;
-        // Whoever did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
+        // The controller that did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
         let part = without(member, &state.refused_ports);
         let after = Arc::new(Network::new(&part, port_config.clone()));
@@ -212,12 +212,12 @@ impl Switch {
         for (number, rules) in planned {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             let Some(before) = state.flows.remove(number) else { continue };
-            // What was beneath others stays there: so it is no matter who of them is first to be put back.
-            let beneath = before.beneath.iter().map(|rule| &rule.match_wire);
-            let beneath: HashSet<_> = beneath.cloned().collect();
-            let is_beneath = |rule: &Rule| beneath.contains(&rule.match_wire);
-            let (beneath, rules) = rules.into_iter().partition(is_beneath);
-            let after = Flow { rules, beneath, ..before.clone() };
+            // Rules that were shadowed stay shadowed: so the order in which entries are restored does not matter.
+            let shadowed = before.shadowed.iter().map(|rule| &rule.match_wire);
+            let shadowed: HashSet<_> = shadowed.cloned().collect();
+            let is_shadowed = |rule: &Rule| shadowed.contains(&rule.match_wire);
+            let (shadowed, rules) = rules.into_iter().partition(is_shadowed);
+            let after = Flow { rules, shadowed, ..before.clone() };
             replaced.push((number, before, after));
         }
         replaced.sort_unstable_by_key(|(number, ..)| *number);

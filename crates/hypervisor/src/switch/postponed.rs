@@ -1,14 +1,14 @@
 //! Requests that wait until it is known what became of others before them.
 //!
-//! A change is accepted before the switch has carried it out, and taken back if the switch refuses it. What comes behind it
-//! meanwhile must come to what it would have on a switch of the tenant's own, which does one after the other. A request that
-//! only says what is to be stands whatever becomes of those before it. One whose outcome hangs on what they leave waits, and
+//! A change is accepted before the switch has carried it out, and undone if the switch refuses it. Requests that follow
+//! meanwhile must have the same result as on a switch of the tenant's own, which handles one request after the other. A request that
+//! only says what is to be stands whatever becomes of those before it. A request whose outcome depends on their results waits, and
 //! with it what its controller sends after it:
 //!
 //! ```text
-//!   MODIFY of entries                  others are about to come, to go, or to begin anew: what it modifies keeps their times
+//!   MODIFY of entries                  others are about to come, to go, or to begin again: what it modifies keeps their times
 //!   DELETE by out_port, cookie ...     they are about to become others than the filter means, or to be such
-//!   ADD, DELETE of entries             a group or meter is on its way out with them: they stand again if that is refused,
+//!   ADD, DELETE of entries             a group or meter is deleted with them: they are restored if that is refused,
 //!                                      or there is no room if they do
 //!   deletion of a group or meter       entries are about to use it, or to cease to; groups, to name it or to cease to
 //!   whatever a group or meter becomes  it is about to come, or to go; or a group that it names is
@@ -18,11 +18,11 @@
 //!   what is refused as tables stand    whatever else: there may be room then, or the group
 //! ```
 //!
-//! Of each connection all but ECHO stands behind what waits; of a tenant's others, what changes tables or roles; and all of a
+//! On each connection all requests but ECHO wait behind a waiting request; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
 //!
 //! To a switch, a [barrier](super::barriers) and what comes behind it go in order; to a big one, all waits for the reply. What
-//! Weir does or answers by itself, a refusal too, stands behind the connection's open barriers, so that it comes after their
+//! Weir does or answers by itself, a refusal too, is ordered behind the connection's open barriers, so that it comes after their
 //! replies and is what they have shown; and a barrier behind statistics, whose answers are about the tables as they are when
 //! they come.
 
@@ -40,7 +40,7 @@ use openflow::{ErrorCode, Header, Version};
 #[derive(Default)]
 pub(crate) struct Line {
     requests: Vec<Postponed>,
-    /// Of whom.
+    /// The controllers that sent them.
     controllers: BTreeSet<ControllerIndex>,
     /// Since when the first waits that does so for a change.
     oldest: Option<Instant>,
@@ -50,7 +50,7 @@ pub(crate) struct Line {
 struct Postponed {
     controller: ControllerIndex,
     frame: Vec<u8>,
-    /// Since when it waits, and what is said if it does so for too long; `None` if it only stands behind another.
+    /// Since when it waits, and what is said if it does so for too long; `None` if it only waits behind another.
     waits: Option<(Instant, ErrorCode)>,
 }
 
@@ -79,7 +79,7 @@ impl Switch {
         self.postponed.entry(tenant).or_default().push(it);
     }
 
-    /// Whether a request is put off that could not be granted as things stand: it stands behind a barrier, or changes are on
+    /// Whether a request is put off that could not be granted as things stand: it is ordered behind a barrier, or changes are on
     /// their way by which they may.
     pub(super) fn is_put_off(&mut self, request: &Request<'_>, code: ErrorCode) -> bool {
         use openflow::error::{v10, v13};
@@ -171,7 +171,7 @@ impl Switch {
         since.map(|since| since + self.settings.reply_timeout)
     }
 
-    /// Looks anew at what waits, of tenants of whose changes something has become known.
+    /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
         let patience = self.settings.reply_timeout;
         let is_over = |line: &Line| line.oldest.is_some_and(|since| now - since >= patience);
@@ -186,7 +186,7 @@ impl Switch {
         }
     }
 
-    /// Looks anew at what waits of a tenant, as far as it has credit.
+    /// Looks again at the waiting requests of a tenant, as far as it has credit.
     pub(super) fn take_up_line(&mut self, tenant: TenantIndex, now: Instant) {
         self.tenants[tenant.0 as usize].is_decided = false;
         let line = self.postponed.remove(&tenant).unwrap_or_default();
@@ -208,7 +208,7 @@ impl Switch {
         // What one has asked for that is gone is still done; there is nobody to be answered.
         let is_gone = match self.controllers.get(it.controller) {
             Some(known) if known.is_closing() => {
-                // What stands behind it has to be looked at.
+                // Requests behind it have to be looked at.
                 self.tenants[tenant.0 as usize].is_decided = true;
                 return;
             }

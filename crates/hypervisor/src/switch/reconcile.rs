@@ -43,7 +43,7 @@ impl Switch {
     /// Compares what the switch holds with what it should hold, and mends the difference.
     ///
     /// An entry that could have timed out meanwhile and is missing has timed out. A permanent one is installed again.
-    /// An entry of ours that nobody's table knows is removed. An entry without our mark is left alone.
+    /// An entry of ours that is in no tenant's table is removed. An entry without our mark is left alone.
     pub(crate) fn reconcile(&mut self, now: Instant) {
         let learned = core::mem::take(&mut self.learned);
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
@@ -176,8 +176,8 @@ impl Switch {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };
-                let (flows, beneath) = (&self.tenants[at].flows, Vec::new());
-                let as_wanted = planned.map(|rules| Flow { rules, beneath, ..flow.clone() });
+                let (flows, shadowed) = (&self.tenants[at].flows, Vec::new());
+                let as_wanted = planned.map(|rules| Flow { rules, shadowed, ..flow.clone() });
                 let stays = as_wanted.filter(|it| !flows.collides(number, it));
                 let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {
                     self.give_up(&cause, number);
@@ -268,10 +268,10 @@ impl Switch {
                 Some((kind @ (Kind::Group | Kind::Meter), number)) => {
                     self.restore_number(kind, key.tenant, number, bytes);
                 }
-                Some((Kind::Condemned, number)) => {
+                Some((Kind::GroupToDelete, number)) => {
                     self.restore_deletion(key.tenant, Kind::Group, number);
                 }
-                Some((Kind::CondemnedMeter, number)) => {
+                Some((Kind::MeterToDelete, number)) => {
                     self.restore_deletion(key.tenant, Kind::Meter, number);
                 }
                 _ => {}
@@ -318,11 +318,11 @@ impl Switch {
         };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
         let flows = &self.tenants[tenant.0 as usize].flows;
-        let beneath = flows.get(cookie.number).and_then(|flow| {
-            let beneath = flow.beneath.iter().find(|rule| self.is_held(flow, rule, entry));
-            Some((flow.table, beneath?.clone()))
+        let shadowed = flows.get(cookie.number).and_then(|flow| {
+            let shadowed = flow.shadowed.iter().find(|rule| self.is_held(flow, rule, entry));
+            Some((flow.table, shadowed?.clone()))
         });
-        let Some((table, rule)) = beneath else { return };
+        let Some((table, rule)) = shadowed else { return };
         let flows = &mut self.tenants[tenant.0 as usize].flows;
         let before = flows.own(cookie.number, table, &rule);
         for number in before.into_iter().chain([cookie.number]) {

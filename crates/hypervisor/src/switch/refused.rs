@@ -3,8 +3,8 @@
 //! One is tried once more, since what stood in its way may have gone. If it is refused again, and packets of a network were to
 //! come in by it, to get to hosts at a shared port (1.3), or to leave a big switch that others are members of as well, then the
 //! tenant's port is down: that is what it sees of a port by which nothing comes or goes. So it stays until the switch gets another map, or connects again. If packets of links were to pass through
-//! by it, whoever drew the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
-//! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] tell it to whoever runs the hypervisor.
+//! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
+//! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
 
 use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
@@ -20,7 +20,7 @@ use fabric::embedding::{Member, Transit};
 use flowspace::Match;
 use openflow::Version;
 
-/// How many refused entries of one map are told of: a switch without room refuses them all.
+/// How many refused entries of one map are reported: a switch without room refuses them all.
 const TOLD: usize = 16;
 
 /// An entry of the hypervisor's own that is on its way to the switch.
@@ -134,7 +134,7 @@ impl Switch {
         self.follow(now);
     }
 
-    /// There is another map: all is tried anew.
+    /// There is another map: all entries are tried again.
     pub(super) fn forget_refused(&mut self) {
         self.told_refused = 0;
         if self.tenants.iter().all(|tenant| tenant.refused_ports.is_empty()) {

@@ -1,6 +1,6 @@
 //! PORT_MOD on a port of a slice, which is its tenant's as a whole: the switch does it.
 //!
-//! Open vSwitch does not tell the one who asked, before OpenFlow 1.5, and towards it that is the hypervisor, whoever it was.
+//! Open vSwitch does not tell the one who asked, before OpenFlow 1.5, and towards the switch that is Weir, for all tenants.
 //! So once a barrier has shown that a change is done, it is taken for known here: FLOOD leaves out what is not to be
 //! flooded (1.0), and the controllers hear of it, but for the one that asked.
 
@@ -45,7 +45,7 @@ impl Switch {
         self.changes_of(tenant).any(|change| change.configures.is_some())
     }
 
-    /// The switch has done it, and may have told of it.
+    /// The switch has done it, and may have reported it.
     pub(super) fn port_configured(&mut self, tenant: TenantIndex, done: &Configures, now: Instant) {
         let bits = |before: u32| before & !done.mask.0 | done.config.0 & done.mask.0;
         let Some(known) = self.ports.get(&done.number) else { return };

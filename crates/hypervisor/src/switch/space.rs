@@ -10,7 +10,7 @@
 //!   the switch says at the start how much its tables hold (table statistics of 1.0, table features of 1.3)
 //!        │  nothing useful                      a million or more, or no answer: the tenants' own limits alone hold
 //!        ▼                                                   │ TABLE_FULL
-//!   shares ◀── how many rules the full table has by then ◀───┘   until the switch connects anew, or a reload
+//!   shares ◀── how many rules the full table has by then ◀───┘   until the switch connects again, or a reload
 //! ```
 //! Groups of each type and meters are divided in the same way by what the switch says of them at the start (group features and meter
 //! features of 1.3).
@@ -135,7 +135,7 @@ impl Switch {
         self.divide_space();
     }
 
-    /// Divides the switch anew: tenants, weights, limits or figures are others.
+    /// Divides the switch again: tenants, weights, limits or figures are others.
     pub(super) fn divide_space(&mut self) {
         self.judge_sheet();
         self.divide_rates();

@@ -1,4 +1,4 @@
-//! Changes of tables as operations: one request of a tenant, the messages that it became, and the way back.
+//! Changes of tables as operations: one request of a tenant, the messages that it became, and how it is undone.
 //!
 //! A virtual flow table is changed when a request is accepted; what it was before is kept until a barrier has shown
 //! that the switch took all of it. What happens if it does not is told in [`super::undo`].
@@ -54,21 +54,21 @@ pub(crate) struct Operation {
     pub(super) tries: Option<Tried>,
     /// What it makes of a port of a slice; all that it does.
     pub(super) configures: Option<Configures>,
-    /// Whether it only modifies entries that are there: what is not said anew of them stays, whatever becomes of it.
+    /// Whether it only modifies entries that are there: the rest of each entry stays, whatever becomes of it.
     pub(crate) modifies: bool,
     /// Entries to be brought to the switch once more when this is done, and what they were before.
     pub(super) again: Vec<(u32, Option<Flow>)>,
-    /// Whether it brings one: whoever deletes it then means it.
+    /// Whether it brings one: a later request that deletes the entry means this one.
     pub(super) brings_again: bool,
-    /// Entries that the switch has lost before this brings them anew: if it does not, their end is still to be told.
+    /// Entries that the switch has lost before this installs them again: if it does not, their end is still to be told.
     pub(super) lost: Vec<(u32, Flow)>,
     /// A rule of an entry that had timed out by itself and is installed again; all that the operation does.
     pub(super) revived: Option<(u32, Rule)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(crate) inherits: bool,
-    /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone is no way back.
+    /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone does not restore the switch.
     pub(super) overtaken: bool,
-    /// Whether the map or the ports have changed behind it: what it goes back to is worked out anew.
+    /// Whether the map or the ports have changed behind it: the state that it goes back to is compiled again.
     pub(super) moved: bool,
     /// The entry that it adds, whose time begins with it.
     pub(super) begins: Option<u32>,
@@ -79,10 +79,10 @@ pub(crate) struct Operation {
     /// The egress groups that its groups name (1.3), and who is told if one of them cannot be.
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
-    pub(super) doomed: Option<Vec<u32>>,
+    pub(super) deletes_after: Option<Vec<u32>>,
     /// Whether the entries that it changes begin to count at nothing (OFPFF_RESET_COUNTS).
     pub(crate) resets_counts: bool,
-    /// Whether the hypervisor makes it for itself: there is nobody to tell, and no way back but to give the entry up.
+    /// Whether the hypervisor makes it for itself: no controller gets an error, and if it fails the entry is given up.
     pub(super) own: bool,
     /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
     pub(super) work: u64,
@@ -96,7 +96,7 @@ pub(crate) struct NumberBefore {
     pub(crate) before: Option<Numbered>,
     /// Those that come to the switch.
     pub(crate) made: Vec<u32>,
-    /// Those that are not needed any more, to be deleted when the change is done: until then there is a way back.
+    /// Those that are not needed any more, to be deleted when the change is done: until then the change can be undone.
     pub(crate) dropped: Vec<u32>,
     /// Those that the change deletes.
     pub(crate) deleted: Vec<u32>,
@@ -224,7 +224,7 @@ impl Switch {
             adds: Vec::new(),
             adds_missing: Vec::new(),
             needs: None,
-            doomed: None,
+            deletes_after: None,
             resets_counts: false,
             own: false,
             work: 0,
@@ -272,7 +272,7 @@ impl Switch {
         self.commit(operation);
     }
 
-    /// Ends the making of an operation; one without messages needs no way back.
+    /// Ends the making of an operation; one without messages is never undone.
     pub(crate) fn commit(&mut self, operation: u32) {
         if self.operations.get(&operation).is_some_and(|op| op.remaining == 0) {
             self.end(operation);
@@ -409,7 +409,7 @@ impl Switch {
         going.into_iter().for_each(|(kind, number)| self.mark_for_deletion(tenant, kind, number));
     }
 
-    /// Starts an operation of the hypervisor's own that deletes groups or meters which are nobody's.
+    /// Starts an operation of the hypervisor's own that deletes groups or meters without an owner.
     pub(crate) fn begin_freeing(
         &mut self,
         cause: &Cause,
@@ -507,7 +507,7 @@ impl Switch {
                 state.idle.entry(number).or_default();
             }
             if let Some(idle) = state.idle.get_mut(&number) {
-                idle.begin_anew(&rule.match_wire);
+                idle.begin_again(&rule.match_wire);
             }
         }
         let writing = Writing {
@@ -592,7 +592,7 @@ impl Switch {
             if let Some(state) = self.operations.get_mut(&operation) {
                 state.remaining = state.remaining.saturating_sub(1);
                 if state.remaining == 0
-                    && !self.is_doomed(operation, now)
+                    && !self.undoes_dependent(operation, now)
                     && let Some(done) = self.end(operation)
                 {
                     if done.replans || !done.again.is_empty() {

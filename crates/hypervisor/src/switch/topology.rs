@@ -1,6 +1,6 @@
 //! What the switch shows of the network it stands in: its ports, and the hypervisor's own link probes.
 //!
-//! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] tell whoever keeps the topology, and
+//! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] are for the part that keeps the topology, and
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
 use super::{Event, Switch};
@@ -77,7 +77,7 @@ impl Switch {
         }
     }
 
-    /// A packet that came in, if it is a probe of the hypervisor's own: no tenant sees it, whoever sent it on.
+    /// A packet that came in, if it is a probe of the hypervisor's own: no tenant sees it, even if a tenant's rule sent it on.
     pub(crate) fn take_probe(&mut self, key: &Key, frame: &[u8]) -> bool {
         if key.get(Field::DlType) != u128::from(lldp::ETHERTYPE) || !self.lldp.is_probe(frame) {
             return false;
@@ -93,7 +93,7 @@ impl Switch {
     }
 
     /// Appends a link probe that a tenant sends with the tenant's tag, by which it finds back. Where LLDP is not the tenant's, it is
-    /// not to meet the entries of whoever's it is. False, and nothing appended, for what is no whole LLDP frame, and where
+    /// not to meet the entries of the tenant that owns the packet. False, and nothing appended, for what is no whole LLDP frame, and where
     /// switches are joined, of which the members tag.
     pub(crate) fn tag_probe(
         &self,

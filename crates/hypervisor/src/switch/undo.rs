@@ -1,12 +1,12 @@
-//! The way back: what becomes of the tables when the switch refuses a part of an operation, or an entry times out on
-//! the switch beneath one.
+//! Undoing changes: what becomes of the tables when the switch refuses a part of an operation, or a rule times out while an
+//! operation changes its entry.
 //!
 //! The table goes back, what was installed is taken out or put back, and the tenant gets one error. Operations overlap:
-//! one that came later on the same entry stands on what is undone, and takes over the way back. If the switch refuses
-//! the way back, too, the entry is given up and its tenant told.
+//! one that came later on the same entry depends on the change that is undone, and takes over the earlier state. If the switch refuses
+//! that state, too, the entry is given up and its tenant told.
 //!
 //! That table, switch and store agree afterwards, whatever was refused and whatever timed out, is a property in
-//! `tests/behaviour/agreement.rs`, and with groups in `tests/behaviour/groups_agree.rs`; that it comes to what it would on a
+//! `tests/behaviour/agreement.rs`, and with groups in `tests/behaviour/groups_agree.rs`; that the result is the same as on a
 //! switch that does one after the other, one in `tests/behaviour/in_turn.rs`.
 
 use super::Switch;
@@ -29,7 +29,7 @@ impl Switch {
     /// entry as it stood before that change, which is given if nothing is left of it; the change finds nothing there.
     ///
     /// A new entry cannot be meant: timeouts are a second at least, and a change is confirmed far sooner.
-    pub(crate) fn expire_beneath(
+    pub(crate) fn expire_during_changes(
         &mut self,
         tenant: TenantIndex,
         number: u32,
@@ -63,13 +63,13 @@ impl Switch {
             return stays.then_some(None);
         }
         let is_it = |rule: &Rule| is_meant(&rule.match_wire);
-        let (_, beneath) = first.before.iter_mut().find(|(other, _)| *other == number)?;
-        let flow = beneath.as_mut()?;
+        let (_, below) = first.before.iter_mut().find(|(other, _)| *other == number)?;
+        let flow = below.as_mut()?;
         let rule = flow.rules.iter().position(is_it)?;
         flow.rules.remove(rule);
         flow.past_packets += counted.0;
         flow.past_bytes += counted.1;
-        let gone = beneath.take_if(|flow| flow.rules.is_empty());
+        let gone = below.take_if(|flow| flow.rules.is_empty());
         if !stays {
             let before = changes.iter_mut().flat_map(|(_, operation)| &mut operation.before);
             for (_, before) in before.filter(|(other, _)| *other == number) {
@@ -153,7 +153,7 @@ impl Switch {
             revived,
             frees,
             frees_again,
-            doomed,
+            deletes_after,
             ..
         }) = self.end(operation)
         else {
@@ -184,7 +184,7 @@ impl Switch {
         };
         // To a tenant that asked for a group it is the group that was refused, also if it was an entry that uses it.
         let code = match numbers_before.is_empty() {
-            false if doomed.is_some() || is_about_entries(code) => NO_EXIT,
+            false if deletes_after.is_some() || is_about_entries(code) => NO_EXIT,
             _ => code,
         };
         if let Some(tried) = tries {
@@ -289,16 +289,16 @@ impl Switch {
                 self.report_lost(tenant, &lost);
             }
         }
-        self.delete_unreferenced(&cause, Kind::Group, doomed.unwrap_or_default());
+        self.delete_unreferenced(&cause, Kind::Group, deletes_after.unwrap_or_default());
         if let Some(origin) = origin {
             self.refuse(origin, Verdict { code, by });
         }
     }
 
     /// The switch has refused an egress group, or a copy of it. The changes that need it came after it, so all of them are on their
-    /// way; when they have got there they are taken back, whatever the switch made of them, and with the last of them goes
+    /// way; when the switch has handled them they are undone, whatever the switch made of them, and with the last of them goes
     /// what there is of the egress group. Gives what can go at once.
-    pub(crate) fn doom_users(
+    pub(crate) fn delete_users(
         &mut self,
         tenant: TenantIndex,
         exit: u32,
@@ -315,7 +315,7 @@ impl Switch {
         let mut last = None;
         // One may need several that are refused.
         for (_, operation) in users {
-            last = Some(operation.doomed.get_or_insert_default());
+            last = Some(operation.deletes_after.get_or_insert_default());
         }
         match last {
             Some(left) => {
@@ -326,10 +326,12 @@ impl Switch {
         }
     }
 
-    /// A change that needs an egress group which the switch has refused has got there: it is taken back. Says whether it is one.
-    pub(super) fn is_doomed(&mut self, operation: u32, now: Instant) -> bool {
+    /// A change that needs an egress group which the switch has refused is confirmed: it is undone. Says whether it is one.
+    pub(super) fn undoes_dependent(&mut self, operation: u32, now: Instant) -> bool {
         let Some(state) = self.operations.get_mut(&operation) else { return false };
-        let (Some(_), Some((_, origin))) = (&state.doomed, &state.needs) else { return false };
+        let (Some(_), Some((_, origin))) = (&state.deletes_after, &state.needs) else {
+            return false;
+        };
         let origin = *origin;
         state.inherits = true;
         self.operation_failed(operation, Some(&origin), NO_EXIT, now);
@@ -349,11 +351,11 @@ impl Switch {
             true => self.plan(tenant, flow).ok()?,
             false => flow.rules.clone(),
         };
-        let beneath = match moved {
+        let shadowed = match moved {
             true => Vec::new(),
-            false => flow.beneath.clone(),
+            false => flow.shadowed.clone(),
         };
-        let flow = Flow { rules, beneath, ..flow.clone() };
+        let flow = Flow { rules, shadowed, ..flow.clone() };
         let flows = &self.tenants[tenant.0 as usize].flows;
         let collides = moved && flows.collides(number, &flow);
         (!collides).then_some(flow)
@@ -436,7 +438,7 @@ impl Switch {
         true
     }
 
-    /// Rules that came with a group's forms may be missing when that change fails. Entries that use the group are written anew
+    /// Rules that came with a group's forms may be missing when that change fails. Entries that use the group are written again
     /// then; a later change by which an entry ceased to use it may only have modified them, which brings nothing (1.3).
     fn bring_overtaken(
         &mut self,
@@ -499,7 +501,7 @@ impl Switch {
         changes.filter(|one| one.kind == kind).any(|one| one.before.as_ref().is_some_and(has))
     }
 
-    /// Whether a change that is on its way deletes what is nobody's under this number on the switch.
+    /// Whether a change in flight deletes the group or meter without an owner that has this number on the switch.
     pub(crate) fn is_being_deleted(&self, kind: Kind, physical: u32) -> bool {
         let mut frees = self.operations.values().flat_map(|operation| &operation.frees);
         frees.any(|free| *free == (kind, physical))
@@ -532,7 +534,7 @@ impl Switch {
             }
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
             if self.uses_numbers(&flow) && self.plan(tenant, &flow).is_err() {
-                // What it uses is gone. A change that is on its way is taken back for that, or nothing can stand for it.
+                // What it uses is gone. A change in flight is undone for that reason, or no rule is possible for it.
                 let is_changing = |it: &Operation| it.tenant == tenant && it.changes(number);
                 if !self.operations.values().any(is_changing) {
                     self.give_up(&cause, number);

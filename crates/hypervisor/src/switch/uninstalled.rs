@@ -58,7 +58,7 @@ impl Switch {
             return;
         };
         let known = self.uninstalled.entries.get(&(tenant, number)).map(|times| times.since);
-        // One that was added anew begins anew.
+        // An entry that was added again begins again.
         let since = known.filter(|since| *since >= flow.installed).unwrap_or(now);
         match end(flow, since) {
             Some((at, _)) => self.uninstalled.put(tenant, number, Times { since, at }),

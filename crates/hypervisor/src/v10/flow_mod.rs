@@ -69,7 +69,7 @@ impl Switch {
         done
     }
 
-    /// Sends a kept packet that none of the changed entries took through the table, as the specification of 1.3 says
+    /// Sends a buffered packet that none of the changed entries took through the table, as the specification of 1.3 says
     /// what 1.0 leaves open (section 6.4): it would stay in the switch for ever.
     fn release_through_table(&mut self, cause: &Cause, buffered: &Buffered) {
         let in_port = buffered.key.get(Field::InPort) as u32;
@@ -133,11 +133,11 @@ impl Switch {
         let before = state.flows.get(number).cloned();
         let flow = state.flows.placed(number, flow);
         self.put_flow(cause, number, flow.clone());
-        self.begin_anew(cause, number);
+        self.begin_again(cause, number);
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |rule| {
             buffer_for(rule, buffered)
         });
-        self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
+        self.tenants[cause.tenant.0 as usize].retired.reset_counters(number);
         Ok(())
     }
 
@@ -250,7 +250,7 @@ impl Switch {
     }
 }
 
-/// The kept packet goes with the first rule that takes it, and with no other: the switch knows its number once.
+/// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
 fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
     let takes =
         |b: &mut Buffered| super::read_match(&rule.match_wire).is_some_and(|m| m.matches(&b.key));
@@ -346,7 +346,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         match_wire: match_wire.into(),
         actions: flow_mod.actions.as_bytes().into(),
         rules: Vec::new(),
-        beneath: Vec::new(),
+        shadowed: Vec::new(),
         past_packets: 0,
         past_bytes: 0,
     }

@@ -68,7 +68,7 @@ impl Switch {
             return Ok(());
         }
         if !is_deleted
-            && let Some(gone) = self.expire_beneath(tenant, cookie.number, is_it, counted)
+            && let Some(gone) = self.expire_during_changes(tenant, cookie.number, is_it, counted)
         {
             if let Some(flow) = gone {
                 self.report_removed_v10(tenant, &flow, &removed);

@@ -1,4 +1,4 @@
-//! Statistics of a network: questions about its ways in, ports by their virtual numbers.
+//! Statistics of a network: questions about its ingress ports, ports by their virtual numbers.
 
 use alloc::vec::Vec;
 use compile::Network;

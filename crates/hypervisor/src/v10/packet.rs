@@ -172,7 +172,7 @@ impl Switch {
             let state = &mut self.tenants[tenant.0 as usize];
             let buffered =
                 *state.buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            // Where a kept packet came in is known, whatever the tenant says of it.
+            // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let alone = packet.actions.iter().count() == 1;

@@ -19,7 +19,7 @@ pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
 }
 
 impl Switch {
-    /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded anew.
+    /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded again.
     pub(crate) fn port_status_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
         let (number, port) = known(&status.desc);

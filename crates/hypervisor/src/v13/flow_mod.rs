@@ -79,7 +79,7 @@ impl Switch {
         done
     }
 
-    /// Sends a kept packet through the tables after a change that it did not go with, as the specification has it (section
+    /// Sends a buffered packet through the tables after a change that it did not go with, as the specification has it (section
     /// 6.4): the change may have become several messages, or none, and the packet is to go once.
     fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
         let came = PortNo(buffered.key.get(Field::InPort) as u32);
@@ -130,7 +130,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
         }
         let number = old.unwrap_or_else(|| state.flows.number());
-        // One that is written for each port of entry may be the same there as one that names the port.
+        // One that is written for each ingress port may be the same there as one that names the port.
         if state.flows.collides(number, &flow) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP);
         }
@@ -145,7 +145,7 @@ impl Switch {
             (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
         }
         self.put_flow(cause, number, flow.clone());
-        self.begin_anew(cause, number);
+        self.begin_again(cause, number);
         // The switch knows the packet's number once, and lets it in as it keeps it: in a network that is without the
         // tag with which it came by a link.
         let goes_along =
@@ -154,7 +154,7 @@ impl Switch {
         let buffer_id = goes.map_or(NO_BUFFER, |buffered| buffered.physical);
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
         if resets_counts {
-            self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
+            self.tenants[cause.tenant.0 as usize].retired.reset_counters(number);
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Switch {
                 self.submit_rules(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
             if resets_counts {
-                self.tenants[cause.tenant.0 as usize].retired.count_anew(number);
+                self.tenants[cause.tenant.0 as usize].retired.reset_counters(number);
             }
         }
         if changes > 0 && one_for_one {
@@ -383,7 +383,7 @@ pub(in crate::v13) fn through_table() -> ListBuf<Action<'static>> {
     ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }])
 }
 
-/// Tenants' tables stand behind the hypervisor's; `first` is the first of them.
+/// Tenants' tables follow Weir's own; `first` is the first of them.
 pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
     if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(first) }
 }
@@ -470,7 +470,7 @@ pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
     })
 }
 
-/// The entry number and owner of a cookie that one of the tenants' entries bears.
+/// The entry number and owner of a cookie that one of the tenants' entries has.
 pub(crate) fn owner_of(cookie: u64, by: Installation) -> Option<Cookie> {
     Cookie::from_wire(cookie, by).filter(|cookie| !cookie.is_own())
 }
@@ -491,7 +491,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         match_wire: match_wire.into(),
         actions: flow_mod.instructions.as_bytes().into(),
         rules: Vec::new(),
-        beneath: Vec::new(),
+        shadowed: Vec::new(),
         past_packets: 0,
         past_bytes: 0,
     }

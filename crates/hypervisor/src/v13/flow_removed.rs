@@ -80,13 +80,13 @@ impl Switch {
             removed.reason,
             FlowRemovedReason::IDLE_TIMEOUT | FlowRemovedReason::HARD_TIMEOUT
         );
-        let beneath = match timed_out {
-            true => self.expire_beneath(tenant, cookie.number, |_| true, (0, 0)),
+        let below = match timed_out {
+            true => self.expire_during_changes(tenant, cookie.number, |_| true, (0, 0)),
             false => None,
         };
         let told = (removed.duration_sec, removed.duration_nsec);
         let (duration_sec, duration_nsec) = self.stood(tenant, cookie.number, now).unwrap_or(told);
-        if let Some(flow) = beneath.unwrap_or_else(|| self.drop_flow(tenant, cookie.number)) {
+        if let Some(flow) = below.unwrap_or_else(|| self.drop_flow(tenant, cookie.number)) {
             let last = FlowRemoved { duration_sec, duration_nsec, ..removed };
             self.report_removed_v13(tenant, &flow, &last);
         }

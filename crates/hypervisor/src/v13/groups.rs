@@ -2,7 +2,7 @@
 //!
 //! A group is one on the switch or several instances: [`compile::group`] says why and which. What is said here holds for egress groups,
 //! too: groups of Weir's own, by which buckets send. Which instances are needed is compiled whenever a group or the network
-//! changes ([`instances`]); the way back when the switch refuses a part is in [`undo`], and what becomes of a group that Weir cannot
+//! changes ([`instances`]); how a change is undone when the switch refuses a part is in [`undo`], and what becomes of a group that Weir cannot
 //! bring to the switch for itself in [`brought`]. Buckets that watch groups are in [`watched`].
 
 pub(crate) mod brought;

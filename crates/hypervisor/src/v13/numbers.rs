@@ -35,7 +35,7 @@ pub(crate) struct Numbers {
     egress_groups: BTreeMap<PortNo, u32>,
 }
 
-/// In the place of a port of entry, and of the switch's, in the store.
+/// In the place of an ingress port, and of the switch's, in the store.
 const NO_PORT: u32 = 0;
 
 /// One group or meter.
@@ -176,7 +176,7 @@ impl Numbers {
     }
 }
 
-/// Numbers in use on the switch, whoever uses them.
+/// Numbers in use on the switch, by tenants, Weir or others.
 #[derive(Default)]
 pub(crate) struct Used {
     pub groups: BTreeSet<u32>,
@@ -367,7 +367,7 @@ impl Switch {
         }
     }
 
-    /// Deletes groups or meters of nobody's, perhaps once more.
+    /// Deletes groups or meters without an owner, perhaps once more.
     pub(crate) fn submit_freeing(&mut self, cause: &Cause, frees: &[(Kind, u32)], again: bool) {
         let cause = self.begin_freeing(cause, frees, again);
         for &(kind, number) in frees {
@@ -422,7 +422,7 @@ impl Switch {
         };
     }
 
-    /// What the switch holds, whoever made it, is in use. A group or meter that nobody's table knows may be somebody
+    /// All groups and meters that the switch holds are in use. A group or meter that is in no tenant's table may be somebody
     /// else's, who shares the switch with the hypervisor: its number is not given out.
     pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> Held {
         let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
@@ -471,7 +471,7 @@ pub(super) fn said(flags: MeterFlags, bands: List<'_, MeterBand<'_>>) -> (MeterF
 }
 
 fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
-    let kind = if kind == Kind::Meter { Kind::CondemnedMeter } else { Kind::Condemned };
+    let kind = if kind == Kind::Meter { Kind::MeterToDelete } else { Kind::GroupToDelete };
     StoreKey::new(id, kind, physical)
 }
 
@@ -548,7 +548,8 @@ mod tests {
         use TagState::{Tagged, Untagged};
         let by_port = group(&[(Some(10), Untagged)]);
         let by_both = group(&[(None, Tagged), (Some(10), Untagged), (Some(10), Tagged)]);
-        let at = |group: &Numbered, port, bears| group.instances.id_for(variant((port, bears)));
+        let at =
+            |group: &Numbered, port, is_tagged| group.instances.id_for(variant((port, is_tagged)));
         assert_eq!(
             at(&by_port, Some(10), Tagged),
             by_port.instances.variants()[&variant((Some(10), Untagged))]

@@ -202,7 +202,7 @@ impl Switch {
         for oxm in seen.packet.match_.fields {
             match oxm.basic() {
                 Some(OxmField::IN_PORT | OxmField::METADATA) => {}
-                // A virtual port has no other beneath it, as far as its tenant knows.
+                // A virtual port has no other port below, as far as its tenant knows.
                 Some(OxmField::IN_PHY_PORT) if is_network => {}
                 _ => {
                     fields.push(oxm);
@@ -243,7 +243,7 @@ impl Switch {
             let buffers = &self.tenants[tenant.0 as usize].buffers;
             let buffered =
                 *buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            // Where a kept packet came in is known, whatever the tenant says of it.
+            // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let mut message = core::mem::take(&mut self.scratch);
@@ -308,8 +308,8 @@ impl Switch {
     }
 }
 
-/// How much an entry asks for of packets that the switch keeps, as far as that is certain: what is told of by a group, or by a set from
-/// an earlier table, bears its cookie as well.
+/// How much an entry asks for of packets that the switch keeps, as far as that is certain: a PACKET_IN that a group sends, or a set from
+/// an earlier table, has its cookie as well.
 fn asked_for(flow: &Flow) -> Option<u16> {
     let instructions = List::<Instruction<'_>>::parse(&flow.actions).ok()?;
     let lists = instructions.iter().filter_map(|instruction| match instruction {

@@ -122,7 +122,7 @@ impl Switch {
         let mut at = 0;
         while let Some(&number) = found.get(at) {
             let callers = self.callers_of(tenant, number);
-            // One that is reached twice stands behind all that it names.
+            // A group that is reached twice comes after all groups that it names.
             found.retain(|other| !callers.contains(other));
             at = found.iter().position(|other| *other == number).map_or(found.len(), |it| it + 1);
             found.extend(callers);

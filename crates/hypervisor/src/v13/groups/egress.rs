@@ -3,7 +3,7 @@
 //! An egress group is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use. It has instances,
 //! is stored, and follows the network as they do. It is made when a group first needs it. It goes with its port or the network, or a
 //! while after the last group that [needs](super::unused) it; the tenant never hears of it. If the switch refuses it, the groups
-//! that need it are taken back, and each is refused.
+//! that need it are undone, and each is refused.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;

@@ -1,4 +1,4 @@
-//! Which instances each group has: compiled anew when a group changes, or the network.
+//! Which instances each group has: compiled again when a group changes, or the network.
 //!
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
@@ -132,7 +132,7 @@ impl Switch {
         Ok(change)
     }
 
-    /// Of a group that names others, what has not changed with them is not written anew, since that would count anew.
+    /// Of a group that names others, instances that have not changed are not written again, since their counters would begin at 0.
     fn leave_out_unchanged(
         &self,
         tenant: TenantIndex,
@@ -186,7 +186,7 @@ impl Switch {
         }
     }
 
-    /// All of a tenant's groups are worked out anew, in the tables and on the switch: what is beneath them has changed. Those
+    /// All of a tenant's groups are compiled again, in the tables and on the switch: the network below them has changed. Those
     /// that cannot be any more are taken out of the tables. Gives the messages, and the numbers that are to be deleted when
     /// entries do not use them any more.
     pub(super) fn settle_groups(
@@ -238,13 +238,13 @@ impl Switch {
         (messages, unreferenced)
     }
 
-    /// The policy or the ports have changed: what a group may send to is checked anew, and a tenant that is gone leaves
+    /// The policy or the ports have changed: what a group may send to is checked again, and a tenant that is gone leaves
     /// none behind. Gives what is to be deleted once no entry uses it.
     pub(crate) fn resync_groups(&mut self, now: Instant) -> Vec<(TenantIndex, Vec<u32>)> {
         self.settle_all(&|_| GroupModCommand::MODIFY, now)
     }
 
-    /// After a new connection: what is missing is installed, what is there is written anew.
+    /// After a new connection: missing groups are installed, and the others are written again.
     pub(crate) fn reconcile_groups(
         &mut self,
         held: &Held,

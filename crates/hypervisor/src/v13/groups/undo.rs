@@ -1,4 +1,4 @@
-//! The way back of a change of groups or meters that the switch has refused in part.
+//! Undoing a change of groups or meters that the switch has refused in part.
 //!
 //! What is on the switch then is not known in full: what was modified is modified back, what was deleted is added again,
 //! and what was added is deleted, in this order, with the entries that use groups in between. A number stays in use until
@@ -86,7 +86,7 @@ impl Switch {
             }
             if is_egress {
                 gone.iter().for_each(|number| self.mark_for_deletion(tenant, kind, *number));
-                gone = self.doom_users(tenant, number, gone);
+                gone = self.delete_users(tenant, number, gone);
             }
             unreferenced.push((kind, gone));
         }
@@ -116,7 +116,7 @@ impl Switch {
         extent: Extent,
     ) -> Option<NumberBefore> {
         let is_it = |other: &NumberBefore| (other.kind, other.number) == (one.kind, one.number);
-        // What only follows others stands on this change, and does not say anew what the group is.
+        // What only follows others depends on this change, and does not set the group again.
         let followers = self.operations.values_mut().flat_map(|later| &mut later.numbers_before);
         for follower in followers.filter(|other| other.follows && is_it(other)) {
             follower.before.clone_from(&one.before);

@@ -2,7 +2,7 @@
 //!
 //! A group may be deleted while others watch it; those stay, and what watches nothing else is not live till a group comes
 //! again under that number. On the switch the number is another's by then, perhaps another tenant's. So groups that watch one
-//! are written anew when it goes or comes, and what watches nothing that there is, is not written.
+//! are written again when it goes or comes, and what watches nothing that there is, is not written.
 
 use super::instances::Change;
 use crate::ids::TenantIndex;

@@ -149,7 +149,7 @@ impl World {
 
     /// The switch's connection breaks and comes back; the core begins anew from the store.
     pub fn reconnect(&mut self) {
-        self.begin_anew();
+        self.begin_again();
         self.advance(1_000_000_000);
     }
 
@@ -174,7 +174,7 @@ impl World {
     /// has not heard of it, if it takes time to reach.
     pub fn restart_with(&mut self, policy: Policy) {
         self.policy = Arc::new(policy);
-        self.begin_anew();
+        self.begin_again();
         while !self.events.iter().any(|event| matches!(event, Event::Reconciled { .. })) {
             self.advance(100_000);
         }
@@ -197,7 +197,7 @@ impl World {
         self.store_at_once = at_once;
     }
 
-    fn begin_anew(&mut self) {
+    fn begin_again(&mut self) {
         // What was on its way to the store is lost.
         self.unstored.clear();
         let features = shake_hands(self.switch.switch_mut(), self.version);
