@@ -57,7 +57,11 @@ fn forwards_as_emulated(
     }
     // Which bucket is chosen by what of the packet is the switch's own matter.
     let chooses = |words: &str| words.contains("type=select");
-    for (tenant, switch, words) in case.undisputed(plans).filter(|it| !chooses(&it.2)) {
+    // Open vSwitch 3.1 ends on an assertion (ofproto_rule_remove__) when a group is deleted that an entry names in its actions
+    // and in its action set.
+    let sends_twice = |words: &str| words.matches("group:").count() > 1;
+    let is_told = |words: &str| !chooses(words) && !sends_twice(words);
+    for (tenant, switch, words) in case.undisputed(plans).filter(|it| is_told(&it.2)) {
         let head = stage.head(*tenant, *switch);
         stage.say(*tenant, head, words);
     }
