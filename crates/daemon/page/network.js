@@ -77,7 +77,7 @@ export function networkView(root, { tenant: asked }) {
   }
 
   function captionOf() {
-    if (!tenant) return sees() ? "Links show how much of them the flows use that Weir follows. Choose one for more." : "";
+    if (!tenant) return sees() ? "Links show their load, by the port counters of the switches. Choose one for more." : "";
     if (!seen && !state.summary.tenants.some((it) => it.name === tenant)) return `There is no tenant ${tenant}.`;
     if (!seen) return hasNetwork(tenant) ? "" : `${tenant} has no network of its own.`;
     return asOwn ? `The network that ${tenant}’s controllers see.` : `Where ${tenant}’s network lies: thick its paths, dashed those that stand by.`;
