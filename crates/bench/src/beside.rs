@@ -1,4 +1,4 @@
-//! What goes on beside the load of a run: an attack, or viewers of the page.
+//! An attack, or viewers of the page, beside the load of a run.
 
 use crate::Error;
 use crate::hostile::{Attack, Attacking};
@@ -13,7 +13,7 @@ use crate::viewers::Viewers;
 pub enum Beside {
     /// All tenants but the first are hostile.
     Attack {
-        /// What they do.
+        /// The attack that they make.
         attack: Attack,
         /// Rules of each hostile tenant that attacks by means of them.
         rules: u32,

@@ -1,4 +1,4 @@
-//! How verdicts are told.
+//! Output of verdicts: tables, JSON or a folder.
 
 use crate::exit::Exit;
 use crate::out::Output;
@@ -6,7 +6,7 @@ use bench::{Ruling, Verdict};
 use report::Finding;
 use std::path::Path;
 
-/// Gives what was found, as tables of systems and of criteria.
+/// Writes a verdict, as tables of systems and of criteria.
 pub fn give(output: &Output, verdict: &Verdict) -> anyhow::Result<Exit> {
     let mut text = verdict.table().to_string();
     if !verdict.criteria.is_empty() {
@@ -15,7 +15,7 @@ pub fn give(output: &Output, verdict: &Verdict) -> anyhow::Result<Exit> {
     give_as(output, verdict, &text, |out| Ok(verdict.write(out)?))
 }
 
-/// Gives what was found, as that text.
+/// Writes a verdict, as this text.
 pub fn give_as(
     output: &Output,
     verdict: &Verdict,

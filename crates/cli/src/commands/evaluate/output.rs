@@ -1,16 +1,16 @@
-//! How evaluations are told.
+//! Output of evaluations: tables, JSON or a folder.
 
 use crate::exit::Exit;
 use crate::out::Output;
 use evaluate::Evaluation;
 use report::Extras;
 
-/// Gives what was found.
+/// Writes an evaluation.
 pub fn give(output: &Output, evaluation: &Evaluation) -> anyhow::Result<Exit> {
     give_with(output, evaluation, Extras::default())
 }
 
-/// Gives what was found, with more tables and figures.
+/// Writes an evaluation, with more tables and figures.
 pub fn give_with(output: &Output, evaluation: &Evaluation, extras: Extras) -> anyhow::Result<Exit> {
     let tables = extras.tables.iter();
     let mut text: String = tables.map(|(heading, table)| format!("{heading}\n{table}\n")).collect();
