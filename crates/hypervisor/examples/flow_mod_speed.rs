@@ -13,8 +13,7 @@
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
-use std::time::Instant;
-use support::{Mode, WarmCore, request};
+use support::{Mode, WarmCore, median, request, seconds};
 
 const ENTRIES: u32 = 10_000;
 const ROUNDS: usize = 7;
@@ -57,15 +56,4 @@ fn main() {
             );
         }
     }
-}
-
-fn seconds(work: impl FnOnce()) -> f64 {
-    let began = Instant::now();
-    work();
-    began.elapsed().as_secs_f64()
-}
-
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

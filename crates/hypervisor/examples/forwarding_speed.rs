@@ -12,7 +12,7 @@
 mod support;
 
 use std::time::Instant;
-use support::{Mode, WarmCore};
+use support::{Mode, WarmCore, median};
 
 const TENANTS: u16 = 20;
 const ROUNDS: usize = 15;
@@ -53,9 +53,4 @@ fn nanoseconds(mut round: impl FnMut()) -> f64 {
         round();
     }
     began.elapsed().as_nanos() as f64 / f64::from(REPEATS) / f64::from(TENANTS)
-}
-
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

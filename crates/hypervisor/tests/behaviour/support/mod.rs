@@ -24,7 +24,7 @@ pub use policy::policy;
 pub use request::request;
 pub use script::{both, happen, play, play_on, play_with};
 pub use stage::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Stage, Versions, datapath};
-pub use warm::{Mode, WarmCore};
+pub use warm::{Mode, WarmCore, median, seconds};
 pub use world::{DPID, LLDP_KEY, Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;

@@ -7,6 +7,7 @@ use hypervisor::{ControllerIndex, Instant, LldpKey, Policy, Settings, Switch, Te
 use openflow::v13::{MatchBuf, OxmField};
 use openflow::{NO_BUFFER, Version, frame, v10, v13};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A core with its driver's part played without allocating.
 pub struct WarmCore {
@@ -17,6 +18,10 @@ pub struct WarmCore {
     answer: Vec<u8>,
     pub south: u64,
     pub north: u64,
+    /// The switch refuses every second entry that is added.
+    pub refuses: bool,
+    /// The longest time that one call into the core took. All tenants wait for a call.
+    pub longest: Duration,
 }
 
 impl WarmCore {
@@ -34,7 +39,7 @@ impl WarmCore {
         emulated.handle_message(0, &request(version, 2, "features"), &mut out);
         let mut switch = Switch::new(
             &out,
-            Arc::new(policy_of(tenants, mode)),
+            Arc::new(policy_of(tenants, mode, 0)),
             Settings::default(),
             LldpKey([1; 16]),
             Vec::new(),
@@ -67,6 +72,8 @@ impl WarmCore {
             answer: request(version, 0, "barrier"),
             south: 0,
             north: 0,
+            refuses: false,
+            longest: Duration::ZERO,
         }
     }
 
@@ -102,9 +109,31 @@ impl WarmCore {
 
     /// The controller of a tenant says something.
     pub fn down(&mut self, tenant: usize, message: &[u8]) {
-        let controller = self.controllers[tenant];
-        self.switch.handle_controller_message(controller, message, Instant(self.now));
+        self.say(tenant, message);
         self.carry();
+    }
+
+    /// The controller of a tenant says something, and more follows before the driver carries anything.
+    pub fn say(&mut self, tenant: usize, message: &[u8]) {
+        let controller = self.controllers[tenant];
+        self.timed(|switch, now| {
+            switch.handle_controller_message(controller, message, now);
+        });
+    }
+
+    /// The tenants' networks are placed anew: each link has a label that is `offset` higher than at first.
+    pub fn relabel(&mut self, offset: u16) {
+        let policy = policy_of(self.controllers.len() as u16, Mode::Networks, offset);
+        self.timed(|switch, now| switch.handle_policy(Arc::new(policy), now));
+        self.carry();
+    }
+
+    /// One call into the core.
+    fn timed<T>(&mut self, call: impl FnOnce(&mut Switch, Instant) -> T) -> T {
+        let began = std::time::Instant::now();
+        let result = call(&mut self.switch, Instant(self.now));
+        self.longest = self.longest.max(began.elapsed());
+        result
     }
 
     /// Lets everything come to rest.
@@ -123,7 +152,7 @@ impl WarmCore {
     /// What the driver does after each message.
     fn carry(&mut self) {
         self.now += 1_000;
-        while self.switch.next_turn(Instant(self.now)) {}
+        while self.timed(Switch::next_turn) {}
         while let Some(controller) = self.switch.poll_controller() {
             let outbox = self.switch.controller_outbox(controller).unwrap();
             self.north += u64::from(!outbox.is_empty());
@@ -136,22 +165,50 @@ impl WarmCore {
             let Some(length) = frame::next(outbox.as_slice()).unwrap() else { break };
             let (type_, xid) =
                 (frame::type_(outbox.as_slice()).unwrap(), frame::xid(outbox.as_slice()).unwrap());
+            let is_add = self.refuses && is_add(&outbox.as_slice()[..length]);
             outbox.consume(length);
             if type_ == self.answer[1] {
                 let mut reply = [0; 8];
                 reply.copy_from_slice(&self.answer);
                 reply[1] += 1;
                 frame::set_xid(&mut reply, xid);
-                self.switch.handle_switch_message(&reply, Instant(self.now));
+                self.timed(|switch, now| switch.handle_switch_message(&reply, now));
             } else {
                 self.south += 1;
+                if is_add && self.south.is_multiple_of(2) {
+                    let error = table_full(self.answer[0], xid);
+                    self.timed(|switch, now| switch.handle_switch_message(&error, now));
+                }
             }
         }
         if self.switch.poll_timeout().is_some_and(|at| at.0 <= self.now) {
-            self.switch.handle_timeout(Instant(self.now));
+            self.timed(Switch::handle_timeout);
         }
         while self.switch.poll_resumed().is_some() {}
     }
+}
+
+/// The type of FLOW_MOD in both versions.
+const FLOW_MOD: u8 = 14;
+
+/// Whether a message of the switch's is a FLOW_MOD that adds an entry. The command is one byte on 1.3 and two on 1.0.
+fn is_add(message: &[u8]) -> bool {
+    match message {
+        [4, FLOW_MOD, ..] => message[25] == 0,
+        [1, FLOW_MOD, ..] => message[56..58] == [0, 0],
+        _ => false,
+    }
+}
+
+/// The ERROR for an entry that the switch has no room for.
+fn table_full(version: u8, xid: u32) -> Vec<u8> {
+    let (version, code) = match version {
+        1 => (Version::V1_0, openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL),
+        _ => (Version::V1_3, openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL),
+    };
+    let mut out = Vec::new();
+    openflow::error::Error { code, data: &[0; 64] }.write_message(version, xid, &mut out).unwrap();
+    out
 }
 
 /// How the tenants share the switch.
@@ -162,7 +219,7 @@ pub enum Mode {
     Networks,
 }
 
-fn policy_of(tenants: u16, mode: Mode) -> Policy {
+fn policy_of(tenants: u16, mode: Mode, offset: u16) -> Policy {
     let text: String = (1..=tenants).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
     let mut policy = policy(&text);
     if mode == Mode::Networks {
@@ -178,7 +235,7 @@ fn policy_of(tenants: u16, mode: Mode) -> Policy {
                 kind,
             };
             let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
-            let tag = 2000 + n as u16;
+            let tag = 2000 + n as u16 + offset;
             let receives = vec![hop(tag), hop(tag + 100)];
             let (sends, far) = (Some(hop(tag)), Default::default());
             let link = PortKind::Link { sends, receives, far };
@@ -224,4 +281,17 @@ fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8]) -> 
         .unwrap();
     }
     out
+}
+
+/// How many seconds some work takes.
+pub fn seconds(work: impl FnOnce()) -> f64 {
+    let began = std::time::Instant::now();
+    work();
+    began.elapsed().as_secs_f64()
+}
+
+/// The value in the middle.
+pub fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
