@@ -21,11 +21,11 @@ use crate::exit::Exit;
 use crate::out::Output;
 use modules::Build;
 
-/// Measure what a switch really does, from outside
+/// Measure the behaviour of a switch from outside
 ///
-/// Experiments send OpenFlow messages over the control channel and probes through the switch's ports, and see from
-/// the data plane what became true and when. stdout is the result, stderr the talk. The switch's flow tables are left
-/// as they were found. Exit status 0: nothing wrong; 1: findings, such as a barrier that lies.
+/// Experiments send OpenFlow messages over the control channel and probes through the switch's ports. The probes show when a
+/// change takes effect in the data plane. The result is on stdout, progress on stderr. The switch's flow tables are the same
+/// afterwards. Exit status 0: no findings; 1: findings, such as a barrier reply before its changes take effect.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,35 +41,35 @@ pub struct Evaluate {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Add entries: until sent, until the barrier reply, until packets pass; does the barrier lie?
+    /// Add entries: time until sent, until the barrier reply, until packets pass
     Insert(One<modules::Insert>),
-    /// Modify entries that drop so that they forward
+    /// Modify entries from drop to forward
     Change(One<modules::Change>),
-    /// Delete entries, until traffic really stops
+    /// Delete entries: time until traffic stops
     Delete(One<modules::Delete>),
-    /// Change entries while statistics are polled
+    /// Change entries during polling of statistics
     Interaction(One<modules::Interaction>),
     /// Delay, deviation and loss of forwarding and of each modification
     Modify(One<modules::Modify>),
-    /// How many entries fit, and the time of an insertion as the table fills
+    /// The capacity of the table, and the time of an insertion as the table fills
     Capacity(One<modules::Capacity>),
     /// Latency and loss of PACKET_IN against rate, and the highest rate without loss
     PacketIn(One<modules::PacketIn>),
-    /// The same for PACKET_OUT
+    /// Latency and loss of PACKET_OUT against rate, and the highest rate without loss
     PacketOut(One<modules::PacketOut>),
-    /// Time of ECHO replies against rate, and the highest rate at which all are answered
+    /// Time of ECHO replies against rate, and the highest rate with all replies
     Echo(One<modules::Echo>),
-    /// The same for BARRIER
+    /// Time of BARRIER replies against rate, and the highest rate with all replies
     Barrier(One<modules::Barrier>),
-    /// What polling of statistics costs
+    /// The cost of polling statistics
     Statistics(One<modules::Statistics>),
     /// Delay from port to port against rate and frame size
     PathDelay(One<modules::PathDelay>),
-    /// From a link's change until its PORT_STATUS
+    /// Time from a link's change until the PORT_STATUS
     PortStatus(One<modules::PortStatus>),
     /// Delay and rate of each queue of the receiving port
     Queue(One<modules::Queue>),
-    /// How precise the tool's own capture is
+    /// The precision of Weir's own capture
     Timestamp(One<modules::Timestamp>),
     All(all::All),
     #[cfg(feature = "scripts")]

@@ -19,10 +19,10 @@ use settings::Settings;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// Measure a real controller by emulated switches that dial it
+/// Measure a real controller by emulated switches that connect to it
 ///
-/// cbench's latency and throughput modes, and the benchmarks of RFC 8456; --list says which there are, and what each
-/// of them needs. All is all whose needs are met.
+/// The tests are the latency and throughput modes of cbench and the benchmarks of RFC 8456. --list prints the tests and what each
+/// test needs. --test all runs all tests that have what they need.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -31,43 +31,43 @@ Example:
 
 See docs/bench-controller.md.")]
 pub struct Controller {
-    /// Where it listens
+    /// The address of the controller
     #[arg(value_name = "tcp:IP:PORT", required_unless_present = "list")]
     address: Option<Address>,
     /// The switches' identity for ssl:IP:PORT as PEM files, as for `ovs-vsctl set-ssl`
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
     switch_tls: Option<Identity>,
-    /// Print which tests there are, and what each needs
+    /// Print the tests and what each test needs
     #[arg(long, exclusive = true)]
     list: bool,
-    /// What results call it
+    /// The controller's name in results
     #[arg(long, default_value = "controller")]
     name: String,
-    /// Its own version, for the report
+    /// The controller's version, for the report
     #[arg(long, value_name = "TEXT", default_value = "")]
     controller_version: String,
-    /// Its process, if it is on this machine: its CPU and memory are observed
+    /// The controller's process id, if it runs on this machine, to measure its CPU and memory
     #[arg(long)]
     pid: Option<u32>,
-    /// Which tests: all, or names [default: all]
+    /// The tests: all, or names [default: all]
     #[arg(long = "test", value_name = "TESTS", value_delimiter = ',')]
     tests: Vec<Wanted>,
     /// The OpenFlow version
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     openflow: OpenFlow,
-    /// A command that takes orders for its northbound interface on stdin, one JSON object a line
+    /// A command that calls the controller's northbound interface, with one JSON object per line on its standard input
     #[arg(long, value_name = "COMMAND")]
     northbound: Option<String>,
-    /// Where a second controller of the same network listens; several times for a cluster of more
+    /// The address of a second controller of the same network; may be repeated for a larger cluster
     #[arg(long = "backup", value_name = "tcp:IP:PORT", requires = "fail", requires = "restore")]
     backups: Vec<Address>,
-    /// A command that ends the first one
+    /// A command that stops the first controller
     #[arg(long, value_name = "COMMAND", requires = "backups")]
     fail: Option<String>,
-    /// A command that starts it again
+    /// A command that starts the first controller again
     #[arg(long, value_name = "COMMAND", requires = "backups")]
     restore: Option<String>,
-    /// What denial-of-service attacks, beside the OpenFlow port or instead of it [default: that port]
+    /// The addresses that denial-of-service tests attack [default: the OpenFlow port]
     #[arg(long = "attack", value_name = "tcp:IP:PORT", value_parser = tcp)]
     attacks: Vec<SocketAddr>,
     #[command(flatten)]

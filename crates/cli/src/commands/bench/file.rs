@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use values::Wanted;
 
-/// Run what a scenario file says: tenants that come and go, rates and mixes that change while a run goes on
+/// Run a scenario file: tenants that connect and disconnect, rates and message mixes that change during a run
 ///
-/// The file is TOML: who is connected to whom under [setup], how long under [load], and one [[load.streams]] for each of
-/// a tenant's arrival processes, with its messages, its rate, and when it starts and stops.
+/// The file is TOML: [setup] has the connections, [load] the duration, and each [[load.streams]] one arrival process of
+/// a tenant, with its messages, its rate, its start and its end.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -41,13 +41,13 @@ Example:
 
 See docs/bench.md.")]
 pub struct ScenarioFile {
-    /// The scenario
+    /// The scenario file
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Systems under test, one after the other: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER]
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
-    /// Change runs while they go on, over HTTP at this loopback address; see docs/bench.md
+    /// Accept changes of a run by HTTP at this loopback address; see docs/bench.md
     #[arg(long, value_name = "127.0.0.1:PORT")]
     control: Option<SocketAddr>,
     #[command(flatten)]

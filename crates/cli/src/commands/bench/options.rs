@@ -9,7 +9,7 @@ use bench::{Identity, Options, Setup, System, TlsSides, Topology};
 pub struct Effort {
     #[command(flatten)]
     pub times: Times,
-    /// Three runs of three seconds, half a second cut: for a look, not for a verdict
+    /// Three runs of three seconds, half a second cut at each end: a quick look, too short for conclusions
     #[arg(long)]
     pub quick: bool,
 }
@@ -23,10 +23,10 @@ pub struct Times {
     /// Seconds of sending per run, 0.1 to 86400 [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     duration: Option<u64>,
-    /// Seconds cut off at each end before figures are drawn [default: 5]
+    /// Seconds at each end of a run that results leave out [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     cut: Option<u64>,
-    /// What random choices are drawn from [default: 1]
+    /// Seed for random choices [default: 1]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 }
@@ -40,20 +40,20 @@ pub struct Ends {
     /// The generator's threads: 1 for both sides, or 2, one for each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     threads: u8,
-    /// Leave it to the scheduler who runs where; by default one thread generates on the first CPU, and a system that is
-    /// started runs on the others
+    /// Do not pin to CPUs; by default one thread of the generator runs on the first CPU, and a system that the command starts runs
+    /// on the other CPUs
     #[arg(long)]
     any_cpu: bool,
-    /// Leave Nagle's algorithm on at the generator's sockets (AGG instead of ND)
+    /// Leave Nagle's algorithm on at the generator's sockets (AGG in place of ND)
     #[arg(long)]
     nagle: bool,
-    /// The emulated switches speak TLS; their identity as PEM files, as for `ovs-vsctl set-ssl`
+    /// Use TLS between the emulated switches and Weir, with these PEM files of the switches, as for `ovs-vsctl set-ssl`
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
     switch_tls: Option<Identity>,
-    /// The emulated controllers speak TLS
+    /// Use TLS between the emulated controllers and Weir, with these PEM files of the controllers
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
     controller_tls: Option<Identity>,
-    /// Weir's own identity towards them [default: the controllers', else the switches']
+    /// Weir's own PEM files [default: the controllers' files, else the switches']
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = values::identity)]
     weir_tls: Option<Identity>,
 }

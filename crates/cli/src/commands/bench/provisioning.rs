@@ -8,12 +8,12 @@ use crate::out::Output;
 use crate::talk;
 use bench::provisioning;
 
-/// How fast a tenant's own network starts, and moves when a physical link fails
+/// Measure how fast a virtual network starts, and moves when a physical link fails
 ///
-/// Emulated switches with real flow tables, two ways between any two of them, are connected to Weir. A tenant's network
-/// with a virtual switch on each is asked for by one REST request: it has started when all rules are in the tables and
-/// acknowledged, and the tenant's controller sees all ports up. Another one has all its links over one physical link, which then
-/// fails: it has moved when the rules of the new paths are in the tables. Both without and with backups.
+/// Emulated switches with real flow tables connect to Weir; between any two of them are two paths. One REST request makes a network
+/// with a virtual switch on each switch. The network has started when all rules are in the tables and acknowledged, and the
+/// tenant's controller sees all ports up. Another network has all its links over one physical link, which then fails. That network has moved
+/// when the rules of the new paths are in the tables. Both are measured without and with backup paths.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -41,7 +41,7 @@ pub struct Provisioning {
     /// The OpenFlow version
     #[arg(long, value_name = "VERSION", default_value = "1.3")]
     openflow: OpenFlow,
-    /// What random choices are drawn from
+    /// Seed for random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -12,8 +12,9 @@ use values::Wanted;
 
 /// Measure every combination of systems, messages, rates and numbers of tenants
 ///
-/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod (until a barrier behind it is
-/// answered), flow-mod-packet (until the rule forwards a packet), role (1.3); several with weights as echo:3+barrier:1. The rate is messages per second of all tenants together.
+/// Messages: packet-in, packet-out, echo, features, port-stats, flow-stats, barrier, flow-mod (until the reply
+/// to a barrier after the FLOW_MOD), flow-mod-packet (until the rule forwards a packet), role (1.3); a mix with weights is written
+/// echo:3+barrier:1. The rate is messages per second of all tenants together.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -25,10 +26,10 @@ pub struct Run {
     /// Systems under test: direct, weir, weir-networks, haproxy, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for one that runs already
     #[arg(long = "system", value_name = "SYSTEMS", value_delimiter = ',', default_value = "direct,weir", value_parser = values::system)]
     systems: Vec<Wanted>,
-    /// What is sent
+    /// The messages
     #[arg(long = "message", value_name = "MESSAGES", value_delimiter = ',', default_value = "packet-in", value_parser = values::mix)]
     messages: Vec<Mix>,
-    /// Messages per second, or max for as many as the system takes
+    /// Messages per second, or max for the system's highest rate
     #[arg(long = "rate", value_name = "RATES", value_delimiter = ',', default_value = "10000", value_parser = values::rate)]
     rates: Vec<f64>,
     /// Numbers of tenants, 1 to 2046
@@ -37,7 +38,7 @@ pub struct Run {
     /// How messages are spaced: constant, poisson or burst:N
     #[arg(long, value_name = "SHAPE", default_value = "constant", value_parser = values::shape)]
     shape: Shape,
-    /// At most so many messages per write; 0: all that are due
+    /// The most messages per write; 0: all messages that are due
     #[arg(long, value_name = "N", default_value_t = 0)]
     batch: usize,
     #[command(flatten)]

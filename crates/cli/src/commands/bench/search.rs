@@ -12,7 +12,7 @@ use report::pace::told;
 use std::time::Duration;
 use values::Wanted;
 
-/// Find the highest rate that a system stands, by bisection
+/// Find the highest rate that a system serves, by bisection
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -21,10 +21,10 @@ pub struct SearchCommand {
     /// The system: direct, weir, haproxy, or NAME=IP:PORT for one that runs already
     #[arg(long, value_name = "SYSTEM", default_value = "weir", value_parser = values::system)]
     system: Wanted,
-    /// What is sent
+    /// The message
     #[arg(long, value_name = "MESSAGE", default_value = "packet-in")]
     message: Kind,
-    /// Over how many tenants the rate is spread, 1 to 2046
+    /// The number of tenants that share the rate, 1 to 2046
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=2046))]
     tenants: u16,
     /// The lowest rate of interest
@@ -33,10 +33,10 @@ pub struct SearchCommand {
     /// The highest rate of interest
     #[arg(long, value_name = "RATE", default_value = "2000000")]
     high: f64,
-    /// Stop when the bounds are this near
+    /// Stop when the two bounds are this close
     #[arg(long, value_name = "FRACTION", default_value = "0.05")]
     resolution: f64,
-    /// Seconds per rate that is tried
+    /// Seconds per rate
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = values::seconds)]
     trial: u64,
     /// Every message must be served, and in time; else 98 % of them

@@ -12,14 +12,14 @@ use std::sync::Arc;
 /// Which switch.
 #[derive(clap::Args)]
 pub struct Switch {
-    /// emulated; openvswitch: a real one in a lab that is made for the run (needs root); or the name of a bridge of an
-    /// Open vSwitch that runs, which has neither controller nor rules, with its data ports as --channel
+    /// emulated; openvswitch: a real Open vSwitch in a lab of the run's own (needs root); or the name of a bridge of a running
+    /// Open vSwitch, without controllers and rules, with its data ports as --channel
     #[arg(long, value_name = "SWITCH", default_value = "emulated")]
     switch: String,
     /// An interface, and the bridge's port at its other end
     #[arg(long = "channel", value_name = "INTERFACE[@NAMESPACE]=PORT", value_parser = values::data_port)]
     channels: Vec<DataPort>,
-    /// Where the bridge's Open vSwitch has its sockets
+    /// The directory with the sockets of the bridge's Open vSwitch
     #[arg(long, value_name = "DIR", default_value = "/run/openvswitch")]
     ovs_rundir: PathBuf,
     /// This machine's address as the bridge sees it

@@ -15,7 +15,7 @@ use std::fs;
 
 /// Every experiment on one switch, and its data sheet
 ///
-/// With --out, datasheet.json (which later limits are read from) and datasheet.html stand beside result.json.
+/// --out also writes datasheet.json, from which `weir serve` can read limits, and datasheet.html.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

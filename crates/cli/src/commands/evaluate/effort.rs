@@ -15,10 +15,10 @@ pub struct Effort {
     /// Bytes of a probe, without the frame check sequence, 60 to 9000
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u16).range(60..=9000))]
     length: u16,
-    /// Seconds that the switch has for any step, 1 to 600
+    /// Seconds that the switch has for each step, 1 to 600
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=600))]
     patience: u16,
-    /// Three repetitions and fewer cases: for a look, not for a verdict
+    /// Three repetitions and fewer cases: a quick look, too short for conclusions
     #[arg(long)]
     quick: bool,
 }

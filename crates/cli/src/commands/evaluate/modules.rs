@@ -44,7 +44,7 @@ pub struct Insert {
     /// How entries match
     #[arg(long = "match", value_name = "KINDS", value_delimiter = ',', default_value = "exact")]
     matches: Vec<Matching>,
-    /// In which order of priorities they come
+    /// The order of priorities in which entries are added
     #[arg(
         long = "priority",
         value_name = "ORDERS",
@@ -116,7 +116,7 @@ pub struct Interaction {
     /// Entries that change at once
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rules: u32,
-    /// Entries in the table in all
+    /// All entries in the table
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     table: u32,
     /// Polls of all flow statistics per second
@@ -198,7 +198,7 @@ pub struct Capacity {
     /// How entries match
     #[arg(long = "match", value_name = "KIND", default_value = "exact")]
     match_: Matching,
-    /// Where it ends even if the switch takes more
+    /// The most entries that are added
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(probe::MAX_FLOWS)))]
     limit: u32,
     /// Entries per barrier

@@ -9,9 +9,9 @@ use crate::out::Output;
 use evaluate::{Experiment, Script};
 use std::path::PathBuf;
 
-/// An experiment of one's own: a TOML file with parameters, and a Rhai script that handles events
+/// Run an experiment of your own: a TOML file with parameters, and a Rhai script that handles events
 ///
-/// --rate and --length are for the tool's own floor; the experiment's own are in its parameters.
+/// --rate and --length are those of the reference measurement without the switch; the experiment has its own parameters.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:

@@ -16,27 +16,27 @@ use std::time::Duration;
 /// Which switch.
 #[derive(clap::Args)]
 pub struct Target {
-    /// ovs: a private Open vSwitch, made for this and removed afterwards (root); emulated: in memory and in virtual
-    /// time; listen:IP:PORT: it dials us there; tcp:IP:PORT or ssl:IP:PORT: we dial it
+    /// ovs: a private Open vSwitch for this run (needs root); emulated: an emulated switch in virtual time; listen:IP:PORT: a switch
+    /// that connects to this address; tcp:IP:PORT or ssl:IP:PORT: a switch that listens there
     #[arg(long, value_name = "SWITCH", default_value = "ovs", value_parser = place)]
     switch: Place,
-    /// An interface and the switch's port at its other end; the first sends, the second receives; not for ovs and
-    /// emulated, which bring their own
+    /// An interface and the switch's port at its other end; the first channel sends, the second receives; not with ovs and
+    /// emulated, which have their own
     #[arg(long = "channel", value_name = "INTERFACE[@NAMESPACE]=PORT", value_parser = data_port)]
     channels: Vec<DataPort>,
-    /// Two interfaces that are joined without the switch, for the tool's own floor
+    /// Two interfaces that a cable joins without the switch, for the reference measurement
     #[arg(long = "loop", value_name = "INTERFACE[@NAMESPACE]", num_args = 2, value_parser = interface)]
     looped: Vec<DataPort>,
-    /// Speak TLS with the switch: our key, our certificate, and who signs for the switch (PEM); with listen: and ssl:
+    /// Use TLS with the switch, by PEM files of Weir's key, Weir's certificate and the CA of the switch; with listen: and ssl:
     #[arg(long, value_name = "KEY,CERT,CA", value_parser = crate::commands::bench::values::identity)]
     tls: Option<bench::Identity>,
     /// The OpenFlow version [default: 1.0 with ovs and emulated, else the highest that the switch speaks]
     #[arg(long, value_name = "VERSION")]
     openflow: Option<OpenFlow>,
-    /// What results call the switch [default: its kind]
+    /// The switch's name in results [default: its kind]
     #[arg(long)]
     name: Option<String>,
-    /// The switch's process, if it is on this machine: its CPU time is read
+    /// The switch's process id, if the switch runs on this machine, to measure its CPU time
     #[arg(long)]
     pid: Option<u32>,
     /// The switch's SNMP agent: HOST:PORT,community=NAME (v2c), or HOST:PORT,user=NAME with auth=DIGEST:PASSWORD and
@@ -46,7 +46,7 @@ pub struct Target {
     /// Seconds to wait for the switch, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
-    /// Record the control channel here, for Wireshark and tcpdump
+    /// Write a capture of the control channel to this file, for Wireshark and tcpdump
     #[arg(long, value_name = "FILE.pcapng")]
     trace: Option<PathBuf>,
     /// Plant a fault in the emulated switch: barrier-lies=MS, paced-statistics=ENTRIES/MS, drops-changed,

@@ -9,11 +9,11 @@ use sampling_loop::calibrate::{Mechanism, Settings, Target};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure what sampling and mirroring cost on this machine, and fit the model's α and β
+/// Measure the costs of sampling and mirroring on this machine, and fit α and β of the model
 ///
-/// Makes a lab with a real Open vSwitch, or takes a named bridge, sends frames through it as fast as they go, and samples at rates from 0 to 1 with
-/// each mechanism in turn. Needs root, Open vSwitch and iperf3. Exit status 1: a fit below R² = 0.99, which means
-/// that the machine was too noisy or the law does not hold here.
+/// The command makes a lab with a real Open vSwitch, or uses a named bridge. Frames pass the switch at the highest rate that the switch
+/// forwards, and each mechanism in turn samples at rates from 0 to 1. Needs root, Open vSwitch and iperf3. Exit status 1: a
+/// fit is below R² = 0.99, so the machine was too noisy or the model does not hold on this machine.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -45,17 +45,17 @@ pub struct Effort {
     /// Sampling rates as "one of N packets"
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "20,10,5,3,2,1", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     one_in: Vec<u32>,
-    /// Bytes of each sample where sFlow is sent, 64 to 512: by `ovs-sflow` and `weir` [default: 128; where the paper is
-    /// reproduced, 512: Open vSwitch sends no more]
+    /// Bytes of each sFlow sample of `ovs-sflow` and `weir`, 64 to 512, the most that Open vSwitch sends [default: 128; 512 in
+    /// `weir reproduce`]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=i64::from(LARGEST_HEADER)))]
     header: Option<u32>,
     /// How often each case is measured, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repetitions: u16,
-    /// Seconds of each measurement, 0.1 to 3600; both paths have half of it
+    /// Seconds of each measurement, 0.1 to 3600, half of them for each path
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
-    /// Frames that are handed over together, 1 to 128, as many as are no more than 64 KiB
+    /// Frames per system call, 1 to 128 and at most 64 KiB
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=128))]
     batch: u16,
     /// Bytes of a frame, without the frame check sequence, 64 to 1500
@@ -64,22 +64,22 @@ pub struct Effort {
     /// Seconds of each line of figure 2a, 2 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=3600))]
     course: u16,
-    /// Five repetitions of 0.3 seconds at one of 10, 3 and 1: for a look, not for a verdict
+    /// Five repetitions of 0.3 seconds at one of 10, 3 and 1 packets: a quick look, too short for conclusions
     #[arg(long)]
     quick: bool,
-    /// Measure at this bridge of an Open vSwitch that runs, not at one of a lab's own
+    /// Measure at this bridge of a running Open vSwitch, and make no lab
     ///
-    /// It gets two ports as long as that takes, which it has to connect (as NORMAL does), and its process runs on one
-    /// CPU meanwhile.
+    /// During the measurement the bridge has two ports more, which its flows have to connect (as NORMAL does), and its process
+    /// runs on one CPU.
     #[arg(long, value_name = "NAME")]
     bridge: Option<String>,
-    /// Where the sockets of that bridge's Open vSwitch are
+    /// The directory with the sockets of the bridge's Open vSwitch
     #[arg(long, value_name = "DIR", default_value = "/run/openvswitch", requires = "bridge")]
     switch: PathBuf,
-    /// The CPU that switch, hosts and samplers share [default: the last]
+    /// The CPU of the switch, the hosts and the samplers [default: the last]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// What the order of cases is drawn from
+    /// Seed for the random order of cases
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
@@ -132,7 +132,7 @@ enum MechanismOption {
     OvsSflow,
     /// The kernel clones frames into a VXLAN tunnel to a remote server
     Mirror,
-    /// A program receives whole frames, and does not look at them
+    /// A program receives whole frames, and does not read them
     UserSpace,
     /// A program receives whole frames, and reads every byte
     UserSpaceRead,

@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 
 /// Collect sFlow and estimate the traffic: per agent, tenant and flow, with 95 % error bounds
 ///
-/// Reads sFlow version 5 from any agent, Open vSwitch's or Weir's, until Ctrl-C or for --seconds, then prints what it
-/// saw. Memory is bounded: flows beyond the first 65,536 are added up as "others".
+/// The command reads sFlow version 5 of any agent, such as Open vSwitch or Weir, until Ctrl-C or for --seconds, and then prints the
+/// estimates. Memory is bounded: flows after the first 65,536 count together as "others".
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   weir sampling collect --seconds 60
   weir sampling collect --listen 192.0.2.1:6343 --tenant red=10.1.0.0/16 --tenant blue=10.2.0.0/16 --json")]
 pub struct Collect {
-    /// Where to listen
+    /// The address and port to listen on
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:6343")]
     listen: SocketAddr,
-    /// A tenant and its IPv4 network; a packet is its sender's; several times for several
+    /// A tenant and its IPv4 network, which has the source addresses of the tenant's packets; may be repeated
     #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = str::parse::<Tenant>)]
     tenants: Vec<Tenant>,
     /// Stop after so many seconds, 1 to 86400 [default: at Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: Option<u32>,
-    /// How many of the largest flows to show
+    /// The number of largest flows that are shown
     #[arg(long, value_name = "N", default_value_t = 20)]
     flows: usize,
     /// Print JSON instead of tables

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Print what one server has to tell `tc` so that a plan is carried out there
+/// Print the `tc` commands that apply a plan on one server
 ///
-/// Each packet that comes in on the interface is cloned to at most one way: to the interface behind which this server's
-/// own sampler is, to the VXLAN interface of another server, or to none. Filters never take VXLAN datagrams and refuse
-/// to lead to an interface that is itself sampled, so that nothing is mirrored twice.
+/// Each packet that the interface receives is cloned at most once: to the interface of this server's own sampler, or to
+/// the VXLAN interface of another server. No packet is mirrored twice: filters do not match VXLAN datagrams, and a destination that is
+/// itself sampled is refused.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -26,22 +26,22 @@ pub struct Filters {
     /// The plan, as `weir sampling plan --json` prints it
     #[arg(value_name = "PLAN", required_unless_present = "clear")]
     plan: Option<PathBuf>,
-    /// The server whose packets come in
+    /// The server whose packets the interface receives
     #[arg(long, value_name = "NAME", required_unless_present = "clear")]
     server: Option<String>,
-    /// The interface on which they come in
+    /// The interface that receives the packets
     #[arg(long, value_name = "DEVICE")]
     interface: String,
-    /// The interface that leads to a server that processes samples, its own included; several times for several
+    /// A server that processes samples and the interface to it, also for the server itself; may be repeated
     #[arg(long = "way", value_name = "SERVER=DEVICE", value_parser = way)]
     ways: Vec<(String, String)>,
-    /// A tenant and its IPv4 network, where the plan has tenants with rates of their own; several times for several
+    /// A tenant and its IPv4 network, if the plan has rates per tenant; may be repeated
     #[arg(long = "tenant", value_name = "NAME=NETWORK/PREFIX", value_parser = str::parse::<Tenant>)]
     tenants: Vec<Tenant>,
-    /// Another interface of this server that is sampled, to which no way may lead
+    /// Another sampled interface of this server, which may not be a destination
     #[arg(long = "sampled", value_name = "DEVICE")]
     sampled: Vec<String>,
-    /// Print what takes the filters away again
+    /// Print the commands that remove the filters
     #[arg(long, conflicts_with_all = ["plan", "server", "ways", "sampled", "tenants"])]
     clear: bool,
 }

@@ -5,10 +5,10 @@ use sampling::{Costs, Error, Problem, Solver};
 /// α and β where nothing else says them.
 #[derive(clap::Args)]
 pub struct CostOptions {
-    /// What sampling a packet locally costs, in units of forwarding it [default: 1.54, as published]
+    /// Cost of sampling a packet locally, in units of the cost of forwarding [default: 1.54, as published]
     #[arg(long, value_name = "COST")]
     alpha: Option<f64>,
-    /// What mirroring a packet costs, and receiving one [default: 0.46, as published]
+    /// Cost of mirroring a packet, and of receiving a mirrored packet [default: 0.46, as published]
     #[arg(long, value_name = "COST")]
     beta: Option<f64>,
 }
@@ -23,13 +23,13 @@ impl CostOptions {
 /// A way to solve, or the best one for the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum SolverOption {
-    /// The fastest that is exact for the problem
+    /// The fastest exact solver for the problem
     Auto,
     /// The linear program as printed in the paper, with every extension
     Linear,
     /// The linear program after the paper's reduction
     Reduced,
-    /// Sort and fill, for the full mesh
+    /// Sort the servers and fill them in that order, for a full mesh
     Combinatorial,
     /// No collaboration
     Local,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Find out what each server shall sample where
+/// Compute how many packets each server samples, and for which servers
 ///
 /// The problem is one JSON document, or two CSV files: servers and a traffic matrix. Exit status 1: there is no plan,
 /// because a server cannot forward its own traffic or a minimum rate cannot be met; stderr says which and by how much.
@@ -30,12 +30,12 @@ pub struct Plan {
     /// Packets per second between servers as CSV: a matrix, or a list from,to,volume and, if given, tenant
     #[arg(long, value_name = "FILE", requires = "servers")]
     traffic: Option<PathBuf>,
-    /// How to solve
+    /// The solver
     #[arg(long, value_name = "SOLVER", default_value = "auto")]
     solver: SolverOption,
     #[command(flatten)]
     costs: CostOptions,
-    /// Write plan.json, flows.csv and servers.csv here
+    /// Write plan.json, flows.csv and servers.csv to this directory
     #[arg(long, value_name = "DIR", value_parser = crate::out::folder)]
     out: Option<PathBuf>,
     /// Print JSON instead of tables

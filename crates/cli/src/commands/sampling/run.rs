@@ -15,13 +15,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Sample as much as servers bear: estimate, plan, enact, verify, again and again
+/// Sample as much as the servers can, in a closed loop: estimate, plan, apply, verify
 ///
-/// Starts an agent on each server, reads how much its guests send from its switch's counters, estimates what it bears,
-/// plans, and enacts each plan on all servers or on none; plans again at an interval and on change. A server whose
-/// headroom vanishes samples nothing within a second; one that vanishes is mirrored to no more. Samples are collected
-/// here and compared with the plan. Ctrl-C removes everything it made. Exit status 1: less or more was collected than
-/// planned, by more than 3 % and what chance explains.
+/// Weir starts an agent on each server, reads from the counters of the server's switch how much its guests send, and estimates
+/// how many packets the server can process. Weir applies a plan on all servers or on none, and makes a new plan at an interval and when
+/// something changes. A server without spare CPU stops sampling within a second. If a server is lost, no other server mirrors to it.
+/// This process collects the samples and compares them with the plan. Ctrl-C removes all that the command made. Exit
+/// status 1: the number of samples differs from the plan by more than 3 % plus the statistical error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -37,53 +37,52 @@ pub struct Run {
     /// Make a lab of servers with an Open vSwitch each, and guests that send; needs root
     #[arg(long)]
     lab: bool,
-    /// Packets per second that the guests of each server of the lab send, 2 to 16 servers
+    /// Packets per second of the guests, one number for each server of the lab, 2 to 16 servers
     #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "12000,3000,3000", value_parser = rate)]
     load: Vec<f64>,
-    /// What each server of the lab has of a CPU, 0.05 to 64
+    /// CPU of each server of the lab, in CPUs, 0.05 to 64
     #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = cpu)]
     cpu: f64,
     /// Bytes of the packets that the lab's guests send, 64 to 1400
     #[arg(long, value_name = "BYTES", default_value_t = 256, value_parser = clap::value_parser!(u16).range(64..=1400))]
     length: u16,
-    /// How to estimate what a server bears: cpu, active, passive or jitter; or what each bears, a number
+    /// How to estimate the capacity of a server: cpu, active, passive or jitter; or a number, the capacity of each server in packets per second
     #[arg(long, value_name = "WAY", default_value = "cpu")]
     capacity: CapacityOption,
-    /// What sampling a packet locally costs, in units of forwarding it [default: the site's, or 1.54, as published]
+    /// Cost of sampling a packet locally, in units of the cost of forwarding [default: from the site's file, or 1.54, as published]
     #[arg(long, value_name = "COST")]
     alpha: Option<f64>,
-    /// What mirroring a packet costs, and receiving one [default: the site's, or 0.46, as published]
+    /// Cost of mirroring a packet, and of receiving a mirrored packet [default: from the site's file, or 0.46, as published]
     #[arg(long, value_name = "COST")]
     beta: Option<f64>,
-    /// Whether α and β stay as they are given, or are estimated from what servers report [default: given where --alpha or
-    /// --beta is, else estimated]
+    /// Whether α and β are fixed, or estimated from the servers' reports [default: given with --alpha or --beta, else estimated]
     #[arg(long, value_name = "WAY")]
     costs: Option<CostsOption>,
-    /// Up to which share of its CPU a server is filled, 0.1 to 1
+    /// The share of a server's CPU that a plan may use, 0.1 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.7, value_parser = share)]
     fill: f64,
-    /// Above which share of its CPU a server's sampling is cut, 0.1 to 1
+    /// The share of a server's CPU above which the server's sampling is reduced, 0.1 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = share)]
     limit: f64,
-    /// Seconds between plans without a reason, 2 to 3600
+    /// Seconds between plans if nothing changes, 2 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=3600))]
     interval: u16,
-    /// Seconds between looks at the servers, 1 to 60
+    /// Seconds between readings of the servers' counters, 1 to 60
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=60))]
     observe: u16,
-    /// No collaboration: every server samples what it can of its own
+    /// No collaboration: each server samples its own packets only
     #[arg(long)]
     alone: bool,
     /// Bytes of each sample that are processed, 64 to 16384
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(64..=16_384))]
     header: u32,
-    /// How often each byte of a sample is read, as a measurement of contents would; 0 to 1000
+    /// How often each byte of a sample is read, as an analysis of the payload does, 0 to 1000
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     passes: u32,
     /// Stop after so many seconds, 1 to 86400 [default: at Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: Option<u32>,
-    /// Print JSON, a line for everything that happens
+    /// Print one JSON object per line for each event
     #[arg(long)]
     json: bool,
 }
@@ -91,9 +90,9 @@ pub struct Run {
 /// Where costs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum CostsOption {
-    /// They are what is given, or what is published
+    /// The costs are those of the options, or the published costs
     Given,
-    /// That is where it starts: they are estimated while it runs
+    /// The first costs are those of the options; Weir estimates the costs during the run
     Estimated,
 }
 

@@ -14,11 +14,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Sample what comes in on an interface, and send it to a collector as sFlow v5
+/// Sample the packets that an interface receives, and send the samples to a collector as sFlow v5
 ///
-/// The kernel draws for each packet and copies only the sampled ones' first bytes. Until Ctrl-C or for --seconds; then
-/// says what was taken, sent and lost. A collector that is down costs its samples and nothing else. Needs CAP_NET_RAW.
-/// With --bridge Open vSwitch samples by its own sFlow meanwhile, whatever comes in at any of the bridge's ports.
+/// The kernel decides for each packet at random, and copies only the first bytes of sampled packets. The command runs until Ctrl-C or for
+/// --seconds, and then prints how many packets were sampled, sent and lost. While the collector is down its samples are lost, and
+/// sampling goes on. Needs CAP_NET_RAW. With --bridge Open vSwitch itself samples by sFlow, at all ports of the bridge.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -30,28 +30,28 @@ pub struct Sample {
     /// The interface
     #[arg(required_unless_present = "bridge")]
     interface: Option<String>,
-    /// Have Open vSwitch sample on this bridge; --one-in has to be a whole number then
+    /// Let Open vSwitch sample on this bridge; --one-in has to be a whole number
     #[arg(long, value_name = "NAME", conflicts_with_all = ["interface", "stands_for", "agent", "sub_agent", "namespace", "json"])]
     bridge: Option<String>,
-    /// Where the sockets of that bridge's Open vSwitch are
+    /// The directory with the sockets of the bridge's Open vSwitch
     #[arg(long, value_name = "DIR", default_value = SWITCH, requires = "bridge")]
     switch: PathBuf,
-    /// One of so many packets, 1 to 10^9; need not be a whole number
+    /// One of N packets, 1 to 10^9; may be a fraction
     #[arg(long, value_name = "N", value_parser = one_in, required_unless_present = "stands_for")]
     one_in: Option<f64>,
-    /// Take every packet, each of which stands for so many: it was sampled where it was mirrored
+    /// Take all packets, each of which stands for N packets: the packets were sampled before they were mirrored
     #[arg(long, value_name = "N", value_parser = one_in, conflicts_with = "one_in")]
     stands_for: Option<f64>,
-    /// Where samples go; port 6343 if none is given
+    /// The collector; the default port is 6343
     #[arg(long, value_name = "IP[:PORT]", value_parser = collector)]
     collector: SocketAddr,
-    /// Who the samples say that they are from [default: the address from which they are sent]
+    /// The agent address in the samples [default: the source address of the datagrams]
     #[arg(long, value_name = "IP")]
     agent: Option<IpAddr>,
-    /// Tells apart several origins behind one agent
+    /// The sFlow sub-agent id, for several samplers with one agent address
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     sub_agent: u32,
-    /// The network namespace in which the interface is; samples are sent from this process's own
+    /// The network namespace of the interface; samples are sent from the namespace of this process
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     /// Bytes of each packet, 14 to 1024; Open vSwitch sends at most 512

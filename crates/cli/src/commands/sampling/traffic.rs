@@ -5,9 +5,9 @@ use crate::signals;
 use std::io::Write;
 use std::net::Ipv4Addr;
 
-/// Send numbered and stamped frames at a rate: the load of `weir sampling run --lab`
+/// Send frames with numbers and timestamps at a rate: the load of `weir sampling run --lab`
 ///
-/// Open loop, in small batches; until stdin ends. A process of its own, so that it shares its server's CPU.
+/// The load is open loop, in small batches, and ends with the standard input. The generator is a process of its own, which has the CPU of its server.
 #[derive(clap::Args)]
 pub struct Traffic {
     /// The network namespace
@@ -16,10 +16,10 @@ pub struct Traffic {
     /// Frames per second
     #[arg(long)]
     rate: f64,
-    /// Bytes of each
+    /// Bytes of each frame
     #[arg(long, default_value_t = 256)]
     length: usize,
-    /// Marks them
+    /// A mark in each frame
     #[arg(long)]
     tag: u64,
     /// The sender's number, from which its addresses follow
@@ -28,7 +28,7 @@ pub struct Traffic {
     /// The sender's address
     #[arg(long)]
     source: Ipv4Addr,
-    /// A receiver, as MAC,IP; several times for several, which are sent to in turn
+    /// A receiver, as MAC,IP; may be repeated, and the receivers take turns
     #[arg(long)]
     to: Vec<String>,
 }
