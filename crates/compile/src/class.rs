@@ -1,6 +1,7 @@
 //! What is known of the packets to which a list of actions is applied, as the list goes on.
 
 use crate::network::{Encapsulation, Ingress, Stop, Written};
+use crate::refusal::Reason;
 use crate::wire::{Action, VlanChange};
 use fabric::Tagging;
 use flowspace::field::VLAN_PRESENT;
@@ -154,7 +155,7 @@ impl PacketClass {
             _ if stacks_labels && remote != Tagging::Single => Ok(()),
             Vlan::Untagged => Ok(()),
             Vlan::Unknown => Err(Stop::ByVlan),
-            Vlan::Tagged => Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
+            Vlan::Tagged => Err(Reason::TagOnLink.with(code::BAD_ACTION_BAD_ARGUMENT).into()),
         }
     }
 }

@@ -4,12 +4,12 @@ use crate::ids::TenantIndex;
 use crate::instances::Instances;
 use crate::network::Network;
 use crate::ownership::Ownership;
+use crate::refusal::Refused;
 use crate::target::{PhysicalPort, Target};
 use crate::wire::Action;
 use alloc::collections::BTreeMap;
 use core::ops::RangeInclusive;
 use fabric::TenantId;
-use openflow::ErrorCode;
 use openflow::v13::PortNo;
 
 /// For whom and for which switch is compiled.
@@ -85,7 +85,7 @@ impl<'a> Context<'a> {
 
     /// Whether the tenant may use an action on packets that are its own.
     #[inline]
-    pub fn check(&self, action: &impl Action) -> Result<(), ErrorCode> {
+    pub fn check(&self, action: &impl Action) -> Result<(), Refused> {
         action.check(self.network().is_some(), self.experimenters, self.queues)
     }
 }

@@ -23,6 +23,7 @@ use crate::list::{ListWriter, check_set};
 use crate::metadata;
 use crate::network::{Incoming, Ingress, IngressPort, Network, Stop, Written, untagged};
 use crate::packet_in_len;
+use crate::refusal::{Reason, Refused};
 use crate::rule::{Budget, Rule};
 use crate::slice::{self, Packets};
 use crate::wire::{Actions, in_port_of};
@@ -49,7 +50,7 @@ pub struct EntrySpec<'a> {
 
 /// The rules that stand for an entry. In a network these may be none: its packets come in on another switch, or its link has no
 /// path. An entry that could not stand were all ports of the network in use cannot stand at all: ports come into use again.
-pub fn compile(cx: &Context<'_>, entry: &EntrySpec<'_>) -> Result<Vec<Rule>, ErrorCode> {
+pub fn compile(cx: &Context<'_>, entry: &EntrySpec<'_>) -> Result<Vec<Rule>, Refused> {
     let has_metadata = cx.target.has_metadata();
     match cx.space {
         Space::Slice(slice) if has_metadata => slice_rule(cx, slice, entry, None),
@@ -71,7 +72,7 @@ pub fn compile_like(
     cx: &Context<'_>,
     entry: &EntrySpec<'_>,
     standing: &[Rule],
-) -> Result<Vec<Rule>, ErrorCode> {
+) -> Result<Vec<Rule>, Refused> {
     match (cx.space, standing) {
         (Space::Slice(slice), [rule]) if cx.target.has_metadata() => {
             slice_rule(cx, slice, entry, Some(&rule.match_wire))
@@ -95,9 +96,9 @@ fn slice_rule(
     slice: Slice<'_>,
     entry: &EntrySpec<'_>,
     match_wire: Option<&Arc<[u8]>>,
-) -> Result<Vec<Rule>, ErrorCode> {
+) -> Result<Vec<Rule>, Refused> {
     if !slice.ownership.may_write(cx.tenant) {
-        return Err(error::v13::FLOW_MOD_FAILED_EPERM);
+        return Err(Reason::ReadOnly.with(error::v13::FLOW_MOD_FAILED_EPERM));
     }
     let mut actions = Vec::new();
     slice_instructions(cx, slice, entry, &mut actions)?;
@@ -116,7 +117,7 @@ pub fn slice_instructions(
     slice: Slice<'_>,
     entry: &EntrySpec<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     let instructions = instructions(cx, entry.actions)?;
     let regions = slice::regions(cx, slice, entry.match_);
     for instruction in instructions {
@@ -140,7 +141,7 @@ pub fn slice_instructions(
 
 /// A match of a slice's, with the tenant's number in the metadata. On a big switch nobody else has entries, and the members mark
 /// what is the tenant's.
-pub fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, ErrorCode> {
+pub fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, Refused> {
     let (value, mask) = match_.get(Field::Metadata);
     let match_ = match cx.target.is_joined {
         true => *match_,
@@ -161,7 +162,7 @@ fn slice_rules(
     cx: &Context<'_>,
     slice: Slice<'_>,
     entry: &EntrySpec<'_>,
-) -> Result<Vec<Rule>, ErrorCode> {
+) -> Result<Vec<Rule>, Refused> {
     use error::v10::FLOW_MOD_FAILED_EPERM as NOT_PERMITTED;
     let actions = cx.target.wire.actions(entry.actions)?;
     let space = slice.ownership.space(cx.tenant).ok_or(NOT_PERMITTED)?;
@@ -169,14 +170,14 @@ fn slice_rules(
     for own in &space.write {
         let Some(region) = own.match_.intersect(entry.match_) else { continue };
         if own.contested && !slice.ownership.wins_everywhere(cx.tenant, &region) {
-            return Err(NOT_PERMITTED);
+            return Err(Reason::Contested.with(NOT_PERMITTED));
         }
         rules.add(cx, entry, &region, |out| {
             slice::list(cx, slice, Packets::Regions(&[region]), actions, out)
         })?;
     }
     match rules.rules.is_empty() {
-        true => Err(NOT_PERMITTED),
+        true => Err(NOT_PERMITTED.into()),
         false => Ok(rules.rules),
     }
 }
@@ -188,10 +189,10 @@ fn network_rules(
     cx: &Context<'_>,
     network: &Network,
     entry: &EntrySpec<'_>,
-) -> Result<Vec<Rule>, ErrorCode> {
+) -> Result<Vec<Rule>, Refused> {
     if entry.table >= cx.tables() {
         // The entry was there when the tenant had a slice.
-        return Err(error::v13::FLOW_MOD_FAILED_BAD_TABLE_ID);
+        return Err(error::v13::FLOW_MOD_FAILED_BAD_TABLE_ID.into());
     }
     let budget = Budget::default();
     let rules = |ingress| {
@@ -204,7 +205,7 @@ fn network_rules(
     };
     if let Some(port) = in_port_of(entry.match_) {
         if !network.has_port(port) {
-            return Err(error::v13::BAD_MATCH_BAD_VALUE);
+            return Err(Reason::InPort.of(port, error::v13::BAD_MATCH_BAD_VALUE));
         }
         // By ports of other members packets come in there.
         return match network.is_ingress(port) {
@@ -220,7 +221,8 @@ fn network_rules(
             }
             // And for what a controller sends into the tables, which has no port to go back by.
             match rules(Ingress::Controller) {
-                Err(Stop::Refused(error::v13::BAD_ACTION_BAD_OUT_PORT)) => {}
+                Err(Stop::Refused(refused))
+                    if refused.code() == error::v13::BAD_ACTION_BAD_OUT_PORT => {}
                 sent => all.extend(sent.map_err(Stop::refusal)?),
             }
             Ok(all)
@@ -316,11 +318,7 @@ fn network_rule(
 }
 
 /// A match of a network's, with the tenant's number and the virtual port in the metadata.
-fn network_match(
-    cx: &Context<'_>,
-    match_: &Match,
-    ingress: Ingress,
-) -> Result<MatchBuf, ErrorCode> {
+fn network_match(cx: &Context<'_>, match_: &Match, ingress: Ingress) -> Result<MatchBuf, Refused> {
     // More was allowed when the tenant had a slice.
     let match_ = metadata::own_part(match_, metadata::PORT)?;
     let (value, mask) = match_.get(Field::Metadata);
@@ -363,7 +361,7 @@ fn merged_set(
             let instances =
                 cx.groups.instances(number).ok_or(error::v13::BAD_ACTION_BAD_OUT_GROUP)?;
             if instances.depend_on_tag() {
-                return Err(UNSUPPORTED.into());
+                return Err(Reason::SetToGroupByTag.of(number, UNSUPPORTED).into());
             }
             let class = PacketClass::new(ingress, Vlan::Unknown);
             ListWriter::new(cx, network, class, &mut actions).group(instances)?;
@@ -386,12 +384,12 @@ fn network_rules_by_port(
     cx: &Context<'_>,
     network: &Network,
     entry: &EntrySpec<'_>,
-) -> Result<Vec<Rule>, ErrorCode> {
+) -> Result<Vec<Rule>, Refused> {
     use error::v10::FLOW_MOD_FAILED_EPERM as NOT_PERMITTED;
     let actions = cx.target.wire.actions(entry.actions)?;
     let only = in_port_of(entry.match_);
-    if only.is_some_and(|port| !network.has_port(port)) {
-        return Err(NOT_PERMITTED);
+    if let Some(port) = only.filter(|port| !network.has_port(*port)) {
+        return Err(Reason::InPort.of(port, NOT_PERMITTED));
     }
     let mut rules = Rules::default();
     for port in network.ingress_ports().filter(|port| only.is_none_or(|only| only == *port)) {
@@ -460,8 +458,8 @@ impl Rules {
         cx: &Context<'_>,
         entry: &EntrySpec<'_>,
         region: &Match,
-        actions: impl FnOnce(&mut Vec<u8>) -> Result<(), ErrorCode>,
-    ) -> Result<(), ErrorCode> {
+        actions: impl FnOnce(&mut Vec<u8>) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
         let (match_, match_wire) = match_v10(region)?;
         if self.matches.contains(&match_wire) {
             return Ok(());
@@ -479,7 +477,7 @@ impl Rules {
         entry: &EntrySpec<'_>,
         (port, region): (u32, &Match),
         actions: &[u8],
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let (match_, match_wire) = match_v10(region)?;
         let priority = priority_v10(&match_, entry.priority);
         // Where a port lets nothing in, rules stand and age below the one that drops; this would be its equal.
@@ -496,7 +494,7 @@ impl Rules {
         match_wire: Arc<[u8]>,
         priority: u16,
         actions: &[u8],
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let rule = Rule { match_wire: match_wire.clone(), priority, actions: actions.into() };
         self.budget.add(&rule, cx.target.wire)?;
         self.matches.insert(match_wire);
@@ -505,7 +503,7 @@ impl Rules {
     }
 }
 
-fn match_v10(region: &Match) -> Result<(v10::Match, Arc<[u8]>), ErrorCode> {
+fn match_v10(region: &Match) -> Result<(v10::Match, Arc<[u8]>), Refused> {
     let match_ = region.to_v10().map_err(|_| error::v10::FLOW_MOD_FAILED_EPERM)?;
     let mut wire = Vec::with_capacity(v10::Match::LEN);
     match_.write(&mut wire);
@@ -520,18 +518,24 @@ fn plain_instruction(
     table: u8,
     instruction: Instruction<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     use error::v13 as code;
     let kept = cx.target.metadata_kept(cx.network().is_some());
     match instruction {
         Instruction::GotoTable(next) => {
-            if next <= table || next >= cx.tables() {
-                return Err(code::BAD_INSTRUCTION_BAD_TABLE_ID);
+            let refuses = |reason: Reason| {
+                Err(reason.of(u32::from(next), code::BAD_INSTRUCTION_BAD_TABLE_ID))
+            };
+            if next <= table {
+                return refuses(Reason::GotoBack);
+            }
+            if next >= cx.tables() {
+                return refuses(Reason::GotoNowhere);
             }
             Instruction::GotoTable(next + cx.target.first_table()).write(out);
         }
         Instruction::WriteMetadata { mask, .. } if mask & kept != 0 => {
-            return Err(code::BAD_INSTRUCTION_UNSUP_METADATA_MASK);
+            return Err(code::BAD_INSTRUCTION_UNSUP_METADATA_MASK.into());
         }
         Instruction::WriteMetadata { .. } | Instruction::ClearActions => instruction.write(out),
         Instruction::Meter(number) => {
@@ -540,13 +544,13 @@ fn plain_instruction(
         }
         Instruction::Experimenter { experimenter, .. } => {
             if !cx.experimenters.contains(&experimenter) {
-                return Err(code::BAD_INSTRUCTION_BAD_EXPERIMENTER);
+                return Err(code::BAD_INSTRUCTION_BAD_EXPERIMENTER.into());
             }
             instruction.write(out);
         }
         Instruction::ApplyActions(_)
         | Instruction::WriteActions(_)
-        | Instruction::Unknown { .. } => return Err(code::BAD_INSTRUCTION_UNKNOWN_INST),
+        | Instruction::Unknown { .. } => return Err(code::BAD_INSTRUCTION_UNKNOWN_INST.into()),
     }
     Ok(())
 }

@@ -39,13 +39,14 @@ use crate::egress_group;
 use crate::instances::{Instances, Variant};
 use crate::list::{ListWriter, check_set};
 use crate::network::{Ingress, Network, Stop, is_for_many};
+use crate::refusal::{Reason, Refused};
 use crate::rule::is_reportable;
 use crate::slice;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
 use openflow::v13::{self, Bucket, GROUP_ANY, GroupMod, GroupType, PortNo};
-use openflow::{ErrorCode, List, ListBuf};
+use openflow::{List, ListBuf};
 
 /// The variants for which a group needs an instance of its own.
 pub fn variants(cx: &Context<'_>, group: &GroupMod<'_>) -> BTreeSet<Variant> {
@@ -93,9 +94,9 @@ pub fn buckets(
     cx: &Context<'_>,
     group: &GroupMod<'_>,
     variant: Variant,
-) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
+) -> Result<ListBuf<Bucket<'static>>, Refused> {
     if cx.network().is_none() && egress_group::is_egress_group(group.group_id) {
-        return Err(code::BAD_ACTION_BAD_OUT_PORT);
+        return Err(code::BAD_ACTION_BAD_OUT_PORT.into());
     }
     if let Some(open) = cx.network().and_then(Network::open) {
         write_buckets(&cx.within(open), group, variant)?;
@@ -106,9 +107,9 @@ pub fn buckets(
 }
 
 /// An error if statistics have no room for so many buckets, or so long ones.
-pub fn check_buckets(buckets: List<'_, Bucket<'_>>) -> Result<(), ErrorCode> {
+pub fn check_buckets(buckets: List<'_, Bucket<'_>>) -> Result<(), Refused> {
     let is_reportable = is_reportable(buckets.as_bytes().len(), buckets.iter().count());
-    is_reportable.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_BUCKETS)
+    is_reportable.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_BUCKETS.into())
 }
 
 /// The instance of a group that a bucket watches, if the group is there. All instances watch the same.
@@ -130,7 +131,7 @@ fn write_buckets(
     cx: &Context<'_>,
     group: &GroupMod<'_>,
     variant: Variant,
-) -> Result<ListBuf<Bucket<'static>>, ErrorCode> {
+) -> Result<ListBuf<Bucket<'static>>, Refused> {
     let mut out = ListBuf::<Bucket<'static>>::new();
     let own = cx.network().and_then(|network| egress_group::buckets(network, group));
     for bucket in own.as_ref().map_or(group.buckets, ListBuf::as_list) {
@@ -141,7 +142,9 @@ fn write_buckets(
                 physical.filter(|_| network.is_live(port.0)).unwrap_or(PortNo::ANY)
             }
             (port, Space::Slice(slice)) if slice.ownership.sees_port(cx.tenant, port.0) => port,
-            _ => return Err(code::GROUP_MOD_FAILED_BAD_WATCH),
+            (port, _) => {
+                return Err(Reason::WatchedPort.of(port.0, code::GROUP_MOD_FAILED_BAD_WATCH));
+            }
         };
         if is_left_out(cx, group.type_, &bucket) {
             continue;
@@ -167,9 +170,9 @@ fn network_bucket(
     (group, variant): (u32, Variant),
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     if actions.iter().any(|action| action == v13::Action::Group(group)) {
-        return Err(code::GROUP_MOD_FAILED_LOOP);
+        return Err(code::GROUP_MOD_FAILED_LOOP.into());
     }
     check_set(cx, network, actions)?;
     actions.iter().filter(|action| !sends(action)).for_each(|action| action.write(out));
@@ -183,7 +186,7 @@ fn network_bucket(
         && egress_group::ports_of(network, port).any(|number| network.is_shared_edge(number))
         && (egress_group::is_for_several(port) || destination.is_none_or(is_for_many))
     {
-        return Err(code::BAD_ACTION_BAD_OUT_PORT);
+        return Err(Reason::SharedEdge.with(code::BAD_ACTION_BAD_OUT_PORT));
     }
     let by_group =
         egress_group::output_of(network, actions).filter(|_| !egress_group::is_egress_group(group));
@@ -211,7 +214,7 @@ fn send_by_bucket(
     class: PacketClass,
     (port, max_len): (PortNo, u16),
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     if port == PortNo::IN_PORT && class.ingress == Ingress::Controller {
         // A packet from a controller has nowhere to go back to.
         return Ok(());
@@ -219,7 +222,7 @@ fn send_by_bucket(
     let mut leaving = Vec::new();
     match ListWriter::new(cx, network, class, &mut leaving).output(port, max_len) {
         // With this tag it cannot pass there.
-        Err(Stop::Refused(code::BAD_ACTION_BAD_ARGUMENT)) => return Ok(()),
+        Err(Stop::Refused(refused)) if refused.reason() == Reason::TagOnLink => return Ok(()),
         done => done.map_err(Stop::refusal)?,
     }
     let leaving = List::<v13::Action<'_>>::parse(&leaving);

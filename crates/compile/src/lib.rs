@@ -38,6 +38,7 @@ pub mod network;
 pub mod ownership;
 pub mod packet;
 pub mod packet_in_len;
+pub mod refusal;
 pub mod rule;
 pub mod slice;
 pub mod target;
@@ -51,6 +52,7 @@ pub use instances::{Instances, Variant};
 
 pub use network::Network;
 pub use ownership::Ownership;
+pub use refusal::{Reason, Refused};
 pub use rule::{CountedPort, InfraRule, Rule};
 pub use target::{PhysicalPort, Target};
 pub use wire::{Action, Actions, Wire};

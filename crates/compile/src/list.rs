@@ -19,6 +19,7 @@ use crate::network::{
     Egress, Encapsulation, Ingress, IngressPort, Network, Stop, Written, is_for_many, number_of,
 };
 use crate::packet_in_len;
+use crate::refusal::{Reason, Refused, not_own};
 use crate::rule::check_length;
 use crate::wire::{Action, Actions, Verb, VlanChange, Wire};
 use alloc::vec::Vec;
@@ -97,7 +98,9 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         match action.verb() {
             Verb::Output { port, max_len } => self.output(port, max_len)?,
             // Virtual ports have no queues.
-            Verb::Enqueue { .. } => return Err(code::BAD_ACTION_BAD_QUEUE.into()),
+            Verb::Enqueue { .. } => {
+                return Err(Reason::EnqueueInNetwork.with(code::BAD_ACTION_BAD_QUEUE).into());
+            }
             Verb::Group(group) => {
                 let instances = self.cx.groups.instances(group);
                 self.group(instances.ok_or(code::BAD_ACTION_BAD_OUT_GROUP)?)?;
@@ -122,12 +125,13 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     #[inline]
     pub fn output(&mut self, port: PortNo, max_len: u16) -> Written {
         let network = self.network;
-        let bad_port = Stop::Refused(code::BAD_ACTION_BAD_OUT_PORT);
         match port {
             PortNo::CONTROLLER => self.output_to_controller(max_len),
             PortNo::IN_PORT => match self.class.ingress {
                 Ingress::Any => Err(Stop::ByIngress),
-                Ingress::Controller => Err(bad_port),
+                Ingress::Controller => {
+                    Err(Reason::NoInPort.with(code::BAD_ACTION_BAD_OUT_PORT).into())
+                }
                 Ingress::Port(number) | Ingress::At(IngressPort { port: number, .. }) => {
                     network.egress_back(number).map_or(Ok(()), |egress| self.leave(egress))
                 }
@@ -135,7 +139,8 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
             PortNo::FLOOD => self.output_to_all(network.flooded()),
             PortNo::ALL => self.output_to_all(network.ports().keys().copied()),
             PortNo(number) => {
-                let egress = network.egress(number, self.class.ingress).ok_or(bad_port)?;
+                let egress = network.egress(number, self.class.ingress);
+                let egress = egress.ok_or_else(|| not_own(port))?;
                 egress.map_or(Ok(()), |egress| self.leave(egress))
             }
         }
@@ -153,7 +158,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         let came_by_shared_edge =
             self.class.ingress.port().is_some_and(|number| self.network.is_shared_edge(number));
         if self.has_other_source && came_by_shared_edge {
-            return Err(code::BAD_ACTION_BAD_OUT_PORT.into());
+            return Err(Reason::SourceToController.with(code::BAD_ACTION_BAD_OUT_PORT).into());
         }
         // With the label by which Weir knows how the packet came.
         let label = match self.class.ingress {
@@ -163,7 +168,9 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         let label = match (label, self.class.vlan()) {
             (None, _) | (_, Vlan::Unknown) => None,
             (Some(label), Vlan::Untagged) => Some(label.get()),
-            (Some(_), Vlan::Tagged) => return Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
+            (Some(_), Vlan::Tagged) => {
+                return Err(Reason::TagToController.with(code::BAD_ACTION_BAD_ARGUMENT).into());
+            }
         };
         self.carry(label);
         let max_len = packet_in_len::length(max_len, self.class.dl_type);
@@ -186,8 +193,8 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
             }
             match self.leave(egress) {
                 // Of a copy for each port, those stay that cannot pass.
-                Err(Stop::Refused(code::BAD_ACTION_BAD_ARGUMENT))
-                    if self.cx.target.stacks_labels() => {}
+                Err(Stop::Refused(refused))
+                    if refused.reason() == Reason::TagOnLink && self.cx.target.stacks_labels() => {}
                 done => done?,
             }
         }
@@ -230,7 +237,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
         let is_behind = |address| egress.hosts.iter().any(|host| number_of(*host) == address);
         match self.class.destination {
-            None => Err(code::BAD_ACTION_BAD_OUT_PORT.into()),
+            None => Err(Reason::SharedEdge.with(code::BAD_ACTION_BAD_OUT_PORT).into()),
             // What is for many goes to each of the tenant's own hosts.
             Some(address) if is_for_many(address) => {
                 for host in egress.hosts {
@@ -289,13 +296,13 @@ pub fn check_set(
     cx: &Context<'_>,
     network: &Network,
     actions: List<'_, v13::Action<'_>>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     for action in actions {
         match action {
             v13::Action::Output { port, .. } => {
                 let reserved = [PortNo::CONTROLLER, PortNo::IN_PORT, PortNo::FLOOD, PortNo::ALL];
                 if !reserved.contains(&port) && !network.has_port(port.0) {
-                    return Err(code::BAD_ACTION_BAD_OUT_PORT);
+                    return Err(not_own(port));
                 }
             }
             v13::Action::Group(number) => {

@@ -8,10 +8,10 @@
 //!  +--------------+-----------------+---------------------------------+
 //! ```
 
+use crate::refusal::{Reason, Refused};
 use core::ops::RangeInclusive;
 use fabric::{PortNumber, TenantId};
 use flowspace::{Field, Match};
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v10;
 
@@ -49,10 +49,10 @@ pub fn port(metadata: u64) -> u32 {
 
 /// A match of a tenant's without the bits that are not the tenant's own. The tenant sees these bits as 0, so a match on 0
 /// there says nothing, and a match on 1 there is an error.
-pub fn own_part(match_: &Match, kept: u64) -> Result<Match, ErrorCode> {
+pub fn own_part(match_: &Match, kept: u64) -> Result<Match, Refused> {
     let (value, mask) = match_.get(Field::Metadata);
     if value & u128::from(kept) != 0 {
-        return Err(code::BAD_MATCH_BAD_MASK);
+        return Err(Reason::WeirsMetadata.with(code::BAD_MATCH_BAD_MASK));
     }
     Ok(match_.with_masked(Field::Metadata, value, mask & !u128::from(kept)))
 }

@@ -21,6 +21,7 @@
 //! What the tenant configures of its ports (PORT_MOD) is kept here too. The switch's own ports are not configured, since they may
 //! carry packets of others.
 
+use crate::refusal::Refused;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -123,25 +124,31 @@ pub enum Stop {
     /// The result depends on whether there is a VLAN tag: the class is to be split by that.
     ByVlan,
     /// The tenant's request is refused.
-    Refused(ErrorCode),
+    Refused(Refused),
 }
 
 /// The result of writing a list.
 pub type Written<T = ()> = Result<T, Stop>;
 
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        Stop::Refused(refused)
+    }
+}
+
 impl From<ErrorCode> for Stop {
     fn from(code: ErrorCode) -> Self {
-        Stop::Refused(code)
+        Stop::Refused(code.into())
     }
 }
 
 impl Stop {
     /// The error of a list that stops where the ingress port and the VLAN tag are known: nothing is left to split by.
-    pub fn refusal(self) -> ErrorCode {
+    pub fn refusal(self) -> Refused {
         match self {
-            Stop::Refused(code) => code,
-            Stop::ByIngress => code::BAD_ACTION_BAD_OUT_PORT,
-            Stop::ByVlan => code::BAD_ACTION_BAD_ARGUMENT,
+            Stop::Refused(refused) => refused,
+            Stop::ByIngress => code::BAD_ACTION_BAD_OUT_PORT.into(),
+            Stop::ByVlan => code::BAD_ACTION_BAD_ARGUMENT.into(),
         }
     }
 }

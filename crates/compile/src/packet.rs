@@ -5,11 +5,11 @@ use crate::context::Context;
 use crate::list::{ListWriter, ToController};
 use crate::metadata;
 use crate::network::{Ingress, IngressPort, Network, Stop, number_of};
+use crate::refusal::{Reason, Refused};
 use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
 use fabric::embedding::PortKind;
 use flowspace::{Field, Key};
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::PortNo;
 
@@ -31,7 +31,7 @@ pub fn compile(
     sent: &Sent<'_>,
     actions: Actions<'_>,
     out: &mut Vec<u8>,
-) -> Result<PortNo, ErrorCode> {
+) -> Result<PortNo, Refused> {
     match cx.target.has_metadata() {
         true => compile_by_metadata(cx, network, sent, actions, out),
         false => compile_by_headers(cx, network, sent, actions, out),
@@ -59,7 +59,7 @@ fn compile_by_metadata(
     sent: &Sent<'_>,
     actions: Actions<'_>,
     out: &mut Vec<u8>,
-) -> Result<PortNo, ErrorCode> {
+) -> Result<PortNo, Refused> {
     let (ingress, in_port) = match sent.in_port.map_or(PortNo::ANY, PortNo) {
         PortNo::CONTROLLER | PortNo::ANY => (Ingress::Controller, PortNo::CONTROLLER),
         PortNo(port) if network.has_port(port) => {
@@ -67,20 +67,21 @@ fn compile_by_metadata(
             let at = ingress_at(network, port).unwrap_or(PortNo::CONTROLLER.0);
             (Ingress::At(IngressPort { port, at }), PortNo(at))
         }
-        _ => return Err(code::BAD_REQUEST_BAD_PORT),
+        PortNo(port) => return Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT)),
     };
     let class = PacketClass::of_packet(ingress, sent.key);
     let mut source = sent.key.get(Field::DlSrc);
     let mut list = ListWriter::new(cx, network, class, out);
     // 1.0 has no metadata.
-    let Actions::V13(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE) };
+    let Actions::V13(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE.into()) };
     for action in actions {
         if let Verb::Output { port: PortNo::TABLE, .. } = action.verb() {
             let label = match ingress.port() {
                 Some(number) => label_to_enter(network, number, source)?,
                 None => {
                     let label = metadata::controller_label(cx.labels, cx.id);
-                    Some(label.ok_or(code::BAD_ACTION_BAD_OUT_PORT)?)
+                    let none = Reason::NoControllerLabel.with(code::BAD_ACTION_BAD_OUT_PORT);
+                    Some(label.ok_or(none)?)
                 }
             };
             list.enter_tables(label)?;
@@ -95,18 +96,19 @@ fn compile_by_metadata(
 }
 
 /// The label with which a packet of that source enters the tables as if it had come by a port; `None` for none.
-fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option<u16>, ErrorCode> {
+fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option<u16>, Refused> {
     let port = network.ports().get(&number).ok_or(code::BAD_REQUEST_BAD_PORT)?;
+    let no_entrance = Reason::NoEntrance.of(number, code::BAD_ACTION_BAD_OUT_PORT);
     match &port.kind {
         PortKind::Edge { hosts, .. } => {
             let is_known = hosts.is_empty() || hosts.iter().any(|host| number_of(*host) == source);
-            is_known.then_some(None).ok_or(code::BAD_ACTION_EPERM)
+            is_known.then_some(None).ok_or(Reason::ForeignSource.with(code::BAD_ACTION_EPERM))
         }
         PortKind::Link { .. } => {
-            let hop = network.hop_received(number).ok_or(code::BAD_ACTION_BAD_OUT_PORT)?;
+            let hop = network.hop_received(number).ok_or(no_entrance)?;
             Ok(Some(hop.tag.get()))
         }
-        PortKind::Remote { .. } => Err(code::BAD_ACTION_BAD_OUT_PORT),
+        PortKind::Remote { .. } => Err(no_entrance),
     }
 }
 
@@ -117,7 +119,7 @@ fn compile_by_headers(
     sent: &Sent<'_>,
     actions: Actions<'_>,
     out: &mut Vec<u8>,
-) -> Result<PortNo, ErrorCode> {
+) -> Result<PortNo, Refused> {
     let class = match sent.is_buffered {
         true => class_buffered(network, sent.key),
         false => class_sent(network, sent.key, sent.in_port),
@@ -127,16 +129,18 @@ fn compile_by_headers(
         _ => PortNo::ANY,
     };
     // 1.3 has metadata.
-    let Actions::V10(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE) };
+    let Actions::V10(actions) = actions else { return Err(code::BAD_REQUEST_BAD_TYPE.into()) };
     let to_table = actions.iter().find_map(|action| match action.verb() {
         Verb::Output { port: PortNo::TABLE, max_len } => Some(max_len),
         _ => None,
     });
     if let Some(max_len) = to_table {
         // Back through the table as if it had come by the port; nothing else may be done with the packet.
-        let is_alone = actions.iter().count() == 1;
-        let label = label_to_look_like(network, &class, sent.key).filter(|_| is_alone);
-        let label = label.ok_or(code::BAD_ACTION_EPERM)?;
+        if actions.iter().count() != 1 {
+            return Err(Reason::TableNotAlone.with(code::BAD_ACTION_EPERM));
+        }
+        let label = label_to_look_like(network, &class, sent.key);
+        let label = label.ok_or(Reason::UnlikeItsPort.with(code::BAD_ACTION_EPERM))?;
         ListWriter::new(cx, network, class, out).carry(label);
         cx.target.wire.output(PortNo::TABLE, max_len, out)?;
         return Ok(in_port);

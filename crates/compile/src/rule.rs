@@ -1,13 +1,13 @@
 //! The result of the compiler: rules on the switch, and what one entry may become at most.
 
 use crate::metadata::to_16_bits;
+use crate::refusal::{Reason, Refused};
 use crate::wire::Wire;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use fabric::TenantId;
 use flowspace::Match;
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 
 /// An entry on the physical switch. Copies share their bytes: an entry that changes is kept as it was, too, until the switch has
@@ -77,21 +77,21 @@ impl CountedPort {
 
 impl Budget {
     /// Takes one more rule in, or says why it cannot be.
-    pub fn add(&self, rule: &Rule, wire: Wire) -> Result<(), ErrorCode> {
+    pub fn add(&self, rule: &Rule, wire: Wire) -> Result<(), Refused> {
         let taken = self.0.get() + rule.size() + EACH;
         self.0.set(taken);
         check_reportable(wire, &rule.match_wire, &rule.actions)?;
-        bounded(taken <= MOST)
+        bounded(taken <= MOST, Reason::TooManyRules)
     }
 }
 
 /// An error if flow statistics have no room for an entry.
-pub fn check_reportable(wire: Wire, match_: &[u8], actions: &[u8]) -> Result<(), ErrorCode> {
+pub fn check_reportable(wire: Wire, match_: &[u8], actions: &[u8]) -> Result<(), Refused> {
     let before = match wire {
         Wire::V10 => BEFORE_ACTIONS_V10,
         Wire::V13 => BEFORE_MATCH_V13 + match_.len(),
     };
-    bounded(before + actions.len() <= LONGEST)
+    bounded(before + actions.len() <= LONGEST, Reason::ByCode)
 }
 
 /// Whether statistics of 1.3 have room for a group or a meter: for its description, whose buckets or bands take `described`
@@ -102,11 +102,11 @@ pub fn is_reportable(described: usize, parts: usize) -> bool {
 }
 
 /// An error as soon as a list that is being written is too long for any message.
-pub fn check_length(list: &[u8]) -> Result<(), ErrorCode> {
-    bounded(list.len() <= LONGEST)
+pub fn check_length(list: &[u8]) -> Result<(), Refused> {
+    bounded(list.len() <= LONGEST, Reason::ByCode)
 }
 
-fn bounded(is_within: bool) -> Result<(), ErrorCode> {
+fn bounded(is_within: bool, reason: Reason) -> Result<(), Refused> {
     // The same number in both versions.
-    is_within.then_some(()).ok_or(code::BAD_ACTION_TOO_MANY)
+    is_within.then_some(()).ok_or(reason.with(code::BAD_ACTION_TOO_MANY))
 }

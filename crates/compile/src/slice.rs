@@ -8,13 +8,14 @@ use crate::action_set::{order_in_set, sends};
 use crate::context::{Context, Slice};
 use crate::ownership::exactly;
 use crate::packet_in_len;
+use crate::refusal::{Reason, Refused, not_own};
 use crate::rule::check_length;
 use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
 use flowspace::{Field, Key, Match};
+use openflow::List;
 use openflow::error::v13 as code;
 use openflow::v13::{self, PortNo};
-use openflow::{ErrorCode, List};
 
 /// The packets that a list is applied to.
 #[derive(Clone, Copy)]
@@ -74,7 +75,7 @@ pub fn list(
     packets: Packets<'_>,
     actions: Actions<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     let mut lister = Lister::new(cx, slice, packets, Place::List);
     match actions {
         Actions::V10(list) => list.iter().try_for_each(|action| lister.write(&action, out))?,
@@ -93,7 +94,7 @@ pub fn set(
     slice: Slice<'_>,
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     let whole = regions(cx, slice, &Match::ANY);
     for action in actions {
         let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
@@ -116,7 +117,7 @@ pub fn bucket(
     group: u32,
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     let whole = regions(cx, slice, &Match::ANY);
     let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
     let mut sorted: Vec<v13::Action<'_>> = actions.iter().collect();
@@ -128,7 +129,7 @@ pub fn bucket(
     lister.check_images()?;
     for action in actions {
         if action == v13::Action::Group(group) {
-            return Err(code::GROUP_MOD_FAILED_LOOP);
+            return Err(code::GROUP_MOD_FAILED_LOOP.into());
         }
         match sends(&action) {
             true => {
@@ -148,7 +149,7 @@ pub fn probe(
     slice: Slice<'_>,
     actions: Actions<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     let mut write = |action: &dyn Fn(&mut Vec<u8>), verb| match verb {
         Verb::Output { port, .. }
             if port.is_physical() && slice.ownership.may_output(cx.tenant, port.0) =>
@@ -156,8 +157,8 @@ pub fn probe(
             action(out);
             Ok(())
         }
-        Verb::Output { .. } => Err(code::BAD_ACTION_BAD_OUT_PORT),
-        _ => Err(code::BAD_ACTION_EPERM),
+        Verb::Output { port, .. } => Err(not_own(port)),
+        _ => Err(Reason::ProbeChanged.with(code::BAD_ACTION_EPERM)),
     };
     match actions {
         Actions::V10(list) => {
@@ -188,7 +189,7 @@ impl<'c, 'a> Lister<'c, 'a> {
 
     /// Appends an action.
     #[inline]
-    fn write(&mut self, action: &impl Action, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+    fn write(&mut self, action: &impl Action, out: &mut Vec<u8>) -> Result<(), Refused> {
         match action.verb() {
             Verb::Stay => {
                 self.cx.check(action)?;
@@ -214,7 +215,7 @@ impl<'c, 'a> Lister<'c, 'a> {
     }
 
     /// Whether the packets, if they were changed since the last check, are inside the tenant's space.
-    fn check_images(&mut self) -> Result<(), ErrorCode> {
+    fn check_images(&mut self) -> Result<(), Refused> {
         if self.is_inside {
             return Ok(());
         }
@@ -229,7 +230,7 @@ impl<'c, 'a> Lister<'c, 'a> {
             if !self.slice.ownership.wins_everywhere(self.cx.tenant, &image)
                 && !self.wins_at_own_ports(&image)
             {
-                return Err(code::BAD_ACTION_EPERM);
+                return Err(code::BAD_ACTION_EPERM.into());
             }
         }
         self.is_inside = true;
@@ -248,20 +249,19 @@ impl<'c, 'a> Lister<'c, 'a> {
     }
 
     /// Appends an action by which packets leave.
-    fn send(&self, action: &impl Action, verb: Verb, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
+    fn send(&self, action: &impl Action, verb: Verb, out: &mut Vec<u8>) -> Result<(), Refused> {
         let Slice { ownership, ports } = self.slice;
         let (cx, tenant) = (self.cx, self.cx.tenant);
-        let bad_port = Err(code::BAD_ACTION_BAD_OUT_PORT);
         let (port, max_len) = match verb {
             Verb::Output { port, max_len } => (port, max_len),
             Verb::Enqueue { port, queue } => {
                 if port != PortNo::IN_PORT
                     && !(port.is_physical() && ownership.may_output(tenant, port.0))
                 {
-                    return bad_port;
+                    return Err(not_own(port));
                 }
                 if !cx.queues.contains(&queue) {
-                    return Err(code::BAD_ACTION_BAD_QUEUE);
+                    return Err(code::BAD_ACTION_BAD_QUEUE.into());
                 }
                 action.append(out);
                 return Ok(());
@@ -271,12 +271,12 @@ impl<'c, 'a> Lister<'c, 'a> {
                 v13::Action::Group(instances.id()).write(out);
                 return Ok(());
             }
-            Verb::Stay => return Err(code::BAD_ACTION_BAD_TYPE),
+            Verb::Stay => return Err(code::BAD_ACTION_BAD_TYPE.into()),
         };
         match port {
             PortNo::FLOOD | PortNo::ALL if !ownership.may_output_everywhere(tenant) => {
                 if self.place == Place::Set {
-                    return bad_port;
+                    return Err(Reason::FloodInSet.with(code::BAD_ACTION_BAD_OUT_PORT));
                 }
                 let entered = match self.packets {
                     Packets::One(_, in_port) => in_port,
@@ -294,10 +294,12 @@ impl<'c, 'a> Lister<'c, 'a> {
             }
             PortNo::TABLE => {
                 // Back through the tables, where the packet has to meet its own tenant's rules and no other's.
-                let Packets::One(key, in_port) = self.packets else { return bad_port };
-                let is_changed_and_from_nowhere = self.images.is_some() && in_port.is_none();
-                if ownership.owner(key) != Some(tenant) || is_changed_and_from_nowhere {
-                    return Err(code::BAD_ACTION_EPERM);
+                let Packets::One(key, in_port) = self.packets else { return Err(not_own(port)) };
+                if ownership.owner(key) != Some(tenant) {
+                    return Err(Reason::ForeignInTables.with(code::BAD_ACTION_EPERM));
+                }
+                if self.images.is_some() && in_port.is_none() {
+                    return Err(Reason::ChangedFromNowhere.with(code::BAD_ACTION_EPERM));
                 }
                 action.append(out);
             }
@@ -307,9 +309,9 @@ impl<'c, 'a> Lister<'c, 'a> {
             }
             PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.append(out),
             // NORMAL would hand packets to a forwarding that knows no tenants.
-            PortNo::NORMAL | PortNo::ANY => return bad_port,
+            PortNo::NORMAL | PortNo::ANY => return Err(not_own(port)),
             port if ownership.may_output(tenant, port.0) => action.append(out),
-            _ => return bad_port,
+            _ => return Err(not_own(port)),
         }
         Ok(())
     }

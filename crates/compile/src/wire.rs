@@ -2,6 +2,7 @@
 //!
 //! Ports are numbered as in 1.3 everywhere: see [`flowspace::port_from_v10`].
 
+use crate::refusal::{Reason, Refused};
 use alloc::vec::Vec;
 use flowspace::field::{VLAN_PRESENT, ethertype};
 use flowspace::frame::is_vlan;
@@ -53,12 +54,8 @@ pub trait Action: Copy {
 
     /// Whether a tenant may use the action, with such arguments, on packets that are its own. Where packets may leave is another
     /// question. The errors have the same numbers in both versions.
-    fn check(
-        &self,
-        in_network: bool,
-        experimenters: &[u32],
-        queues: &[u32],
-    ) -> Result<(), ErrorCode>;
+    fn check(&self, in_network: bool, experimenters: &[u32], queues: &[u32])
+    -> Result<(), Refused>;
 
     /// Appends the action.
     fn append(&self, out: &mut Vec<u8>);
@@ -256,16 +253,16 @@ impl Action for v10::Action<'_> {
         _in_network: bool,
         experimenters: &[u32],
         _queues: &[u32],
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         use v10::Action;
         match *self {
             Action::Vendor { vendor, .. } if !experimenters.contains(&vendor) => {
-                Err(code::BAD_ACTION_BAD_EXPERIMENTER)
+                Err(code::BAD_ACTION_BAD_EXPERIMENTER.into())
             }
-            Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
-            Action::SetVlanVid(vid) if vid > 0xfff => Err(code::BAD_ACTION_BAD_ARGUMENT),
-            Action::SetVlanPcp(pcp) if pcp > 7 => Err(code::BAD_ACTION_BAD_ARGUMENT),
-            Action::SetNwTos(tos) if tos & 3 != 0 => Err(code::BAD_ACTION_BAD_ARGUMENT),
+            Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE.into()),
+            Action::SetVlanVid(vid) if vid > 0xfff => Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
+            Action::SetVlanPcp(pcp) if pcp > 7 => Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
+            Action::SetNwTos(tos) if tos & 3 != 0 => Err(code::BAD_ACTION_BAD_ARGUMENT.into()),
             _ => Ok(()),
         }
     }
@@ -336,7 +333,7 @@ impl Action for v13::Action<'_> {
         in_network: bool,
         experimenters: &[u32],
         queues: &[u32],
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         check_v13(self, in_network, experimenters, queues)
     }
 
@@ -360,27 +357,33 @@ fn check_v13(
     in_network: bool,
     experimenters: &[u32],
     queues: &[u32],
-) -> Result<(), ErrorCode> {
+) -> Result<(), Refused> {
     use v13::Action;
+    let not_pushed =
+        |type_: u16| Err(Reason::PushType.of(u32::from(type_), code::BAD_ACTION_BAD_ARGUMENT));
     match action {
-        Action::SetQueue(queue) if !queues.contains(queue) => Err(code::BAD_ACTION_BAD_QUEUE),
-        Action::Experimenter { experimenter, .. } if !experimenters.contains(experimenter) => {
-            Err(code::BAD_ACTION_BAD_EXPERIMENTER)
+        Action::SetQueue(queue) if !queues.contains(queue) => {
+            Err(code::BAD_ACTION_BAD_QUEUE.into())
         }
-        Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE),
+        Action::Experimenter { experimenter, .. } if !experimenters.contains(experimenter) => {
+            Err(code::BAD_ACTION_BAD_EXPERIMENTER.into())
+        }
+        Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE.into()),
         // Other Ethernet types would make tags and shims that nobody takes for such.
-        Action::PushVlan(type_) if !is_vlan(*type_) => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        Action::PushVlan(type_) if !is_vlan(*type_) => not_pushed(*type_),
         Action::PushMpls(type_)
             if !matches!(*type_, ethertype::MPLS | ethertype::MPLS_MULTICAST) =>
         {
-            Err(code::BAD_ACTION_BAD_ARGUMENT)
+            not_pushed(*type_)
         }
-        Action::PushPbb(type_) if *type_ != ethertype::PBB => Err(code::BAD_ACTION_BAD_ARGUMENT),
+        Action::PushPbb(type_) if *type_ != ethertype::PBB => not_pushed(*type_),
         // The addresses and tags that come to light would not say whose a network's packets are, and for whom.
         Action::PopMpls(type_) if in_network && is_vlan(*type_) => {
-            Err(code::BAD_ACTION_BAD_ARGUMENT)
+            Err(Reason::VlanUnderMpls.with(code::BAD_ACTION_BAD_ARGUMENT))
         }
-        Action::PushPbb(_) | Action::PopPbb if in_network => Err(code::BAD_ACTION_BAD_TYPE),
+        Action::PushPbb(_) | Action::PopPbb if in_network => {
+            Err(Reason::PbbInNetwork.with(code::BAD_ACTION_BAD_TYPE))
+        }
         // Where a packet came from and whose it is are not the tenant's to say.
         Action::SetField(oxm)
             if matches!(
@@ -388,9 +391,9 @@ fn check_v13(
                 None | Some(OxmField::IN_PORT | OxmField::IN_PHY_PORT | OxmField::METADATA)
             ) =>
         {
-            Err(code::BAD_ACTION_BAD_SET_TYPE)
+            Err(code::BAD_ACTION_BAD_SET_TYPE.into())
         }
-        Action::SetField(oxm) if oxm.has_mask() => Err(code::BAD_ACTION_BAD_SET_ARGUMENT),
+        Action::SetField(oxm) if oxm.has_mask() => Err(code::BAD_ACTION_BAD_SET_ARGUMENT.into()),
         _ => Ok(()),
     }
 }

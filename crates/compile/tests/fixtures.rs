@@ -18,8 +18,8 @@ use compile::ownership::{Claims, FlowspaceEntry, Ownership, Permission, Switches
 use compile::packet::Sent;
 use compile::wire::Wire;
 use compile::{
-    Context, EntrySpec, GroupTable, Instances, PhysicalPort, Rule, Slice, Space, Target, TenantId,
-    TenantIndex, Variant, entry, group, packet,
+    Context, EntrySpec, GroupTable, Instances, PhysicalPort, Refused, Rule, Slice, Space, Target,
+    TenantId, TenantIndex, Variant, entry, group, packet,
 };
 use fabric::embedding::{FarEnd, Hop, Member, PortKind, Tag, VirtualPort};
 use fabric::{Dpid, MacAddress, PortNumber};
@@ -265,11 +265,11 @@ impl Case {
 
     #[track_caller]
     fn refuses(self, wire: Wire, code: ErrorCode) -> Case {
-        assert_eq!(self.compiled(wire), Err(code), "{wire:?}");
+        assert_eq!(self.compiled(wire).map_err(Refused::code), Err(code), "{wire:?}");
         self
     }
 
-    fn compiled(&self, wire: Wire) -> Result<Vec<Rule>, ErrorCode> {
+    fn compiled(&self, wire: Wire) -> Result<Vec<Rule>, Refused> {
         let mut groups = Groups::default();
         let by_11 = Variant {
             ingress: Some(compile::network::IngressPort { port: 11, at: 6 }),

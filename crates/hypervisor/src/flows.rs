@@ -4,7 +4,7 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
-mod room;
+pub(crate) mod room;
 mod shared;
 
 use crate::store::Kind;

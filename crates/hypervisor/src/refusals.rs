@@ -10,6 +10,8 @@ use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
+pub use compile::Reason;
+use compile::Refused;
 use openflow::{ErrorCode, Header, Version};
 
 /// Refusals that are kept for one tenant on one switch.
@@ -29,25 +31,31 @@ pub enum RefusedBy {
 /// An error for a tenant, and who refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    pub code: ErrorCode,
+    pub refused: Refused,
     pub by: RefusedBy,
+}
+
+impl From<Refused> for Verdict {
+    fn from(refused: Refused) -> Verdict {
+        Verdict { refused, by: RefusedBy::Weir }
+    }
 }
 
 impl From<ErrorCode> for Verdict {
     fn from(code: ErrorCode) -> Verdict {
-        Verdict { code, by: RefusedBy::Weir }
+        Refused::from(code).into()
     }
 }
 
 impl Verdict {
     /// The same of the switch's own.
     pub(crate) const fn by_switch(code: ErrorCode) -> Verdict {
-        Verdict { code, by: RefusedBy::Switch }
+        Verdict { refused: Reason::ByCode.with(code), by: RefusedBy::Switch }
     }
 
     /// The same for want of an answer.
     pub(crate) const fn by_silence(code: ErrorCode) -> Verdict {
-        Verdict { code, by: RefusedBy::Silence }
+        Verdict { refused: Reason::ByCode.with(code), by: RefusedBy::Silence }
     }
 }
 
@@ -73,7 +81,12 @@ impl Refusal {
 
     /// The error that the controller got.
     pub fn code(&self) -> ErrorCode {
-        self.verdict.code
+        self.verdict.refused.code()
+    }
+
+    /// The check of Weir's that refused.
+    pub fn check(&self) -> Reason {
+        self.verdict.refused.reason()
     }
 
     /// Who refused.
@@ -93,14 +106,13 @@ impl Refusal {
 
     /// Why, in words.
     pub fn reason(&self, version: Version) -> String {
-        let Verdict { code, by } = self.verdict;
+        let Verdict { refused, by } = self.verdict;
         let type_ = Header::parse(self.excerpt()).map_or(0, |header| header.type_);
         match by {
-            RefusedBy::Weir => {
-                let why = words::weirs_own(code, type_, version);
-                why.unwrap_or("the message cannot be read").to_string()
+            RefusedBy::Weir => words::weirs_own(refused, type_, version),
+            RefusedBy::Switch => {
+                format!("the switch refused: {}", refused.code().display(version))
             }
-            RefusedBy::Switch => format!("the switch refused: {}", code.display(version)),
             RefusedBy::Silence => "the switch did not answer in time".to_string(),
         }
     }

@@ -454,7 +454,7 @@ impl Switch {
         let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
         let (since, written) = (self.next_operation, self.journal.gate());
         let handled = if header.version != self.version {
-            Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION)
+            Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION.into())
         } else if let Some(full) = self.store_full(&request) {
             Err(full)
         } else if self.version == Version::V1_0 {
@@ -462,10 +462,10 @@ impl Switch {
         } else {
             self.controller_message_v13(request)
         };
-        if let Err(code) = handled
-            && !self.is_put_off(&request, code)
+        if let Err(refused) = handled
+            && !self.is_put_off(&request, refused)
         {
-            self.refuse(&request.origin(), code);
+            self.refuse(&request.origin(), refused);
         }
         self.take_over(request.now);
         if self.next_operation != since {

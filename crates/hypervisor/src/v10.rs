@@ -15,6 +15,7 @@ use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
+use compile::Refused;
 use flowspace::Match;
 use openflow::error::v10 as code;
 use openflow::v10::{
@@ -25,7 +26,7 @@ use openflow::{ErrorCode, Header, Version, frame};
 
 impl Switch {
     /// From a controller.
-    pub(crate) fn controller_message_v10(&mut self, request: Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn controller_message_v10(&mut self, request: Request<'_>) -> Result<(), Refused> {
         match MessageType(request.header.type_) {
             MessageType::PACKET_OUT => self.packet_out_v10(&request),
             MessageType::FLOW_MOD => self.flow_mod_v10(&request),
@@ -46,7 +47,7 @@ impl Switch {
             | MessageType::GET_CONFIG_REQUEST
                 if !request.body().is_empty() =>
             {
-                Err(code::BAD_REQUEST_BAD_LEN)
+                Err(code::BAD_REQUEST_BAD_LEN.into())
             }
             MessageType::BARRIER_REQUEST => {
                 self.forward_barrier(&request);
@@ -62,7 +63,7 @@ impl Switch {
             // Sessions begin before the core hears of them, keepalives are the driver's, and what a controller makes of
             // our messages is its own affair: all three are counted and need no answer.
             MessageType::HELLO | MessageType::ECHO_REPLY | MessageType::ERROR => Ok(()),
-            _ => Err(code::BAD_REQUEST_BAD_TYPE),
+            _ => Err(code::BAD_REQUEST_BAD_TYPE.into()),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::metadata::own_part;
+use compile::{Reason, Refused};
 use flowspace::Match;
 use openflow::error::v13 as code;
 use openflow::v13::{
@@ -35,13 +36,13 @@ use openflow::{ErrorCode, Header, Version, frame};
 
 impl Switch {
     /// From a controller.
-    pub(crate) fn controller_message_v13(&mut self, request: Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn controller_message_v13(&mut self, request: Request<'_>) -> Result<(), Refused> {
         let type_ = MessageType(request.header.type_);
         if self.is_slave(request.controller) && changes_the_switch(type_) {
-            return Err(code::BAD_REQUEST_IS_SLAVE);
+            return Err(code::BAD_REQUEST_IS_SLAVE.into());
         }
         if changes_the_switch(type_) && !self.may_write(request.tenant) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
         }
         match type_ {
             MessageType::PACKET_OUT => self.packet_out_v13(&request),
@@ -63,7 +64,7 @@ impl Switch {
             | MessageType::GET_ASYNC_REQUEST
                 if !request.body().is_empty() =>
             {
-                Err(code::BAD_REQUEST_BAD_LEN)
+                Err(code::BAD_REQUEST_BAD_LEN.into())
             }
             MessageType::BARRIER_REQUEST => {
                 self.forward_barrier(&request);
@@ -82,7 +83,7 @@ impl Switch {
             MessageType::EXPERIMENTER => self.experimenter_v13(&request),
             // See `controller_message_v10`: counted, and in need of no answer.
             MessageType::HELLO | MessageType::ECHO_REPLY | MessageType::ERROR => Ok(()),
-            _ => Err(code::BAD_REQUEST_BAD_TYPE),
+            _ => Err(code::BAD_REQUEST_BAD_TYPE.into()),
         }
     }
 
@@ -128,7 +129,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         wire: &openflow::v13::Match<'_>,
-    ) -> Result<Match, ErrorCode> {
+    ) -> Result<Match, Refused> {
         let match_ = Match::from_v13(wire).map_err(|error| error.error_code())?;
         let has_network = self.tenants[tenant.0 as usize].network.is_some();
         own_part(&match_, self.target().metadata_kept(has_network))

@@ -67,7 +67,7 @@ fn check_slice(version: Version, openflow: &str) {
     red.barrier(4);
     let why = printed(&weir, &["why", "red"]);
     assert!(why.contains("FLOW_MOD ADD") && why.contains("xid 3"), "{why}");
-    assert!(why.contains("OFPBAC_BAD_OUT_PORT: Weir refused: an action sends to a port"), "{why}");
+    assert!(why.contains("OFPBAC_BAD_OUT_PORT: Weir refused: an action sends to port 3"), "{why}");
     network.limit_first_table("s1", Some(1));
     if openflow == "1.0" {
         red.flow("add", 5, &entry(7, "10.1.0.7", out(2)));

@@ -10,9 +10,9 @@ const UNIT: usize = 1024;
 /// Entries on the switch that one message may come to, if it does not mean as many already: everybody waits while they are made.
 const AT_ONCE: usize = 16_384;
 
-/// How many entries on the switch a change may come to.
+/// How many entries on the switch a change may come to, and whether it is [`AT_ONCE`] that bounds it.
 #[derive(Debug)]
-pub(crate) struct Room(usize);
+pub(crate) struct Room(usize, bool);
 
 /// What long entries count for beside their rules.
 #[derive(Debug, Default)]
@@ -28,6 +28,11 @@ impl Room {
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
+
+    /// Whether what one message may do bounds the change, and not what the tenant may have.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.1
+    }
 }
 
 impl FlowTable {
@@ -39,7 +44,8 @@ impl FlowTable {
         };
         let before: usize = changed.map(counts).sum();
         let others = (self.entries() + self.long.all).saturating_sub(before);
-        Room((limit as usize).saturating_sub(others).min(AT_ONCE).max(before))
+        let left = (limit as usize).saturating_sub(others);
+        Room(left.min(AT_ONCE).max(before), left > AT_ONCE)
     }
 }
 

@@ -1,67 +1,194 @@
-//! What refusals of Weir mean, in words: by the error and by the type of the request.
+//! What refusals of Weir mean, in words: by the check that refused, else by the error and the type of the request.
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use compile::{Reason, Refused};
 use flowspace::Match;
-use openflow::{ErrorCode, Header, Version, v10, v13};
+use openflow::{Header, Version, v10, v13};
 
 /// Any type of request.
 const ANY: &str = "";
+/// A type of request that Weir does not know.
+const UNKNOWN: &str = "unknown type";
 
-/// Why Weir refuses: the name of the error, the type of the request, the reason. The first row that fits counts. An error that
-/// several checks give says all of them.
+/// What a check that has a [`Reason`] of its own says. `{port}`, `{number}` and `{type}` stand for the number that it is about.
+fn of_reason(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::ByCode => return None,
+
+        Reason::ReadOnly => {
+            "the tenant may only read here: none of its flowspace entries has write permission"
+        }
+        Reason::Backlog => "too many requests of the tenant wait for the switch",
+        Reason::AnswerTooLarge => "the answer is too large for Weir to pass on",
+        Reason::StoreFull => "the tenant's part of the store is full: see `weir ctl limits`",
+
+        Reason::OutPort => "an action sends to port {port}, which is not the tenant's",
+        Reason::Normal => {
+            "an action sends to NORMAL, but the switch's own forwarding does not separate tenants"
+        }
+        Reason::TableInEntry => "an action sends to TABLE, which only a PACKET_OUT may do",
+        Reason::FloodInSet => {
+            "an action floods where only one output can stand (an action set, a bucket), and the tenant does not have all ports \
+            of the switch"
+        }
+        Reason::NoInPort => "an action sends to IN_PORT, but the packet has come by no port",
+        Reason::SharedEdge => {
+            "an action sends to a port behind which other tenants have hosts too, and the destination address of the \
+            packets is not known"
+        }
+        Reason::SourceToController => {
+            "the packets come by a port behind which other tenants have hosts too, and an action changes the \
+            source address before another sends them to the controller"
+        }
+        Reason::InPort => "the packets are to come by port {port}, which is not the tenant's",
+
+        Reason::BufferReused => {
+            "while the request waited, the switch gave the buffer of the packet to another packet"
+        }
+        Reason::ForeignPacket => "the packet is not in the tenant's flowspace",
+        Reason::WeirsProbe => "the packet is a link probe of Weir's own",
+        Reason::NoProbe => {
+            "LLDP is not in the tenant's flowspace, and the packet is no whole LLDP frame that Weir could mark as a \
+            link probe of the tenant"
+        }
+        Reason::ProbeChanged => {
+            "LLDP is not in the tenant's flowspace, so a link probe may only be sent by ports, and the request has \
+            another action"
+        }
+        Reason::ShortPacket => "the packet is shorter than an Ethernet header",
+        Reason::PacketTooLong => {
+            "with the actions that it needs on the switch, the request is longer than an OpenFlow message"
+        }
+        Reason::LongTable => {
+            "the packet is sent to TABLE without an ingress port, and the tenant's table is too long for Weir to look \
+            the packet up"
+        }
+        Reason::ForeignInTables => {
+            "the packet is sent to TABLE, where it would not be the tenant's"
+        }
+        Reason::ChangedFromNowhere => {
+            "the packet is sent to TABLE without an ingress port after an action has changed it"
+        }
+        Reason::ForeignSource => {
+            "the packet is sent to TABLE with a source address that no host behind its ingress port has"
+        }
+        Reason::NoEntrance => {
+            "the packet is sent to TABLE as if it came by port {port}, by which no packets come in at this switch now"
+        }
+        Reason::NoControllerLabel => {
+            "the packet is sent to TABLE without an ingress port, and `[topology] tags` has too few VLAN ids \
+            to mark such packets of this tenant"
+        }
+        Reason::TableNotAlone => {
+            "the packet is sent to TABLE, which has to be the only action here"
+        }
+        Reason::UnlikeItsPort => {
+            "the packet is sent to TABLE, and does not look like a packet that comes by its ingress port"
+        }
+
+        Reason::PushType => {
+            "an action pushes a header with the Ethernet type {type}, which headers of this kind do not have"
+        }
+        Reason::VlanUnderMpls => {
+            "an action takes an MPLS header off a VLAN tag, which Weir cannot follow in a network"
+        }
+        Reason::TagOnLink => {
+            "an action sends a frame with a VLAN tag by a link on which frames carry Weir's label and no further tag"
+        }
+        Reason::TagToController => {
+            "an action sends a frame that came by a link to the controller after another has set a VLAN tag"
+        }
+        Reason::PbbInNetwork => "Weir cannot follow PBB headers in a network",
+        Reason::EnqueueInNetwork => "an action is ENQUEUE, but ports of networks have no queues",
+        Reason::TooManyRules => "the entry becomes too many rules on the switch",
+
+        Reason::GotoBack => "the entry goes to table {number}, which is not behind its own",
+        Reason::GotoNowhere => "the entry goes to table {number}, which the tenant does not have",
+        Reason::SetToGroupByTag => {
+            "an action set that other tables may add to sends to group {number}, which treats frames with and \
+            without a VLAN tag differently"
+        }
+
+        Reason::WeirsMetadata => "the match is on bits of the metadata that are Weir's",
+        Reason::Contested => {
+            "some packets of the match are another tenant's, whose flowspace entry has a higher priority"
+        }
+        Reason::SameRule => {
+            "the entry would be the same rule on the switch as another entry of the tenant"
+        }
+        Reason::EntryLimit => "the tenant has as many entries as its limit `flows` allows",
+        Reason::RuleLimit => "the tenant has as many rules as its limit `entries` allows",
+        Reason::RuleShare => {
+            "the tenant has as many rules as its share of the switch's table allows: see `weir ctl limits`"
+        }
+        Reason::RulesAtOnce => "the request comes to more rules than Weir changes at once",
+
+        Reason::GroupShare => {
+            "the tenant has as many groups of this type as its share of the switch allows: see `weir ctl limits`"
+        }
+        Reason::GroupInstances => "the tenant's groups become too many groups on the switch",
+        Reason::NoEgressGroup => {
+            "the switch has refused a group of Weir's own that the tenant's group needs"
+        }
+        Reason::WatchedPort => "a bucket watches port {port}, which is not the tenant's",
+        Reason::MeterShare => {
+            "the tenant has as many meters as its share of the switch allows: see `weir ctl limits`"
+        }
+
+        Reason::PortShared => "other tenants use the port too",
+        Reason::PortConfig => "Weir cannot enforce this configuration for one tenant",
+        Reason::PortAdvertises => "ports of networks have no features to advertise",
+        Reason::PortInUse => {
+            "with the port configured so, something that the tenant has installed could not stand"
+        }
+    })
+}
+
+/// Why Weir refuses where the error says enough: the name of the error, the type of the request, the reason. The first row that fits
+/// counts.
 #[rustfmt::skip]
 const WHY: &[(&str, &str, &str)] = &[
     ("OFPBRC_BAD_VERSION", ANY, "the message has another OpenFlow version than the connection"),
-    ("OFPBRC_BAD_TYPE", ANY, "controllers send no messages of this type, or Weir does not know the type"),
+    ("OFPBRC_BAD_TYPE", UNKNOWN, "Weir does not know messages of this type"),
+    ("OFPBRC_BAD_TYPE", ANY, "controllers send no messages of this type"),
     ("OFPBRC_BAD_STAT", ANY, "Weir does not know statistics of this type"),
     ("OFPBRC_BAD_MULTIPART", ANY, "Weir does not know multipart requests of this type"),
     ("OFPBRC_BAD_VENDOR", ANY, "the tenant's `experimenters` do not name this vendor"),
     ("OFPBRC_BAD_EXPERIMENTER", ANY, "the tenant's `experimenters` do not name this experimenter"),
     ("OFPBRC_EPERM", "SET_CONFIG", "a switch treats fragments one way for all tenants, so no tenant may set the fragment flags"),
-    ("OFPBRC_EPERM", "PACKET_OUT", "the packet, or the port that it is said to come from, is not in the tenant's flowspace or network; \
-        or it is a link probe of Weir's own; or the tenant may only read"),
-    ("OFPBRC_EPERM", "PORT_MOD", "other tenants use the port too, or Weir cannot enforce the configuration for one tenant; or the \
-        tenant may only read"),
-    ("OFPBRC_EPERM", "STATS_REQUEST", "the port is not the tenant's, or too many requests wait for the switch"),
-    ("OFPBRC_EPERM", "MULTIPART_REQUEST", "too many requests wait for the switch"),
-    ("OFPBRC_EPERM", "BARRIER_REQUEST", "too many requests wait for the switch"),
-    ("OFPBRC_EPERM", ANY, "the tenant may only read here: none of its flowspace entries has write permission; or too many requests \
-        wait for the switch"),
-    ("OFPBRC_BAD_LEN", "STATS_REQUEST", "a length in the message is wrong, or the answer has no room in OpenFlow messages"),
+    ("OFPBRC_EPERM", "STATS_REQUEST", "the port is not the tenant's"),
     ("OFPBRC_BAD_LEN", ANY, "a length in the message is wrong"),
-    ("OFPBRC_BUFFER_EMPTY", ANY, "the packet of this buffer has been used already"),
-    ("OFPBRC_BUFFER_UNKNOWN", ANY, "the tenant was given no packet with this buffer id, or the switch keeps that packet no longer"),
+    ("OFPBRC_BUFFER_UNKNOWN", ANY, "Weir keeps no packet for the tenant under this buffer id"),
     ("OFPBRC_BAD_TABLE_ID", ANY, "the tenant does not have this table"),
     ("OFPBRC_IS_SLAVE", ANY, "the controller has the role slave"),
-    ("OFPBRC_BAD_PORT", "PACKET_OUT", "the ingress port is not the tenant's"),
     ("OFPBRC_BAD_PORT", ANY, "the port is not the tenant's"),
     ("OFPBRC_BAD_PACKET", ANY, "the packet is shorter than an Ethernet header"),
-    ("OFPBRC_MULTIPART_BUFFER_OVERFLOW", ANY, "the request has too many parts, or the answer is too large"),
+    ("OFPBRC_MULTIPART_BUFFER_OVERFLOW", ANY, "the request comes in several parts, which Weir does not put together"),
 
-    ("OFPBAC_BAD_TYPE", ANY, "Weir does not know this action, or cannot carry it out in a network"),
+    ("OFPBAC_BAD_TYPE", ANY, "Weir does not know this action"),
     ("OFPBAC_BAD_LEN", ANY, "the length of an action is wrong"),
+    ("OFPBAC_BAD_SET_LEN", ANY, "the length of a set-field action is wrong"),
     ("OFPBAC_BAD_VENDOR", ANY, "the tenant's `experimenters` do not name the vendor of an action"),
     ("OFPBAC_BAD_EXPERIMENTER", ANY, "the tenant's `experimenters` do not name the experimenter of an action"),
-    ("OFPBAC_BAD_OUT_PORT", ANY, "an action sends to a port that is not the tenant's, or that the switch cannot use here; NORMAL is \
-        no tenant's, since the switch's own forwarding does not separate tenants"),
-    ("OFPBAC_BAD_ARGUMENT", ANY, "an action has a value that is not allowed, or would put a second VLAN tag on a packet where the \
-        switch or the other end of a link knows one"),
-    ("OFPBAC_EPERM", ANY, "an action changes packets so that they leave the tenant's flowspace, or sends for a host that is not the \
-        tenant's"),
-    ("OFPBAC_TOO_MANY", ANY, "the entry is too long for a message, or becomes too many rules on the switch"),
-    ("OFPBAC_BAD_QUEUE", ANY, "the tenant's `queues` do not name this queue, or it is a port of a network, which has no queues"),
+    ("OFPBAC_BAD_ARGUMENT", ANY, "an action writes a value that its field cannot have"),
+    ("OFPBAC_EPERM", ANY, "an action changes packets so that they leave the tenant's flowspace"),
+    ("OFPBAC_TOO_MANY", ANY, "as it has to be on the switch, the list of actions is longer than an OpenFlow message"),
+    ("OFPBAC_BAD_QUEUE", ANY, "the tenant's `queues` do not name this queue"),
     ("OFPBAC_BAD_OUT_GROUP", ANY, "the tenant has no such group"),
     ("OFPBAC_BAD_SET_TYPE", ANY, "this field cannot be set"),
     ("OFPBAC_BAD_SET_ARGUMENT", ANY, "the value of a set-field has a mask"),
 
-    ("OFPBIC_BAD_TABLE_ID", ANY, "the entry sends to a table that is not behind its own, or that the tenant does not have"),
+    ("OFPBIC_UNSUP_INST", ANY, "an action set that other tables may add to sends to a port, which Weir cannot carry out in a network"),
     ("OFPBIC_UNSUP_METADATA_MASK", ANY, "the entry writes bits of the metadata that are Weir's"),
-    ("OFPBIC_BAD_EXPERIMENTER", ANY, "Weir does not know instructions of experimenters"),
+    ("OFPBIC_BAD_EXPERIMENTER", ANY, "the tenant's `experimenters` do not name the experimenter of an instruction"),
+    ("OFPBIC_BAD_LEN", ANY, "the length of an instruction is wrong"),
     ("OFPBIC_UNKNOWN_INST", ANY, "Weir does not know this instruction"),
 
-    ("OFPBMC_BAD_MASK", ANY, "the match is on bits of the metadata that are Weir's"),
-    ("OFPBMC_BAD_WILDCARDS", ANY, "the match cannot be written in OpenFlow"),
+    ("OFPBMC_BAD_TYPE", ANY, "Weir does not know this type of match"),
+    ("OFPBMC_BAD_LEN", ANY, "the length of the match is wrong"),
+    ("OFPBMC_BAD_MASK", ANY, "a field of the match has a mask, which this field cannot have"),
+    ("OFPBMC_BAD_WILDCARDS", ANY, "a value in the match has bits that its mask leaves open"),
     ("OFPBMC_BAD_PREREQ", ANY, "the match is on a field without what the field needs, such as tcp_dst without ip_proto"),
     ("OFPBMC_DUP_FIELD", ANY, "the match has a field twice"),
     ("OFPBMC_BAD_FIELD", ANY, "Weir does not know a field of the match"),
@@ -71,34 +198,29 @@ const WHY: &[(&str, &str, &str)] = &[
     ("OFPFMFC_BAD_EMERG_TIMEOUT", ANY, "an emergency entry has a time-out"),
     ("OFPFMFC_UNSUPPORTED", ANY, "Weir has no emergency entries"),
     ("OFPFMFC_BAD_COMMAND", ANY, "Weir does not know this command"),
-    ("OFPFMFC_OVERLAP", ANY, "CHECK_OVERLAP is set and an entry of the same priority overlaps; or the entry would be the same rule on \
-        the switch as another entry of the tenant"),
-    ("OFPFMFC_ALL_TABLES_FULL", ANY, "the tenant has as many entries or rules as its limits or its share of the switch allow, or its \
-        part of the store is full: see `weir ctl limits`"),
-    ("OFPFMFC_TABLE_FULL", ANY, "the tenant has as many entries or rules as its limits or its share of the table allow, or its part of \
-        the store is full: see `weir ctl limits`"),
+    ("OFPFMFC_OVERLAP", ANY, "CHECK_OVERLAP is set, and an entry of the same priority overlaps"),
     ("OFPFMFC_BAD_TABLE_ID", ANY, "the tenant does not have this table"),
 
     ("OFPGMFC_GROUP_EXISTS", ANY, "the tenant has a group of this number already"),
     ("OFPGMFC_INVALID_GROUP", ANY, "no group may have this number"),
-    ("OFPGMFC_OUT_OF_GROUPS", ANY, "the tenant has as many groups as it may have, or its part of the store is full"),
+    ("OFPGMFC_OUT_OF_GROUPS", ANY, "the tenant has as many groups as its limit `groups` allows"),
     ("OFPGMFC_OUT_OF_BUCKETS", ANY, "statistics have no room for so many buckets"),
-    ("OFPGMFC_LOOP", ANY, "the group would send to itself, directly or by others"),
+    ("OFPGMFC_BAD_BUCKET", ANY, "the length of a bucket is wrong"),
+    ("OFPGMFC_LOOP", ANY, "the group would send to itself"),
     ("OFPGMFC_UNKNOWN_GROUP", ANY, "the tenant has no group of this number"),
     ("OFPGMFC_CHAINED_GROUP", ANY, "another group sends to this one"),
     ("OFPGMFC_BAD_COMMAND", ANY, "Weir does not know this command"),
-    ("OFPGMFC_BAD_WATCH", ANY, "a bucket watches a port or a group that the tenant does not have"),
+    ("OFPGMFC_BAD_WATCH", ANY, "a bucket watches a group that the tenant does not have"),
     ("OFPGMFC_EPERM", ANY, "entries that use the group could not stand any more"),
 
     ("OFPPMFC_BAD_PORT", ANY, "the tenant has no such port"),
     ("OFPPMFC_BAD_HW_ADDR", ANY, "the address is not the port's"),
-    ("OFPPMFC_BAD_CONFIG", ANY, "Weir cannot enforce this configuration"),
-    ("OFPPMFC_BAD_ADVERTISE", ANY, "ports of networks have no features to advertise"),
-    ("OFPPMFC_EPERM", ANY, "other tenants use the port too"),
 
     ("OFPTMFC_BAD_TABLE", ANY, "the tenant does not have this table"),
     ("OFPTMFC_EPERM", ANY, "tables are shared by all tenants, so no tenant may configure them"),
     ("OFPTFFC_EPERM", ANY, "tables are shared by all tenants, so no tenant may configure them"),
+    ("OFPTFFC_BAD_TYPE", ANY, "Weir does not know a property of a table"),
+    ("OFPTFFC_BAD_LEN", ANY, "the length of a property of a table is wrong"),
 
     ("OFPQOFC_BAD_PORT", ANY, "the port is not the tenant's"),
     ("OFPQOFC_BAD_QUEUE", ANY, "the tenant's `queues` do not name this queue"),
@@ -113,15 +235,32 @@ const WHY: &[(&str, &str, &str)] = &[
     ("OFPMMFC_UNKNOWN_METER", ANY, "the tenant has no meter of this number"),
     ("OFPMMFC_BAD_COMMAND", ANY, "Weir does not know this command"),
     ("OFPMMFC_BAD_BAND", ANY, "Weir does not know a kind of band"),
-    ("OFPMMFC_OUT_OF_METERS", ANY, "the tenant has as many meters as it may have, or its part of the store is full"),
+    ("OFPMMFC_OUT_OF_METERS", ANY, "the tenant has as many meters as its limit `meters` allows"),
     ("OFPMMFC_OUT_OF_BANDS", ANY, "statistics have no room for so many bands"),
 ];
 
-/// Why Weir refuses a request of this type with this error; `None` for an error of a message that cannot be read.
-pub(super) fn weirs_own(code: ErrorCode, type_: u8, version: Version) -> Option<&'static str> {
-    let (name, type_) = (code.name(version)?, type_name(type_, version));
-    let fits = |row: &&(&str, &str, &str)| row.0 == name && (row.1 == ANY || row.1 == type_);
-    WHY.iter().find(fits).map(|(.., why)| *why)
+/// Why Weir refuses a request of this type so.
+pub(super) fn weirs_own(refused: Refused, type_: u8, version: Version) -> String {
+    if let Some(words) = of_reason(refused.reason()) {
+        return words
+            .replace("{port}", &port(refused.value()))
+            .replace("{number}", &refused.value().to_string())
+            .replace("{type}", &format!("{:#06x}", refused.value()));
+    }
+    let (name, type_) = (refused.code().name(version), type_name(type_, version));
+    let fits = |row: &&(&str, &str, &str)| Some(row.0) == name && (row.1 == ANY || row.1 == type_);
+    match WHY.iter().find(fits) {
+        Some((.., why)) => (*why).to_string(),
+        None => format!("Weir refused: {}", refused.code().display(version)),
+    }
+}
+
+/// A port by its number or, if it is a reserved one, by its name.
+fn port(number: u32) -> String {
+    match v13::PortNo(number) {
+        it if it.is_physical() => number.to_string(),
+        reserved => format!("{reserved:?}"),
+    }
 }
 
 fn type_name(type_: u8, version: Version) -> &'static str {
@@ -129,7 +268,7 @@ fn type_name(type_: u8, version: Version) -> &'static str {
         Version::V1_0 => v10::MessageType(type_).name(),
         _ => v13::MessageType(type_).name(),
     };
-    name.unwrap_or("unknown type")
+    name.unwrap_or(UNKNOWN)
 }
 
 /// The request's type and, of a FLOW_MOD, command, priority and match, as far as the first bytes have them.
@@ -190,8 +329,21 @@ mod tests {
             let is_type = |version| (0..30).any(|number| type_name(number, version) == *type_);
             let known = [Version::V1_0, Version::V1_3].into_iter().any(is_type);
             assert!(*type_ == ANY || known, "{type_}");
-            assert!(!why.contains("  "), "{why}");
+            says_one_thing(why);
         }
+    }
+
+    #[test]
+    fn each_reason_says_one_thing() {
+        for reason in Reason::ALL {
+            assert_eq!(of_reason(*reason).is_none(), *reason == Reason::ByCode);
+            of_reason(*reason).into_iter().for_each(says_one_thing);
+        }
+    }
+
+    fn says_one_thing(why: &str) {
+        assert!(!why.contains("  ") && !why.contains('\n'), "{why}");
+        assert!(!why.contains(" or "), "{why}");
     }
 
     #[test]

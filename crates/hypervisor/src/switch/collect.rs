@@ -16,6 +16,7 @@ use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::work::LARGE;
 use alloc::vec::Vec;
+use compile::Reason;
 use openflow::{Encode, TooLong, Version};
 
 /// Bytes of answers that are kept for one collection.
@@ -173,7 +174,7 @@ impl Switch {
         let all: usize = self.collections.iter().map(|it| it.answers.len()).sum();
         let collection = &mut self.collections[at];
         if collection.answers.len() + entries.len() > LIMIT || all + entries.len() > LIMIT_OF_ALL {
-            self.collection_failed(id, self.codes().too_much);
+            self.collection_failed(id, Reason::AnswerTooLarge.with(self.codes().too_much));
             return;
         }
         collection.answers.extend_from_slice(entries);

@@ -5,9 +5,9 @@ use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use alloc::vec::Vec;
+use compile::Refused;
 use compile::infra::{Infra, InfraTenant};
 use compile::{Context, GroupTable, InfraRule, Instances, Network, Slice, Space, Target, Wire};
-use openflow::ErrorCode;
 use openflow::v13::PortNo;
 
 impl Switch {
@@ -60,7 +60,7 @@ impl Switch {
         tenant: TenantIndex,
         network: &Network,
         flow: &Flow,
-    ) -> Result<Vec<Rule>, ErrorCode> {
+    ) -> Result<Vec<Rule>, Refused> {
         compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec())
     }
 

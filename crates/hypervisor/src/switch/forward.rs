@@ -10,6 +10,7 @@ use crate::south::queue::{Class, Item};
 use crate::south::session::{Ran, Submitted};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
+use compile::Reason;
 use openflow::frame;
 
 impl Switch {
@@ -106,7 +107,8 @@ impl Switch {
             counters.waited.record(waited);
             sent.type_.into_iter().for_each(|type_| count(&mut counters.to_switch, type_));
             if let Some(origin) = sent.refuses {
-                self.refuse(&origin, openflow::error::v13::BAD_REQUEST_BUFFER_UNKNOWN);
+                let code = openflow::error::v13::BAD_REQUEST_BUFFER_UNKNOWN;
+                self.refuse(&origin, Reason::BufferReused.with(code));
             }
             if let Some(operation) = sent.operation.filter(|_| waited > Duration(0)) {
                 self.begin_time(operation, sent.arrived, now);

@@ -11,6 +11,7 @@ use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Reason;
 use openflow::error::Error;
 use openflow::{ErrorCode, TooLong, frame};
 
@@ -29,7 +30,7 @@ impl Switch {
         }
         self.scratch = message;
         if written.is_err() {
-            self.refuse(&request.origin(), self.codes().too_much);
+            self.refuse(&request.origin(), Reason::AnswerTooLarge.with(self.codes().too_much));
         }
     }
 
@@ -76,7 +77,7 @@ impl Switch {
     /// Answers a message with an error: the controller's own xid, the controller's own bytes.
     pub(crate) fn refuse(&mut self, origin: &Origin, verdict: impl Into<Verdict>) {
         let (verdict, clock) = (verdict.into(), self.clock);
-        let code = verdict.code;
+        let code = verdict.refused.code();
         let tenant = &mut self.tenants[origin.tenant.0 as usize];
         tenant.counters.refuse(code);
         tenant.refused.add(origin, verdict, clock);

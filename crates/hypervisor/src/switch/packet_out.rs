@@ -6,8 +6,8 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::slice::{self, Packets};
 use compile::{Actions, Context, Slice};
+use compile::{Reason, Refused};
 use flowspace::{Field, Key};
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 
 impl Switch {
@@ -21,7 +21,7 @@ impl Switch {
         is_buffered: bool,
         actions: Actions<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<bool>, ErrorCode> {
+    ) -> Result<Option<bool>, Refused> {
         let is_lldp = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE);
         let is_probe = is_lldp && !is_buffered;
         let is_own = is_buffered || slice.ownership.owns_frame(cx.tenant, key, frame, in_port);
@@ -29,7 +29,7 @@ impl Switch {
             (true, _) => slice::list(cx, slice, Packets::One(key, in_port), actions, out)?,
             (false, true) => slice::probe(cx, slice, actions, out)?,
             // The same number in both versions.
-            (false, false) => return Err(code::BAD_REQUEST_EPERM),
+            (false, false) => return Err(Reason::ForeignPacket.with(code::BAD_REQUEST_EPERM)),
         }
         Ok(is_probe.then_some(is_own))
     }
@@ -44,18 +44,18 @@ impl Switch {
         is_buffered: bool,
         probe: Option<(bool, Instant)>,
         out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         // Also where LLDP is the tenant's: the link may end at somebody else's port.
         let is_tagged =
             probe.is_some_and(|(is_own, now)| self.tag_probe(cx.id, frame, is_own, now, out));
         if !is_tagged && probe.is_some_and(|(is_own, _)| !is_own) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::NoProbe.with(code::BAD_REQUEST_EPERM));
         }
         if !is_tagged && !is_buffered {
             out.extend_from_slice(frame);
         }
         if out.len() > usize::from(u16::MAX) {
-            return Err(code::BAD_REQUEST_BAD_LEN);
+            return Err(Reason::PacketTooLong.with(code::BAD_REQUEST_BAD_LEN));
         }
         set_length(out);
         Ok(())

@@ -28,6 +28,7 @@ use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::{InfraRule, Network, infra};
+use compile::{Reason, Refused};
 use flowspace::{Field, port_from_v10};
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
@@ -57,22 +58,22 @@ impl Switch {
         &mut self,
         request: &Request<'_>,
         change: &PortChange,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let codes = codes(self.version);
         let (tenant, number) = (request.tenant, change.number);
         let state = &self.tenants[tenant.0 as usize];
-        let Some(network) = state.network.clone() else { return Err(codes.bad_port) };
+        let Some(network) = state.network.clone() else { return Err(codes.bad_port.into()) };
         let port = network.ports().get(&number).ok_or(codes.bad_port)?;
         if port.mac != change.hw_addr {
-            return Err(codes.bad_hw_addr);
+            return Err(codes.bad_hw_addr.into());
         }
         let before = network.config(number);
         let config = PortConfig(before.0 & !change.mask.0 | change.config.0 & change.mask.0);
         if !can_hold(self.version, config) {
-            return Err(codes.bad_config);
+            return Err(Reason::PortConfig.with(codes.bad_config));
         }
         if change.advertises {
-            return Err(codes.bad_advertise);
+            return Err(Reason::PortAdvertises.with(codes.bad_advertise));
         }
         if config == before {
             return Ok(());
@@ -88,7 +89,7 @@ impl Switch {
         let doer = (!member.shared_with).then_some(request.controller);
         let part = without(member, &state.refused_ports);
         let after = Arc::new(Network::new(&part, port_config.clone()));
-        let refused = |_| codes.not_permitted;
+        let refused = |_| Reason::PortInUse.with(codes.not_permitted);
         let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
         let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
 
@@ -149,7 +150,7 @@ impl Switch {
         before: &Network,
         after: &Network,
         number: u32,
-    ) -> Result<HashMap<u32, Vec<Rule>>, ErrorCode> {
+    ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
         let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
@@ -167,7 +168,7 @@ impl Switch {
             }
         }
         match collide(flows, &planned) {
-            true => Err(codes(self.version).not_permitted),
+            true => Err(Reason::PortInUse.with(codes(self.version).not_permitted)),
             false => Ok(planned),
         }
     }

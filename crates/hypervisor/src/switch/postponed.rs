@@ -33,6 +33,7 @@ use crate::south::session::barrier_request;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use compile::{Reason, Refused};
 use openflow::v13::MessageType as It;
 use openflow::{ErrorCode, Header, Version};
 
@@ -81,8 +82,9 @@ impl Switch {
 
     /// Whether a request is put off that could not be granted as things stand: it is ordered behind a barrier, or changes are on
     /// their way by which they may.
-    pub(super) fn is_put_off(&mut self, request: &Request<'_>, code: ErrorCode) -> bool {
+    pub(super) fn is_put_off(&mut self, request: &Request<'_>, refused: Refused) -> bool {
         use openflow::error::{v10, v13};
+        let code = refused.code();
         if self.has_barrier(request.controller) {
             self.put_behind(request);
             return true;
@@ -154,7 +156,7 @@ impl Switch {
     /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
         if self.is_full(request.tenant, request.controller) {
-            self.refuse(&request.origin(), self.codes().unanswered);
+            self.refuse(&request.origin(), Reason::Backlog.with(self.codes().unanswered));
         } else {
             self.put_behind(request);
         }

@@ -12,13 +12,14 @@ use crate::work::PLAN;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Refused;
 use compile::metadata::own_part;
 use compile::rule::check_reportable;
 use compile::wire::do_the_same;
 use compile::{Wire, entry};
 use flowspace::Match;
 use hashbrown::HashSet;
-use openflow::{ErrorCode, NO_BUFFER, Version};
+use openflow::{NO_BUFFER, Version};
 
 /// An entry that the switch says it holds.
 pub(crate) struct Held {
@@ -240,7 +241,7 @@ impl Switch {
 
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
     /// come in elsewhere, or its link has no path.
-    pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Rule>, ErrorCode> {
+    pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Rule>, Refused> {
         self.plan_like(tenant, flow, None)
     }
 
@@ -250,7 +251,7 @@ impl Switch {
         tenant: TenantIndex,
         flow: &Flow,
         like: Option<&Flow>,
-    ) -> Result<Vec<Rule>, ErrorCode> {
+    ) -> Result<Vec<Rule>, Refused> {
         let state = &self.tenants[tenant.0 as usize];
         state.flows.meter().add(PLAN);
         check_reportable(Wire::of(self.version), &flow.match_wire, &flow.actions)?;

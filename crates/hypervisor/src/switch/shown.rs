@@ -122,6 +122,12 @@ impl Switch {
         at.into_iter().flat_map(|at| self.tenants[at.0 as usize].refused.iter())
     }
 
+    /// The same of all tenants.
+    pub fn all_refusals(&self) -> impl Iterator<Item = (TenantId, &Refusal)> {
+        let tenants = self.tenants.iter().filter(|tenant| tenant.present);
+        tenants.flat_map(|tenant| self.refusals(tenant.id).map(|refusal| (tenant.id, refusal)))
+    }
+
     fn served_tenant(&self, tenant: TenantId) -> Option<TenantIndex> {
         self.tenant_of(tenant).filter(|at| self.is_served(*at))
     }

@@ -16,6 +16,7 @@
 //! features of 1.3).
 
 use super::{Event, Switch};
+use crate::flows::room::Room;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
@@ -24,6 +25,7 @@ use crate::time::Instant;
 use crate::v13::groups::instances::MAX_NUMBERS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compile::{Reason, Refused};
 use openflow::{ErrorCode, List, Version, v10, v13};
 
 /// From here on the figure of a switch says nothing: Open vSwitch says this of each table, and has no such bound.
@@ -127,6 +129,20 @@ impl Switch {
             }
         }
         left
+    }
+
+    /// The refusal of an entry whose rules have no room in a table.
+    pub(crate) fn no_room(&self, tenant: TenantIndex, table: u8, room: &Room) -> Refused {
+        let limit = self.tenants[tenant.0 as usize].limits.entries;
+        let reason = match self.rules_left(tenant, [table]) < limit {
+            _ if room.is_at_once() => Reason::RulesAtOnce,
+            true => Reason::RuleShare,
+            false => Reason::RuleLimit,
+        };
+        reason.with(match self.version {
+            Version::V1_0 => openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
+            _ => openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL,
+        })
     }
 
     /// The operator has reloaded: tables that were found to be full may hold more than they did then.

@@ -6,13 +6,14 @@
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
 use crate::time::Instant;
+use compile::{Reason, Refused};
 use openflow::error::{v10 as code_v10, v13 as code_v13};
-use openflow::{ErrorCode, Version, v13};
+use openflow::{Version, v13};
 
 impl Switch {
     /// The error for a request that adds to the store or changes what is there, if the store takes nothing more of its tenant's.
     /// What takes away is done.
-    pub(super) fn store_full(&self, request: &Request<'_>) -> Option<ErrorCode> {
+    pub(super) fn store_full(&self, request: &Request<'_>) -> Option<Refused> {
         /// Where the command begins, and what deletes.
         const FLOW_V10: (usize, &[u8]) = (48, &[3, 4]);
         const FLOW_V13: (usize, &[u8]) = (17, &[3, 4]);
@@ -32,7 +33,7 @@ impl Switch {
         // The command's last byte: its first one, where it has two, is 0, or the command is unknown.
         let wide = usize::from(request.header.type_ != FLOW_MOD || self.version == Version::V1_0);
         let command = request.body().get(at + wide)?;
-        (!deletes.contains(command)).then_some(code)
+        (!deletes.contains(command)).then_some(Reason::StoreFull.with(code))
     }
 
     /// A request has made so many changes.

@@ -21,6 +21,7 @@ use crate::v13::groups::undo::Extent;
 use crate::v13::numbers::Numbered;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Reason;
 use hashbrown::{HashMap, HashSet};
 use openflow::{ErrorCode, Version};
 
@@ -134,7 +135,8 @@ impl Switch {
         verdict: impl Into<Verdict>,
         now: Instant,
     ) {
-        let Verdict { code, by } = verdict.into();
+        let Verdict { refused, by } = verdict.into();
+        let code = refused.code();
         // Already undone: one error is enough.
         let Some(Operation {
             tenant,
@@ -291,7 +293,7 @@ impl Switch {
         }
         self.delete_unreferenced(&cause, Kind::Group, deletes_after.unwrap_or_default());
         if let Some(origin) = origin {
-            self.refuse(origin, Verdict { code, by });
+            self.refuse(origin, Verdict { refused: refused.as_code(code), by });
         }
     }
 
@@ -334,7 +336,8 @@ impl Switch {
         };
         let origin = *origin;
         state.inherits = true;
-        self.operation_failed(operation, Some(&origin), NO_EXIT, now);
+        let refused = Reason::NoEgressGroup.with(NO_EXIT);
+        self.operation_failed(operation, Some(&origin), refused, now);
         true
     }
 

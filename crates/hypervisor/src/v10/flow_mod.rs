@@ -9,6 +9,7 @@ use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
+use compile::{Reason, Refused};
 use flowspace::{Field, Match};
 use openflow::error::v10 as code;
 use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo};
@@ -16,18 +17,18 @@ use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its table.
-    pub(crate) fn flow_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn flow_mod_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let mut flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
         flow_mod.priority = priority_of(&flow_mod.match_, flow_mod.priority);
         let tenant = request.tenant;
         if !self.may_write(tenant) {
-            return Err(code::FLOW_MOD_FAILED_EPERM);
+            return Err(Reason::ReadOnly.with(code::FLOW_MOD_FAILED_EPERM));
         }
         if flow_mod.flags.contains(FlowModFlags::EMERG) {
             let ends = flow_mod.idle_timeout != 0 || flow_mod.hard_timeout != 0;
             return Err(match ends {
-                true => code::FLOW_MOD_FAILED_BAD_EMERG_TIMEOUT,
-                false => code::FLOW_MOD_FAILED_UNSUPPORTED,
+                true => code::FLOW_MOD_FAILED_BAD_EMERG_TIMEOUT.into(),
+                false => code::FLOW_MOD_FAILED_UNSUPPORTED.into(),
             });
         }
         let match_ = Match::from_v10(&flow_mod.match_);
@@ -57,7 +58,7 @@ impl Switch {
                 self.delete_v10(&cause, &flow_mod, match_);
                 Ok(())
             }
-            _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
+            _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
             self.take_buffered(tenant, flow_mod.buffer_id);
@@ -108,27 +109,27 @@ impl Switch {
         flow_mod: &FlowMod<'_>,
         match_: Match,
         buffered: &mut Option<Buffered>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.rules = self.plan(cause.tenant, &flow)?;
         let (flows_left, entries_left) = self.limits_left(cause.tenant, [0]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(0, &match_, flow_mod.priority) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(0, &match_, flow_mod.priority);
         if old.is_none() && state.flows.len() >= flows_left {
-            return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
+            return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_ALL_TABLES_FULL));
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
         let number = old.unwrap_or_else(|| state.flows.number());
         if state.flows.collides(number, &flow) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
         if !room.take(&flow, &flow.rules) {
-            return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
+            return Err(self.no_room(cause.tenant, 0, &room));
         }
         let before = state.flows.get(number).cloned();
         let flow = state.flows.placed(number, flow);
@@ -147,7 +148,7 @@ impl Switch {
         flow_mod: &FlowMod<'_>,
         match_: Match,
         buffered: &mut Option<Buffered>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let found = self.meant_by(cause.tenant, flow_mod, &match_);
         if found.is_empty() {
             return self.add_v10(cause, flow_mod, match_, buffered);
@@ -167,13 +168,13 @@ impl Switch {
             flow.rules = self.plan(cause.tenant, &flow)?;
             alike.share(&mut flow.rules);
             if !room.take(&flow, &flow.rules) {
-                return Err(code::FLOW_MOD_FAILED_ALL_TABLES_FULL);
+                return Err(self.no_room(cause.tenant, flow.table, &room));
             }
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.become_one(&changed) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
         if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             state.modifies = true;

@@ -10,6 +10,7 @@ use crate::switch::{Asynchronous, Request, Switch, set_length};
 use crate::time::Instant;
 use compile::packet::{self, Sent};
 use compile::{Actions, Space};
+use compile::{Reason, Refused};
 use flowspace::{Field, Key, port_from_v10, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
@@ -138,10 +139,10 @@ impl Switch {
     }
 
     /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
-    pub(crate) fn packet_out_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn packet_out_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         if !self.may_write(request.tenant) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
         }
         self.send_packet_v10(request, &packet)
     }
@@ -151,21 +152,24 @@ impl Switch {
         &mut self,
         request: &Request<'_>,
         packet: &PacketOut<'_>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let tenant = request.tenant;
         let network = self.tenants[tenant.0 as usize].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
-                return Err(code::BAD_REQUEST_BAD_LEN);
+                return Err(Reason::ShortPacket.with(code::BAD_REQUEST_BAD_LEN));
             }
             let in_port = match packet.in_port {
                 PortNo::NONE | PortNo::CONTROLLER => None,
                 port if self.has_port(tenant, port_from_v10(port.0)) => Some(port_from_v10(port.0)),
-                _ => return Err(code::BAD_REQUEST_EPERM),
+                PortNo(port) => {
+                    let port = port_from_v10(port);
+                    return Err(Reason::InPort.of(port, code::BAD_REQUEST_EPERM));
+                }
             };
             let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
             if Switch::passes_probe_on(network.is_some(), packet.data) {
-                return Err(code::BAD_REQUEST_EPERM);
+                return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
             }
             (key, in_port, NO_BUFFER)
         } else {
@@ -217,10 +221,10 @@ impl Switch {
         request: &Request<'_>,
         packet: &PacketOut<'_>,
         key: &Key,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let state = &mut self.tenants[request.tenant.0 as usize];
         if state.flows.len() > MOST_LOOKED_UP {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::LongTable.with(code::BAD_REQUEST_EPERM));
         }
         let length = packet.data.len() as u64;
         let matching = state.flows.iter().filter(|(_, flow)| flow.match_.matches(key));
@@ -264,7 +268,7 @@ impl Switch {
         (key, in_port): (&Key, Option<u32>),
         physical: u32,
         out: &mut alloc::vec::Vec<u8>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let cx = self.context(request.tenant);
         let is_buffered = physical != NO_BUFFER;
         let actions = Actions::V10(packet.actions);

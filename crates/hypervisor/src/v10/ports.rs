@@ -5,6 +5,7 @@ use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use compile::PhysicalPort;
+use compile::{Reason, Refused};
 use flowspace::port_from_v10;
 use openflow::ErrorCode;
 use openflow::error::v10 as code;
@@ -30,7 +31,7 @@ impl Switch {
     }
 
     /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
-    pub(crate) fn port_mod_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn port_mod_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_from_v10(port_mod.port_no.0);
         let change = PortChange {
@@ -44,10 +45,10 @@ impl Switch {
             return self.configure_port(request, &change);
         }
         if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
-            return Err(code::PORT_MOD_FAILED_BAD_PORT);
+            return Err(code::PORT_MOD_FAILED_BAD_PORT.into());
         }
         if !self.ownership.owns_port_whole(request.tenant, number) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::PortShared.with(code::BAD_REQUEST_EPERM));
         }
         self.forward_port_mod(request, &change);
         Ok(())

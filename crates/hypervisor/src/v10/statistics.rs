@@ -10,6 +10,7 @@ use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
 use alloc::vec::Vec;
+use compile::{Reason, Refused};
 use flowspace::{Match, port_from_v10};
 use hashbrown::{HashMap, HashSet};
 use openflow::error::v10 as code;
@@ -26,7 +27,7 @@ pub(super) const UNSUPPORTED: u64 = u64::MAX;
 
 impl Switch {
     /// A tenant asks for statistics.
-    pub(crate) fn statistics_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn statistics_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = StatsRequest::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         match asked.body {
@@ -59,7 +60,7 @@ impl Switch {
                 let state = &self.tenants[tenant.0 as usize];
                 let is_network = state.network.is_some();
                 if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
-                    return Err(code::QUEUE_OP_FAILED_BAD_QUEUE);
+                    return Err(code::QUEUE_OP_FAILED_BAD_QUEUE.into());
                 }
                 if is_network {
                     // Virtual ports have no queues.
@@ -72,14 +73,14 @@ impl Switch {
             }
             StatsRequestBody::Vendor { vendor, .. } => {
                 if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
-                    return Err(code::BAD_REQUEST_BAD_VENDOR);
+                    return Err(code::BAD_REQUEST_BAD_VENDOR.into());
                 }
                 let mut question = request.frame.to_vec();
                 frame::set_xid(&mut question, 0);
                 self.collect(request, StatsType::VENDOR.0, Share::Tenant, &question, 1);
                 Ok(())
             }
-            StatsRequestBody::Unknown { .. } => Err(code::BAD_REQUEST_BAD_STAT),
+            StatsRequestBody::Unknown { .. } => Err(code::BAD_REQUEST_BAD_STAT.into()),
         }
     }
 
@@ -190,7 +191,10 @@ impl Switch {
         match written {
             Ok(()) => self.answer(waiter.origin.controller, &out),
             // One entry alone is too long for any part.
-            Err(_) => self.refuse(&waiter.origin, self.codes().too_much),
+            Err(_) => {
+                let refused = Reason::AnswerTooLarge.with(self.codes().too_much);
+                self.refuse(&waiter.origin, refused);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use crate::south::pending::Awaits;
 use crate::south::queue::Class;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use compile::{Reason, Refused};
 use flowspace::port_from_v10;
 use openflow::error::v10 as code;
 use openflow::v10::{
@@ -15,7 +16,7 @@ use openflow::{ErrorCode, Header, List, ListBuf, TooLong};
 
 impl Switch {
     /// The switch with the tenant's ports, one table, and without what the tenant may not do.
-    pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         if self.configures_ports(request.tenant) {
             self.postpone(request);
             return Ok(());
@@ -52,7 +53,7 @@ impl Switch {
     }
 
     /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
-    pub(crate) fn get_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn get_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let miss_send_len = self.tenants[request.tenant.0 as usize].miss_send_len;
         self.reply(request, |_, out| {
             let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
@@ -62,20 +63,20 @@ impl Switch {
     }
 
     /// The treatment of fragments is the switch's, not one tenant's.
-    pub(crate) fn set_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn set_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let config = SwitchConfig::parse(request.body()).map_err(unreadable)?;
         if config.flags.intersects(ConfigFlags::FRAG_MASK) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(code::BAD_REQUEST_EPERM.into());
         }
         self.tenants[request.tenant.0 as usize].miss_send_len = config.miss_send_len;
         Ok(())
     }
 
     /// The queues of a port that the tenant sees.
-    pub(crate) fn queue_config_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn queue_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
         if !self.has_port(request.tenant, port_from_v10(asked.port.0)) {
-            return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+            return Err(code::QUEUE_OP_FAILED_BAD_PORT.into());
         }
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             // Virtual ports have no queues.
@@ -113,7 +114,7 @@ impl Switch {
         match pruned.write_message(origin.xid, &mut message) {
             Ok(()) => self.relay_reply(&origin, &message),
             Err(_) => {
-                self.refuse(&origin, self.codes().too_much);
+                self.refuse(&origin, Reason::AnswerTooLarge.with(self.codes().too_much));
                 self.answered(origin.tenant);
             }
         }
@@ -121,14 +122,14 @@ impl Switch {
     }
 
     /// Vendor messages pass for tenants whose operator allowed that vendor.
-    pub(crate) fn vendor_v10(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn vendor_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let vendor = Vendor::parse(request.body()).map_err(unreadable)?;
         let tenant = &self.tenants[request.tenant.0 as usize];
         if !tenant.experimenters.contains(&vendor.vendor) {
-            return Err(code::BAD_REQUEST_BAD_VENDOR);
+            return Err(code::BAD_REQUEST_BAD_VENDOR.into());
         }
         if !self.may_write(request.tenant) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
         }
         self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
         Ok(())

@@ -12,23 +12,24 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent};
 use compile::{Actions, EntrySpec, Space, entry};
+use compile::{Reason, Refused};
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::v13::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, PortNo, TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{Encode, List, ListBuf, NO_BUFFER, TooLong};
 
 impl Switch {
     /// A tenant changes its tables.
-    pub(crate) fn flow_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn flow_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let flow_mod = FlowMod::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         let match_ = self.match_of_v13(tenant, &flow_mod.match_)?;
         let deletes = deletes(&flow_mod);
         let all_tables = flow_mod.table_id == TABLE_ALL && deletes;
         if flow_mod.table_id >= self.tenant_tables(tenant) && !all_tables {
-            return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
+            return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID.into());
         }
         let buffered = match flow_mod.buffer_id {
             NO_BUFFER => None,
@@ -67,7 +68,7 @@ impl Switch {
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
                 self.delete_v13(&cause, &flow_mod, match_)
             }
-            _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
+            _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && buffered.is_some() {
             self.take_buffered(tenant, flow_mod.buffer_id);
@@ -115,7 +116,7 @@ impl Switch {
         flow_mod: &FlowMod<'_>,
         match_: Match,
         kept: &mut Option<Buffered>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.rules = self.plan(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
@@ -123,20 +124,20 @@ impl Switch {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(table, &match_, priority) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(table, &match_, priority);
         if old.is_none() && state.flows.len() >= flows_left {
-            return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+            return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_TABLE_FULL));
         }
         let number = old.unwrap_or_else(|| state.flows.number());
         // One that is written for each ingress port may be the same there as one that names the port.
         if state.flows.collides(number, &flow) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
         let mut room = state.flows.room_for(core::iter::once(number), entries_left);
         if !room.take(&flow, &flow.rules) {
-            return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+            return Err(self.no_room(cause.tenant, table, &room));
         }
         let before = state.flows.get(number).cloned();
         // The switch keeps the counts of what it still has (specification section 6.4).
@@ -164,7 +165,7 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         match_: Match,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
         let pattern = new_flow(flow_mod, match_, cause.now);
         self.plan(cause.tenant, &pattern)?;
@@ -186,13 +187,13 @@ impl Switch {
             flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
             alike.share(&mut flow.rules);
             if !room.take(&flow, &flow.rules) {
-                return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+                return Err(self.no_room(cause.tenant, flow.table, &room));
             }
             changed.push((number, flow));
         }
         let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.become_one(&changed) {
-            return Err(code::FLOW_MOD_FAILED_OVERLAP);
+            return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let changes = changed.len();
@@ -220,7 +221,7 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         match_: Match,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
         let mut changes = 0;
@@ -247,7 +248,7 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         entries: usize,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let own = self.match_of_v13(cause.tenant, &flow_mod.match_)?;
         let cx = self.context(cause.tenant);
         let match_ = entry::slice_match(&cx, &own)?;

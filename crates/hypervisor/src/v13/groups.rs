@@ -24,14 +24,14 @@ use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
 use compile::group::{check_buckets, variants};
 use compile::{Instances, Network, Variant};
+use compile::{Reason, Refused};
 use instances::Change;
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
 
 impl Switch {
     /// A tenant changes its groups.
-    pub(crate) fn group_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn group_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let group = GroupMod::parse(request.body()).map_err(unreadable)?;
         if group.command != GroupModCommand::DELETE {
             check_buckets(group.buckets)?;
@@ -51,13 +51,15 @@ impl Switch {
         let groups = self.numbers(request.tenant, Kind::Group);
         let known = groups.get(group.group_id).cloned();
         match group.command {
-            GroupModCommand::ADD if known.is_some() => Err(code::GROUP_MOD_FAILED_GROUP_EXISTS),
+            GroupModCommand::ADD if known.is_some() => {
+                Err(code::GROUP_MOD_FAILED_GROUP_EXISTS.into())
+            }
             GroupModCommand::ADD => {
                 if group.group_id > GROUP_MAX {
-                    return Err(code::GROUP_MOD_FAILED_INVALID_GROUP);
+                    return Err(code::GROUP_MOD_FAILED_INVALID_GROUP.into());
                 }
                 if groups.len() >= self.tenants[request.tenant.0 as usize].limits.groups as usize {
-                    return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+                    return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS.into());
                 }
                 self.add_group(request, &group)
             }
@@ -66,11 +68,11 @@ impl Switch {
                 self.modify_group(request, &group, known)
             }
             GroupModCommand::DELETE => self.delete_groups(request, group.group_id),
-            _ => Err(code::GROUP_MOD_FAILED_BAD_COMMAND),
+            _ => Err(code::GROUP_MOD_FAILED_BAD_COMMAND.into()),
         }
     }
 
-    fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), ErrorCode> {
+    fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), Refused> {
         let (tenant, number) = (request.tenant, group.group_id);
         self.check_watched(tenant, group)?;
         self.check_group_share(tenant, group)?;
@@ -86,11 +88,7 @@ impl Switch {
 
     /// An error if a new or changed group takes more groups of its type on the switch than it does now, and the tenant's share has
     /// no room for them.
-    fn check_group_share(
-        &self,
-        tenant: TenantIndex,
-        group: &GroupMod<'_>,
-    ) -> Result<(), ErrorCode> {
+    fn check_group_share(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
         let Some(share) = self.most_groups(tenant, group.type_) else { return Ok(()) };
         let wanted = 1 + variants(&self.context(tenant), group).len();
         let of_type = self.groups_of_type(tenant, group.type_);
@@ -98,7 +96,7 @@ impl Switch {
             of_type.partition(|(number, _)| *number == group.group_id);
         let count = |groups: Vec<(u32, usize)>| groups.iter().map(|it| it.1).sum::<usize>();
         let fits = wanted <= count(own) || count(others) + wanted <= share as usize;
-        fits.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_GROUPS)
+        fits.then_some(()).ok_or(Reason::GroupShare.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS))
     }
 
     /// A tenant's groups of a type, also egress groups, and how many groups on the switch each is.
@@ -120,7 +118,7 @@ impl Switch {
         tenant: TenantIndex,
         number: u32,
         body: Box<[u8]>,
-    ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
+    ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
         let physical = self.take_group()?;
         let wanted = Numbered { instances: Instances::new(physical, BTreeMap::new()), body };
         let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::ADD);
@@ -137,9 +135,9 @@ impl Switch {
         request: &Request<'_>,
         group: &GroupMod<'_>,
         known: Numbered,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         if self.reaches_group(request.tenant, group, group.group_id) {
-            return Err(code::GROUP_MOD_FAILED_LOOP);
+            return Err(code::GROUP_MOD_FAILED_LOOP.into());
         }
         self.check_watched(request.tenant, group)?;
         self.check_group_share(request.tenant, group)?;
@@ -153,7 +151,7 @@ impl Switch {
         };
         let Ok(entries) = entries else {
             self.take_back(tenant, change.before);
-            return Err(code::GROUP_MOD_FAILED_EPERM);
+            return Err(code::GROUP_MOD_FAILED_EPERM.into());
         };
         let cause = self.submit_numbers(request, change.before, &change.messages);
         self.remember_egress_groups(&cause, egress_groups);
@@ -162,7 +160,7 @@ impl Switch {
     }
 
     /// Deletes a group or, if there is nothing like that, none: that is not an error (specification section 6.5).
-    fn delete_groups(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+    fn delete_groups(&mut self, request: &Request<'_>, number: u32) -> Result<(), Refused> {
         let tenant = request.tenant;
         let mut gone = match number {
             GROUP_ALL => self.groups_in_order(tenant),
@@ -174,7 +172,7 @@ impl Switch {
             return Ok(());
         }
         if number != GROUP_ALL && !self.callers_of(tenant, number).is_empty() {
-            return Err(code::GROUP_MOD_FAILED_CHAINED_GROUP);
+            return Err(code::GROUP_MOD_FAILED_CHAINED_GROUP.into());
         }
         // Those that name others first.
         gone.reverse();
@@ -242,7 +240,7 @@ impl Switch {
         group: &GroupMod<'_>,
         (variant, id): (Variant, u32),
         command: GroupModCommand,
-    ) -> Result<Vec<u8>, ErrorCode> {
+    ) -> Result<Vec<u8>, Refused> {
         let buckets = compile::group::buckets(&self.context_in(tenant, network), group, variant)?;
         let mut message = Vec::new();
         GroupMod { command, group_id: id, buckets: buckets.as_list(), ..*group }
@@ -258,7 +256,7 @@ impl Switch {
         tenant: TenantIndex,
         before: &Network,
         after: &Network,
-    ) -> Result<Vec<(u32, Vec<u8>)>, ErrorCode> {
+    ) -> Result<Vec<(u32, Vec<u8>)>, Refused> {
         let mut messages = Vec::new();
         for (number, known) in self.numbers(tenant, Kind::Group).iter() {
             let Ok(group) = GroupMod::parse(&known.body) else { continue };

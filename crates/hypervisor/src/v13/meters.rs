@@ -10,13 +10,13 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::Instances;
 use compile::rule::is_reportable;
-use openflow::ErrorCode;
+use compile::{Reason, Refused};
 use openflow::error::v13 as code;
 use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
 
 impl Switch {
     /// A tenant changes its meters.
-    pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
         let tenant = request.tenant;
         let is_meant = |number| meter.meter_id == METER_ALL || number == meter.meter_id;
@@ -34,19 +34,24 @@ impl Switch {
             .iter()
             .any(|band| !matches!(band, MeterBand::Drop { .. } | MeterBand::DscpRemark { .. }))
         {
-            return Err(code::METER_MOD_FAILED_BAD_BAND);
+            return Err(code::METER_MOD_FAILED_BAD_BAND.into());
         }
         if !deletes && !is_reportable(meter.bands.as_bytes().len(), meter.bands.iter().count()) {
-            return Err(code::METER_MOD_FAILED_OUT_OF_BANDS);
+            return Err(code::METER_MOD_FAILED_OUT_OF_BANDS.into());
         }
         match meter.command {
-            MeterModCommand::ADD if known.is_some() => Err(code::METER_MOD_FAILED_METER_EXISTS),
+            MeterModCommand::ADD if known.is_some() => {
+                Err(code::METER_MOD_FAILED_METER_EXISTS.into())
+            }
             MeterModCommand::ADD => {
                 if meter.meter_id == 0 || meter.meter_id > METER_MAX {
-                    return Err(code::METER_MOD_FAILED_INVALID_METER);
+                    return Err(code::METER_MOD_FAILED_INVALID_METER.into());
                 }
                 if self.numbers(tenant, Kind::Meter).len() >= self.most_meters(tenant) as usize {
-                    return Err(code::METER_MOD_FAILED_OUT_OF_METERS);
+                    let limit = self.tenants[tenant.0 as usize].limits.meters;
+                    let is_limit = self.most_meters(tenant) == limit;
+                    let reason = if is_limit { Reason::ByCode } else { Reason::MeterShare };
+                    return Err(reason.with(code::METER_MOD_FAILED_OUT_OF_METERS));
                 }
                 let physical = lowest_free(&self.used.meters);
                 self.put_meter(request, &meter, physical)
@@ -65,7 +70,7 @@ impl Switch {
                 }
                 Ok(())
             }
-            _ => Err(code::METER_MOD_FAILED_BAD_COMMAND),
+            _ => Err(code::METER_MOD_FAILED_BAD_COMMAND.into()),
         }
     }
 
@@ -74,7 +79,7 @@ impl Switch {
         request: &Request<'_>,
         meter: &MeterMod<'_>,
         physical: u32,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let mut message = Vec::new();
         MeterMod { meter_id: physical, ..*meter }
             .write_message(0, &mut message)
@@ -91,7 +96,7 @@ impl Switch {
         Ok(())
     }
 
-    fn delete_meter(&mut self, request: &Request<'_>, number: u32) -> Result<(), ErrorCode> {
+    fn delete_meter(&mut self, request: &Request<'_>, number: u32) -> Result<(), Refused> {
         // Deleting what is not there is not an error (specification section 6.6).
         let Some(before) = self.replace_number(request.tenant, Kind::Meter, number, None) else {
             return Ok(());

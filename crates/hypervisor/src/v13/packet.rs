@@ -14,6 +14,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent, ingress_by_metadata};
 use compile::{Actions, Space, metadata};
+use compile::{Reason, Refused};
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
 use openflow::v13::{
@@ -220,23 +221,25 @@ impl Switch {
     }
 
     /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
-    pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         let network = self.tenants[tenant.0 as usize].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
-                return Err(code::BAD_REQUEST_BAD_PACKET);
+                return Err(code::BAD_REQUEST_BAD_PACKET.into());
             }
             let in_port = match packet.in_port {
                 PortNo::CONTROLLER | PortNo::ANY => None,
                 port if network.is_some() => Some(port.0),
                 port if self.ownership.sees_port(tenant, port.0) => Some(port.0),
-                _ => return Err(code::BAD_REQUEST_BAD_PORT),
+                PortNo(port) => {
+                    return Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT));
+                }
             };
             let key = Key::extract(packet.in_port.0, packet.data);
             if Switch::passes_probe_on(network.is_some(), packet.data) {
-                return Err(code::BAD_REQUEST_EPERM);
+                return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
             }
             (key, in_port, NO_BUFFER)
         } else {
@@ -277,7 +280,7 @@ impl Switch {
         (key, in_port): (&Key, Option<u32>),
         physical: u32,
         out: &mut Vec<u8>,
-    ) -> Result<(), ErrorCode> {
+    ) -> Result<(), Refused> {
         let cx = self.context(request.tenant);
         let is_buffered = physical != NO_BUFFER;
         let actions = Actions::V13(packet.actions);

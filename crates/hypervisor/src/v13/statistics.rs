@@ -13,6 +13,7 @@ use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::metadata;
+use compile::{Reason, Refused};
 use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::text::Text;
@@ -31,11 +32,11 @@ const MULTIPART_HEADER: usize = 8;
 
 impl Switch {
     /// A tenant asks for statistics.
-    pub(crate) fn statistics_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn statistics_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = MultipartRequest::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         if asked.flags.contains(MultipartFlags::MORE) {
-            return Err(code::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW);
+            return Err(code::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW.into());
         }
         match asked.body {
             MultipartRequestBody::Desc => self.describe_v13(request),
@@ -69,7 +70,7 @@ impl Switch {
             }
             MultipartRequestBody::PortStats { port_no } => {
                 if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
-                    return Err(code::BAD_REQUEST_BAD_PORT);
+                    return Err(code::BAD_REQUEST_BAD_PORT.into());
                 }
                 let is_network = self.tenants[tenant.0 as usize].network.is_some();
                 let port_no = if is_network { PortNo::ANY } else { port_no };
@@ -79,12 +80,12 @@ impl Switch {
             }
             MultipartRequestBody::Queue { port_no, queue_id } => {
                 if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
-                    return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+                    return Err(code::QUEUE_OP_FAILED_BAD_PORT.into());
                 }
                 let state = &self.tenants[tenant.0 as usize];
                 let is_network = state.network.is_some();
                 if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
-                    return Err(code::QUEUE_OP_FAILED_BAD_QUEUE);
+                    return Err(code::QUEUE_OP_FAILED_BAD_QUEUE.into());
                 }
                 if is_network {
                     // Virtual ports have no queues.
@@ -104,7 +105,7 @@ impl Switch {
                     // Filtered in the answer.
                     _ if meter_id == METER_ALL => METER_ALL,
                     Some(known) => known.instances.id(),
-                    None => return Err(code::METER_MOD_FAILED_UNKNOWN_METER),
+                    None => return Err(code::METER_MOD_FAILED_UNKNOWN_METER.into()),
                 };
                 self.ask_switch(request, MultipartRequestBody::Meter { meter_id }, 1)?;
             }
@@ -116,19 +117,21 @@ impl Switch {
             }
             MultipartRequestBody::TableFeatures(wanted) => {
                 if !wanted.is_empty() {
-                    return Err(code::TABLE_FEATURES_FAILED_EPERM);
+                    return Err(code::TABLE_FEATURES_FAILED_EPERM.into());
                 }
                 self.ask_switch(request, MultipartRequestBody::TableFeatures(List::EMPTY), LONG)?;
             }
             MultipartRequestBody::Experimenter { experimenter, .. } => {
                 if !self.tenants[tenant.0 as usize].experimenters.contains(&experimenter) {
-                    return Err(code::BAD_REQUEST_BAD_EXPERIMENTER);
+                    return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
                 }
                 let mut question = request.frame.to_vec();
                 frame::set_xid(&mut question, 0);
                 self.collect(request, MultipartType::EXPERIMENTER.0, Share::Tenant, &question, 1);
             }
-            MultipartRequestBody::Unknown { .. } => return Err(code::BAD_REQUEST_BAD_MULTIPART),
+            MultipartRequestBody::Unknown { .. } => {
+                return Err(code::BAD_REQUEST_BAD_MULTIPART.into());
+            }
         }
         Ok(())
     }
@@ -302,7 +305,10 @@ impl Switch {
         match written {
             Ok(()) => self.answer(waiter.origin.controller, &out),
             // One entry alone is too long for any part.
-            Err(_) => self.refuse(&waiter.origin, self.codes().too_much),
+            Err(_) => {
+                let refused = Reason::AnswerTooLarge.with(self.codes().too_much);
+                self.refuse(&waiter.origin, refused);
+            }
         }
     }
 
@@ -354,9 +360,9 @@ impl Switch {
         tenant: TenantIndex,
         filter: &FlowStatsRequest<'_>,
         aggregate: bool,
-    ) -> Result<Vec<u8>, ErrorCode> {
+    ) -> Result<Vec<u8>, Refused> {
         if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables(tenant) {
-            return Err(code::BAD_REQUEST_BAD_TABLE_ID);
+            return Err(code::BAD_REQUEST_BAD_TABLE_ID.into());
         }
         let mut wanted = self.match_of_v13(tenant, &filter.match_)?;
         let mut out_port = filter.out_port;
@@ -396,11 +402,11 @@ impl Switch {
             cookie_mask: 0,
             match_: fields.as_match(),
         };
-        question(if aggregate {
+        Ok(question(if aggregate {
             MultipartRequestBody::Aggregate(filter)
         } else {
             MultipartRequestBody::Flow(filter)
-        })
+        })?)
     }
 
     fn describe_v13(&mut self, request: &Request<'_>) {

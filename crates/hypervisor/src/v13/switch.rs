@@ -10,6 +10,7 @@ use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
+use compile::{Reason, Refused};
 use openflow::error::v13 as code;
 use openflow::v10::PortConfig;
 use openflow::v13::{
@@ -28,7 +29,7 @@ pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
 
 impl Switch {
     /// The switch without the hypervisor's tables.
-    pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
@@ -45,7 +46,7 @@ impl Switch {
     }
 
     /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
-    pub(crate) fn get_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn get_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let miss_send_len = self.tenants[request.tenant.0 as usize].miss_send_len;
         self.reply(request, |_, out| {
             let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
@@ -55,10 +56,10 @@ impl Switch {
     }
 
     /// The treatment of fragments is the switch's, not one tenant's.
-    pub(crate) fn set_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn set_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let config = SwitchConfig::parse(request.body()).map_err(unreadable)?;
         if config.flags.intersects(ConfigFlags::FRAG_MASK) {
-            return Err(code::SWITCH_CONFIG_FAILED_EPERM);
+            return Err(code::SWITCH_CONFIG_FAILED_EPERM.into());
         }
         self.tenants[request.tenant.0 as usize].miss_send_len = config.miss_send_len;
         Ok(())
@@ -83,7 +84,7 @@ impl Switch {
     }
 
     /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
-    pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
         let number = port_mod.port_no.0;
         let change = PortChange {
@@ -97,10 +98,10 @@ impl Switch {
             return self.configure_port(request, &change);
         }
         if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
-            return Err(code::PORT_MOD_FAILED_BAD_PORT);
+            return Err(code::PORT_MOD_FAILED_BAD_PORT.into());
         }
         if !self.ownership.owns_port_whole(request.tenant, number) {
-            return Err(code::PORT_MOD_FAILED_EPERM);
+            return Err(Reason::PortShared.with(code::PORT_MOD_FAILED_EPERM));
         }
         self.forward_port_mod(request, &change);
         Ok(())
@@ -108,21 +109,21 @@ impl Switch {
 
     /// Tables are shared by all tenants, so no tenant may change their configuration. The only value that 1.3 leaves is 0, which
     /// changes nothing and is accepted.
-    pub(crate) fn table_mod_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn table_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let table_mod = TableMod::parse(request.body()).map_err(unreadable)?;
         if table_mod.table_id != TABLE_ALL
             && table_mod.table_id >= self.tenant_tables(request.tenant)
         {
-            return Err(code::TABLE_MOD_FAILED_BAD_TABLE);
+            return Err(code::TABLE_MOD_FAILED_BAD_TABLE.into());
         }
-        if table_mod.config != 0 { Err(code::TABLE_MOD_FAILED_EPERM) } else { Ok(()) }
+        if table_mod.config != 0 { Err(code::TABLE_MOD_FAILED_EPERM.into()) } else { Ok(()) }
     }
 
     /// The queues of a port that the tenant sees.
-    pub(crate) fn queue_config_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn queue_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
         if asked.port != PortNo::ANY && !self.has_port(request.tenant, asked.port.0) {
-            return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+            return Err(code::QUEUE_OP_FAILED_BAD_PORT.into());
         }
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             // Virtual ports have no queues.
@@ -162,7 +163,7 @@ impl Switch {
         match pruned.write_message(origin.xid, &mut message) {
             Ok(()) => self.relay_reply(&origin, &message),
             Err(_) => {
-                self.refuse(&origin, self.codes().too_much);
+                self.refuse(&origin, Reason::AnswerTooLarge.with(self.codes().too_much));
                 self.answered(origin.tenant);
             }
         }
@@ -170,7 +171,7 @@ impl Switch {
     }
 
     /// Roles are between a tenant's controllers; the switch knows nothing of them (specification section 6.3.4).
-    pub(crate) fn role_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn role_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = RoleBody::parse(request.body()).map_err(unreadable)?;
         let tenant = &mut self.tenants[request.tenant.0 as usize];
         if matches!(asked.role, Role::MASTER | Role::SLAVE) {
@@ -179,7 +180,7 @@ impl Switch {
                 .generation
                 .is_some_and(|known| (asked.generation_id.wrapping_sub(known) as i64) < 0);
             if stale {
-                return Err(code::ROLE_REQUEST_FAILED_STALE);
+                return Err(code::ROLE_REQUEST_FAILED_STALE.into());
             }
             tenant.generation = Some(asked.generation_id);
         }
@@ -190,7 +191,7 @@ impl Switch {
             Role::EQUAL => Some(Held::Equal),
             Role::MASTER => Some(Held::Master),
             Role::SLAVE => Some(Held::Slave),
-            _ => return Err(code::ROLE_REQUEST_FAILED_BAD_ROLE),
+            _ => return Err(code::ROLE_REQUEST_FAILED_BAD_ROLE.into()),
         };
         if role == Some(Held::Master) {
             for other in others {
@@ -217,7 +218,7 @@ impl Switch {
     }
 
     /// What a controller wants to hear of.
-    pub(crate) fn get_async_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn get_async_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let Some(state) = self.controllers.get(request.controller) else { return Ok(()) };
         let Wanted { packet_in, port_status, flow_removed } = state.wanted;
         self.reply(request, |_, out| {
@@ -232,7 +233,7 @@ impl Switch {
     }
 
     /// Each controller's own choice.
-    pub(crate) fn set_async_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn set_async_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = AsyncConfig::parse(request.body()).map_err(unreadable)?;
         if let Some(state) = self.controllers.get_mut(request.controller) {
             state.wanted = Wanted {
@@ -246,14 +247,14 @@ impl Switch {
     }
 
     /// Experimenter messages pass for tenants whose operator allowed that experimenter.
-    pub(crate) fn experimenter_v13(&mut self, request: &Request<'_>) -> Result<(), ErrorCode> {
+    pub(crate) fn experimenter_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let message = Experimenter::parse(request.body()).map_err(unreadable)?;
         let tenant = &self.tenants[request.tenant.0 as usize];
         if !tenant.experimenters.contains(&message.experimenter) {
-            return Err(code::BAD_REQUEST_BAD_EXPERIMENTER);
+            return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
         }
         if !self.may_write(request.tenant) {
-            return Err(code::BAD_REQUEST_EPERM);
+            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
         }
         self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
         Ok(())

@@ -290,13 +290,18 @@ fn lldp_replay_and_port_probing() {
     }
 }
 
-/// A host keeps a probe of Weir's own that it was sent, and has its tenant send it on, out of another switch's port.
-#[test]
-fn probes_of_weirs_own_are_not_passed_on() {
+/// A link probe of Weir's own.
+pub(crate) fn probe() -> Vec<u8> {
     let mut discovery = Discovery::new(LldpKey([7; 16]), Settings::default());
     let port = PortId::new(Dpid(9), PortNumber::new(1).unwrap());
     discovery.set_port(port, true, Instant(0));
-    let probe = discovery.poll_probe(Instant(0)).unwrap().frame;
+    discovery.poll_probe(Instant(0)).unwrap().frame
+}
+
+/// A host keeps a probe of Weir's own that it was sent, and has its tenant send it on, out of another switch's port.
+#[test]
+fn probes_of_weirs_own_are_not_passed_on() {
+    let probe = probe();
     let hex = |tags: &str| {
         let hex: String = probe.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("hex:{}{tags}{}", &hex[..24], &hex[24..])

@@ -144,7 +144,7 @@ fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
 }
 
 /// All of a packet with a VLAN tag but where it came in: with that it is a match without wildcards on the switch.
-fn but_for_the_port() -> String {
+pub(crate) fn but_for_the_port() -> String {
     format!("{},{PACKET}", TAGS[1].1)
 }
 

@@ -12,7 +12,7 @@ const BY_ADDRESS: &str = "
 ";
 
 /// A switch's word that it keeps a packet by this number.
-fn announcement(version: Version, number: u32, frame: &[u8]) -> Vec<u8> {
+pub(crate) fn announcement(version: Version, number: u32, frame: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let total_len = u16::try_from(frame.len()).unwrap();
     let mut match_ = MatchBuf::new();

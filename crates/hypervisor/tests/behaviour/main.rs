@@ -58,6 +58,7 @@ mod packets;
 mod port_counts;
 mod port_mod;
 mod properties;
+mod reasons;
 mod refusals;
 mod refused_ports;
 mod sent_into_tables;

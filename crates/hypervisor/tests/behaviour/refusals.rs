@@ -31,7 +31,7 @@ fn weirs_refusals_are_told_apart_from_the_switchs() {
         let request = |port| format!("FLOW_MOD ADD priority=9,in_port={port}");
         let (xid, by, asked, why) = &found[0];
         assert_eq!((*xid, *by, asked), (5, RefusedBy::Weir, &request(1)), "{version:?}");
-        assert!(why.starts_with("an action sends to a port that is not the tenant's"), "{why}");
+        assert!(why.starts_with("an action sends to port 3, which is not the tenant's"), "{why}");
         let (xid, by, asked, why) = &found[1];
         assert_eq!((*xid, *by, asked), (6, RefusedBy::Switch, &request(2)), "{version:?}");
         assert!(why.starts_with("the switch refused: OFPFMFC_"), "{why}");

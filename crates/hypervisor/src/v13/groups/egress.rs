@@ -10,8 +10,8 @@ use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use compile::Refused;
 use compile::egress_group::{description, numbers, outputs};
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, PortNo};
 
@@ -21,7 +21,7 @@ impl Switch {
         &mut self,
         request: &Request<'_>,
         group: &GroupMod<'_>,
-    ) -> Result<Vec<u32>, ErrorCode> {
+    ) -> Result<Vec<u32>, Refused> {
         let network = self.tenants[request.tenant.0 as usize].network.as_deref();
         let outputs = network.map(|network| outputs(network, group)).unwrap_or_default();
         outputs.iter().map(|output| self.ready(request, *output, &outputs)).collect()
@@ -33,13 +33,13 @@ impl Switch {
         request: &Request<'_>,
         output: PortNo,
         wanted: &BTreeSet<PortNo>,
-    ) -> Result<u32, ErrorCode> {
+    ) -> Result<u32, Refused> {
         let tenant = request.tenant;
         if let Some(known) = self.numbers(tenant, Kind::Group).egress_group(output) {
             return Ok(known);
         }
         let (change, messages) = match self.make_egress_group(tenant, output) {
-            Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS) => {
+            Err(it) if it.code() == code::GROUP_MOD_FAILED_OUT_OF_GROUPS => {
                 self.collect_egress_groups(tenant, wanted, request.now);
                 self.make_egress_group(tenant, output)?
             }
@@ -100,7 +100,7 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         output: PortNo,
-    ) -> Result<(NumberBefore, Vec<Vec<u8>>), ErrorCode> {
+    ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
         let known = self.numbers(tenant, Kind::Group);
         let number = numbers().find(|number| known.any(*number).is_none());
         let number = number.ok_or(code::GROUP_MOD_FAILED_OUT_OF_GROUPS)?;

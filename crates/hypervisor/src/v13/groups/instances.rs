@@ -14,8 +14,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::variants;
 use compile::{Instances, Variant};
+use compile::{Reason, Refused};
 use hashbrown::HashMap;
-use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, GroupModCommand};
 
@@ -50,7 +50,7 @@ impl Switch {
         tenant: TenantIndex,
         known: Numbered,
         command: &dyn Fn(u32) -> GroupModCommand,
-    ) -> Result<Formed, ErrorCode> {
+    ) -> Result<Formed, Refused> {
         let network = self.tenants[tenant.0 as usize].network.clone();
         let network = network.as_deref();
         let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
@@ -58,7 +58,7 @@ impl Switch {
         let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| &known.instances);
         let others = others.filter(|other| other.id() != known.instances.id());
         if others.map(|other| other.ids().count()).sum::<usize>() + wanted.len() >= MAX_NUMBERS {
-            return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+            return Err(Reason::GroupInstances.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS));
         }
         let (mut ids, mut made) = (BTreeMap::new(), Vec::new());
         let mut taken = Ok(());
@@ -70,7 +70,7 @@ impl Switch {
                         made.push(id);
                         ids.insert(variant, id);
                     }
-                    Err(code) => taken = Err(code),
+                    Err(code) => taken = Err(code.into()),
                 },
             }
         }
@@ -102,7 +102,7 @@ impl Switch {
         tenant: TenantIndex,
         number: u32,
         wanted: Numbered,
-    ) -> Result<Change, ErrorCode> {
+    ) -> Result<Change, Refused> {
         let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::MODIFY)?;
         let mut change = Change::default();
         self.adopt_formed(tenant, number, formed, &mut change);
@@ -277,7 +277,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
-    ) -> Result<HashMap<u32, Vec<Rule>>, ErrorCode> {
+    ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
         let flows = &self.tenants[tenant.0 as usize].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
@@ -288,14 +288,14 @@ impl Switch {
         for (number, flow) in using {
             let rules = self.plan(tenant, flow)?;
             if !room.take(flow, &rules) {
-                return Err(code::FLOW_MOD_FAILED_TABLE_FULL);
+                return Err(code::FLOW_MOD_FAILED_TABLE_FULL.into());
             }
             if rules != flow.rules {
                 planned.insert(number, rules);
             }
         }
         match collide(flows, &planned) {
-            true => Err(code::FLOW_MOD_FAILED_OVERLAP),
+            true => Err(code::FLOW_MOD_FAILED_OVERLAP.into()),
             false => Ok(planned),
         }
     }

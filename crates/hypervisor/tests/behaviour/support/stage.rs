@@ -16,6 +16,7 @@ mod traced;
 
 use super::actions::port_v13;
 use super::places::{Plan, hw_addr, know_versions, maps};
+use super::world::has_words;
 use super::{LLDP_KEY, describe, frames, request};
 use emulate::{Config, Fault, Host, HostIndex, Network, Point, SessionId, SwitchIndex};
 use fabric::MacAddress;
@@ -275,6 +276,7 @@ impl Stage {
     pub fn say(&mut self, tenant: usize, switch: u64, words: &str) -> Vec<String> {
         let before = self.seen.told.len();
         self.speak(tenant, switch, words);
+        self.cores.iter().for_each(has_words);
         let told = self.seen.told.split_off(before);
         told.into_iter().map(|(_, _, words)| words).collect()
     }

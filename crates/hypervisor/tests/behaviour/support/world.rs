@@ -257,6 +257,7 @@ impl World {
 
     /// Takes what a controller has received, in words.
     pub fn heard(&mut self, seat: Seat) -> Vec<String> {
+        has_words(&self.core);
         self.controllers[seat.0].inbox.drain(..).map(|(_, frame)| describe(&frame)).collect()
     }
 
@@ -502,6 +503,14 @@ impl World {
     pub fn tenant_flows(&self) -> Vec<String> {
         let own = if self.version == Version::V1_0 { "-" } else { "0 " };
         self.switch_flows().into_iter().filter(|flow| !flow.starts_with(own)).collect()
+    }
+}
+
+/// Each error that Weir gives is said in words.
+pub fn has_words(core: &Switch) {
+    for (_, refusal) in core.all_refusals() {
+        let reason = refusal.reason(core.version());
+        assert!(!reason.starts_with("Weir refused"), "{reason}: {refusal:?}");
     }
 }
 
