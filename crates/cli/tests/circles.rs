@@ -19,7 +19,6 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("flowspace", &[5, 4, 3]),
     ("hypervisor", &[50]),
     ("lab", &[12]),
-    ("openflow", &[6]),
 ];
 
 /// `a::b` of a crate as `["a", "b"]`; the crate's root is empty.
