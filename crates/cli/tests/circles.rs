@@ -16,7 +16,6 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("emulate", &[11, 5, 3, 2]),
     ("evaluate", &[16, 11]),
     ("fabric", &[7, 4, 4, 3, 3, 2]),
-    ("flowspace", &[5, 4, 3]),
     ("hypervisor", &[50]),
     ("lab", &[12]),
 ];
