@@ -17,7 +17,6 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("evaluate", &[16, 11]),
     ("fabric", &[7, 4, 4, 3, 3, 2]),
     ("hypervisor", &[50]),
-    ("lab", &[12]),
 ];
 
 /// `a::b` of a crate as `["a", "b"]`; the crate's root is empty.
