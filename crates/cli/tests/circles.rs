@@ -15,7 +15,6 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("daemon", &[30, 9, 3, 3, 2, 2, 2]),
     ("emulate", &[11, 5, 3, 2]),
     ("evaluate", &[16, 11]),
-    ("fabric", &[7, 4, 4, 3, 3, 2]),
     ("hypervisor", &[50]),
 ];
 
