@@ -14,7 +14,6 @@ use std::path::Path;
 const CIRCLES: &[(&str, &[usize])] = &[
     ("daemon", &[30, 9, 3, 3, 2, 2, 2]),
     ("emulate", &[11, 5, 3, 2]),
-    ("evaluate", &[16, 11]),
     ("hypervisor", &[50]),
 ];
 
