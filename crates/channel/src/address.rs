@@ -4,8 +4,6 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use crate::Error;
-
 /// The port that IANA gave to OpenFlow; used where an address names none, as `ovs-vsctl` does.
 pub const OPENFLOW_PORT: u16 = 6653;
 
@@ -65,11 +63,26 @@ impl fmt::Display for Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = Error;
+/// The text is no [`Address`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressError {
+    text: String,
+    reason: &'static str,
+}
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let refuse = |reason| Error::Address { text: text.to_owned(), reason };
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "address {:?}: {}", self.text, self.reason)
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let refuse = |reason| AddressError { text: text.to_owned(), reason };
         let (scheme, rest) = match text.split_once(':') {
             Some(("tcp", rest)) => (Scheme::Tcp, rest),
             Some(("ssl" | "tls", rest)) => (Scheme::Ssl, rest),

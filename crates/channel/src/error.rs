@@ -7,20 +7,14 @@ use std::path::PathBuf;
 
 use openflow::FrameError;
 
+use crate::address::Address;
+use crate::handshake::HandshakeError;
 use crate::tls::{NOT_VERSION_3, is_unsupported_version};
-use crate::{Address, HandshakeError};
 
 /// A fault on our side: a setting that cannot work, or the operating system's refusal.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no [`Address`].
-    Address {
-        /// What was given.
-        text: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
     /// A private key or certificate file cannot be used.
     TlsFile {
         /// The file.
@@ -64,7 +58,6 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Address { text, reason } => write!(f, "address {text:?}: {reason}"),
             Error::TlsFile { path, what, reason } => {
                 write!(f, "{what} {}: {reason}", path.display())
             }

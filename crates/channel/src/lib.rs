@@ -54,19 +54,21 @@ mod handshake;
 mod keepalive;
 pub mod memory;
 mod message_type;
+mod options;
 mod socket;
 mod timers;
 mod tls;
 
-pub use address::{Address, OPENFLOW_PORT, Scheme};
+pub use address::{Address, AddressError, OPENFLOW_PORT, Scheme};
 pub use backoff::Backoff;
 pub use buffer::{Full, SendBuffer};
 pub use connection::{Connection, Counters, Flushed, ReadState, Received};
-pub use endpoint::{Dialer, Listener, Options};
+pub use endpoint::{Dialer, Listener};
 pub use error::{CloseReason, Error};
 pub use event_loop::{Event, EventLoop, Readiness, TimerKey, Token, Waker};
 pub use handshake::{Established, Handshake, HandshakeError, Step, SwitchFeatures};
 pub use keepalive::{Keepalive, Liveness};
+pub use options::Options;
 pub use timers::Timers;
 pub use tls::{
     CertificateName, PeerCertificate, ServiceFiles, ServiceTrust, Tls, TlsFiles, TlsStream,

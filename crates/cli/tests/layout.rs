@@ -1,14 +1,19 @@
 //! The architecture, held by a test.
 //!
-//! ARCHITECTURE.md says which crate may depend on which and what no source file may contain. Here the same is data,
+//! ARCHITECTURE.md says which crate may depend on which and what no source file may contain; `MODULES` says the same of a
+//! crate's modules. Here the same is data,
 //! and each test compares the tree with it. A change that needs another arrow changes both in the same commit.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeSet;
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use support::{graph, sources};
 
 /// Who may depend on whom. A crate that is missing here is a failure, and so is an arrow that is not listed.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -46,6 +51,69 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// A module, and the modules that it uses.
+type Row = (&'static str, &'static [&'static str]);
+
+/// Which modules of its own crate each module uses: neither more nor fewer. Each uses only those above it. The crate's
+/// root may use all.
+const MODULES: &[(&str, &[Row])] = &[(
+    "compile",
+    &[
+        ("ids", &[]),
+        ("metadata", &[]),
+        ("wire", &[]),
+        ("network", &[]),
+        ("action_set", &[]),
+        ("packet_in_len", &[]),
+        ("ownership", &["ids", "network"]),
+        ("target", &["metadata", "wire"]),
+        ("rule", &["metadata", "wire"]),
+        ("class", &["network", "wire"]),
+        ("instances", &["class", "network"]),
+        ("context", &["ids", "instances", "network", "ownership", "target", "wire"]),
+        ("slice", &["action_set", "context", "ownership", "packet_in_len", "rule", "wire"]),
+        ("list", &["class", "context", "instances", "network", "packet_in_len", "rule", "wire"]),
+        ("delivery", &["action_set", "class", "metadata", "network"]),
+        ("egress_group", &["action_set", "network", "wire"]),
+        ("last_table", &["delivery", "list", "metadata", "network", "rule", "wire"]),
+        (
+            "group",
+            &[
+                "action_set",
+                "class",
+                "context",
+                "egress_group",
+                "instances",
+                "list",
+                "network",
+                "rule",
+                "slice",
+            ],
+        ),
+        (
+            "entry",
+            &[
+                "action_set",
+                "class",
+                "context",
+                "delivery",
+                "list",
+                "metadata",
+                "network",
+                "packet_in_len",
+                "rule",
+                "slice",
+                "wire",
+            ],
+        ),
+        (
+            "infra",
+            &["ids", "last_table", "metadata", "network", "ownership", "rule", "target", "wire"],
+        ),
+        ("packet", &["class", "context", "list", "metadata", "network", "wire"]),
+    ],
+)];
 
 /// The peers that any crate's tests may stand on, beside what the crate itself depends on.
 const TEST_PEERS: &[&str] =
@@ -88,6 +156,44 @@ fn dependencies_follow_the_arrows() {
             let peer = TEST_PEERS.contains(&used.as_str()) || allowed.contains(&used.as_str());
             if !peer {
                 wrong.push(format!("the tests of `{}` must not depend on `{used}`", member.name));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn modules_follow_the_arrows() {
+    let mut wrong = Vec::new();
+    for (name, rows) in MODULES {
+        let graph = graph(&sources(&repository().join("crates").join(name)));
+        let used: BTreeMap<String, BTreeSet<String>> = graph
+            .iter()
+            .filter(|(module, _)| !module.is_empty())
+            .map(|(module, used)| {
+                (module.join("::"), used.iter().map(|used| used.join("::")).collect())
+            })
+            .collect();
+        let listed: BTreeMap<String, BTreeSet<String>> = rows
+            .iter()
+            .map(|(module, used)| {
+                ((*module).to_owned(), used.iter().map(|used| (*used).to_owned()).collect())
+            })
+            .collect();
+        let modules: BTreeSet<&String> = used.keys().chain(listed.keys()).collect();
+        for module in modules {
+            if used.get(module) != listed.get(module) {
+                wrong.push(format!(
+                    "`{name}::{module}` uses {:?}, and MODULES lists {:?}",
+                    used.get(module),
+                    listed.get(module)
+                ));
+            }
+        }
+        for (at, (module, used)) in rows.iter().enumerate() {
+            let is_above = |used: &&&str| rows[..at].iter().any(|(above, _)| above == *used);
+            for below in used.iter().filter(|used| !is_above(used)) {
+                wrong.push(format!("`{name}::{module}` uses `{below}`, which stands below it"));
             }
         }
     }

@@ -23,7 +23,7 @@ use hypervisor::{Outbox, Policy};
 use openflow::VersionSet;
 
 use crate::dpid::Dpid;
-use crate::shard;
+use crate::shard::{Command as ShardCommand, Handle as ShardHandle};
 use crate::threads::Thread;
 
 /// Bytes read from one connection in one turn.
@@ -99,7 +99,7 @@ impl Prepared {
     }
 
     /// Begins to join.
-    pub fn start(self, shards: Vec<shard::Handle>) -> std::io::Result<Joiner> {
+    pub fn start(self, shards: Vec<ShardHandle>) -> std::io::Result<Joiner> {
         let Prepared { handle, mut work } = self;
         work.shards = shards;
         let thread = Thread::start("big-switches", move || work.run())?;
@@ -118,7 +118,7 @@ struct Work {
     events: EventLoop,
     commands: Receiver<Command>,
     origin: Instant,
-    shards: Vec<shard::Handle>,
+    shards: Vec<ShardHandle>,
     plans: BTreeMap<u64, Plan>,
     /// By key.
     joined: BTreeMap<u64, Joined>,
@@ -429,7 +429,7 @@ impl Work {
         let established = Established { version: core.version(), switch: Some(features) };
         let shard = (key % self.shards.len().max(1) as u64) as usize;
         if let Some(shard) = self.shards.get(shard) {
-            shard.send(shard::Command::Adopt(Box::new((theirs, established))));
+            shard.send(ShardCommand::Adopt(Box::new((theirs, established))));
         }
         *front = Some((token, ours));
         self.peers.insert(token, (key, Side::Front));

@@ -7,8 +7,9 @@ use std::str::FromStr;
 
 use hashbrown::HashMap;
 
+use crate::config::Config;
 use crate::network::{HostIndex, Network, Point, SwitchIndex};
-use crate::switch::{Config, Switch};
+use crate::switch::Switch;
 
 /// A shape. Port 1 of each switch is for a host; the ports behind it lead to neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

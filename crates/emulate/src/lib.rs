@@ -43,6 +43,7 @@
 
 mod action;
 mod buffers;
+mod config;
 pub mod controller;
 mod datapath;
 mod dispatch;
@@ -59,17 +60,20 @@ mod pipeline;
 mod ports;
 pub mod puppet;
 mod refusal;
+mod request;
 mod rewrite;
 mod runner;
 mod service;
 mod session;
 mod slow;
+mod state;
 mod switch;
 mod table;
 mod v10;
 mod v13;
 
 pub use action::{ANY_GROUP, Action, Instructions, port};
+pub use config::Config;
 pub use effects::{Outcome, PacketInReason, Transmit};
 pub use error::Error;
 pub use fault::Fault;
@@ -82,5 +86,5 @@ pub use runner::{Counters, Runner, Running, Seen};
 pub use service::{Cpu, ServiceTime};
 pub use session::{Role, SessionId};
 pub use slow::SlowSwitch;
-pub use switch::{Config, Switch};
+pub use switch::Switch;
 pub use table::{Flow, Removed, flags as flow_flags};

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
+use crate::config::Config;
 use crate::effects::{Outcome, Transmit};
 use crate::frame::build::host_mac;
 use crate::host::Host;
 use crate::session::SessionId;
-use crate::switch::{Config, Switch};
+use crate::switch::Switch;
 
 /// Names a switch of a [`Network`], in the order they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

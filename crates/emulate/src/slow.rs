@@ -91,7 +91,7 @@ fn add(sum: &mut Outcome, step: Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::Config;
+    use crate::config::Config;
     use openflow::v10::Message;
     use openflow::{Version, VersionSet};
 

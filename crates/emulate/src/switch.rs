@@ -1,60 +1,18 @@
 //! The emulated switch: sans-I/O, and with the caller's time.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
-use hashbrown::HashMap;
-use openflow::{Header, Version, VersionSet};
+use openflow::{Header, Version};
 
-use crate::buffers::Buffers;
-use crate::datapath::{Datapath, FlowRequest};
-use crate::dispatch::Request;
+use crate::config::Config;
+use crate::dispatch;
 use crate::effects::{Effects, Event, Outcome, PortReason};
-use crate::fault::{Fault, Faults};
-use crate::groups::Groups;
-use crate::meters::Meters;
+use crate::fault::Fault;
 use crate::ports::{Port, PortConfig};
+use crate::request::Request;
 use crate::session::{Session, SessionId};
+use crate::state::State;
 use crate::table::{Flow, FlowTable};
-
-/// What a switch is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Datapath id.
-    pub dpid: u64,
-    /// The versions it speaks: 1.0, 1.3 or both.
-    pub versions: VersionSet,
-    /// Its ports.
-    pub ports: Vec<PortConfig>,
-    /// Number of flow tables, 1 to 254.
-    pub n_tables: u8,
-    /// How many packets it can keep for the controller; 0 sends every packet whole.
-    pub n_buffers: u32,
-    /// How many entries fit in each flow table.
-    pub max_flows: usize,
-    /// What DESC statistics say of its make.
-    pub hardware: String,
-    /// What DESC statistics say of its software.
-    pub software: String,
-    /// The faults planted from the start.
-    pub faults: Vec<Fault>,
-}
-
-impl Config {
-    /// A switch of both versions with ports 1 to `n_ports`, 16 tables, 256 buffers, a million flows.
-    pub fn new(dpid: u64, n_ports: u32) -> Config {
-        Config {
-            dpid,
-            versions: VersionSet::SUPPORTED,
-            ports: (1..=n_ports).map(PortConfig::new).collect(),
-            n_tables: 16,
-            n_buffers: 256,
-            max_flows: 1_000_000,
-            hardware: "emulated switch".to_owned(),
-            software: concat!("weir-emulate ", env!("CARGO_PKG_VERSION")).to_owned(),
-            faults: Vec::new(),
-        }
-    }
-}
 
 /// An OpenFlow switch without sockets and without a clock.
 ///
@@ -63,92 +21,58 @@ impl Config {
 /// append to `out` is for the controller. A switch with several controllers has a session for each:
 /// [`Switch::open_session`].
 pub struct Switch {
-    pub(crate) config: Config,
-    pub(crate) datapath: Datapath,
-    pub(crate) faults: Faults,
-    /// The largest generation id that a controller used in a role request.
-    pub(crate) generation: Option<u64>,
-    pub(crate) sessions: Vec<Option<Session>>,
-    /// FLOW_MODs that a lying switch has yet to apply: when, for whom, and the message.
-    pub(crate) unapplied: VecDeque<(u64, SessionId, FlowRequest, Vec<u8>)>,
+    state: State,
 }
 
 impl Switch {
     /// A switch that nobody is connected to.
-    pub fn new(mut config: Config) -> Switch {
-        config.n_tables = config.n_tables.clamp(1, 254);
-        let ports = config.ports.iter().map(|port| (port.number, Port::new(0, port.clone())));
-        let faults = Faults::new(config.faults.clone());
-        let datapath = Datapath {
-            ports: ports.collect::<BTreeMap<_, _>>(),
-            tables: (0..config.n_tables).map(|_| FlowTable::new(config.max_flows)).collect(),
-            groups: Groups::default(),
-            meters: Meters::new(),
-            buffers: Buffers::new(config.n_buffers),
-            repeats: None,
-            stations: HashMap::new(),
-            fragments: 0,
-            drops_changed_packets: faults.drops_changed_packets(),
-            runs_set_on_miss: faults.runs_set_on_miss(),
-            ignores_queues: faults.ignores_queues(),
-        };
-        Switch {
-            datapath,
-            faults,
-            generation: None,
-            sessions: vec![Some(Session::new())],
-            unapplied: VecDeque::new(),
-            config,
-        }
+    pub fn new(config: Config) -> Switch {
+        Switch { state: State::new(config) }
     }
 
     /// The datapath id.
     pub fn dpid(&self) -> u64 {
-        self.config.dpid
+        self.state.config.dpid
     }
 
     /// What the switch was made of.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.state.config
     }
 
     /// The ports by number.
     pub fn ports(&self) -> impl Iterator<Item = &Port> {
-        self.datapath.ports.values()
+        self.state.ports()
     }
 
     /// The port of this number.
     pub fn port(&self, number: u32) -> Option<&Port> {
-        self.datapath.ports.get(&number)
+        self.state.port(number)
     }
 
     /// All flow entries with their tables.
     pub fn flows(&self) -> impl Iterator<Item = (u8, &Flow)> {
-        let tables = (0u8..).zip(&self.datapath.tables);
-        tables.flat_map(|(id, table)| table.iter().map(move |flow| (id, flow)))
+        self.state.flows()
     }
 
     /// Number of flow entries in all tables.
     pub fn flow_count(&self) -> usize {
-        self.datapath.tables.iter().map(FlowTable::len).sum()
+        self.state.datapath.tables.iter().map(FlowTable::len).sum()
     }
 
     /// Number of groups (1.3).
     pub fn group_count(&self) -> usize {
-        self.datapath.groups.len()
+        self.state.datapath.groups.len()
     }
 
     /// The faults in force.
     pub fn faults(&self) -> &[Fault] {
-        self.faults.planted()
+        self.state.faults.planted()
     }
 
     /// Replaces the planted faults; their counts begin anew.
     pub fn plant(&mut self, faults: Vec<Fault>) {
-        self.faults = Faults::new(faults);
-        self.datapath.drops_changed_packets = self.faults.drops_changed_packets();
-        self.datapath.runs_set_on_miss = self.faults.runs_set_on_miss();
-        self.datapath.ignores_queues = self.faults.ignores_queues();
+        self.state.plant(faults);
     }
 }
 
@@ -157,15 +81,15 @@ impl Switch {
     /// A connection to the controller begins: appends HELLO. State of an earlier one is forgotten;
     /// the flow tables stay.
     pub fn connect(&mut self, out: &mut Vec<u8>) {
-        if let Some(place) = self.sessions.first_mut() {
+        if let Some(place) = self.state.sessions.first_mut() {
             *place = Some(Session::new());
         }
-        self.with_main(out, |switch| switch.greet(SessionId::MAIN));
+        self.with_main(out, |switch| switch.state.greet(SessionId::MAIN));
     }
 
     /// The version agreed on with the controller.
     pub fn version(&self) -> Option<Version> {
-        self.session_ref(SessionId::MAIN).and_then(|session| session.version)
+        self.state.session_ref(SessionId::MAIN).and_then(|session| session.version)
     }
 
     /// Handles one whole OpenFlow message of the controller and appends the answers.
@@ -213,7 +137,7 @@ impl Switch {
     }
 
     fn swap_main_output(&mut self, out: &mut Vec<u8>) {
-        if let Some(session) = self.session(SessionId::MAIN) {
+        if let Some(session) = self.state.session(SessionId::MAIN) {
             std::mem::swap(&mut session.out, out);
         }
     }
@@ -223,98 +147,99 @@ impl Switch {
 impl Switch {
     /// A further controller connects; its HELLO waits in its output.
     pub fn open_session(&mut self) -> SessionId {
-        let free = self.sessions.iter().skip(1).position(Option::is_none).map(|index| index + 1);
-        let index = free.unwrap_or(self.sessions.len());
-        match self.sessions.get_mut(index) {
+        let free =
+            self.state.sessions.iter().skip(1).position(Option::is_none).map(|index| index + 1);
+        let index = free.unwrap_or(self.state.sessions.len());
+        match self.state.sessions.get_mut(index) {
             Some(place) => *place = Some(Session::new()),
-            None => self.sessions.push(Some(Session::new())),
+            None => self.state.sessions.push(Some(Session::new())),
         }
-        self.greet(SessionId(index));
+        self.state.greet(SessionId(index));
         SessionId(index)
     }
 
     /// A controller is gone. The main session then waits for [`Switch::connect`], others are over.
     pub fn close_session(&mut self, id: SessionId) {
-        if let Some(place) = self.sessions.get_mut(id.0) {
+        if let Some(place) = self.state.sessions.get_mut(id.0) {
             *place = (id == SessionId::MAIN).then(Session::new);
         }
     }
 
     /// What is to be sent to this controller; the caller takes it.
     pub fn output(&mut self, id: SessionId) -> Option<&mut Vec<u8>> {
-        self.session(id).map(|session| &mut session.out)
+        self.state.session(id).map(|session| &mut session.out)
     }
 
     /// As [`Switch::handle_message`], for any session. News for other controllers waits in theirs.
     pub fn handle_on(&mut self, now: u64, id: SessionId, frame: &[u8]) -> Outcome {
         let mut effects = Effects::default();
-        self.apply_due(now, &mut effects);
-        let Some(session) = self.session(id) else { return Outcome::default() };
+        self.state.apply_due(now, &mut effects);
+        let Some(session) = self.state.session(id) else { return Outcome::default() };
         session.release(now);
         let start = session.out.len();
         let Ok(header) = Header::parse_whole(frame) else {
             return Outcome { disconnect: true, ..Outcome::default() };
         };
         let mut disconnect = false;
-        if !self.faults.swallows(header.type_) {
+        if !self.state.faults.swallows(header.type_) {
             let request = Request { now, session: id, header, frame };
-            disconnect = self.dispatch(&request, &mut effects);
+            disconnect = dispatch::handle(&mut self.state, &request, &mut effects);
         }
-        disconnect |= self.spoil_reply(now, id, start);
-        Outcome { disconnect, ..self.deliver(id, effects) }
+        disconnect |= self.state.spoil_reply(now, id, start);
+        Outcome { disconnect, ..dispatch::deliver(&mut self.state, Some(id), effects) }
     }
 
     /// As [`Switch::receive_packet`], with the PACKET_INs in the sessions' outputs.
     pub fn receive(&mut self, now: u64, in_port: u32, frame: &[u8]) -> Outcome {
         let mut effects = Effects::default();
-        self.apply_due(now, &mut effects);
-        self.datapath.expire(now, &mut effects);
-        self.datapath.receive(now, in_port, frame, &mut effects);
-        self.deliver_to_all(effects)
+        self.state.apply_due(now, &mut effects);
+        self.state.datapath.expire(now, &mut effects);
+        self.state.datapath.receive(now, in_port, frame, &mut effects);
+        dispatch::deliver(&mut self.state, None, effects)
     }
 
     /// As [`Switch::tick`], for all sessions.
     pub fn advance(&mut self, now: u64) -> Outcome {
         let mut effects = Effects::default();
-        self.apply_due(now, &mut effects);
-        self.datapath.expire(now, &mut effects);
-        for session in self.sessions.iter_mut().flatten() {
+        self.state.apply_due(now, &mut effects);
+        self.state.datapath.expire(now, &mut effects);
+        for session in self.state.sessions.iter_mut().flatten() {
             session.release(now);
         }
-        self.deliver_to_all(effects)
+        dispatch::deliver(&mut self.state, None, effects)
     }
 
     /// When [`Switch::tick`] may next have something to do, ns. It can be early, never late.
     pub fn next_deadline(&self) -> Option<u64> {
-        let expiries = self.datapath.tables.iter().filter_map(FlowTable::next_expiry);
+        let expiries = self.state.datapath.tables.iter().filter_map(FlowTable::next_expiry);
         let delayed =
-            self.sessions.iter().flatten().filter_map(|s| s.later.front()).map(|(at, _)| *at);
-        let unapplied = self.unapplied.front().map(|(at, ..)| *at);
+            self.state.sessions.iter().flatten().filter_map(|s| s.later.front()).map(|(at, _)| *at);
+        let unapplied = self.state.unapplied.front().map(|(at, ..)| *at);
         expiries.chain(delayed).chain(unapplied).min()
     }
 
     /// From now on NORMAL is a repeater: it learns nothing, and sends by all of these ports but the one that a packet came by.
     pub fn repeat_by(&mut self, ports: BTreeSet<u32>) {
-        self.datapath.repeats = Some(ports);
+        self.state.datapath.repeats = Some(ports);
     }
 
     /// As [`Switch::set_port_up`], for all sessions.
     pub fn set_link(&mut self, number: u32, up: bool) {
         let mut effects = Effects::default();
-        if let Some(port) = self.datapath.ports.get_mut(&number)
+        if let Some(port) = self.state.datapath.ports.get_mut(&number)
             && port.link_up != up
         {
             port.link_up = up;
             let event = Event::PortStatus { reason: PortReason::Modify, port: port.clone() };
             effects.events.push(event);
         }
-        self.deliver_to_all(effects);
+        dispatch::deliver(&mut self.state, None, effects);
     }
 
     /// Sets the [`port_config`](crate::port_config) bits of a port, as an administrator at the switch
     /// would: nobody is told.
     pub fn set_port_config(&mut self, number: u32, bits: u32) {
-        if let Some(port) = self.datapath.ports.get_mut(&number) {
+        if let Some(port) = self.state.datapath.ports.get_mut(&number) {
             port.config = bits;
         }
     }
@@ -322,17 +247,25 @@ impl Switch {
     /// As [`Switch::add_port`], for all sessions.
     pub fn plug(&mut self, now: u64, port: PortConfig) {
         let port = Port::new(now, port);
-        self.datapath.ports.insert(port.made.number, port.clone());
+        self.state.datapath.ports.insert(port.made.number, port.clone());
         let event = Event::PortStatus { reason: PortReason::Add, port };
-        self.deliver_to_all(Effects { events: vec![event], ..Effects::default() });
+        dispatch::deliver(
+            &mut self.state,
+            None,
+            Effects { events: vec![event], ..Effects::default() },
+        );
     }
 
     /// As [`Switch::remove_port`], for all sessions.
     pub fn unplug(&mut self, number: u32) {
-        if let Some(port) = self.datapath.ports.remove(&number) {
-            self.datapath.stations.retain(|_, known| *known != number);
+        if let Some(port) = self.state.datapath.ports.remove(&number) {
+            self.state.datapath.stations.retain(|_, known| *known != number);
             let event = Event::PortStatus { reason: PortReason::Delete, port };
-            self.deliver_to_all(Effects { events: vec![event], ..Effects::default() });
+            dispatch::deliver(
+                &mut self.state,
+                None,
+                Effects { events: vec![event], ..Effects::default() },
+            );
         }
     }
 }

@@ -42,6 +42,7 @@ mod rounds;
 mod saved;
 mod spec;
 mod tags;
+mod trouble;
 mod trunk;
 
 use crate::network::{LinkId, Network};
@@ -53,10 +54,11 @@ use alloc::vec::Vec;
 use check::Assigned;
 use core::mem;
 use core::net::IpAddr;
+use draw::Placement;
 use rounds::Rounds;
 use saved::{Remembered, Restored};
 use tags::Tags;
-use trunk::Trunk;
+use trunk::{Trunk, trunks_of};
 
 pub use map::{Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Tag, Transit, VirtualPort};
 pub use saved::SavedError;
@@ -64,7 +66,8 @@ pub use spec::{
     Block, HostSpec, LinkSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, SwitchSpec,
     VirtualPortId,
 };
-pub use trunk::{Carries, Lane, Routed, Trouble, TrunkId, Wire};
+pub use trouble::Trouble;
+pub use trunk::{Carries, Lane, Routed, TrunkId, Wire};
 
 /// All virtual networks and where they are.
 #[derive(Clone, Debug)]
@@ -207,7 +210,7 @@ impl Embedding {
         wanted: &BTreeMap<TenantId, Spec>,
     ) -> Result<Changes, Vec<Refusal>> {
         let mut next = self.clone();
-        next.assigned = check::check(self, network, wanted)?;
+        next.assigned = check::check(&self.wanted, &self.assigned, network, wanted)?;
         next.catch_up(network);
         next.wanted = wanted.clone();
         // What would be refused for want of tags is not if they are those of paths that are being left.
@@ -287,7 +290,7 @@ impl Embedding {
 
     /// Where a tenant's links and the insides of its big switches are.
     pub fn trunks(&self, tenant: TenantId) -> impl Iterator<Item = (TrunkId, TrunkStatus<'_>)> {
-        self.trunks_of(tenant).map(|(&id, trunk)| {
+        trunks_of(&self.trunks, tenant).map(|(&id, trunk)| {
             let &Trunk { ref active, ref backup, ref leaving, held, trouble, .. } = trunk;
             let leaving = leaving.as_ref().and_then(|it| it.route.as_ref());
             let (active, backup, is_held) = (active.as_ref(), backup.as_ref(), held.is_some());
@@ -317,7 +320,7 @@ impl Embedding {
 
     /// Where everything is, for [`restore`](Embedding::restore).
     pub fn export(&self) -> Vec<u8> {
-        saved::export(self)
+        saved::export(&self.wanted, &self.assigned, &self.trunks, &self.tags, &self.single)
     }
 
     /// Takes back where everything was. To be called before the first [`apply`](Embedding::apply), which then holds
@@ -334,12 +337,6 @@ impl Embedding {
         }
         self.is_holding = true;
         Ok(())
-    }
-
-    fn trunks_of(&self, tenant: TenantId) -> impl Iterator<Item = (&TrunkId, &Trunk)> {
-        let least = Carries::Link([VirtualPortId { switch: Dpid(0), number: 0 }; 2]);
-        let from = TrunkId { tenant, carries: least };
-        self.trunks.range(from..).take_while(move |(id, _)| id.tenant == tenant)
     }
 
     fn places(&self) -> BTreeMap<TrunkId, Vec<Wire>> {
@@ -367,7 +364,13 @@ impl Embedding {
         if parted {
             self.rounds.run();
         }
-        let drawn = draw::draw(self, network);
+        let placement = Placement {
+            wanted: &self.wanted,
+            trunks: &self.trunks,
+            single: &self.single,
+            is_holding: self.is_holding,
+        };
+        let drawn = draw::draw(placement, network);
         let ports_before = ports(&self.maps);
         let mut switches = BTreeSet::new();
         let gone = self.maps.keys().filter(|dpid| !drawn.contains_key(dpid));

@@ -7,16 +7,6 @@ use core::fmt;
 /// Why something was refused. Nothing is changed when it is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Not the number of a port that a wire can be put into.
-    ReservedPort {
-        /// What was given.
-        number: u32,
-    },
-    /// A group address, or all zero.
-    NotAHostAddress {
-        /// What was given.
-        octets: [u8; 6],
-    },
     /// Not a VLAN id that can mark packets.
     NotATag(u16),
     /// The switch is there already.
@@ -72,12 +62,6 @@ impl core::error::Error for Error {}
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::ReservedPort { number } => {
-                write!(f, "{number:#x} is not a port number: 1 to 0xffffff00")
-            }
-            Error::NotAHostAddress { octets } => {
-                write!(f, "{octets:02x?} cannot be a host's hardware address")
-            }
             Error::NotATag(number) => write!(f, "{number} is not a VLAN id: 1 to 4094"),
             Error::DuplicateSwitch(dpid) => write!(f, "switch {dpid} is there already"),
             Error::UnknownSwitch(dpid) => write!(f, "there is no switch {dpid}"),

@@ -39,4 +39,6 @@ pub use network::{End, Link, LinkId, Network, Switch, SwitchIndex, Tagging};
 pub use paths::{Path, Search};
 pub use share::max_min;
 pub use time::{Duration, Instant};
-pub use units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
+pub use units::{
+    Bandwidth, Dpid, MacAddress, NotAHostAddress, PortId, PortNumber, ReservedPort, TenantId,
+};

@@ -7,16 +7,16 @@
 //! Changes are incremental and return the links that went up or down. A refused change has no effect.
 
 mod change;
+mod index;
 
 use crate::error::Error;
 use crate::time::Duration;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::fmt;
 use hashbrown::HashMap;
 
-pub use change::Changed;
+pub use index::{Changed, LinkId, SwitchIndex};
 
 /// The physical network as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -26,44 +26,6 @@ pub struct Network {
     links: Vec<Link>,
     wires: HashMap<(PortId, Option<PortId>), LinkId>,
     hosts: BTreeMap<MacAddress, PortId>,
-}
-
-/// A switch's place in a [`Network`], its own for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SwitchIndex(pub(crate) u32);
-
-impl SwitchIndex {
-    /// Counts from 0, for tables with a row per switch.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// One direction of a wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(pub(crate) u32);
-
-impl LinkId {
-    /// Counts from 0, for tables with a row per link.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The other direction of the same wire.
-    pub const fn reverse(self) -> LinkId {
-        LinkId(self.0 ^ 1)
-    }
-
-    /// The same number for both directions of a wire.
-    pub const fn wire(self) -> u32 {
-        self.0 / 2
-    }
-}
-
-impl fmt::Display for LinkId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 /// How many VLAN tags of a frame a switch can tell apart.

@@ -1,7 +1,6 @@
 //! The names and units of tenants, switches, ports, hosts and bandwidth.
 
 use crate::dpid::write_octets;
-use crate::error::Error;
 use core::fmt;
 
 pub use crate::dpid::Dpid;
@@ -25,11 +24,11 @@ impl PortNumber {
     pub const LOCAL: PortNumber = PortNumber(0xffff_fffe);
 
     /// Checks the range; OpenFlow 1.0's numbers are to be widened first, so that its reserved ones fall out.
-    pub const fn new(number: u32) -> Result<PortNumber, Error> {
+    pub const fn new(number: u32) -> Result<PortNumber, ReservedPort> {
         match number {
             1..=0xffff_ff00 => Ok(PortNumber(number)),
             number if number == PortNumber::LOCAL.0 => Ok(PortNumber::LOCAL),
-            _ => Err(Error::ReservedPort { number }),
+            _ => Err(ReservedPort { number }),
         }
     }
 
@@ -45,6 +44,21 @@ impl fmt::Display for PortNumber {
             PortNumber::LOCAL => f.write_str("LOCAL"),
             PortNumber(number) => number.fmt(f),
         }
+    }
+}
+
+/// Not the number of a port that a wire can be put into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservedPort {
+    /// What was given.
+    pub number: u32,
+}
+
+impl core::error::Error for ReservedPort {}
+
+impl fmt::Display for ReservedPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x} is not a port number: 1 to 0xffffff00", self.number)
     }
 }
 
@@ -76,9 +90,9 @@ pub struct MacAddress([u8; 6]);
 
 impl MacAddress {
     /// Refuses what no host can have.
-    pub fn new(octets: [u8; 6]) -> Result<MacAddress, Error> {
+    pub fn new(octets: [u8; 6]) -> Result<MacAddress, NotAHostAddress> {
         if octets[0] & 1 != 0 || octets == [0; 6] {
-            return Err(Error::NotAHostAddress { octets });
+            return Err(NotAHostAddress { octets });
         }
         Ok(MacAddress(octets))
     }
@@ -92,6 +106,21 @@ impl MacAddress {
 impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_octets(f, &self.0)
+    }
+}
+
+/// A group address, or all zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAHostAddress {
+    /// What was given.
+    pub octets: [u8; 6],
+}
+
+impl core::error::Error for NotAHostAddress {}
+
+impl fmt::Display for NotAHostAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02x?} cannot be a host's hardware address", self.octets)
     }
 }
 
@@ -183,10 +212,10 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         for number in [0, 0xffff_ff01, 0xffff_fffd, u32::MAX] {
-            assert_eq!(PortNumber::new(number), Err(Error::ReservedPort { number }));
+            assert_eq!(PortNumber::new(number), Err(ReservedPort { number }));
         }
         for octets in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
-            assert_eq!(MacAddress::new(octets), Err(Error::NotAHostAddress { octets }));
+            assert_eq!(MacAddress::new(octets), Err(NotAHostAddress { octets }));
         }
     }
 

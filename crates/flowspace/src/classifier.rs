@@ -9,6 +9,7 @@
 //! not with the number of entries. It allocates nothing. There is no deletion of ranges and no
 //! iteration in priority order.
 
+mod rank;
 mod slots;
 mod tuple;
 
@@ -16,17 +17,11 @@ use alloc::vec::Vec;
 
 use hashbrown::{HashMap, hash_map};
 
+use self::rank::Rank;
+pub use self::slots::EntryId;
 use self::slots::{Slots, Stored};
 use self::tuple::{PREFIX, Tuple};
 use crate::{Key, Match};
-
-/// What [`Classifier::insert`] gives out to find the entry again. An id whose entry was removed
-/// finds nothing, also when the place is taken by another entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EntryId {
-    slot: u32,
-    generation: u32,
-}
 
 /// An entry as the classifier shows it.
 #[derive(Debug)]
@@ -67,15 +62,6 @@ pub struct Classifier<T> {
     order: Vec<(Rank, u32)>,
     /// How many entries were ever inserted.
     inserted: u64,
-}
-
-/// Where an entry stands: the smaller is the better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    /// Complement of the priority.
-    inverse_priority: u32,
-    /// Number of entries inserted before.
-    sequence: u64,
 }
 
 impl<T> Classifier<T> {
@@ -124,12 +110,12 @@ impl<T> Classifier<T> {
     pub fn insert(&mut self, match_: Match, priority: u32, value: T) -> EntryId {
         let rank = Rank { inverse_priority: !priority, sequence: self.inserted };
         self.inserted += 1;
-        let slot = self.slots.occupy(Stored { match_, rank, rest: Vec::new(), value });
+        let id = self.slots.occupy(Stored { match_, rank, rest: Vec::new(), value });
         let tuple = self.tuple_for(&match_.mask);
         let old = self.tuples[tuple as usize].note_inserted(rank);
         self.reorder(tuple, old);
-        self.tuples[tuple as usize].link(slot, &mut self.slots);
-        self.slots.id(slot).unwrap_or(EntryId { slot, generation: 0 })
+        self.tuples[tuple as usize].link(id.slot(), &mut self.slots);
+        id
     }
 
     /// Takes an entry out; `None` if it is not there any more.
@@ -137,10 +123,10 @@ impl<T> Classifier<T> {
         let (mask, rank) = self.stored(id).map(|stored| (stored.match_.mask, stored.rank))?;
         let tuple = *self.by_mask.get(&mask)?;
         let used = self.tuples.get_mut(tuple as usize)?;
-        used.unlink(id.slot, &mut self.slots);
+        used.unlink(id.slot(), &mut self.slots);
         let old = used.note_removed(rank);
         self.reorder(tuple, old);
-        self.slots.vacate(id.slot).map(|stored| stored.value)
+        self.slots.vacate(id.slot()).map(|stored| stored.value)
     }
 
     /// The entry that wins the packet.
@@ -179,7 +165,7 @@ impl<T> Classifier<T> {
     /// The entry with this id.
     pub fn get(&self, id: EntryId) -> Option<Entry<'_, T>> {
         self.stored(id)?;
-        self.entry(id.slot)
+        self.entry(id.slot())
     }
 
     /// The value of the entry with this id.
@@ -187,7 +173,7 @@ impl<T> Classifier<T> {
         if !self.slots.holds(id) {
             return None;
         }
-        self.slots.get_mut(id.slot).map(|stored| &mut stored.value)
+        self.slots.get_mut(id.slot()).map(|stored| &mut stored.value)
     }
 
     /// All entries, in no particular order.
@@ -252,7 +238,7 @@ impl<T> Classifier<T> {
     }
 
     fn stored(&self, id: EntryId) -> Option<&Stored<T>> {
-        if self.slots.holds(id) { self.slots.get(id.slot) } else { None }
+        if self.slots.holds(id) { self.slots.get(id.slot()) } else { None }
     }
 
     fn entry(&self, slot: u32) -> Option<Entry<'_, T>> {

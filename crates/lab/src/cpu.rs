@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::missing::Missing;
 use crate::process::ProcessIdentity;
-use crate::requirements::Missing;
 
 const V2: &str = "/sys/fs/cgroup";
 const V1: &str = "/sys/fs/cgroup/cpu";

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::command::{find_program, run};
 use crate::error::{Error, Result};
-use crate::requirements::Missing;
+use crate::missing::Missing;
 use crate::topology::Rate;
 
 /// How to measure.

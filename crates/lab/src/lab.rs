@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 
 use crate::address::{ControlLink, Turn, free_control_link};
 use crate::command::{program, run, run_with_input};
+use crate::controller::Controller;
 use crate::error::{Error, Result};
 use crate::iperf::{self, IperfOptions, IperfReport};
 use crate::namespace;
 use crate::openvswitch::OpenVSwitch;
-use crate::options::{Controller, Datapath, Options};
+use crate::options::{Datapath, Options};
 use crate::ping::{self, PingOptions, PingReport};
 use crate::plan;
 use crate::process::{self, ProcessIdentity};

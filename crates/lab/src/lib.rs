@@ -33,12 +33,14 @@
 
 mod address;
 mod command;
+mod controller;
 mod cpu;
 mod error;
 mod guard;
 mod interrupt;
 mod iperf;
 mod lab;
+mod missing;
 mod names;
 mod namespace;
 mod openvswitch;
@@ -54,16 +56,18 @@ pub mod tools;
 pub mod topology;
 
 pub use address::ControlLink;
+pub use controller::Controller;
 pub use cpu::CpuBound;
 pub use error::{Error, Result};
 pub use guard::LabGuard;
 pub use interrupt::{Interrupt, Interrupted};
 pub use iperf::{IperfOptions, IperfReport};
 pub use lab::Lab;
+pub use missing::Missing;
 pub use openvswitch::OpenVSwitch;
-pub use options::{Controller, Datapath, FailMode, Options, Protocol};
+pub use options::{Datapath, FailMode, Options, Protocol};
 pub use ping::{Ping, PingOptions, PingReport};
 pub use process::ProcessIdentity;
-pub use requirements::{Missing, Requirements};
+pub use requirements::Requirements;
 pub use state::{Phase, StateDirectory, Summary};
 pub use topology::{Host, Link, LinkEnd, MacAddress, Rate, Switch, Topology, TopologyBuilder};

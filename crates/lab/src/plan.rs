@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::address::{ControlLink, INNER, PREFIX};
-use crate::options::{Controller, FailMode, Options};
+use crate::controller::Controller;
+use crate::options::{FailMode, Options};
 use crate::topology::{LinkEnd, Rate, Topology};
 
 /// Name of the namespace of a node; all switches share one.

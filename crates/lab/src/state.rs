@@ -15,8 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::address::ControlLink;
+use crate::controller::Controller;
 use crate::error::{Error, Result};
-use crate::options::Controller;
 use crate::process::ProcessIdentity;
 use crate::topology::Topology;
 
@@ -137,7 +137,7 @@ impl StateDirectory {
         };
         let mut names: Vec<_> = entries
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| crate::topology::check_lab_name(name).is_ok())
+            .filter(|name| check_name(name).is_ok())
             .collect();
         names.sort();
         Ok(names)
@@ -152,7 +152,7 @@ impl StateDirectory {
         describe: impl Fn(&str) -> Record,
     ) -> Result<Record> {
         if let Some(name) = wanted {
-            crate::topology::check_lab_name(name)?;
+            check_name(name)?;
             return self
                 .try_claim(describe(name))?
                 .ok_or_else(|| Error::NameTaken(name.to_owned()));
@@ -263,6 +263,19 @@ impl StateDirectory {
 
 fn gone(outcome: &io::Result<()>) -> bool {
     outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Checks the name of a lab: it becomes part of namespaces' and folders' names.
+fn check_name(name: &str) -> Result<()> {
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let letters =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if starts && letters && name.len() <= 32 {
+        return Ok(());
+    }
+    let message =
+        format!("{name:?} is not a lab's name: letters, digits, - and _, 32 characters at most");
+    Err(Error::Option { option: "name", message })
 }
 
 #[cfg(test)]

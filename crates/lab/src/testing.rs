@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use crate::command::find_program;
+use crate::missing::Missing;
 use crate::options::Datapath;
-use crate::requirements::{Missing, Requirements};
+use crate::requirements::Requirements;
 
 /// Whether `test` has to be skipped because this machine lacks something; says so on stderr.
 ///

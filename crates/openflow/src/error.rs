@@ -4,89 +4,13 @@
 use crate::header::Version;
 use core::fmt;
 
+mod code;
+mod fault;
 pub mod v10;
 pub mod v13;
 
-/// The part of a message that a fault is in. It decides which OpenFlow error the peer is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Part {
-    /// The eight bytes at the front.
-    Header,
-    /// A message's body, outside the parts below.
-    Body,
-    /// A match, 1.0 or 1.3.
-    Match,
-    /// An action.
-    Action,
-    /// The field of a set-field action (1.3).
-    SetField,
-    /// An instruction (1.3).
-    Instruction,
-    /// A group's bucket (1.3).
-    Bucket,
-    /// A meter's band (1.3).
-    MeterBand,
-    /// A table-features entry or property (1.3).
-    TableFeatures,
-    /// A queue or a queue's property.
-    Queue,
-    /// A statistics entry.
-    Statistics,
-    /// A HELLO element.
-    Hello,
-}
-
-/// Why bytes are not the message that they claim to be. `offset` counts from the start of the bytes handed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DecodeError {
-    /// The structure needs more bytes than there are.
-    Truncated {
-        /// Where in the message.
-        part: Part,
-        /// Where the missing field begins.
-        offset: usize,
-        /// How many bytes it needs.
-        needed: usize,
-        /// How many there are.
-        available: usize,
-    },
-    /// A length field is too small, not aligned, or reaches past the end.
-    BadLength {
-        /// Where in the message.
-        part: Part,
-        /// Where the length field is.
-        offset: usize,
-        /// What it says.
-        length: usize,
-        /// How many bytes there are from the structure's start.
-        available: usize,
-    },
-    /// There are bytes behind the structure that do not belong to it.
-    Trailing {
-        /// Where in the message.
-        part: Part,
-        /// Where they begin.
-        offset: usize,
-        /// How many they are.
-        extra: usize,
-    },
-    /// The frame is of another protocol version than the one it was read as.
-    Version {
-        /// The version in the header.
-        version: Version,
-    },
-    /// The type of a structure without which the rest cannot be read is not known (a match that is not OXM).
-    Type {
-        /// Where in the message.
-        part: Part,
-        /// Where the type field is.
-        offset: usize,
-        /// What it says.
-        type_: u16,
-    },
-}
+pub use code::ErrorCode;
+pub use fault::{DecodeError, FrameError, Part, TooLong};
 
 impl DecodeError {
     /// The error that a peer of this version must be sent.
@@ -136,72 +60,6 @@ impl DecodeError {
     }
 }
 
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Truncated { part, offset, needed, available } => {
-                write!(f, "{part:?} at byte {offset}: {needed} bytes needed, {available} left")
-            }
-            Self::BadLength { part, offset, length, available } => {
-                write!(
-                    f,
-                    "{part:?} at byte {offset}: length field says {length}, {available} bytes are there"
-                )
-            }
-            Self::Trailing { part, offset, extra } => {
-                write!(f, "{part:?} at byte {offset}: {extra} bytes too many")
-            }
-            Self::Version { version } => {
-                write!(f, "version {:#04x} is not the one spoken here", version.0)
-            }
-            Self::Type { part, offset, type_ } => {
-                write!(f, "{part:?} at byte {offset}: type {type_} is not known")
-            }
-        }
-    }
-}
-
-impl core::error::Error for DecodeError {}
-
-/// The stream cannot be cut into frames: a header's length field is below eight. Nothing behind it can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FrameError {
-    /// What the length field says.
-    pub length: u16,
-}
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a message says that it is {} bytes long; its header alone has 8", self.length)
-    }
-}
-
-impl core::error::Error for FrameError {}
-
-/// A frame would be longer than its 16-bit length field can say. Nothing of it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TooLong {
-    /// How long it would have been, in bytes.
-    pub length: usize,
-}
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a message of {} bytes does not fit into 65535", self.length)
-    }
-}
-
-impl core::error::Error for TooLong {}
-
-/// The type and code of an ERROR message. Which words they stand for depends on the version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ErrorCode {
-    /// `OFPET_*`.
-    pub type_: u16,
-    /// The code within the type. With type 0xffff (1.3 experimenter) it is the experimenter's own.
-    pub code: u16,
-}
-
 impl ErrorCode {
     /// The name that the specification gives (as `ovs-ofctl` prints it), if it names this one.
     pub fn name(self, version: Version) -> Option<&'static str> {
@@ -214,8 +72,6 @@ impl ErrorCode {
         DisplayErrorCode { code: self, version }
     }
 }
-
-layout!(ErrorCode: Body { type_, code });
 
 /// An [`ErrorCode`] in a version, for printing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,17 +117,3 @@ impl Error<'_> {
         crate::frame::write(version, Self::TYPE, xid, out, |out| self.write(out))
     }
 }
-
-/// Defines the constants of one version and the table of their names.
-macro_rules! codes {
-    ($( $constant:ident = $type_:literal, $code:literal, $name:literal: $doc:literal; )*) => {
-        $(
-            #[doc = concat!("`", $name, "`: ", $doc)]
-            pub const $constant: ErrorCode = ErrorCode { type_: $type_, code: $code };
-        )*
-
-        /// Every code of this version with its name.
-        pub const NAMES: &[(ErrorCode, &str)] = &[ $( ($constant, $name), )* ];
-    };
-}
-use codes;

@@ -244,7 +244,7 @@ fn headers_are_checked_against_the_frame() {
     assert_eq!(Header::parse_whole(&frame), Err(expected));
     assert_eq!(v13::Message::parse(&frame), Err(expected));
     let frame = [1, 18, 0, 8, 0, 0, 0, 7];
-    assert_eq!(v13::Message::parse(&frame), Err(DecodeError::Version { version: Version::V1_0 }));
+    assert_eq!(v13::Message::parse(&frame), Err(DecodeError::Version { version: Version::V1_0.0 }));
 }
 
 /// `resubmit(9,252)`: an action of 16 bytes, with subtype 14 (`nicira-ext.h`, NXAST_RESUBMIT_TABLE), on either version.

@@ -17,12 +17,9 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig,
-    SignatureScheme,
-};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 
-use super::certificate;
+use super::certificate::{self, NOT_VERSION_3, is_unsupported_version};
 use crate::Error;
 
 /// The three PEM files of a TLS identity, as in `ovs-vsctl set-ssl KEY CERT CA`.
@@ -205,19 +202,6 @@ pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Er
         return Err(Error::TlsFile { path: path.to_owned(), what, reason });
     }
     Ok(chain)
-}
-
-pub(crate) const NOT_VERSION_3: &str =
-    "it is not X.509 version 3 (sign it with extensions, as ovs-pki does)";
-
-/// rustls hands the reason through as an opaque error; a test with a real certificate holds this.
-pub(crate) fn is_unsupported_version(error: &rustls::Error) -> bool {
-    match error {
-        rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
-            other.0.to_string() == "UnsupportedCertVersion"
-        }
-        _ => false,
-    }
 }
 
 pub(super) fn read_certificates(

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use fabric::edge::{AgentId, Measured, Refused, Sent, Sessions};
 use fabric::{Duration, Instant, MacAddress, TenantId};
 
-use super::Setup;
+use super::setup::Setup;
 use crate::metrics::AgentMetrics;
 
 /// Datagrams looked at in a slot, from whomever.

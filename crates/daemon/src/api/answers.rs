@@ -1,19 +1,15 @@
-//! What every path of the REST interface has in common: how a name is read in a path and JSON in a body, and how what cannot
+//! What every path of the REST interface has in common: how a name is read in a path, and how what cannot
 //! be done is answered. All refusals are one JSON object, [`Failure`]; the OpenAPI document names those that a path can give.
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
-
-use super::bounds;
-use crate::unsupported;
 
 /// Why a request was not done.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -124,36 +120,4 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
         let Path(name) = Path::from_request_parts(parts, state).await.map_err(refuse)?;
         Ok(Name(name))
     }
-}
-
-/// JSON, and said to be: a form in somebody's browser cannot say so without being asked whether it may.
-pub(super) struct Body<T>(pub(super) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Response;
-
-    async fn from_request(request: Request, _state: &S) -> Result<Body<T>, Response> {
-        if !is_json(request.headers()) {
-            let message = "the body has to be application/json";
-            return Err(error(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
-        }
-        let bytes = bounds::body(request).await?;
-        let body = serde_json::from_slice(&bytes)
-            .map_err(|refused| error(StatusCode::BAD_REQUEST, &explained(refused.to_string())))?;
-        Ok(Body(body))
-    }
-}
-
-/// What is wrong with a body; of a key that is left out on purpose also why.
-fn explained(refused: String) -> String {
-    match unsupported::reason_in(&refused) {
-        Some(reason) => format!("not supported: {reason} ({refused})"),
-        None => refused,
-    }
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("application/json")
 }

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Duration, Instant, timeout};
 
 use super::answers::error;
-use crate::metrics::{ApiRefusal, Detail, Registry};
+use crate::metrics::{ApiRefusal, Detail, Registry, encode};
 
 /// A document of a thousand links has some 200 kB.
 const LARGEST_BODY: usize = 16 << 20;
@@ -142,7 +142,7 @@ impl Bounds {
                 let permit = sums.await.ok()?.ok()?;
                 let made = tokio::task::spawn_blocking(move || {
                     let mut text = String::new();
-                    metrics.encode(detail, &mut |piece| {
+                    encode(&metrics, detail, &mut |piece| {
                         text.push_str(&piece);
                         true
                     });
@@ -308,7 +308,7 @@ impl Pieces {
     fn new(metrics: Arc<Registry>, detail: Detail, permit: OwnedSemaphorePermit) -> Pieces {
         let (sender, pieces) = mpsc::channel(AHEAD);
         tokio::task::spawn_blocking(move || {
-            metrics.encode(detail, &mut |piece| sender.blocking_send(piece).is_ok());
+            encode(&metrics, detail, &mut |piece| sender.blocking_send(piece).is_ok());
             drop(permit);
         });
         Pieces(pieces)

@@ -43,6 +43,7 @@
 mod access;
 mod answers;
 mod backup;
+mod body;
 mod bounds;
 mod by;
 pub mod clients;

@@ -8,7 +8,8 @@ use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answers::{Body, Elsewhere, Failure, Name, Unchanged, Unnamed, Unread, error};
+use super::answers::{Elsewhere, Failure, Name, Unchanged, Unnamed, Unread, error};
+use super::body::Body;
 use super::bounds::Bounds;
 use super::by::By;
 use super::own;

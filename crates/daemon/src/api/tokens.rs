@@ -10,7 +10,8 @@ use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answers::{Body, Elsewhere, Failure, Name, Unread, error};
+use super::answers::{Elsewhere, Failure, Name, Unread, error};
+use super::body::Body;
 use super::bounds::Bounds;
 use super::by::{Before, By};
 use super::sources::Sources;

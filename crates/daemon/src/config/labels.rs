@@ -7,7 +7,7 @@ use std::time::Duration;
 use fabric::{Bandwidth, MacAddress, PortId};
 use hypervisor::policy::LabelForm;
 
-use super::Agents;
+use super::agents::Agents;
 use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use super::topology::bandwidth;

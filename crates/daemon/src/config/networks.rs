@@ -1,20 +1,17 @@
 //! `[tenants.network]`: a tenant's own network.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
 
 use fabric::embedding::{
-    Embedding, HostSpec, LinkSpec, Part, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
+    HostSpec, LinkSpec, Part, PortSpec, Route, Spec, Step, SwitchSpec, VirtualPortId,
 };
 use fabric::paths::Disjoint;
-use fabric::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
+use fabric::{Bandwidth, Dpid, MacAddress, PortId, PortNumber};
 
 use super::diagnostic::Position;
-use super::reader::{Reader, Table, Value};
+use super::reader::{Table, Value};
 use super::topology::bandwidth;
-use super::{Config, Tenant};
-use crate::networks::why;
 
 /// `[tenants.network]`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,33 +36,11 @@ impl Network {
         self.span.clone()
     }
 
-    fn span_of(&self, part: Part) -> Range<usize> {
+    pub(super) fn span_of(&self, part: Part) -> Range<usize> {
         // The last of that name: the first is not the one that is too many.
         let found = self.parts.iter().rev().find(|(other, ..)| *other == part);
         found.map_or_else(|| self.span(), |(_, span, _)| span.clone())
     }
-}
-
-/// Contradictions within and between networks, which need no physical network to be seen.
-pub(super) fn check(reader: &Reader<'_>, config: &Config) {
-    let [least, most] = config.topology.tags;
-    let wanted = wanted(&config.tenants);
-    let mut embedding = Embedding::new(least, most);
-    let Err(refusals) = embedding.apply(&fabric::Network::default(), &wanted) else { return };
-    let tenant = |id: TenantId| config.tenants.get(usize::from(id.0).wrapping_sub(1));
-    for refusal in refusals {
-        let Some(Tenant { network: Some(network), .. }) = tenant(refusal.tenant) else { continue };
-        let named = |id| tenant(id).map_or("", |tenant| tenant.name.as_str()).to_owned();
-        let message = format!("{}: {}", refusal.part, why(&refusal.why, named));
-        let key = format!("tenants[{}].network", refusal.tenant.0 - 1);
-        reader.error(network.span_of(refusal.part), &key, message, None);
-    }
-}
-
-/// All networks, of tenants that are numbered from 1 in the file's order.
-pub(crate) fn wanted(tenants: &[Tenant]) -> BTreeMap<TenantId, Spec> {
-    let specs = tenants.iter().zip(1..);
-    specs.filter_map(|(it, id)| Some((TenantId(id), it.network.as_ref()?.spec.clone()))).collect()
 }
 
 pub(super) fn read(value: &Value<'_, '_>) -> Option<Network> {
@@ -208,6 +183,7 @@ fn steps(value: &Value<'_, '_>) -> Option<Vec<Step>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Config;
     use super::*;
 
     const TWO: &str = "[[tenants]]\nname = \"red\"\n[tenants.network]\naddresses = \"10.0.0.0/24\"\n\

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use super::Listen;
+use super::settings::Listen;
 
 /// Where Weir listens.
 pub(super) struct Own<'a> {

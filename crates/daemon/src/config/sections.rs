@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use channel::{Address, Scheme};
 use toml::de::DeTable;
 
+use super::address::address;
 use super::diagnostic::{Diagnostics, Source};
 use super::own::Own;
-use super::reader::{Reader, Table, Value};
-use super::{Api, Config, Keepalive, Listen, Reconnect, Scheduler, Store};
-use super::{access, agents, api, labels, networks, switches, tenants, tls, topology};
+use super::reader::{Reader, Table};
+use super::settings::{Config, Keepalive, Listen, Reconnect, Scheduler, Store};
+use super::{access, agents, api, contradictions, labels, switches, tenants, tls, topology};
 use crate::store::Sync;
 
 pub(super) fn parse(
@@ -78,24 +78,10 @@ pub(super) fn parse(
     root.end();
     if reader.is_content() {
         // What is left out of a network because it was refused would bring errors that are none.
-        networks::check(&reader, &config);
+        contradictions::check(&reader, &config);
     }
     let errors = reader.into_errors();
     if errors.is_empty() { Ok(config) } else { Err(Diagnostics(errors)) }
-}
-
-/// An address of a listener or a controller; `ssl:` needs certificates.
-pub(super) fn address(
-    value: &Value<'_, '_>,
-    has_authority: bool,
-    authority: &str,
-) -> Option<Address> {
-    let address: Address = value.parsed()?;
-    if address.scheme == Scheme::Ssl && !has_authority {
-        let help = format!("add a section [tls] with private_key, certificate and {authority}");
-        return value.refuse("an ssl: address needs certificates", Some(help));
-    }
-    Some(address)
 }
 
 fn listen(
@@ -123,26 +109,6 @@ fn listen(
     }
 }
 
-/// Where nobody says which switches there are, as many as this may come.
-const UNLISTED: usize = 1024;
-
-impl Listen {
-    fn new(has_switches: bool) -> Listen {
-        let unlisted = if has_switches { 0 } else { UNLISTED };
-        Listen { unlisted, ..Listen::default() }
-    }
-}
-
-impl Default for Listen {
-    fn default() -> Self {
-        Listen {
-            openflow: vec![Address::tcp(([127, 0, 0, 1], 6653).into())],
-            api: Api::default(),
-            unlisted: UNLISTED,
-        }
-    }
-}
-
 fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {
     let default = Scheduler::default();
     // A message has up to 64 KiB: less room than two of them would stand still.
@@ -166,18 +132,6 @@ fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {
     }
 }
 
-impl Default for Scheduler {
-    fn default() -> Self {
-        Scheduler {
-            tenant_backlog: 256,
-            controller_buffer: 1 << 20,
-            controller_buffer_limit: 8 << 20,
-            switch_buffer: 256 << 10,
-            reply_timeout: Duration::from_secs(10),
-        }
-    }
-}
-
 fn keepalive(table: &mut Table<'_, '_>) -> Keepalive {
     let default = Keepalive::default();
     let range = Duration::from_millis(100)..=Duration::from_secs(3600);
@@ -186,12 +140,6 @@ fn keepalive(table: &mut Table<'_, '_>) -> Keepalive {
             .get("interval", |value| value.duration(range.clone()))
             .unwrap_or(default.interval),
         timeout: table.get("timeout", |value| value.duration(range)).unwrap_or(default.timeout),
-    }
-}
-
-impl Default for Keepalive {
-    fn default() -> Self {
-        Keepalive { interval: Duration::from_secs(5), timeout: Duration::from_secs(10) }
     }
 }
 
@@ -204,12 +152,6 @@ fn reconnect(table: &mut Table<'_, '_>) -> Option<Reconnect> {
     let max =
         table.get("max", |value| value.duration(min..=longest)).unwrap_or(default.max.max(min));
     Some(Reconnect { min, max })
-}
-
-impl Default for Reconnect {
-    fn default() -> Self {
-        Reconnect { min: Duration::from_millis(100), max: Duration::from_secs(10) }
-    }
 }
 
 fn store(table: &mut Table<'_, '_>) -> Store {

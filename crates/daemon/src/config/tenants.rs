@@ -8,11 +8,11 @@ use channel::Address;
 use flowspace::{Match, ParseError};
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches};
 
+use super::address::address;
 use super::diagnostic::Position;
 use super::own::Own;
 use super::reader::{Table, Value};
-use super::sections::address;
-use super::{Entry, Tenant};
+use super::settings::{Entry, Tenant};
 use super::{labels, maxima, networks};
 use crate::dpid::Dpid;
 

@@ -2,7 +2,7 @@
 
 use openflow::{ErrorCode, Version};
 
-use super::series::{Direction, DropReason, Kind, Rejection};
+use super::kinds::{Direction, DropReason, Kind, Rejection};
 
 /// The name of a message type in an OpenFlow version; `None` where that version has no such type.
 pub(super) fn message_type(version: u8, message_type: u8) -> Option<&'static str> {

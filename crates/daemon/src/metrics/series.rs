@@ -9,62 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::api::ApiMetrics;
 use super::contacts::Contacts;
 use super::instruments::{Counter, Gauge, Histogram, SharedCounter};
+use super::kinds::{Direction, DropReason, Kind, Rejection};
 use super::names;
-use super::totals::{TenantTotals, Totals};
+use super::totals::{Sums, TenantTotals, Totals};
 
 /// OpenFlow message types with a counter of their own; all others share the last one.
 pub(super) const TYPES: usize = 31;
-
-/// Where a message was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Direction {
-    /// Came from the switch.
-    FromSwitch,
-    /// Was put into the switch's send buffer.
-    ToSwitch,
-    /// Came from one of the tenant's controllers.
-    FromController,
-    /// Was put into a controller's send buffer; a message to three controllers counts three times.
-    ToController,
-}
-
-impl Direction {
-    /// In the order of the discriminants.
-    pub const ALL: [Direction; 4] = [
-        Direction::FromSwitch,
-        Direction::ToSwitch,
-        Direction::FromController,
-        Direction::ToController,
-    ];
-}
-
-/// Why a PACKET_IN did not reach a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum DropReason {
-    /// No tenant owns the packet.
-    NoTenant,
-    /// The tenant has no controller connected.
-    TenantAbsent,
-    /// The tenant's northbound queue is full: its controller reads too slowly.
-    QueueFull,
-    /// The tenant's `packet_in` limit.
-    RateLimited,
-    /// The tenant has configured its own network's port so.
-    PortConfig,
-}
-
-impl DropReason {
-    /// In the order of the discriminants.
-    pub const ALL: [DropReason; 5] = [
-        DropReason::NoTenant,
-        DropReason::TenantAbsent,
-        DropReason::QueueFull,
-        DropReason::RateLimited,
-        DropReason::PortConfig,
-    ];
-}
 
 /// Messages by OpenFlow type, for one direction.
 #[derive(Debug)]
@@ -327,6 +277,36 @@ impl TenantMetrics {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
+    /// Adds what the tenant counts on the switch, which speaks this version.
+    pub(super) fn add_to(&self, sums: &mut Sums, version: u8) {
+        for (at, direction) in Direction::ALL.into_iter().enumerate() {
+            for (message_type, count) in self.messages(direction).seen() {
+                let known = message_type.and_then(|t| names::message_type(version, t));
+                *sums.messages.entry((at, known.unwrap_or("unknown"))).or_default() += count;
+            }
+        }
+        for (error, count) in self.refusals() {
+            *sums.refused.entry(names::error(version, error)).or_default() += count;
+        }
+        for (sum, why) in sums.dropped.iter_mut().zip(DropReason::ALL) {
+            *sum += self.dropped(why).get();
+        }
+        sums.examined += self.examined.get();
+        let histograms = [&self.added_southbound, &self.added_northbound];
+        for (sum, histogram) in sums.added.iter_mut().zip(histograms) {
+            let snapshot = histogram.snapshot();
+            match sum {
+                Some(sum) => sum.add(&snapshot),
+                None => *sum = Some(snapshot),
+            }
+        }
+    }
+
+    /// The tenant's session on the switch has ended: what was counted stays in the totals.
+    pub(super) fn retire(&self, version: u8) {
+        self.totals.add(|past| self.add_to(past, version));
+    }
+
     /// Errors sent so far: (type, code), and `None` for all beyond the first sixteen kinds.
     pub(super) fn refusals(&self) -> impl Iterator<Item = (Option<(u16, u16)>, u64)> + '_ {
         self.refused.seen()
@@ -368,60 +348,6 @@ impl Refusals {
         });
         named.chain([(None, self.other.get())]).filter(|&(_, count)| count > 0)
     }
-}
-
-/// Why a connection was not taken up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Rejection {
-    /// TLS failed: no certificate, one of another authority, plain text.
-    Tls,
-    /// HELLO or FEATURES went wrong: no common version, garbage.
-    Handshake,
-    /// The handshake took too long.
-    Timeout,
-    /// Another connection holds this dpid.
-    DuplicateDpid,
-    /// The bound on connections is reached: who has waited longest gives way.
-    TooMany,
-    /// The controller refuses connections, or cannot be reached.
-    Unreachable,
-    /// No file descriptors are left.
-    Descriptors,
-    /// The datapath id is not among `[[switches]]`, or there are too many of these.
-    Unlisted,
-    /// The datapath id is listed with another address or certificate.
-    Impostor,
-}
-
-impl Rejection {
-    /// In the order of the discriminants.
-    pub const ALL: [Rejection; 9] = [
-        Rejection::Tls,
-        Rejection::Handshake,
-        Rejection::Timeout,
-        Rejection::DuplicateDpid,
-        Rejection::TooMany,
-        Rejection::Unreachable,
-        Rejection::Descriptors,
-        Rejection::Unlisted,
-        Rejection::Impostor,
-    ];
-}
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// A switch.
-    Switch,
-    /// A tenant's controller.
-    Controller,
-}
-
-impl Kind {
-    /// In the order of the discriminants.
-    pub const ALL: [Kind; 2] = [Kind::Switch, Kind::Controller];
 }
 
 /// What belongs to no switch. Several threads may write, except where noted.

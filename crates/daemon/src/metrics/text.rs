@@ -1,22 +1,22 @@
 //! The Prometheus text format, version 0.0.4: hand-written because the set of families is fixed and all numbers
 //! already stand in arrays; a client library would add a map look-up per series and a second copy of each counter.
 
+mod families;
 mod sums;
+mod writer;
 
-use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
 
 use super::api::ApiRefusal;
-use super::instruments::{Gauge, Histogram, Snapshot};
-use super::series::{
-    AgentMetrics, Direction, DropReason, Kind, LabelMetrics, Messages, Rejection, SwitchMetrics,
-    TenantMetrics,
-};
-use super::{Registry, names};
+use super::instruments::Gauge;
+use super::kinds::{Direction, DropReason, Kind, Rejection};
+use super::names;
+use super::registry::Registry;
+use super::series::{AgentMetrics, LabelMetrics, SwitchMetrics, TenantMetrics};
+use families::*;
 use hypervisor::PortTraffic;
 use sums::{OfTenant, sum};
-
-type Tenants = Vec<Arc<TenantMetrics>>;
+use writer::{Text, dpid};
 
 /// How finely what tenants count on switches is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,10 +33,8 @@ const PORT_PACKETS_HELP: &str =
 const PORT_BYTES_HELP: &str =
     "Bytes that a tenant's ports have counted, as far as they are the tenant's alone.";
 
-/// Bytes that are handed over at a time.
-const PIECE: usize = 32 << 10;
-
-pub(super) fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(String) -> bool) {
+/// All series in the Prometheus text format 0.0.4, in pieces of some 32 kB, as long as `take` wants more.
+pub fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(String) -> bool) {
     let (switches, totals) = registry.moment();
     let switches: Vec<(Arc<SwitchMetrics>, Tenants)> = switches
         .into_iter()
@@ -45,7 +43,7 @@ pub(super) fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(S
             (switch, tenants)
         })
         .collect();
-    let mut text = Text { text: String::new(), take, is_wanted: true };
+    let mut text = Text::new(take);
     text.process(registry);
     let contacts = totals.iter().map(|(name, (totals, _))| (name.as_str(), &totals.contacts));
     text.contacts(contacts.collect());
@@ -61,22 +59,7 @@ pub(super) fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(S
     text.hand_over(0);
 }
 
-struct Text<'a> {
-    text: String,
-    take: &'a mut dyn FnMut(String) -> bool,
-    /// Who takes it is still there.
-    is_wanted: bool,
-}
-
 impl Text<'_> {
-    /// Hands over what there is, if it is more than so much.
-    fn hand_over(&mut self, more_than: usize) {
-        if self.text.len() > more_than {
-            let piece = std::mem::take(&mut self.text);
-            self.is_wanted = self.is_wanted && (self.take)(piece);
-        }
-    }
-
     fn process(&mut self, registry: &Registry) {
         let process = &registry.process;
         self.family("weir_build_info", "gauge", "Always 1; the label says what runs.");
@@ -370,113 +353,7 @@ impl Text<'_> {
             self.sample(name, &[("switch", dpid), ("tenant", &tenant.name)], gauge(tenant).get());
         });
     }
-
-    fn messages(&mut self, name: &str, labels: &[(&str, &str)], version: u8, messages: &Messages) {
-        let mut unknown = 0;
-        let mut labels = labels.to_vec();
-        labels.push(("type", ""));
-        let last = labels.len() - 1;
-        for (message_type, count) in messages.seen() {
-            match message_type.and_then(|t| names::message_type(version, t)) {
-                Some(known) => {
-                    labels[last].1 = known;
-                    self.sample(name, &labels, count);
-                }
-                // Several types may be unknown to the version, and a series may be printed only once.
-                None => unknown += count,
-            }
-        }
-        if unknown > 0 {
-            labels[last].1 = "unknown";
-            self.sample(name, &labels, unknown);
-        }
-    }
-
-    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
-        self.snapshot(name, labels, &histogram.snapshot());
-    }
-
-    fn snapshot(&mut self, name: &str, labels: &[(&str, &str)], snapshot: &Snapshot) {
-        let count = snapshot.count();
-        if count == 0 {
-            return;
-        }
-        let (bucket, sum, total) =
-            (format!("{name}_bucket"), format!("{name}_sum"), format!("{name}_count"));
-        for (bound, cumulative) in snapshot.octaves() {
-            let bound = seconds(bound);
-            self.sample(&bucket, &[labels, &[("le", &bound)]].concat(), cumulative);
-        }
-        self.sample(&bucket, &[labels, &[("le", "+Inf")]].concat(), count);
-        self.sample(&sum, labels, seconds(snapshot.sum_nanos));
-        self.sample(&total, labels, count);
-    }
-
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
-        if !self.is_wanted {
-            return;
-        }
-        self.text.push_str(name);
-        for (i, (label, text)) in labels.iter().enumerate() {
-            self.line(format_args!("{}{label}=\"", if i == 0 { '{' } else { ',' }));
-            self.escaped(text);
-            self.text.push('"');
-        }
-        if !labels.is_empty() {
-            self.text.push('}');
-        }
-        self.line(format_args!(" {value}\n"));
-        self.hand_over(PIECE);
-    }
-
-    fn escaped(&mut self, text: &str) {
-        for c in text.chars() {
-            match c {
-                '\\' => self.text.push_str("\\\\"),
-                '"' => self.text.push_str("\\\""),
-                '\n' => self.text.push_str("\\n"),
-                c => self.text.push(c),
-            }
-        }
-    }
-
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a String cannot fail.
-        let _ = self.text.write_fmt(line);
-    }
 }
-
-const MESSAGES: &str = "weir_messages_total";
-const MESSAGES_HELP: &str = "Messages of a tenant, by OpenFlow type and direction.";
-const REFUSED: &str = "weir_refused_total";
-const REFUSED_HELP: &str =
-    "Requests of a tenant that Weir answered with an ERROR, by OpenFlow error.";
-const DROPPED: &str = "weir_packet_in_dropped_total";
-const DROPPED_HELP: &str =
-    "PACKET_INs of a tenant that reached none of its controllers, by reason.";
-const QUEUE: &str = "weir_queue_messages";
-const QUEUE_HELP: &str = "Messages of a tenant that wait for switches, or for its controllers.";
-const CONTROLLERS: &str = "weir_controllers";
-const CONTROLLERS_HELP: &str = "Connections to controllers of a tenant, one for each switch.";
-const FLOWS: &str = "weir_flows";
-const FLOWS_HELP: &str = "Entries in a tenant's virtual flow tables.";
-const ENTRIES: &str = "weir_entries";
-const ENTRIES_HELP: &str =
-    "Entries on switches that stand for those of a tenant's virtual flow tables.";
-const HELD: &str = "weir_held_bytes";
-const HELD_HELP: &str = "Bytes that are held for requests of a tenant that are not finished.";
-const EXAMINED: &str = "weir_examined_entries_total";
-const EXAMINED_HELP: &str =
-    "Work inside Weir for the requests of a tenant, in examined entries of flow tables.";
-const ADDED: &str = "weir_added_latency_seconds";
-const ADDED_HELP: &str =
-    "From reading a message until it is in the send buffer towards its receiver.";
-/// Towards switches and towards controllers.
-const TOWARDS: [&str; 2] = ["south", "north"];
 
 fn each(
     switches: &[(Arc<SwitchMetrics>, Tenants)],
@@ -486,16 +363,6 @@ fn each(
         let dpid = dpid(switch.dpid);
         tenants.iter().for_each(|tenant| f(switch, &dpid, tenant));
     }
-}
-
-fn dpid(dpid: u64) -> String {
-    crate::dpid::Dpid(dpid).to_string()
-}
-
-/// Nanoseconds as exact decimal seconds: a float would print 0.000001 as 1e-6, and round large sums.
-fn seconds(nanos: u64) -> String {
-    let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

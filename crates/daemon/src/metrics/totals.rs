@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::contacts::ContactCounts;
 use super::instruments::Snapshot;
+use super::kinds::{Direction, DropReason};
 use super::names;
-use super::series::{Direction, DropReason, SwitchMetrics, TenantMetrics};
 
 /// The totals of all tenants, by name.
 #[derive(Debug, Default)]
@@ -48,9 +48,9 @@ impl TenantTotals {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The tenant's session on a switch has ended.
-    pub(super) fn retire(&self, switch: &SwitchMetrics, tenant: &TenantMetrics) {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).add(switch, tenant);
+    /// Adds to that.
+    pub(super) fn add(&self, counts: impl FnOnce(&mut Sums)) {
+        counts(&mut self.past.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -92,30 +92,5 @@ impl Sums {
     /// Added latency towards switches, and towards controllers; nothing of a tenant that was on no switch.
     pub fn added(&self) -> &[Option<Snapshot>; 2] {
         &self.added
-    }
-
-    /// Adds what the tenant counts on one switch.
-    pub(super) fn add(&mut self, switch: &SwitchMetrics, tenant: &TenantMetrics) {
-        for (at, direction) in Direction::ALL.into_iter().enumerate() {
-            for (message_type, count) in tenant.messages(direction).seen() {
-                let known = message_type.and_then(|t| names::message_type(switch.version, t));
-                *self.messages.entry((at, known.unwrap_or("unknown"))).or_default() += count;
-            }
-        }
-        for (error, count) in tenant.refusals() {
-            *self.refused.entry(names::error(switch.version, error)).or_default() += count;
-        }
-        for (sum, why) in self.dropped.iter_mut().zip(DropReason::ALL) {
-            *sum += tenant.dropped(why).get();
-        }
-        self.examined += tenant.examined.get();
-        let histograms = [&tenant.added_southbound, &tenant.added_northbound];
-        for (sum, histogram) in self.added.iter_mut().zip(histograms) {
-            let snapshot = histogram.snapshot();
-            match sum {
-                Some(sum) => sum.add(&snapshot),
-                None => *sum = Some(snapshot),
-            }
-        }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::document::DocumentError;
+use super::error::DocumentError;
 use super::object::objects;
 use super::{
     Backup, HostDocument, LinkDocument, NumberDocument, PortDocument, RouteDocument, SwitchDocument,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use fabric::embedding::{
     Carries, Changes, Embedding, Routed, Spec, TrunkStatus, VirtualPortId, Wire,
@@ -11,9 +11,14 @@ use fabric::{Dpid, MacAddress, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::document::Document;
 use super::edits::{Edits, SetAside};
-use super::parts::{self, PartOutcome, Parts};
-use super::{ChangeError, Document, Inner, Operation, Shared, own, refused, wanted};
+use super::error::{ChangeError, refused};
+use super::inner::{Inner, wanted};
+use super::operation::Operation;
+use super::own;
+use super::parts::{self, Assigned, PartOutcome, Parts};
+use super::shared::Shared;
 use crate::config::Maxima;
 use crate::refused::Refused;
 use crate::store::StoreError;
@@ -38,15 +43,6 @@ pub struct NetworkView {
     pub ports: Vec<PortView>,
     /// Where its links, and the insides of its big switches, are.
     pub paths: Vec<PathView>,
-}
-
-/// An address that was given to a host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Assigned {
-    /// The host.
-    pub mac: String,
-    /// Its address.
-    pub address: String,
 }
 
 /// A port of a virtual switch.
@@ -173,7 +169,7 @@ impl Control {
 
     /// What all networks are is copied under the lock, which takes a fraction of the time that it takes to write it out.
     pub(super) fn show<T>(&self, written: impl FnOnce(&Picture) -> T) -> T {
-        let _turn = self.0.viewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.0.viewing();
         let picture = self.0.lock().picture();
         written(&picture)
     }

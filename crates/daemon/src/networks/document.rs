@@ -12,6 +12,7 @@ use fabric::paths::Disjoint;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::error::DocumentError;
 use super::number::NumberDocument;
 use super::object::objects;
 
@@ -159,18 +160,6 @@ objects! {
     LinkDocument: "a link",
     HostDocument: "a host",
 }
-
-/// What cannot be read in a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentError(pub(super) String);
-
-impl Display for DocumentError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for DocumentError {}
 
 fn yes() -> bool {
     true

@@ -7,7 +7,8 @@ use fabric::embedding::{Refusal, Spec};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Document, say};
+use super::document::Document;
+use super::error::say;
 use crate::store::{Documents, StoreError};
 
 /// Where they are stored.

@@ -8,7 +8,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::DocumentError;
+use super::error::DocumentError;
 
 /// A port's number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

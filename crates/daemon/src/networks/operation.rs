@@ -5,9 +5,9 @@ use fabric::{Dpid, MacAddress};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ChangeError;
 use super::changes::{HostChange, LinkChange, PortChange, SwitchChange};
-use super::document::{DocumentError, HostDocument, LinkDocument, PortDocument, SwitchDocument};
+use super::document::{HostDocument, LinkDocument, PortDocument, SwitchDocument};
+use super::error::{ChangeError, DocumentError};
 
 /// A change of one part of a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

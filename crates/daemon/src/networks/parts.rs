@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::control::Assigned;
 use super::{
     Backup, Choice, Document, HostDocument, LinkDocument, NumberDocument, PortDocument,
     RouteDocument, SwitchDocument,
@@ -24,6 +23,15 @@ pub struct PartOutcome {
     /// What it is; absent if it is no more.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub is: Option<String>,
+}
+
+/// An address that was given to a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Assigned {
+    /// The host.
+    pub mac: String,
+    /// Its address.
+    pub address: String,
 }
 
 /// The parts of a network in their order, by what they are called.

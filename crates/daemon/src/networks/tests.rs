@@ -2,7 +2,9 @@
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
+use std::time::Instant;
 
+use super::inner::PLACES;
 use super::*;
 use crate::store::Store;
 use crate::store::tests::{documents, done};

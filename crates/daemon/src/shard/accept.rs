@@ -2,7 +2,7 @@
 
 use super::Shard;
 use super::arrivals::TURN;
-use super::turn::{Arriving, Entry, HANDSHAKE_TIME, Timer};
+use super::table::{Arriving, Entry, HANDSHAKE_TIME, Timer};
 use crate::admission::{Refused, Standing};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};

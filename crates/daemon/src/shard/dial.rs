@@ -1,91 +1,20 @@
-//! Links to the tenants' controllers: for each switch, each of a tenant's controllers is dialled, and dialled again.
+//! How links to the tenants' controllers are made: for each switch, each of a tenant's controllers is dialled, and
+//! dialled again.
 
 use super::Shard;
+use super::connected::{Link, Peer, Progress, Way, tenant_metrics};
 use super::contact::Contact;
-use super::publish::tenant_metrics;
-use super::session::Peer;
-use super::turn::{Entry, HANDSHAKE_TIME, Timer};
-use crate::big_switches;
+use super::table::{Entry, HANDSHAKE_TIME, Timer};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Lost, Rejection};
 use channel::{
-    Address, Backoff, CloseReason, Connection, Dialer, Handshake, Liveness, Options, ReadState,
-    Readiness, Step, Token,
+    Address, Backoff, CloseReason, Dialer, Handshake, Liveness, Options, ReadState, Readiness, Step,
 };
-use hypervisor::{ControllerIndex, TenantId};
+use hypervisor::TenantId;
 use openflow::VersionSet;
-use std::fmt;
-use std::time::Instant;
-
-/// The way to one controller of one tenant.
-pub(super) struct Link {
-    pub tenant: TenantId,
-    pub dialer: Way,
-    pub progress: Progress,
-    /// Whether the controller has sent anything but HELLO and ERROR since it connected.
-    pub has_spoken: bool,
-    pub contact: Contact,
-}
 
 /// What a controller that cannot be talked to may lack.
 const MUST_SPEAK: &str = "; it must speak the switch's OpenFlow version";
-
-/// Where a link leads.
-pub(super) enum Way {
-    /// To a controller.
-    Controller(Dialer),
-    /// To what joins this switch with others into a big one, by its key.
-    Joined(u64, Backoff),
-}
-
-impl Way {
-    fn dial(&self, dpid: u64, joiner: &big_switches::Handle) -> Result<Connection, channel::Error> {
-        match self {
-            Way::Controller(dialer) => dialer.dial(),
-            Way::Joined(key, _) => joiner.connect(*key, dpid),
-        }
-    }
-
-    fn address(&self) -> Option<Address> {
-        match self {
-            Way::Controller(dialer) => Some(dialer.address()),
-            Way::Joined(..) => None,
-        }
-    }
-
-    fn failed(&mut self) -> std::time::Duration {
-        match self {
-            Way::Controller(dialer) => dialer.failed(),
-            Way::Joined(_, backoff) => backoff.next_delay(),
-        }
-    }
-
-    fn succeeded(&mut self) {
-        match self {
-            Way::Controller(dialer) => dialer.succeeded(),
-            Way::Joined(_, backoff) => backoff.reset(),
-        }
-    }
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Way::Controller(dialer) => dialer.address().fmt(f),
-            Way::Joined(..) => f.write_str("the big switch"),
-        }
-    }
-}
-
-/// How far a link is.
-pub(super) enum Progress {
-    /// A timer will dial.
-    Waiting,
-    /// Connecting, and then saying HELLO; given up on at a time.
-    Greeting { token: Token, connection: Box<Connection>, handshake: Handshake, until: Instant },
-    /// In use.
-    Up { peer: Box<Peer>, controller: ControllerIndex },
-}
 
 impl Shard {
     /// The tenant has a part of the switch: its controllers are connected.

@@ -22,94 +22,41 @@
 
 mod accept;
 mod arrivals;
+mod command;
+mod connected;
 mod contact;
 mod counting;
 mod dial;
 mod publish;
+mod question;
 mod session;
 pub mod shown;
+mod snapshot;
+mod table;
 mod turn;
 
-use crate::admission::{Admission, Unlisted};
+use crate::admission::Unlisted;
 use crate::big_switches;
-use crate::config::{Keepalive, Reconnect};
 use crate::descriptors::Descriptors;
 use crate::dpid::Dpid;
-use crate::identity::Identity;
 use crate::metrics::Registry;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
-use crate::topology::{Inbox, Orders};
+use crate::topology::Inbox;
 use arrivals::Arrivals;
-use channel::{Address, Connection, Established, Event, EventLoop, Listener, Waker};
-use counting::Counting;
-use hypervisor::{Installation, LldpKey, Policy, Settings, TenantId};
+use channel::{Connection, Established, Event, EventLoop, Listener};
+use connected::Session;
+use hypervisor::{Installation, LldpKey};
 use openflow::VersionSet;
-use session::Session;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use turn::{Entry, Table};
+use table::{Entry, Table};
 
-/// What a reload changes, as one value.
-#[derive(Clone)]
-pub struct Snapshot {
-    /// What to enforce.
-    pub policy: Arc<Policy>,
-    /// Where each tenant's controllers are.
-    pub controllers: Arc<HashMap<TenantId, Vec<Address>>>,
-    /// Bounds for switches that connect from now on.
-    pub settings: Settings,
-    /// How a dead peer is noticed.
-    pub keepalive: Keepalive,
-    /// Back-off towards controllers.
-    pub reconnect: Reconnect,
-    /// Whether changes of tenants' flow tables are told to the topology's thread.
-    pub tracks_flows: bool,
-    /// Which switches may come.
-    pub admission: Arc<Admission>,
-    /// Our identity over TLS, and which certificates are whose.
-    pub identity: Identity,
-}
-
-/// What other threads tell a shard.
-pub enum Command {
-    /// A switch that has shaken hands and belongs here.
-    Adopt(Box<(Connection, Established)>),
-    /// A new configuration.
-    Apply(Snapshot),
-    /// Other maps of virtual networks, for the switches with these datapath ids.
-    Maps(Arc<Policy>, Arc<BTreeSet<u64>>),
-    /// News of the store.
-    Store(store::Event),
-    /// Link probes to be sent, labels to be told.
-    Topology(Orders),
-    /// What the core of one switch wants to know of another, or tells it.
-    Counts(Counting),
-    /// Answer a question of somebody who looks on.
-    Ask(Box<shown::Question>),
-    /// Are you there?
-    Ping(Sender<usize>),
-    /// Close everything, then end.
-    Stop,
-}
-
-/// A way to send commands to a shard.
-#[derive(Clone)]
-pub struct Handle {
-    sender: Arc<Mutex<Sender<Command>>>,
-    waker: Waker,
-}
-
-impl Handle {
-    /// Sends a command; false when the shard has ended.
-    pub fn send(&self, command: Command) -> bool {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send(command).is_ok() && self.waker.wake().is_ok()
-    }
-}
+pub use command::{Command, Counting, Handle};
+pub use snapshot::Snapshot;
 
 /// One shard, before it runs on its thread.
 pub struct Shard {
@@ -189,7 +136,7 @@ impl Shard {
     ) -> Result<(Shard, Handle), SetupError> {
         let events = EventLoop::new().map_err(SetupError::Loop)?;
         let (sender, commands) = channel();
-        let handle = Handle { sender: Arc::new(Mutex::new(sender)), waker: events.waker() };
+        let handle = Handle::new(sender, events.waker());
         let notify = handle.clone();
         let store = store
             .register(move |event| {

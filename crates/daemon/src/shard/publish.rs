@@ -1,11 +1,10 @@
 //! Copies the core's counts to where other threads can read them.
 
 use super::Shard;
-use super::turn::Timer;
-use crate::metrics::{Direction, DropReason, Grant, SheetUse, SwitchMetrics, TenantMetrics};
-use hypervisor::{Policy, TenantId};
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use super::connected::tenant_metrics;
+use super::table::Timer;
+use crate::metrics::{Direction, DropReason, Grant, SheetUse};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// How old the figures at `/metrics` may be.
@@ -124,17 +123,4 @@ impl Shard {
             }
         }
     }
-}
-
-/// A tenant's instruments on a switch, made when they are first wanted.
-pub(super) fn tenant_metrics<'a>(
-    known: &'a mut HashMap<TenantId, Arc<TenantMetrics>>,
-    switch: &SwitchMetrics,
-    policy: &Policy,
-    id: TenantId,
-) -> &'a Arc<TenantMetrics> {
-    known.entry(id).or_insert_with(|| {
-        let tenant = policy.tenants.iter().find(|tenant| tenant.id == id);
-        switch.tenant(id.0, tenant.map_or("", |tenant| &tenant.name))
-    })
 }

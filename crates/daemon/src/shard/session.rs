@@ -1,19 +1,17 @@
-//! A switch, its core, and the links to its tenants' controllers.
+//! A switch's session: it begins and ends, and what its core has for everybody is taken and written.
 
-use super::counting::Counting;
-use super::dial::{Link, Progress};
-use super::publish::tenant_metrics;
-use super::turn::{Entry, Timer};
-use super::{Shard, Snapshot};
+use super::Shard;
+use super::command::Counting;
+use super::connected::{Link, Peer, Progress, Session, tenant_metrics};
+use super::snapshot::Snapshot;
+use super::table::{Entry, Timer};
 use crate::dpid::Dpid;
-use crate::metrics::{Kind, Lost, Rejection, SwitchMetrics, TenantMetrics};
+use crate::metrics::{Kind, Lost, Rejection};
 use crate::store::{Batch, Done, Full, Pushed, Stored};
 use crate::topology::Orders;
-use channel::{Connection, Established, Flushed, Keepalive, Liveness, Token};
+use channel::{Connection, Established, Flushed, Keepalive, Liveness};
 use hypervisor::big_switch::is_key;
-use hypervisor::{
-    ControllerIndex, Event, Installation, Policy, Settings, Standing, Switch, TenantId,
-};
+use hypervisor::{Event, Installation, Policy, Settings, Standing, Switch};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -21,31 +19,6 @@ use std::sync::Arc;
 pub(super) const ECHO_XID: u32 = 0xec40_0000;
 /// Bytes that a connection's send buffer is filled up to; what is beyond stays in the core, where it is bounded.
 const IN_CONNECTION: usize = 64 << 10;
-
-/// One connected switch.
-pub(super) struct Session {
-    pub core: Switch,
-    pub switch: Peer,
-    pub links: HashMap<u32, Link>,
-    pub by_controller: HashMap<ControllerIndex, u32>,
-    pub next_link: u32,
-    pub touched: bool,
-    /// What the tenants' grants were made of that were published last: changes of shares; tenants, weights and limits.
-    pub granted: (u64, u64),
-    /// How often figures are published until the switch is asked what its ports have counted.
-    pub until_ports: u32,
-    /// The number of the store's next batch when the session began.
-    pub epoch: u64,
-    pub metrics: Arc<SwitchMetrics>,
-    pub tenants: HashMap<TenantId, Arc<TenantMetrics>>,
-}
-
-/// A connection in a session.
-pub(super) struct Peer {
-    pub token: Token,
-    pub connection: Connection,
-    pub keepalive: Keepalive,
-}
 
 impl Shard {
     /// Reads what is stored for a switch, then begins its session.

@@ -1,8 +1,10 @@
 use super::*;
 use crate::config::Config;
+use crate::identity::Identity;
 use crate::store::Store;
 use crate::store::tests::Folder;
 use channel::{Options, ReadState, SwitchFeatures};
+use hypervisor::Settings;
 
 #[test]
 fn what_failed_is_stored_again_before_what_came_later() {

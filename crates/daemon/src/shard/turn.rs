@@ -1,121 +1,18 @@
 //! One turn of the event loop: who is ready, what was read, what is written.
 
-use super::session::Peer;
-use super::{Command, Shard};
+use super::Shard;
+use super::command::Command;
+use super::connected::Peer;
+use super::table::{Arriving, Entry, Timer};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
-use channel::{
-    CloseReason, Connection, Handshake, Listener, ReadState, Readiness, Step, TimerKey, Token,
-};
-use std::time::Duration;
+use channel::{CloseReason, Connection, ReadState, Readiness, Step, TimerKey, Token};
 
 /// Bytes read from a switch in one turn; some hundred messages.
 const SWITCH_BUDGET: usize = 32 << 10;
 /// Bytes read from a controller in one turn: little, so that a flood delays the others little. At 4 KiB a turn costs
 /// about as much in system calls as in messages.
 const CONTROLLER_BUDGET: usize = 4 << 10;
-/// How long a peer may take to shake hands.
-pub(super) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-
-/// What a token stands for.
-pub(super) enum Entry {
-    /// Switches come in here.
-    Listener(Listener),
-    /// A switch that has not said who it is.
-    Arriving(Box<Arriving>),
-    /// The switch of a session.
-    Switch(usize),
-    /// A controller connection of a session: session, link.
-    Controller(usize, u32),
-}
-
-/// A switch that is shaking hands.
-pub(super) struct Arriving {
-    pub token: Token,
-    pub connection: Connection,
-    pub handshake: Handshake,
-}
-
-/// Entries by token.
-#[derive(Default)]
-pub(super) struct Table {
-    entries: Vec<Option<(Token, Entry)>>,
-}
-
-impl Table {
-    pub(super) fn put(&mut self, token: Token, entry: Entry) {
-        let at = token.index();
-        if self.entries.len() <= at {
-            self.entries.resize_with(at + 1, || None);
-        }
-        self.entries[at] = Some((token, entry));
-    }
-
-    pub(super) fn get(&mut self, token: Token) -> Option<&mut Entry> {
-        match self.entries.get_mut(token.index()) {
-            Some(Some((known, entry))) if *known == token => Some(entry),
-            _ => None,
-        }
-    }
-
-    pub(super) fn take(&mut self, token: Token) -> Option<Entry> {
-        self.get(token)?;
-        self.entries.get_mut(token.index())?.take().map(|(_, entry)| entry)
-    }
-
-    pub(super) fn tokens(&self) -> Vec<Token> {
-        self.entries.iter().flatten().map(|(token, _)| *token).collect()
-    }
-
-    pub(super) fn at(&self, index: usize) -> Option<Token> {
-        self.entries.get(index)?.as_ref().map(|(token, _)| *token)
-    }
-}
-
-/// What a timer is for; the number is a token's index, a session or a link.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timer {
-    /// A switch takes too long to shake hands.
-    Arrival(usize),
-    /// The core of a session wants the time.
-    Core(usize),
-    /// Is the switch of the session still there?
-    Alive(usize),
-    /// A link of a session: dial again, give up on a handshake, or see whether it is alive.
-    Link(usize, u32),
-    /// Metrics.
-    Publish,
-    /// A listener takes new connections again.
-    Accept(usize),
-}
-
-impl Timer {
-    pub(super) fn key(self) -> TimerKey {
-        let (kind, a, b) = match self {
-            Timer::Arrival(at) => (1, at as u64, 0),
-            Timer::Core(at) => (2, at as u64, 0),
-            Timer::Alive(at) => (3, at as u64, 0),
-            Timer::Link(at, link) => (4, at as u64, u64::from(link)),
-            Timer::Publish => (5, 0, 0),
-            Timer::Accept(at) => (6, at as u64, 0),
-        };
-        TimerKey(kind << 60 | (a & 0xfff_ffff) << 32 | b)
-    }
-
-    fn from_key(key: TimerKey) -> Option<Timer> {
-        let (a, b) = ((key.0 >> 32 & 0xfff_ffff) as usize, key.0 as u32);
-        Some(match key.0 >> 60 {
-            1 => Timer::Arrival(a),
-            2 => Timer::Core(a),
-            3 => Timer::Alive(a),
-            4 => Timer::Link(a, b),
-            5 => Timer::Publish,
-            6 => Timer::Accept(a),
-            _ => return None,
-        })
-    }
-}
-
 impl Shard {
     pub(super) fn ready(&mut self, readiness: Readiness) {
         match self.table.get(readiness.token) {

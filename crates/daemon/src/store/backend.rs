@@ -15,7 +15,7 @@ use std::time::Duration;
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 
-use super::Sync;
+use super::sync::Sync;
 use crate::threads::Thread;
 
 /// A [`FileBackend`] whose `sync_data` is postponed as [`Sync`] says.

@@ -14,12 +14,10 @@ use std::path::{Path, PathBuf};
 
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-use super::StoreError;
-use super::database::{DOCUMENTS, GENERATION, ITEMS, META, SCHEMA, TENANTS};
+use super::error::{BackupError, StoreError};
+use super::schema::{BACKUP_FORMAT, DOCUMENTS, GENERATION, ITEMS, META, SCHEMA, TENANTS};
 
 const MAGIC: &str = "weir-backup ";
-/// The version of the format above.
-const FORMAT: &str = "1";
 const END: u8 = 0;
 const PIECE: usize = 64 << 10;
 
@@ -33,7 +31,8 @@ impl Snapshot {
 
     /// Gives the backup in pieces, as long as `take` wants more.
     pub fn write(&self, take: &mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), StoreError> {
-        let mut out = Out { piece: format!("{MAGIC}{FORMAT}\n").into_bytes(), ..Out::new(take) };
+        let mut out =
+            Out { piece: format!("{MAGIC}{BACKUP_FORMAT}\n").into_bytes(), ..Out::new(take) };
         self.write_tables(&mut out)
             .map_err(|error| StoreError::Database(format!("it cannot be read: {error}")))?;
         out.end();
@@ -109,34 +108,6 @@ impl<'a> Out<'a> {
     }
 }
 
-/// Why a file is no backup that can be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BackupError {
-    /// It is something else.
-    NoBackup,
-    /// It was written by another version of Weir.
-    Format(String),
-    /// What it holds has another schema than this Weir reads.
-    Schema(u32),
-    /// It ends too early, or is not what was written.
-    Damaged,
-}
-
-impl std::fmt::Display for BackupError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BackupError::NoBackup => f.write_str("it is no backup of Weir's"),
-            BackupError::Format(found) => {
-                write!(f, "it is a backup of format {found}; this weir reads format {FORMAT}")
-            }
-            BackupError::Schema(found) => {
-                write!(f, "it holds schema {found}; this weir reads schema {SCHEMA}")
-            }
-            BackupError::Damaged => f.write_str("it is damaged, or cut off"),
-        }
-    }
-}
-
 /// What stands in a backup: table, key, value.
 type Record<'a> = (u8, &'a [u8], &'a [u8]);
 
@@ -145,7 +116,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Record<'_>>, BackupError> {
     let rest = bytes.strip_prefix(MAGIC.as_bytes()).ok_or(BackupError::NoBackup)?;
     let line = rest.iter().take(16).position(|byte| *byte == b'\n');
     let (format, rest) = rest.split_at(line.ok_or(BackupError::NoBackup)?);
-    if format != FORMAT.as_bytes() {
+    if format != BACKUP_FORMAT.as_bytes() {
         return Err(BackupError::Format(String::from_utf8_lossy(format).into_owned()));
     }
     let (checked, crc) = bytes.split_last_chunk::<4>().ok_or(BackupError::Damaged)?;

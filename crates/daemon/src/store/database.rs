@@ -1,12 +1,4 @@
-//! The tables, and how the file that holds them is opened.
-//!
-//! | table | key | value |
-//! |---|---|---|
-//! | `meta` | `"schema"`, `"secret"`, `"generation"` | u32 in network byte order; 16 bytes; 8 bytes, of the journals |
-//! | `tenants` | name | number, 1 to 32767 |
-//! | `items` | (dpid, tenant, item) | the core's encoding of a flow, group or meter |
-//! | `documents` | name | what the control side keeps under it |
-//! | `committed` | shard | its newest batch that is in `items`, in this generation of journals |
+//! The file that holds the tables (`schema`): how it is opened, read and written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -18,26 +10,19 @@ use std::path::{Path, PathBuf};
 use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 use redb::{
-    DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
-    WriteTransaction,
+    DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError, WriteTransaction,
 };
 
 use super::backend::{Backend, SyncerThread};
 use super::backup::{Snapshot, restore};
-use super::{Batch, StoreError, Stored, Sync, journal};
+use super::batch::{Batch, Stored};
+use super::error::StoreError;
+use super::journal;
+use super::schema::{COMMITTED, DOCUMENTS, GENERATION, ITEMS, META, SCHEMA, TENANTS};
+use super::sync::Sync;
 
-/// The version of the tables below, and of what stands in them: raised with every format of a record that another Weir would not
-/// read. Another is refused at the start.
-pub(super) const SCHEMA: u32 = 2;
-
-pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-pub(super) const TENANTS: TableDefinition<'_, &str, u16> = TableDefinition::new("tenants");
-pub(super) const ITEMS: TableDefinition<'_, (u64, u16, u64), &[u8]> = TableDefinition::new("items");
-pub(super) const DOCUMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("documents");
 /// The database, in the state folder.
 const FILE: &str = "weir.redb";
-const COMMITTED: TableDefinition<'_, u32, u64> = TableDefinition::new("committed");
-pub(super) const GENERATION: &str = "generation";
 
 /// Bytes that an item counts for beside its value: its key, and the place that both take.
 const ITEM: u64 = 64;

@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 
-use super::{Batch, StoreError};
+use super::batch::Batch;
+use super::error::StoreError;
 
 /// Bytes of a file, at most: more than comes in the time of a commit. What is beyond waits for the database.
 const BOUND: u64 = 8 << 20;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 
+use super::batch::{Batch, Stored};
 use super::database::allocate;
-use super::{Batch, StoreError, Stored};
+use super::error::StoreError;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {

@@ -39,15 +39,20 @@
 //! Without `--state` the same interface is served from memory, without a thread.
 //!
 //! Deliberately ignorant of what the values mean: the core encodes them. Start reading at [`Store`], then
-//! [`ShardStore`]; the store thread is in `writer`, the tables are in `database`.
+//! [`ShardStore`]; the store thread is in `writer`, the tables are in `schema`.
 
 mod backend;
 mod backup;
+mod batch;
+mod command;
 mod database;
+mod error;
 mod journal;
 mod memory;
 mod queue;
 mod room;
+mod schema;
+mod sync;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -56,67 +61,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use std::{fmt, io};
 
 use hypervisor::policy::TenantId;
-use hypervisor::store::{StoreKey, StoreOp};
 
 use crate::metrics::Registry;
 use crate::threads::Thread;
+use command::{Command, LoadTo, Reply};
 use database::Database;
 use journal::Journal;
 use memory::Memory;
 use queue::Asker;
-use writer::{Command, REST, Reply};
+use writer::REST;
 
-pub use backup::{BackupError, Snapshot, check as check_backup};
+pub use backup::{Snapshot, check as check_backup};
+pub use batch::{Batch, Event, Stored};
+pub use error::{BackupError, StoreError};
 pub use room::Quota;
-
-/// When changes reach the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
-    /// Before they are acknowledged.
-    Always,
-    /// At most this long after they were acknowledged.
-    Every(Duration),
-}
-
-impl Default for Sync {
-    fn default() -> Self {
-        Sync::Every(Duration::from_millis(100))
-    }
-}
-
-/// What is stored of a flow, group or meter: its name, and the core's encoding of it.
-pub type Stored = (StoreKey, Vec<u8>);
-
-/// Changes of one switch that are stored together or not at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// Chosen by the shard: from 1, one after the other over all its switches; comes back in [`Event::Stored`].
-    pub seq: u64,
-    /// The switch.
-    pub dpid: u64,
-    /// In this order.
-    pub ops: Vec<StoreOp>,
-}
-
-/// What the store thread tells a shard. The callback that receives it runs on the store thread and must not block:
-/// it puts the event into the shard's inbox and wakes it.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Every batch of this shard up to and including this one is stored.
-    Stored(u64),
-    /// This batch was not stored, nor will any of this shard behind it before it is pushed again: to be done in their order.
-    Failed(Batch),
-    /// The answer to [`ShardStore::load`], after every batch that was pushed before by whichever shard.
-    Loaded {
-        /// The switch.
-        dpid: u64,
-        /// All that is stored for it, by key.
-        stored: Result<Vec<Stored>, StoreError>,
-    },
-}
+pub use sync::Sync;
 
 /// Whether something is done already, or will be told by an [`Event`].
 #[derive(Debug, PartialEq, Eq)]
@@ -145,92 +106,6 @@ pub enum Pushed {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
-/// The store cannot be opened or used.
-#[derive(Debug, PartialEq, Eq)]
-pub enum StoreError {
-    /// Another process holds the state directory.
-    Locked {
-        /// The directory.
-        dir: PathBuf,
-        /// What the holder wrote into the lock file: its process id.
-        holder: String,
-    },
-    /// The file was written by another version of Weir.
-    Schema {
-        /// The file.
-        file: PathBuf,
-        /// Its schema.
-        found: u32,
-    },
-    /// A folder that is to be filled from a backup has state.
-    Exists {
-        /// The file with it.
-        file: PathBuf,
-    },
-    /// What is to be restored cannot be.
-    Backup {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        why: BackupError,
-    },
-    /// The file system refuses.
-    Io {
-        /// What was tried.
-        doing: String,
-        /// Why it failed.
-        error: String,
-    },
-    /// The database reports a failure while in use.
-    Database(String),
-    /// All 32,767 tenant numbers belong to configured tenants, or to tenants with rules on switches.
-    NoTenantIds,
-    /// The store has been closed.
-    Closed,
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::Locked { dir, holder } => {
-                write!(
-                    f,
-                    "the state directory {} is in use by another weir (process {holder})",
-                    dir.display()
-                )
-            }
-            StoreError::Schema { file, found } => {
-                let file = file.display();
-                write!(f, "{file} has schema {found}; this weir reads schema {}", database::SCHEMA)
-            }
-            StoreError::Exists { file } => {
-                let file = file.display();
-                write!(
-                    f,
-                    "{file} is there already; a backup is restored into a folder without state"
-                )
-            }
-            StoreError::Backup { file, why } => {
-                write!(f, "{} cannot be restored: {why}", file.display())
-            }
-            StoreError::Io { doing, error } => write!(f, "{doing}: {error}"),
-            StoreError::Database(error) => write!(f, "the state database fails: {error}"),
-            StoreError::NoTenantIds => {
-                f.write_str("no tenant number is free: all 32767 have rules on switches")
-            }
-            StoreError::Closed => f.write_str("the store is closed"),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
-
-impl StoreError {
-    fn io(doing: impl Into<String>, error: &io::Error) -> Self {
-        StoreError::Io { doing: doing.into(), error: error.to_string() }
-    }
-}
-
 /// The store, as the daemon holds it. Dropping it stores what is queued, fsyncs and closes.
 pub struct Store {
     inner: Inner,
@@ -247,10 +122,6 @@ enum Inner {
     Memory(Arc<Mutex<Memory>>),
     Disk(Asker),
 }
-
-/// Batches and reads of a shard that may wait for the store thread. With one batch per wake-up of a shard this is far
-/// more than a commit's time brings; it is a bound, not a working size.
-const QUEUE: usize = 1024;
 
 impl Store {
     /// Opens the store in a directory, which is made if need be, and starts the store thread.
@@ -340,7 +211,7 @@ impl Store {
                 Ok(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid))
             }
             Inner::Disk(asker) => {
-                ask(asker, |reply| Command::Load { dpid, to: writer::LoadTo::Caller(reply) })
+                ask(asker, |reply| Command::Load { dpid, to: LoadTo::Caller(reply) })
             }
         }
     }
@@ -489,7 +360,7 @@ impl ShardStore {
                 Ok(Done::Now(memory.lock().unwrap_or_else(PoisonError::into_inner).load(dpid)))
             }
             Inner::Disk(asker) => {
-                let load = Command::Load { dpid, to: writer::LoadTo::Shard(self.shard) };
+                let load = Command::Load { dpid, to: LoadTo::Shard(self.shard) };
                 asker.offer(load).map(|()| Done::Later).map_err(|_| Full(dpid))
             }
         }

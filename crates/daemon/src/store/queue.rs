@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError, Sender};
 use std::time::Instant;
 
-use super::QUEUE;
-use super::writer::{Command, LoadTo};
+use super::command::{Command, LoadTo};
+
+/// Batches and reads of a shard that may wait for the store thread. With one batch per wake-up of a shard this is far
+/// more than a commit's time brings; it is a bound, not a working size.
+pub(super) const QUEUE: usize = 1024;
 
 /// The end that asks.
 #[derive(Clone)]

@@ -19,7 +19,7 @@ use hypervisor::policy::TenantId;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
-use super::StoreError;
+use super::error::StoreError;
 use crate::metrics::Registry;
 
 /// Bytes that are set aside: for what waits when the disk is full, and for deleting.

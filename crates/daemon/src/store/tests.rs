@@ -6,7 +6,11 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
+use hypervisor::store::{StoreKey, StoreOp};
+
 use super::database::{Changes, allocate};
+use super::queue::QUEUE;
+use super::schema::SCHEMA;
 use super::*;
 
 mod backup;
@@ -456,7 +460,7 @@ fn no_flipped_byte_goes_unnoticed() {
 
 #[test]
 fn another_schema_is_refused_and_left_alone() {
-    for found in [database::SCHEMA - 1, database::SCHEMA + 1] {
+    for found in [SCHEMA - 1, SCHEMA + 1] {
         let folder = Folder::new(&format!("schema-{found}"));
         drop(open(&folder.0));
         {

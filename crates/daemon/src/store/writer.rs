@@ -1,49 +1,15 @@
 //! The store thread: takes what waits, commits it together, tells the shards.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hypervisor::policy::TenantId;
-
-use super::backup::Snapshot;
+use super::batch::{Batch, Event};
+use super::command::{Command, LoadTo, Notify};
 use super::database::Database;
 use super::queue::{Next, Queue};
-use super::room::{Quota, Room};
-use super::{Batch, Event, StoreError, Stored};
+use super::room::Room;
 use crate::metrics::Registry;
-
-/// What the store thread is asked to do.
-pub(super) enum Command {
-    /// From now on this shard's events go here.
-    Register { shard: u32, notify: Notify },
-    /// Store a batch.
-    Store { shard: u32, batch: Batch },
-    /// Read a switch's flows.
-    Load { dpid: u64, to: LoadTo },
-    /// Find or make tenants' numbers.
-    TenantIds { names: Vec<String>, reply: Reply<Vec<TenantId>> },
-    /// Read a document.
-    Document { name: String, reply: Reply<Option<Vec<u8>>> },
-    /// What each tenant may have.
-    Quotas(BTreeMap<TenantId, Quota>),
-    /// Let all that is stored now be read.
-    Snapshot { reply: Reply<Snapshot> },
-    /// Store a document.
-    PutDocument { name: String, document: Vec<u8>, reply: Reply<()> },
-    /// End; everything queued before is done.
-    Stop,
-}
-
-pub(super) type Reply<T> = SyncSender<Result<T, StoreError>>;
-
-pub(super) type Notify = Box<dyn FnMut(Event) + Send>;
-
-pub(super) enum LoadTo {
-    Shard(u32),
-    Caller(Reply<Vec<Stored>>),
-}
 
 /// Changes in one commit, at most; what is beyond waits for the next, so that the first need not wait for long.
 const GROUP: usize = 4096;

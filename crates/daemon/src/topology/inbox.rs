@@ -14,7 +14,7 @@ use fabric::{MacAddress, TenantId};
 use hypervisor::{FlowChange, FlowEntry, PortState};
 use openflow::Version;
 
-use super::{Maps, Setup};
+use super::setup::{Maps, Setup};
 
 /// Probes that may wait.
 const PROBES: usize = 4096;

@@ -15,6 +15,8 @@
 mod board;
 mod inbox;
 mod labeller;
+mod orders;
+mod setup;
 mod state;
 mod tables;
 mod trace;
@@ -22,101 +24,23 @@ mod tracker;
 mod watch;
 mod worker;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use fabric::embedding::SwitchMap;
-use fabric::{LldpKey, TenantId};
-use hypervisor::{Label, Policy};
+use fabric::LldpKey;
 
 pub use board::{Board, Counts, Told};
 pub use inbox::Inbox;
+pub use orders::Orders;
+pub use setup::{Maps, Setup, Tenant};
 pub use state::{Origin, State, Wire};
 pub use watch::{Change, Snapshot, Subscription, Watch};
 
-use crate::config::{self, Config};
 use crate::metrics::Registry;
 use crate::shard::Handle;
 use crate::threads::Thread;
 use worker::Worker;
-
-/// Batches that a shard may have been given and not handled.
-const BATCHES: usize = 64;
-/// When to try again what a shard had no room for.
-const AGAIN: Duration = Duration::from_millis(20);
-
-/// What each switch has to do for tenants' own networks, by datapath id.
-pub type Maps = BTreeMap<u64, Arc<SwitchMap>>;
-
-/// What the operator says of the network and of who is told what about it.
-#[derive(Clone)]
-pub struct Setup {
-    /// `[topology]`
-    pub topology: config::Topology,
-    /// `[labels]`
-    pub labels: config::Labels,
-    /// All tenants.
-    pub tenants: Vec<Tenant>,
-    /// What each may see.
-    pub policy: Arc<Policy>,
-}
-
-/// A tenant, as far as flows and labels are concerned.
-#[derive(Clone)]
-pub struct Tenant {
-    /// Its number.
-    pub id: TenantId,
-    /// Its name.
-    pub name: String,
-    /// Whether it is told labels.
-    pub is_told: bool,
-    /// Its virtual interfaces.
-    pub vnics: Vec<config::Vnic>,
-}
-
-impl Setup {
-    /// From a configuration and the tenants' numbers, in its order.
-    pub fn new(config: &Config, policy: Arc<Policy>) -> Setup {
-        let tenants = config.tenants.iter().zip(&policy.tenants).map(|(tenant, own)| Tenant {
-            id: own.id,
-            name: tenant.name.clone(),
-            is_told: tenant.labels.is_some(),
-            vnics: tenant.vnics.clone(),
-        });
-        Setup {
-            topology: config.topology.clone(),
-            labels: config.labels.clone(),
-            tenants: tenants.collect(),
-            policy,
-        }
-    }
-
-    /// Whether flows have to be followed: somebody wants to know what is left.
-    pub fn tracks_flows(&self) -> bool {
-        self.tenants.iter().any(|tenant| tenant.is_told)
-    }
-}
-
-/// What a shard is to send or to tell.
-pub struct Orders {
-    /// Frames of the hypervisor's own: datapath id, port, frame.
-    pub frames: Vec<(u64, u32, Vec<u8>)>,
-    /// Labels: datapath id, tenant, port, and what is left.
-    pub labels: Vec<(u64, TenantId, u32, Label)>,
-    _under_way: UnderWay,
-}
-
-/// Counts down when the shard is done.
-struct UnderWay(Arc<AtomicUsize>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// The running thread.
 pub struct Topology {

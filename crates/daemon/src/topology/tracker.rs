@@ -28,15 +28,12 @@ use flowspace::{Field, Match};
 use hypervisor::FlowChange;
 use openflow::Version;
 
-use super::Maps;
+use super::setup::Maps;
 use super::tables::Tables;
 use super::trace::Ground;
 use crate::config;
 use spread::{Share, Spread};
-use vnics::{Vnic, Vnics, number};
-
-/// A sender and a receiver, by their places among the VNICs.
-type Pair = (u32, u32);
+use vnics::{Pair, Vnic, Vnics, number};
 
 /// All that is known of flows.
 #[derive(Default)]

@@ -10,13 +10,21 @@ use fabric::{Dpid, End, LinkId, LldpKey, PortId, PortNumber, TenantId};
 use hypervisor::policy::Ownership;
 use hypervisor::{FlowChange, Label, TenantIndex};
 
+use super::board::{Board, Counts, Told};
 use super::inbox::{Inbox, News, SwitchNews};
 use super::labeller::Labeller;
+use super::orders::Orders;
+use super::setup::Setup;
 use super::state::State;
 use super::tracker::Tracker;
-use super::{AGAIN, BATCHES, Board, Counts, Orders, Setup, Snapshot, Told, UnderWay, Watch};
+use super::watch::{Snapshot, Watch};
 use crate::metrics::Registry;
 use crate::shard::{Command, Handle};
+
+/// Batches that a shard may have been given and not handled.
+const BATCHES: usize = 64;
+/// When to try again what a shard had no room for.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Pairs that are looked at in one go, a fraction of a millisecond's work.
 const SLICE: usize = 64;
@@ -292,13 +300,12 @@ impl Worker {
                 waits |= !shard.labels.is_empty();
                 continue;
             }
-            shard.under_way.fetch_add(1, Ordering::Relaxed);
             let labels = std::mem::take(&mut shard.labels).into_iter();
-            let orders = Orders {
-                frames: std::mem::take(&mut shard.frames),
-                labels: labels.map(|((dpid, tenant, port), it)| (dpid, tenant, port, it)).collect(),
-                _under_way: UnderWay(Arc::clone(&shard.under_way)),
-            };
+            let orders = Orders::new(
+                std::mem::take(&mut shard.frames),
+                labels.map(|((dpid, tenant, port), it)| (dpid, tenant, port, it)).collect(),
+                &shard.under_way,
+            );
             shard.handle.send(Command::Topology(orders));
         }
         waits

@@ -4,23 +4,10 @@ use hashbrown::HashMap;
 use openflow::hello::{Hello, negotiate};
 use openflow::{Version, VersionSet, error, frame};
 
-use super::{Behaviour, malformed_messages, v10, v13};
-
-/// A PACKET_IN in either version.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PacketIn<'a> {
-    pub(super) buffer_id: u32,
-    pub(super) in_port: u32,
-    pub(super) data: &'a [u8],
-}
-
-/// What a message of a switch is to a controller.
-pub(super) enum Heard<'a> {
-    Features { dpid: u64 },
-    PacketIn(PacketIn<'a>),
-    EchoRequest(&'a [u8]),
-    Other,
-}
+use super::behaviour::Behaviour;
+use super::heard::{Heard, PacketIn};
+use super::malformed::malformed_messages;
+use super::{v10, v13};
 
 pub(super) struct Conversation {
     version: Option<Version>,

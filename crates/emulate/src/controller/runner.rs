@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use channel::{Address, Event, EventLoop, Listener, Options, Readiness, TimerKey, Tls, Waker};
 use openflow::VersionSet;
 
-use super::{Behaviour, ConnectionId, Controller};
+use super::behaviour::Behaviour;
+use super::model::{ConnectionId, Controller};
 use crate::error::Error;
 use crate::runner::Line;
 

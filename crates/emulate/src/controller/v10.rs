@@ -4,7 +4,7 @@ use flowspace::{port_from_v10, port_to_v10};
 use openflow::v10::{Action, FlowMod, Match, Message, PacketOut, PortNo, Wildcards};
 use openflow::{ListBuf, NO_BUFFER};
 
-use super::conversation::{Heard, PacketIn};
+use super::heard::{Heard, PacketIn};
 
 pub(super) fn hear(frame: &[u8]) -> Heard<'_> {
     match Message::parse(frame) {

@@ -3,7 +3,7 @@
 use openflow::v13::{Action, FlowMod, Instruction, MatchBuf, Message, OxmField, PacketOut, PortNo};
 use openflow::{ListBuf, NO_BUFFER};
 
-use super::conversation::{Heard, PacketIn};
+use super::heard::{Heard, PacketIn};
 
 pub(super) fn hear(frame: &[u8]) -> Heard<'_> {
     match Message::parse(frame) {

@@ -8,7 +8,7 @@ use channel::{Address, Listener, Options, Tls};
 use openflow::hello::{Hello, negotiate};
 use openflow::{Header, Version, VersionSet, v10, v13};
 
-use super::Peer;
+use super::peer::{Peer, describe};
 use crate::error::Error;
 
 /// A controller that listens, and does only what the test says.
@@ -87,7 +87,7 @@ fn datapath_id(version: Version, features: &[u8]) -> Result<u64, Error> {
     };
     found.ok_or_else(|| Error::Unexpected {
         expected: "FEATURES_REPLY".to_owned(),
-        came: super::describe(features),
+        came: describe(features),
     })
 }
 

@@ -6,10 +6,11 @@ use channel::blocking::Client;
 use channel::{Address, Tls};
 use openflow::frame;
 
-use super::Peer;
+use super::peer::Peer;
+use crate::config::Config;
 use crate::effects::Outcome;
 use crate::error::Error;
-use crate::switch::{Config, Switch as Model};
+use crate::switch::Switch as Model;
 
 /// A switch that dials, and answers as its model does, except where the test holds it back.
 pub struct Switch {
@@ -40,7 +41,7 @@ impl Switch {
 
     /// Dials anew, after the connection was lost or in place of it. The model keeps its tables.
     pub fn dial_again(&mut self, address: &Address, tls: Option<&Tls>) -> Result<(), Error> {
-        let timeout = self.peer.timeout;
+        let timeout = self.peer.timeout();
         self.peer = Peer::new(Client::connect(address, tls, timeout)?, timeout);
         let mut hello = Vec::new();
         self.model.connect(&mut hello);

@@ -16,6 +16,7 @@
 //! message on an idle machine: the thread sleeps towards the end of a service and spins at last.
 
 mod counters;
+mod door;
 mod line;
 mod pace;
 mod station;
@@ -37,6 +38,7 @@ use crate::error::Error;
 use crate::network::{Network, SwitchIndex};
 use crate::service::ServiceTime;
 use counters::Shared;
+use door::Door;
 use tap::Tap;
 use worker::{Command, Worker};
 
@@ -49,13 +51,6 @@ pub struct Runner {
     tls: Option<Tls>,
     options: Options,
     tap: Option<Tap>,
-}
-
-/// How a switch meets a controller.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Door {
-    Dial(Address),
-    Listen(Address),
 }
 
 impl Runner {

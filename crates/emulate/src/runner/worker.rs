@@ -10,8 +10,8 @@ use channel::{
     Tls,
 };
 
-use super::Door;
 use super::counters::{Shared, for_each_frame};
+use super::door::Door;
 use super::line::Line;
 use super::pace::{self, Wait};
 use super::station::{Caller, Station, Waiting};

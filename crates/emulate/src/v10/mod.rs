@@ -15,11 +15,11 @@ use openflow::v10::{
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
-use crate::dispatch::Request;
 use crate::effects::{Effects, Event, ToController};
 use crate::ports::Port;
+use crate::request::Request;
 use crate::session::{Session, SessionId};
-use crate::switch::Switch;
+use crate::state::State;
 use crate::table::{Flow, seconds};
 
 /// Whether a controller may send this in mid-session: its body is then looked at.
@@ -39,7 +39,7 @@ pub(crate) fn is_for_switches(type_: u8) -> bool {
 
 /// Does what a message says. Errors are 1.3's codes.
 pub(crate) fn handle(
-    switch: &mut Switch,
+    switch: &mut State,
     request: &Request<'_>,
     effects: &mut Effects,
 ) -> Result<(), ErrorCode> {
@@ -148,12 +148,12 @@ fn flow_removed(flow: &Flow, reason: FlowRemovedReason, at: u64) -> Option<FlowR
     })
 }
 
-fn features(switch: &mut Switch, id: SessionId, xid: u32) {
+fn features(switch: &mut State, id: SessionId, xid: u32) {
     let ports: ListBuf<PhyPort> = switch.ports().filter_map(phy_port).collect();
     let body = FeaturesReply {
-        datapath_id: switch.dpid(),
+        datapath_id: switch.config.dpid,
         n_buffers: switch.datapath.buffers.capacity(),
-        n_tables: switch.config().n_tables,
+        n_tables: switch.config.n_tables,
         capabilities: Capabilities::FLOW_STATS
             | Capabilities::TABLE_STATS
             | Capabilities::PORT_STATS
@@ -187,7 +187,7 @@ fn phy_port(port: &Port) -> Option<PhyPort> {
 }
 
 fn packet_out(
-    switch: &mut Switch,
+    switch: &mut State,
     now: u64,
     packet: &PacketOut<'_>,
     effects: &mut Effects,
@@ -208,7 +208,7 @@ fn packet_out(
     Ok(())
 }
 
-fn port_mod(switch: &mut Switch, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
+fn port_mod(switch: &mut State, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
     /// All that 1.0 names but spanning tree, which the switch does not have.
     const SETTABLE: u32 = 0b111_0101;
     let number = port_from_v10(body.port_no.0);
@@ -221,7 +221,7 @@ fn port_mod(switch: &mut Switch, body: &PortMod, effects: &mut Effects) -> Resul
     )
 }
 
-fn queues(switch: &mut Switch, id: SessionId, xid: u32, port: PortNo) -> Result<(), ErrorCode> {
+fn queues(switch: &mut State, id: SessionId, xid: u32, port: PortNo) -> Result<(), ErrorCode> {
     let found = switch.port(port_from_v10(port.0)).ok_or(code::QUEUE_OP_FAILED_BAD_PORT)?;
     let queues: ListBuf<PacketQueue<'_>> = found
         .queues

@@ -12,15 +12,15 @@ use openflow::{ErrorCode, Version};
 use super::flow;
 use crate::action::ANY_GROUP;
 use crate::datapath::Filter;
-use crate::dispatch::Request;
 use crate::parts::Parts;
 use crate::ports::Port;
-use crate::switch::Switch;
+use crate::request::Request;
+use crate::state::State;
 use crate::table::Flow;
 
 /// Answers a statistics request.
 pub(super) fn answer(
-    switch: &mut Switch,
+    switch: &mut State,
     request: &Request<'_>,
     body: &StatsRequest<'_>,
 ) -> Result<(), ErrorCode> {
@@ -50,12 +50,12 @@ pub(super) fn answer(
     Ok(())
 }
 
-fn description(switch: &Switch, out: &mut Vec<u8>) {
-    let serial = format!("{:016x}", switch.dpid());
+fn description(switch: &State, out: &mut Vec<u8>) {
+    let serial = format!("{:016x}", switch.config.dpid);
     DescStats {
         mfr_desc: Text::new("Weir"),
-        hw_desc: Text::new(&switch.config().hardware),
-        sw_desc: Text::new(&switch.config().software),
+        hw_desc: Text::new(&switch.config.hardware),
+        sw_desc: Text::new(&switch.config.software),
         serial_num: Text::new(&serial),
         dp_desc: Text::new("none"),
     }
@@ -64,7 +64,7 @@ fn description(switch: &Switch, out: &mut Vec<u8>) {
 
 /// The entries that a request is about, with their tables.
 fn wanted_flows<'s>(
-    switch: &'s Switch,
+    switch: &'s State,
     wanted: &FlowStatsRequest,
 ) -> impl Iterator<Item = (u8, &'s Flow)> {
     let filter = Filter {
@@ -83,7 +83,7 @@ fn wanted_flows<'s>(
 }
 
 /// Entries that 1.0 cannot describe (made by a 1.3 controller) are left out.
-fn flows(switch: &Switch, now: u64, wanted: &FlowStatsRequest, parts: &mut Parts<'_>) {
+fn flows(switch: &State, now: u64, wanted: &FlowStatsRequest, parts: &mut Parts<'_>) {
     for (table_id, entry) in wanted_flows(switch, wanted) {
         let (Ok(match_), Some(actions)) =
             (entry.match_.to_v10(), flow::to_wire(&entry.instructions))
@@ -109,7 +109,7 @@ fn flows(switch: &Switch, now: u64, wanted: &FlowStatsRequest, parts: &mut Parts
     }
 }
 
-fn aggregate(switch: &Switch, wanted: &FlowStatsRequest) -> AggregateStats {
+fn aggregate(switch: &State, wanted: &FlowStatsRequest) -> AggregateStats {
     wanted_flows(switch, wanted).fold(AggregateStats::default(), |sum, (_, flow)| AggregateStats {
         packet_count: sum.packet_count + flow.packets,
         byte_count: sum.byte_count + flow.bytes,
@@ -117,7 +117,7 @@ fn aggregate(switch: &Switch, wanted: &FlowStatsRequest) -> AggregateStats {
     })
 }
 
-fn tables(switch: &Switch, parts: &mut Parts<'_>) {
+fn tables(switch: &State, parts: &mut Parts<'_>) {
     for (table_id, table) in (0u8..).zip(&switch.datapath.tables) {
         let name = if table_id == 0 { "classifier".to_owned() } else { format!("table{table_id}") };
         let stats = TableStats {
@@ -134,7 +134,7 @@ fn tables(switch: &Switch, parts: &mut Parts<'_>) {
 }
 
 /// A port that does not exist has no statistics; that is no error.
-fn ports(switch: &Switch, wanted: PortNo, parts: &mut Parts<'_>) {
+fn ports(switch: &State, wanted: PortNo, parts: &mut Parts<'_>) {
     let is_wanted =
         |port: &&Port| wanted == PortNo::NONE || port.made.number == port_from_v10(wanted.0);
     for port in switch.ports().filter(is_wanted) {
@@ -160,7 +160,7 @@ fn ports(switch: &Switch, wanted: PortNo, parts: &mut Parts<'_>) {
 }
 
 fn queues(
-    switch: &Switch,
+    switch: &State,
     wanted: PortNo,
     queue: u32,
     parts: &mut Parts<'_>,

@@ -7,7 +7,7 @@ use openflow::v13::{
     TableFeaturesProperty as Property,
 };
 
-use crate::switch::Switch;
+use crate::state::State;
 
 /// Types of the instructions that there are.
 const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, 6];
@@ -26,7 +26,7 @@ const READ_ONLY: [OxmField; 7] = [
 const N_FIELDS: u8 = 40;
 
 /// Writes one entry per table through `entry`.
-pub(super) fn write(switch: &Switch, mut entry: impl FnMut(&TableFeatures<'_>)) {
+pub(super) fn write(switch: &State, mut entry: impl FnMut(&TableFeatures<'_>)) {
     let instructions: ListBuf<InstructionId<'_>> =
         INSTRUCTIONS.iter().map(|type_| InstructionId { type_: *type_, body: &[] }).collect();
     let actions: ListBuf<ActionId<'_>> =
@@ -39,7 +39,7 @@ pub(super) fn write(switch: &Switch, mut entry: impl FnMut(&TableFeatures<'_>)) 
         .filter(|field| !READ_ONLY.contains(field))
         .map(|field| oxm_id(field, false))
         .collect();
-    let n_tables = switch.config().n_tables;
+    let n_tables = switch.config.n_tables;
     for (table_id, table) in (0..n_tables).zip(&switch.datapath.tables) {
         let next: Vec<u8> = (table_id + 1..n_tables).collect();
         let properties: ListBuf<Property<'_>> = [

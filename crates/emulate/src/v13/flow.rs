@@ -9,10 +9,10 @@ use super::actions;
 use super::shape::Shape;
 use crate::action::Instructions;
 use crate::datapath::{Command, FlowRequest};
-use crate::switch::Switch;
+use crate::state::State;
 
 /// A checked FLOW_MOD.
-pub(super) fn request(switch: &Switch, body: &FlowMod<'_>) -> Result<FlowRequest, ErrorCode> {
+pub(super) fn request(switch: &State, body: &FlowMod<'_>) -> Result<FlowRequest, ErrorCode> {
     let command = match body.command {
         FlowModCommand::ADD => Command::Add,
         FlowModCommand::MODIFY => Command::Modify,
@@ -22,7 +22,7 @@ pub(super) fn request(switch: &Switch, body: &FlowMod<'_>) -> Result<FlowRequest
         _ => return Err(code::FLOW_MOD_FAILED_BAD_COMMAND),
     };
     let deletes = matches!(command, Command::Delete | Command::DeleteStrict);
-    let n_tables = switch.config().n_tables;
+    let n_tables = switch.config.n_tables;
     if body.table_id >= n_tables && !(deletes && body.table_id == TABLE_ALL) {
         return Err(code::FLOW_MOD_FAILED_BAD_TABLE_ID);
     }

@@ -13,11 +13,11 @@ use crate::datapath::MAX_BANDS;
 use crate::effects::Effects;
 use crate::groups::{Bucket, Group, GroupKind};
 use crate::meters::{Band, BandKind, Meter};
-use crate::switch::Switch;
+use crate::state::State;
 
 /// Does what a GROUP_MOD says.
 pub(super) fn change(
-    switch: &mut Switch,
+    switch: &mut State,
     now: u64,
     body: &GroupMod<'_>,
     effects: &mut Effects,
@@ -45,7 +45,7 @@ pub(super) fn change(
     Ok(())
 }
 
-fn chainable(switch: &Switch, group: Group) -> Result<Group, ErrorCode> {
+fn chainable(switch: &State, group: Group) -> Result<Group, ErrorCode> {
     match switch.faults.refuses_chaining() && group.references().next().is_some() {
         true => Err(code::GROUP_MOD_FAILED_CHAINING_UNSUPPORTED),
         false => Ok(group),
@@ -92,7 +92,7 @@ fn bucket(kind: GroupKind, wire: &WireBucket<'_>) -> Result<Bucket, ErrorCode> {
 
 /// Does what a METER_MOD says.
 pub(super) fn change_meter(
-    switch: &mut Switch,
+    switch: &mut State,
     now: u64,
     body: &MeterMod<'_>,
     effects: &mut Effects,

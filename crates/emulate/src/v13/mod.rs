@@ -7,24 +7,21 @@ mod group;
 mod role;
 mod shape;
 mod stats;
+mod wire;
 
-use flowspace::{Field, Match};
 use openflow::error::v13 as code;
-use openflow::text::Name;
 use openflow::v13::{
     Capabilities, ConfigFlags, FeaturesReply, FlowRemoved, FlowRemovedReason, MatchBuf, Message,
-    MessageType, OxmField, PacketIn, PacketInReason, PacketOut, PacketQueue, Port as WirePort,
-    PortConfig, PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus,
-    QueueGetConfigReply, SwitchConfig, TABLE_ALL, TableMod,
+    MessageType, OxmField, PacketIn, PacketInReason, PacketOut, PacketQueue, PortConfig, PortMod,
+    PortNo, PortReason, PortStatus, QueueGetConfigReply, SwitchConfig, TABLE_ALL, TableMod,
 };
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, Version};
 
 use crate::action::port;
-use crate::dispatch::Request;
 use crate::effects::{Effects, Event, ToController};
-use crate::ports::Port;
+use crate::request::Request;
 use crate::session::{Role, Session, SessionId};
-use crate::switch::Switch;
+use crate::state::State;
 use crate::table::{Flow, seconds};
 
 /// Whether a controller may send this in mid-session: its body is then looked at.
@@ -44,7 +41,7 @@ pub(crate) fn is_for_switches(type_: u8) -> bool {
 
 /// Does what a message says.
 pub(crate) fn handle(
-    switch: &mut Switch,
+    switch: &mut State,
     request: &Request<'_>,
     effects: &mut Effects,
 ) -> Result<(), ErrorCode> {
@@ -56,7 +53,7 @@ pub(crate) fn handle(
     {
         return Err(code::BAD_REQUEST_IS_SLAVE);
     }
-    let answer = |switch: &mut Switch, message: Message<'_>| {
+    let answer = |switch: &mut State, message: Message<'_>| {
         switch.reply(id, |out| message.write(request.header.xid, out));
     };
     match message {
@@ -140,7 +137,7 @@ pub(crate) fn announce(session: &mut Session, event: &Event, buffer: Option<u32>
                 && flow_removed(session, *table, flow, reason.code(), *at)
         }
         Event::PortStatus { reason, port } => {
-            let body = PortStatus { reason: PortReason(reason.code()), desc: wire_port(port) };
+            let body = PortStatus { reason: PortReason(reason.code()), desc: wire::port(port) };
             session.wants(session.masks.port_status, reason.code())
                 && Message::PortStatus(body).write(0, &mut session.out).is_ok()
         }
@@ -172,7 +169,7 @@ fn packet_in(session: &mut Session, packet: &ToController, buffer: Option<u32>) 
 
 fn flow_removed(session: &mut Session, table: u8, flow: &Flow, reason: u8, at: u64) -> bool {
     let (duration_sec, duration_nsec) = seconds(at.saturating_sub(flow.created));
-    let Some(match_) = wire_match(&flow.match_) else { return false };
+    let Some(match_) = wire::match_(&flow.match_) else { return false };
     let body = FlowRemoved {
         cookie: flow.cookie,
         priority: flow.priority,
@@ -189,18 +186,11 @@ fn flow_removed(session: &mut Session, table: u8, flow: &Flow, reason: u8, at: u
     Message::FlowRemoved(body).write(0, &mut session.out).is_ok()
 }
 
-/// A match as 1.3 writes it; `None` if it cannot (only a 1.0 controller can have made such an entry).
-fn wire_match(match_: &Match) -> Option<MatchBuf> {
-    let mut wire = MatchBuf::new();
-    match_.to_v13(&mut wire).ok()?;
-    Some(wire)
-}
-
-fn describe(switch: &Switch) -> FeaturesReply {
+fn describe(switch: &State) -> FeaturesReply {
     FeaturesReply {
-        datapath_id: switch.dpid(),
+        datapath_id: switch.config.dpid,
         n_buffers: switch.datapath.buffers.capacity(),
-        n_tables: switch.config().n_tables,
+        n_tables: switch.config.n_tables,
         auxiliary_id: 0,
         capabilities: Capabilities::FLOW_STATS
             | Capabilities::TABLE_STATS
@@ -211,33 +201,7 @@ fn describe(switch: &Switch) -> FeaturesReply {
     }
 }
 
-fn wire_port(port: &Port) -> WirePort {
-    let rate = match port.made.speed_kbps {
-        ..100_000 => PortFeatures::RATE_10MB_FD,
-        100_000..1_000_000 => PortFeatures::RATE_100MB_FD,
-        1_000_000..10_000_000 => PortFeatures::RATE_1GB_FD,
-        10_000_000..40_000_000 => PortFeatures::RATE_10GB_FD,
-        40_000_000..100_000_000 => PortFeatures::RATE_40GB_FD,
-        100_000_000.. => PortFeatures::RATE_100GB_FD,
-    };
-    /// Administrative bits that 1.3 kept of 1.0's.
-    const KNOWN: u32 = 0b110_0101;
-    WirePort {
-        port_no: PortNo(port.made.number),
-        hw_addr: port.made.hw_addr,
-        name: Name::new(&port.made.name),
-        config: PortConfig(port.config & KNOWN),
-        state: if port.link_up { PortState::LIVE } else { PortState::LINK_DOWN },
-        curr: rate | PortFeatures::COPPER,
-        advertised: PortFeatures::NONE,
-        supported: rate | PortFeatures::COPPER,
-        peer: PortFeatures::NONE,
-        curr_speed: port.made.speed_kbps,
-        max_speed: port.made.speed_kbps,
-    }
-}
-
-fn set_config(switch: &mut Switch, id: SessionId, config: SwitchConfig) -> Result<(), ErrorCode> {
+fn set_config(switch: &mut State, id: SessionId, config: SwitchConfig) -> Result<(), ErrorCode> {
     if !ConfigFlags::FRAG_MASK.contains(config.flags) || config.flags == ConfigFlags::FRAG_MASK {
         return Err(code::SWITCH_CONFIG_FAILED_BAD_FLAGS);
     }
@@ -249,7 +213,7 @@ fn set_config(switch: &mut Switch, id: SessionId, config: SwitchConfig) -> Resul
 }
 
 fn packet_out(
-    switch: &mut Switch,
+    switch: &mut State,
     now: u64,
     packet: &PacketOut<'_>,
     effects: &mut Effects,
@@ -271,7 +235,7 @@ fn packet_out(
     Ok(())
 }
 
-fn port_mod(switch: &mut Switch, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
+fn port_mod(switch: &mut State, body: &PortMod, effects: &mut Effects) -> Result<(), ErrorCode> {
     let known =
         PortConfig::PORT_DOWN | PortConfig::NO_RECV | PortConfig::NO_FWD | PortConfig::NO_PACKET_IN;
     if !known.contains(body.mask) {
@@ -282,8 +246,8 @@ fn port_mod(switch: &mut Switch, body: &PortMod, effects: &mut Effects) -> Resul
 }
 
 /// In 1.3 the configuration of a table says nothing any more (section 7.3.3).
-fn table_mod(switch: &Switch, body: &TableMod) -> Result<(), ErrorCode> {
-    if body.table_id != TABLE_ALL && body.table_id >= switch.config().n_tables {
+fn table_mod(switch: &State, body: &TableMod) -> Result<(), ErrorCode> {
+    if body.table_id != TABLE_ALL && body.table_id >= switch.config.n_tables {
         return Err(code::TABLE_MOD_FAILED_BAD_TABLE);
     }
     if body.config & !0x3 != 0 {
@@ -292,7 +256,7 @@ fn table_mod(switch: &Switch, body: &TableMod) -> Result<(), ErrorCode> {
     Ok(())
 }
 
-fn queues(switch: &mut Switch, id: SessionId, xid: u32, port: PortNo) -> Result<(), ErrorCode> {
+fn queues(switch: &mut State, id: SessionId, xid: u32, port: PortNo) -> Result<(), ErrorCode> {
     if port != PortNo::ANY && switch.port(port.0).is_none() {
         return Err(code::QUEUE_OP_FAILED_BAD_PORT);
     }
@@ -309,10 +273,4 @@ fn queues(switch: &mut Switch, id: SessionId, xid: u32, port: PortNo) -> Result<
     let body = QueueGetConfigReply { port, queues: queues.as_list() };
     switch.reply(id, |out| Message::QueueGetConfigReply(body).write(xid, out));
     Ok(())
-}
-
-/// Whether packets of a match surely have a VLAN tag.
-fn has_vlan_tag(match_: &Match) -> bool {
-    let (value, mask) = match_.get(Field::VlanVid);
-    value & mask & flowspace::field::VLAN_PRESENT != 0
 }

@@ -5,11 +5,11 @@ use openflow::error::v13 as code;
 use openflow::v13::{AsyncConfig, Role as WireRole, RoleBody};
 
 use crate::session::{AsyncMasks, Role, SessionId};
-use crate::switch::Switch;
+use crate::state::State;
 
 /// Changes a controller's role; gives the answer.
 pub(super) fn change(
-    switch: &mut Switch,
+    switch: &mut State,
     id: SessionId,
     body: RoleBody,
 ) -> Result<RoleBody, ErrorCode> {
@@ -49,7 +49,7 @@ pub(super) fn change(
 }
 
 /// Which asynchronous messages a controller gets.
-pub(super) fn async_config(switch: &Switch, id: SessionId) -> AsyncConfig {
+pub(super) fn async_config(switch: &State, id: SessionId) -> AsyncConfig {
     let masks = switch.session_ref(id).map_or_else(AsyncMasks::default, |session| session.masks);
     AsyncConfig {
         packet_in_mask: masks.packet_in,
@@ -59,7 +59,7 @@ pub(super) fn async_config(switch: &Switch, id: SessionId) -> AsyncConfig {
 }
 
 /// Sets which asynchronous messages a controller gets.
-pub(super) fn set_async_config(switch: &mut Switch, id: SessionId, body: AsyncConfig) {
+pub(super) fn set_async_config(switch: &mut State, id: SessionId, body: AsyncConfig) {
     if let Some(session) = switch.session(id) {
         session.masks = AsyncMasks {
             packet_in: body.packet_in_mask,

@@ -5,7 +5,6 @@ use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v13::OxmField;
 
-use super::has_vlan_tag;
 use crate::action::Action;
 use crate::frame::{ETH_ARP, ETH_IPV4, ETH_IPV6, ETH_MPLS, ETH_MPLS_MULTICAST};
 
@@ -96,4 +95,10 @@ impl Shape {
     fn is_mpls(&self) -> bool {
         matches!(self.ether_type, Some(ETH_MPLS | ETH_MPLS_MULTICAST))
     }
+}
+
+/// Whether packets of a match surely have a VLAN tag.
+fn has_vlan_tag(match_: &Match) -> bool {
+    let (value, mask) = match_.get(Field::VlanVid);
+    value & mask & flowspace::field::VLAN_PRESENT != 0
 }

@@ -12,19 +12,19 @@ use openflow::v13::{
 };
 use openflow::{ErrorCode, ListBuf, Version};
 
-use super::{actions, features, flow, wire_match, wire_port};
+use super::{actions, features, flow, wire};
 use crate::datapath::{Filter, MAX_BANDS, MAX_GROUPS, MAX_METERS};
-use crate::dispatch::Request;
 use crate::groups::{Group, GroupKind};
 use crate::meters::{BandKind, Meter};
 use crate::parts::Parts;
 use crate::ports::Port;
-use crate::switch::Switch;
+use crate::request::Request;
+use crate::state::State;
 use crate::table::{Flow, seconds};
 
 /// Answers a multipart request.
 pub(super) fn answer(
-    switch: &mut Switch,
+    switch: &mut State,
     request: &Request<'_>,
     body: &MultipartRequest<'_>,
 ) -> Result<(), ErrorCode> {
@@ -45,7 +45,7 @@ pub(super) fn answer(
 }
 
 fn write(
-    switch: &Switch,
+    switch: &State,
     now: u64,
     body: &Body<'_>,
     parts: &mut Parts<'_>,
@@ -89,7 +89,7 @@ fn write(
         Body::TableFeatures(_) => return Err(code::TABLE_FEATURES_FAILED_EPERM),
         Body::PortDesc => {
             for port in switch.ports() {
-                parts.entry(|out| wire_port(port).write(out));
+                parts.entry(|out| wire::port(port).write(out));
             }
         }
         Body::Experimenter { .. } => return Err(code::BAD_REQUEST_BAD_EXPERIMENTER),
@@ -98,12 +98,12 @@ fn write(
     Ok(())
 }
 
-fn description(switch: &Switch, out: &mut Vec<u8>) {
-    let serial = format!("{:016x}", switch.dpid());
+fn description(switch: &State, out: &mut Vec<u8>) {
+    let serial = format!("{:016x}", switch.config.dpid);
     DescStats {
         mfr_desc: Text::new("Weir"),
-        hw_desc: Text::new(&switch.config().hardware),
-        sw_desc: Text::new(&switch.config().software),
+        hw_desc: Text::new(&switch.config.hardware),
+        sw_desc: Text::new(&switch.config.software),
         serial_num: Text::new(&serial),
         dp_desc: Text::new("none"),
     }
@@ -112,11 +112,11 @@ fn description(switch: &Switch, out: &mut Vec<u8>) {
 
 /// The entries that a request is about, with their tables.
 fn wanted_flows<'s>(
-    switch: &'s Switch,
+    switch: &'s State,
     wanted: &FlowStatsRequest<'_>,
 ) -> Result<impl Iterator<Item = (u8, &'s Flow)> + use<'s>, ErrorCode> {
     let table_id = wanted.table_id;
-    if table_id != TABLE_ALL && table_id >= switch.config().n_tables {
+    if table_id != TABLE_ALL && table_id >= switch.config.n_tables {
         return Err(code::BAD_REQUEST_BAD_TABLE_ID);
     }
     let filter = Filter {
@@ -134,13 +134,13 @@ fn wanted_flows<'s>(
 }
 
 fn flows(
-    switch: &Switch,
+    switch: &State,
     now: u64,
     wanted: &FlowStatsRequest<'_>,
     parts: &mut Parts<'_>,
 ) -> Result<(), ErrorCode> {
     for (table_id, entry) in wanted_flows(switch, wanted)? {
-        let Some(match_) = wire_match(&entry.match_) else { continue };
+        let Some(match_) = wire::match_(&entry.match_) else { continue };
         let (duration_sec, duration_nsec) = seconds(now.saturating_sub(entry.created));
         let instructions = flow::write(&entry.instructions);
         let stats = FlowStats {
@@ -162,7 +162,7 @@ fn flows(
     Ok(())
 }
 
-fn aggregate(switch: &Switch, wanted: &FlowStatsRequest<'_>) -> Result<AggregateStats, ErrorCode> {
+fn aggregate(switch: &State, wanted: &FlowStatsRequest<'_>) -> Result<AggregateStats, ErrorCode> {
     let add = |sum: AggregateStats, (_, flow): (u8, &Flow)| AggregateStats {
         packet_count: sum.packet_count + flow.packets,
         byte_count: sum.byte_count + flow.bytes,
@@ -171,7 +171,7 @@ fn aggregate(switch: &Switch, wanted: &FlowStatsRequest<'_>) -> Result<Aggregate
     Ok(wanted_flows(switch, wanted)?.fold(AggregateStats::default(), add))
 }
 
-fn tables(switch: &Switch, parts: &mut Parts<'_>) {
+fn tables(switch: &State, parts: &mut Parts<'_>) {
     for (table_id, table) in (0u8..).zip(&switch.datapath.tables) {
         let stats = TableStats {
             table_id,
@@ -184,7 +184,7 @@ fn tables(switch: &Switch, parts: &mut Parts<'_>) {
 }
 
 /// A port that does not exist has no statistics; that is no error.
-fn ports(switch: &Switch, now: u64, wanted: PortNo, parts: &mut Parts<'_>) {
+fn ports(switch: &State, now: u64, wanted: PortNo, parts: &mut Parts<'_>) {
     let is_wanted = |port: &&Port| wanted == PortNo::ANY || port.made.number == wanted.0;
     for port in switch.ports().filter(is_wanted) {
         let (duration_sec, duration_nsec) = seconds(now.saturating_sub(port.created));
@@ -211,7 +211,7 @@ fn ports(switch: &Switch, now: u64, wanted: PortNo, parts: &mut Parts<'_>) {
 }
 
 fn queues(
-    switch: &Switch,
+    switch: &State,
     now: u64,
     wanted: PortNo,
     queue: u32,
@@ -245,7 +245,7 @@ fn queues(
     if found || queue == QUEUE_ALL { Ok(()) } else { Err(code::QUEUE_OP_FAILED_BAD_QUEUE) }
 }
 
-fn group_stats(switch: &Switch, now: u64, group_id: u32, group: &Group, out: &mut Vec<u8>) {
+fn group_stats(switch: &State, now: u64, group_id: u32, group: &Group, out: &mut Vec<u8>) {
     let (duration_sec, duration_nsec) = seconds(now.saturating_sub(group.created));
     let buckets: ListBuf<BucketCounter> = group
         .buckets
@@ -284,7 +284,7 @@ fn group_desc(group_id: u32, group: &Group, out: &mut Vec<u8>) {
     GroupDesc { type_, group_id, buckets: buckets.as_list() }.write(out);
 }
 
-fn group_features(switch: &Switch) -> GroupFeatures {
+fn group_features(switch: &State) -> GroupFeatures {
     let actions = features::ACTIONS.iter().fold(0, |set, type_| set | 1u32 << type_);
     let select = GroupCapabilities::SELECT_WEIGHT | GroupCapabilities::SELECT_LIVENESS;
     let chaining = GroupCapabilities::CHAINING | GroupCapabilities::CHAINING_CHECKS;
@@ -301,7 +301,7 @@ fn group_features(switch: &Switch) -> GroupFeatures {
 
 /// The meters that a request is about; one that is named must be there.
 fn wanted_meters(
-    switch: &Switch,
+    switch: &State,
     wanted: u32,
 ) -> Result<impl Iterator<Item = (u32, &Meter)>, ErrorCode> {
     let meters = &switch.datapath.meters;
@@ -312,7 +312,7 @@ fn wanted_meters(
     Ok(all.filter(move |(id, _)| wanted == METER_ALL || *id == wanted))
 }
 
-fn meter_stats(switch: &Switch, now: u64, meter_id: u32, meter: &Meter, out: &mut Vec<u8>) {
+fn meter_stats(switch: &State, now: u64, meter_id: u32, meter: &Meter, out: &mut Vec<u8>) {
     let (duration_sec, duration_nsec) = seconds(now.saturating_sub(meter.created));
     let bands: ListBuf<MeterBandCounter> = meter
         .bands

@@ -6,8 +6,8 @@
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
+use crate::modules::experiment::{Common, Experiment};
 use crate::modules::update::error_name;
-use crate::modules::{Common, Experiment};
 use crate::probe::{MatchKind, flow_match};
 use crate::record::{Case, Measure};
 use crate::request::Request;

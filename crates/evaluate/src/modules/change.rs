@@ -3,8 +3,9 @@
 //! The same times and the same verdict as [`super::Insert`].
 
 use crate::module::Module;
+use crate::modules::experiment::Experiment;
+use crate::modules::insert::Insert;
 use crate::modules::update::{Kind, Plan, Update};
-use crate::modules::{Experiment, Insert};
 
 /// What to change: as what to insert.
 #[derive(Clone, Debug)]

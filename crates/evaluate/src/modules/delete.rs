@@ -3,8 +3,9 @@
 //! `last_rule_us` and `all_rules_us` are the arrivals of the last packets.
 
 use crate::module::Module;
+use crate::modules::experiment::Experiment;
+use crate::modules::insert::Insert;
 use crate::modules::update::{Kind, Plan, Update};
-use crate::modules::{Experiment, Insert};
 
 /// What to delete: as what to insert.
 #[derive(Clone, Debug)]

@@ -4,9 +4,8 @@
 //! packet through the last entry and through all of them; and whether the barrier tells the truth.
 
 use crate::module::Module;
-pub use crate::modules::update::Priorities;
-use crate::modules::update::{Kind, Plan, Update};
-use crate::modules::{Common, Experiment};
+use crate::modules::experiment::{Common, Experiment};
+use crate::modules::update::{Kind, Plan, Priorities, Update};
 pub use crate::probe::MatchKind;
 
 /// What to insert.

@@ -1,8 +1,9 @@
 //! `interaction`: entries change while the controller polls statistics (OFLOPS, section 4.4, figure 6).
 
 use crate::module::Module;
+use crate::modules::experiment::{Common, Experiment};
+use crate::modules::insert::Insert;
 use crate::modules::update::{Kind, Plan, Update};
-use crate::modules::{Common, Experiment, Insert};
 
 /// What changes, and how often is polled.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use std::str::FromStr;
 use packet::VlanTag;
 
 use crate::module::{Event, Module, Orders};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::{Path, Trial};
-use crate::modules::{Common, Experiment, MILLISECOND};
 use crate::probe::headers;
 use crate::record::Case;
 use crate::rule::Action;

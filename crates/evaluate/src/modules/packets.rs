@@ -17,10 +17,10 @@ use packet::ProbeTemplate;
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders, Traffic};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::{LOSS, MEDIAN};
 use crate::modules::search::Search;
 use crate::modules::setup::{Setup, for_all_probes};
-use crate::modules::{Common, Experiment, MILLISECOND};
 use crate::probe::headers;
 use crate::record::{Case, Measure};
 use crate::request::Request;

@@ -5,8 +5,8 @@ use packet::{Headers, VlanTag};
 use report::{Better, Histogram, Precision};
 
 use crate::module::{Event, Generated, Module, Orders, Traffic};
+use crate::modules::experiment::{GUARD, MILLISECOND};
 use crate::modules::setup::Setup;
-use crate::modules::{GUARD, MILLISECOND};
 use crate::probe::{MatchKind, flow_match};
 use crate::record::{Case, Measure};
 use crate::rule::{Action, Match, Rule, Vlan};

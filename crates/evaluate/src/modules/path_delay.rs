@@ -1,8 +1,8 @@
 //! `path-delay`: delay, loss and order from port to port, against rate and frame size.
 
 use crate::module::{Event, Module, Orders};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::{Path, Trial};
-use crate::modules::{Common, Experiment, MILLISECOND};
 use crate::probe::headers;
 use crate::record::Case;
 use crate::rule::Action;

@@ -4,7 +4,7 @@
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
-use crate::modules::{Common, Experiment, MILLISECOND};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::record::{Case, Measure};
 
 /// What to measure.

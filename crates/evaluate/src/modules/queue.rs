@@ -6,9 +6,9 @@
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::{LOSS, Path, Trial};
 use crate::modules::update::error_name;
-use crate::modules::{Common, Experiment, MILLISECOND};
 use crate::probe::headers;
 use crate::record::Case;
 use crate::request::Request;

@@ -2,8 +2,8 @@
 
 use crate::message::Message;
 use crate::module::{Event, Orders};
+use crate::modules::experiment::{GUARD, MILLISECOND};
 use crate::modules::update::error_name;
-use crate::modules::{GUARD, MILLISECOND};
 use crate::probe;
 use crate::request::Request;
 use crate::rule::{Action, Rule};

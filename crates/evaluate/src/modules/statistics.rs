@@ -10,10 +10,10 @@ use report::Better;
 
 use crate::message::Message;
 use crate::module::{Event, Gauge, Module, Orders, Traffic};
+use crate::modules::experiment::{Common, Experiment, MILLISECOND};
 use crate::modules::path::PATH;
 use crate::modules::setup::Setup;
 use crate::modules::update::error_name;
-use crate::modules::{Common, Experiment, MILLISECOND};
 use crate::probe::{MatchKind, flow_match, headers};
 use crate::record::{Case, Measure};
 use crate::request::Request;

@@ -10,7 +10,7 @@ use report::Better;
 
 use crate::message::Message;
 use crate::module::{Event, Module, Orders, Traffic};
-use crate::modules::{Common, Experiment, GUARD};
+use crate::modules::experiment::{Common, Experiment, GUARD};
 use crate::probe::{self, headers};
 use crate::record::{Case, Measure};
 use crate::request::Request;

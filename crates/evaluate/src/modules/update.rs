@@ -19,7 +19,7 @@ use report::Better;
 
 use crate::message::Message;
 use crate::module::{Event, Gauge, Module, Orders, Traffic};
-use crate::modules::{GUARD, MILLISECOND};
+use crate::modules::experiment::{GUARD, MILLISECOND};
 use crate::probe::{self, MatchKind, flow_match, headers};
 use crate::record::{Case, Measure};
 use crate::request::Request;

@@ -10,8 +10,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::agent::{Agent, Cpu};
+use super::object::{Oid, Value};
 use super::session::Session;
-use super::{Agent, Cpu, Oid, Value};
 use crate::error::{Error, Result};
 use crate::module::{Counter, Gauge};
 use crate::testbed::Answers;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use snmp2::v3::{Auth, AuthProtocol, KeyExtension, Security};
 use snmp2::{SyncSession, v3};
 
-use super::{Access, Agent, Cipher, Digest, Oid, Value};
+use super::agent::{Access, Agent, Cipher, Digest};
+use super::object::{Oid, Value};
 
 /// How long an agent has to answer, and how often it is asked.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -160,7 +161,7 @@ fn security(
 }
 
 fn own(oid: &snmp2::Oid<'_>) -> Option<Oid> {
-    oid.iter().map(|parts| Oid(parts.collect()))
+    oid.iter().map(|parts| Oid::of(&parts.collect::<Vec<_>>()))
 }
 
 fn told(value: &snmp2::Value<'_>) -> Option<Value> {

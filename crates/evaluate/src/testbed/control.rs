@@ -11,7 +11,7 @@ use channel::{
 use openflow::{Version, VersionSet, v10, v13};
 
 use super::clock::Clock;
-use super::{Arrival, Happening};
+use super::interface::{Arrival, Happening};
 use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::trace::{Trace, Way};

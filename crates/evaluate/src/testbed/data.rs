@@ -14,7 +14,7 @@ use packet::{
 };
 
 use super::clock::Clock;
-use super::{Arrival, Happening};
+use super::interface::{Arrival, Happening};
 use crate::error::{Error, Result};
 use crate::module::{Gauge, Generated, Traffic};
 use crate::snmp::{Oid, Value};

@@ -13,7 +13,7 @@ use emulate::{Config, ServiceTime, SlowSwitch, Switch, Transmit};
 use openflow::{Hello, Version, VersionSet};
 use packet::{Observation, ProbeTemplate, Probes, Timestamp};
 
-use super::{Arrival, Happening, Testbed};
+use super::interface::{Arrival, Happening, Testbed};
 use crate::error::{Error, Result};
 use crate::module::{Bench, Channel, Gauge, Generated, Traffic};
 use crate::snmp::{Oid, Value};

@@ -8,7 +8,7 @@ use openflow::Version;
 
 use super::clock::Clock;
 use super::data::{DataPlane, DataPort, Outlet};
-use super::{Arrival, Happening, Testbed};
+use super::interface::{Arrival, Happening, Testbed};
 use crate::error::{Error, Result};
 use crate::module::{Bench, Channel, Gauge, Traffic};
 use crate::snmp::Oid;

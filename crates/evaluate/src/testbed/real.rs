@@ -20,11 +20,9 @@ use channel::Tls;
 use openflow::VersionSet;
 
 use super::clock::Clock;
-use super::control::ControlLink;
-pub use super::control::SwitchAddress;
-pub use super::data::DataPort;
-use super::data::{Answers, DataPlane, Outlet};
-use super::{Arrival, Happening, Testbed};
+use super::control::{ControlLink, SwitchAddress};
+use super::data::{Answers, DataPlane, DataPort, Outlet};
+use super::interface::{Arrival, Happening, Testbed};
 use crate::error::{Error, Result};
 use crate::gauge::Gauges;
 use crate::module::{Bench, Channel, Gauge, Traffic};

@@ -14,7 +14,8 @@
 //!
 //! This module deliberately has no sockets and clocks. Start reading at [`Measured::handle_message`].
 
-use super::{AgentId, Message, Report};
+use super::agent::AgentId;
+use super::message::{Message, Report};
 use crate::meter::Meter;
 use crate::time::{Duration, Instant};
 use crate::units::{Bandwidth, MacAddress, TenantId};

@@ -1,7 +1,6 @@
 //! The messages: the entries of a datagram.
 
-use super::LONGEST_DATAGRAM;
-use super::session::OVERHEAD;
+use super::datagram::{LONGEST_DATAGRAM, OVERHEAD};
 use crate::units::{Bandwidth, MacAddress};
 use alloc::vec::Vec;
 

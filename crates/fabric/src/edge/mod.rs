@@ -27,29 +27,14 @@
 //!
 //! This module deliberately has no sockets and clocks: time is an argument, datagrams are return values.
 
+mod agent;
+mod datagram;
 mod measured;
 mod message;
 mod session;
 
+pub use agent::AgentId;
+pub use datagram::LONGEST_DATAGRAM;
 pub use measured::{Measured, Sent, Vnic};
 pub use message::{Grant, Message, Rates, Report};
 pub use session::{EdgeKey, NoKey, Opened, Refused, Sessions};
-
-use core::hash::Hasher;
-use siphasher::sip::SipHasher24;
-
-/// No datagram is longer: it fits a frame on any network that carries IPv6.
-pub const LONGEST_DATAGRAM: usize = 1232;
-
-/// An agent's number: its name's hash, so that nobody has to hand out numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentId(pub u64);
-
-impl AgentId {
-    /// The number of the agent of that name.
-    pub fn of(name: &str) -> AgentId {
-        let mut hasher = SipHasher24::new();
-        hasher.write(name.as_bytes());
-        AgentId(hasher.finish())
-    }
-}

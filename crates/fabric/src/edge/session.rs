@@ -11,8 +11,9 @@
 //!
 //! A peer that restarts is accepted after one datagram, a hello in reply, and the next datagram. Clocks need not agree.
 
+use super::agent::AgentId;
+use super::datagram::{HASH, HEADER, LONGEST_DATAGRAM};
 use super::message::Message;
-use super::{AgentId, LONGEST_DATAGRAM};
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -22,9 +23,6 @@ use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
 const MAGIC: [u8; 4] = *b"WEIR";
 const VERSION: u8 = 1;
-const HEADER: usize = 48;
-const HASH: usize = 16;
-pub(super) const OVERHEAD: usize = HEADER + HASH;
 /// How often a peer is greeted at the most: garbage must not make us a source of it.
 const BETWEEN_HELLOS: Duration = Duration::from_millis(50);
 /// Datagrams may overtake each other by so many.

@@ -1,6 +1,5 @@
 //! Checks of requested networks, before any path is computed.
 
-use super::Embedding;
 use super::spec::{HostSpec, Part, PortSpec, Reason, Refusal, Route, Spec, Step, VirtualPortId};
 use crate::network::{End, Network};
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -29,10 +28,11 @@ const MOST_HOSTS: usize = 65_536;
 /// Addresses that hosts were given because they asked for none.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;
 
-/// Checks all that is wanted; what of it is new is also held against the network. With it come the addresses for
-/// those hosts that have none of their own.
+/// Checks all that is wanted. What was not wanted `before` is also compared with the network. The result is the
+/// addresses of hosts that have none of their own; a host keeps the address that it was `given`.
 pub(super) fn check(
-    before: &Embedding,
+    before: &BTreeMap<TenantId, Spec>,
+    given: &Assigned,
     network: &Network,
     wanted: &BTreeMap<TenantId, Spec>,
 ) -> Result<Assigned, Vec<Refusal>> {
@@ -46,12 +46,12 @@ pub(super) fn check(
         }
         let mut one = Check::new(tenant, spec, &mut refusals);
         one.switches();
-        one.ports(network, before.wanted.get(&tenant));
+        one.ports(network, before.get(&tenant));
         one.links();
         let nothing = BTreeMap::new();
-        let given = one.hosts(before.assigned.get(&tenant).unwrap_or(&nothing));
-        if !given.is_empty() {
-            assigned.insert(tenant, given);
+        let addresses = one.hosts(given.get(&tenant).unwrap_or(&nothing));
+        if !addresses.is_empty() {
+            assigned.insert(tenant, addresses);
         }
     }
     shared_ports(wanted, &mut refusals);

@@ -1,9 +1,8 @@
 //! Computes the switches' maps from the requests and their placement.
 
-use super::Embedding;
 use super::map::{Exit, FarEnd, Hop, Member, PortKind, SwitchMap, Transit, VirtualPort};
 use super::spec::{LinkSpec, PortSpec, Spec, SwitchSpec, VirtualPortId};
-use super::trunk::{Carries, Lane, Trunk, TrunkId};
+use super::trunk::{Carries, Lane, Trunk, TrunkId, trunks_of};
 use crate::MacAddress;
 use crate::network::{End, Network, Tagging};
 use crate::units::{Bandwidth, Dpid, PortId, PortNumber, TenantId};
@@ -14,11 +13,22 @@ use alloc::vec::Vec;
 use core::hash::Hasher;
 use siphasher::sip::SipHasher13;
 
+/// The requests and where they are placed.
+#[derive(Clone, Copy)]
+pub(super) struct Placement<'a> {
+    pub(super) wanted: &'a BTreeMap<TenantId, Spec>,
+    pub(super) trunks: &'a BTreeMap<TrunkId, Trunk>,
+    /// The physical switches that know of one tag only.
+    pub(super) single: &'a BTreeSet<Dpid>,
+    /// Whether what was before a restart is held where the network has not borne it out.
+    pub(super) is_holding: bool,
+}
+
 /// All maps, of switches that have anything to do.
-pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
+pub(super) fn draw(placement: Placement<'_>, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
     let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
-    for (&tenant, spec) in embedding.wanted.iter().filter(|(_, spec)| spec.started) {
-        let draw = Draw::new(embedding, network, tenant, spec);
+    for (&tenant, spec) in placement.wanted.iter().filter(|(_, spec)| spec.started) {
+        let draw = Draw::new(placement, network, tenant, spec);
         for switch in spec.switches.iter().filter(|switch| switch.started) {
             for &here in &switch.members {
                 let place = |(number, port): (u32, &Port<'_>)| {
@@ -33,7 +43,7 @@ pub(super) fn draw(embedding: &Embedding, network: &Network) -> BTreeMap<Dpid, S
                 maps.entry(here).or_default().members.insert(tenant, member);
             }
         }
-        for (id, trunk) in embedding.trunks_of(tenant) {
+        for (id, trunk) in trunks_of(placement.trunks, tenant) {
             draw.trunk(&mut maps, id, trunk);
         }
     }
@@ -54,7 +64,7 @@ pub(super) fn works(link: &LinkSpec, stopped: &BTreeSet<Dpid>) -> bool {
 }
 
 struct Draw<'a> {
-    embedding: &'a Embedding,
+    placement: Placement<'a>,
     network: &'a Network,
     tenant: TenantId,
     stopped: BTreeSet<Dpid>,
@@ -74,7 +84,7 @@ enum Port<'a> {
 
 impl<'a> Draw<'a> {
     fn new(
-        embedding: &'a Embedding,
+        placement: Placement<'a>,
         network: &'a Network,
         tenant: TenantId,
         spec: &'a Spec,
@@ -94,7 +104,7 @@ impl<'a> Draw<'a> {
             }
         }
         hosts.values_mut().for_each(|hosts| hosts.sort_unstable());
-        Draw { embedding, network, tenant, stopped, switches, ports, hosts }
+        Draw { placement, network, tenant, stopped, switches, ports, hosts }
     }
 
     fn ports_of(&self, switch: Dpid) -> impl Iterator<Item = (u32, &Port<'a>)> {
@@ -146,11 +156,11 @@ impl<'a> Draw<'a> {
     }
 
     fn edge_up(&self, port: &PortSpec) -> bool {
-        port.started && edge_up(self.network, port.at, self.embedding.is_holding)
+        port.started && edge_up(self.network, port.at, self.placement.is_holding)
     }
 
     fn trunk_of(&self, link: &LinkSpec) -> Option<&'a Trunk> {
-        self.embedding.trunks.get(&link_trunk(self.tenant, link))
+        self.placement.trunks.get(&link_trunk(self.tenant, link))
     }
 
     fn works(&self, link: &LinkSpec) -> bool {
@@ -183,7 +193,7 @@ impl<'a> Draw<'a> {
         let switch = self.switches.get(&end.switch);
         let on = switch.map(|switch| switch.members.clone()).unwrap_or_default();
         let at = self.link_end(link, !first).or(on.first().copied());
-        let is_single = at.is_some_and(|at| self.embedding.single.contains(&at));
+        let is_single = at.is_some_and(|at| self.placement.single.contains(&at));
         let tagging = if is_single { Tagging::Single } else { Tagging::Stacked };
         FarEnd { port: end.number, on, tagging }
     }
@@ -194,7 +204,7 @@ impl<'a> Draw<'a> {
         let members = [here.min(at), here.max(at)];
         let id = TrunkId { tenant: self.tenant, carries: Carries::Inside { switch, members } };
         let lane = Lane { forth: at == members[1], port: number };
-        self.embedding.trunks.get(&id)?.sending()?.start(lane)
+        self.placement.trunks.get(&id)?.sending()?.start(lane)
     }
 
     /// What passes through switches on its way along a trunk, and what leaves at its end without asking anybody.

@@ -5,10 +5,9 @@
 
 use super::Embedding;
 use super::draw::{link_trunk, sorted};
-use super::moving::{Leaving, Step};
-use super::place::pairs;
 use super::tags::Tags;
-use super::trunk::{Carries, Lane, Routed, Trouble, Trunk, TrunkId, Wire, wire};
+use super::trouble::Trouble;
+use super::trunk::{Carries, Lane, Leaving, Routed, Step, Trunk, TrunkId, Wire, wire};
 use crate::network::{LinkId, Network};
 use crate::paths::Path;
 use crate::units::{Dpid, PortId};
@@ -175,4 +174,10 @@ impl Need {
 /// What a virtual link carries: one lane there, one back.
 pub(super) fn link_lanes() -> BTreeSet<Lane> {
     BTreeSet::from([Lane::FORTH, Lane::BACK])
+}
+
+/// Each two members of a big switch, the lower first.
+pub(super) fn pairs(switch: Dpid, members: &[Dpid]) -> Vec<(Dpid, [Dpid; 2])> {
+    let all = members.iter().flat_map(|&a| members.iter().map(move |&b| [a, b]));
+    all.filter(|[a, b]| a < b).map(|pair| (switch, pair)).collect()
 }

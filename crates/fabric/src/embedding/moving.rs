@@ -18,32 +18,15 @@
 //! is on the new path, which the owner also sees. So for one step the old path's links may carry more than is reserved
 //! there. After a restart the trunk is on its new path, and the tags of the old path are assigned after all others.
 
-use super::Embedding;
+use super::map::Transit;
 use super::rounds::{Round, Rounds};
-use super::trunk::{Routed, Trouble, Trunk, Wire, path};
-use super::{Changes, Transit};
+use super::trouble::Trouble;
+use super::trunk::{Leaving, Routed, Step, Trunk, Wire, path};
+use super::{Changes, Embedding};
 use crate::network::Network;
 use crate::units::{Dpid, PortId};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-
-/// The path that a trunk is about to leave.
-#[derive(Clone, Debug)]
-pub(super) struct Leaving {
-    /// `None` if it is the trunk's backup now.
-    pub(super) route: Option<Routed>,
-    pub(super) step: Step,
-    /// When switches have followed the step.
-    pub(super) until: Round,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// The ends send by it till the new path is on all switches.
-    Drawing,
-    /// They send by the new one, or will as soon as they have followed.
-    Moved,
-}
 
 /// Where a trunk was before it was put elsewhere.
 pub(super) struct Before {

@@ -3,11 +3,12 @@
 use super::Embedding;
 use super::check::given_ends;
 use super::draw::{link_trunk, sorted};
-use super::lanes::{Need, link_lanes};
+use super::lanes::{Need, link_lanes, pairs};
 use super::map::Transit;
 use super::moving::Before;
 use super::spec::{Part, Reason, Refusal, Route, Spec, Step, VirtualPortId};
-use super::trunk::{Carries, Routed, Trouble, Trunk, TrunkId, Want, Wire, path, wires};
+use super::trouble::Trouble;
+use super::trunk::{Carries, Routed, Trunk, TrunkId, Want, Wire, path, wires};
 use crate::error::Error;
 use crate::network::{LinkId, Network, Switch, SwitchIndex, Tagging};
 use crate::paths::{Path, Search};
@@ -453,12 +454,6 @@ fn wants(tenant: TenantId, spec: &Spec) -> Vec<(TrunkId, Want)> {
         }
     }
     wants
-}
-
-/// Each two members of a big switch, the lower first.
-pub(super) fn pairs(switch: Dpid, members: &[Dpid]) -> Vec<(Dpid, [Dpid; 2])> {
-    let all = members.iter().flat_map(|&a| members.iter().map(move |&b| [a, b]));
-    all.filter(|[a, b]| a < b).map(|pair| (switch, pair)).collect()
 }
 
 /// A switch that a trunk needs and that is not there.

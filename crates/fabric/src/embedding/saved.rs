@@ -3,10 +3,10 @@
 //! Numbers are big-endian, and lists begin with their length (32 bits). The bytes may come from a broken disk: only
 //! complete records that fit the requests are used.
 
-use super::Embedding;
 use super::check::Assigned;
 use super::map::Tag;
-use super::spec::{Route, Step, VirtualPortId};
+use super::spec::{Route, Spec, Step, VirtualPortId};
+use super::tags::Tags;
 use super::trunk::{Carries, Lane, Routed, Trunk, TrunkId, Want, Wire};
 use crate::paths::Disjoint;
 use crate::units::{Dpid, MacAddress, PortId, PortNumber, TenantId};
@@ -18,7 +18,7 @@ use core::net::IpAddr;
 /// The first byte. Another format is not read.
 const FORMAT: u8 = 8;
 
-/// What [`Embedding::restore`] takes back.
+/// What [`Embedding::restore`](super::Embedding::restore) takes back.
 pub(super) struct Restored {
     pub remembered: Remembered,
     pub assigned: Assigned,
@@ -29,7 +29,7 @@ pub(super) struct Restored {
     pub resting: Vec<(PortId, Vec<Tag>)>,
 }
 
-/// What [`Embedding::restore`] was given is not what [`Embedding::export`] wrote.
+/// What [`Embedding::restore`](super::Embedding::restore) was given is not what [`Embedding::export`](super::Embedding::export) wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedError {
     /// How many bytes could be read.
@@ -78,11 +78,16 @@ impl Remembered {
     }
 }
 
-pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
+pub(super) fn export(
+    wanted: &BTreeMap<TenantId, Spec>,
+    assigned: &Assigned,
+    trunks: &BTreeMap<TrunkId, Trunk>,
+    tags: &Tags,
+    single: &BTreeSet<Dpid>,
+) -> Vec<u8> {
     let mut out = Writer(Vec::from([FORMAT]));
-    out.u16(embedding.tags.next());
-    let placed =
-        embedding.trunks.iter().filter_map(|(id, trunk)| Some((id, trunk, trunk.active.as_ref()?)));
+    out.u16(tags.next());
+    let placed = trunks.iter().filter_map(|(id, trunk)| Some((id, trunk, trunk.active.as_ref()?)));
     let placed: Vec<_> = placed.collect();
     out.list(&placed, |out, (id, trunk, active)| {
         out.trunk_id(id);
@@ -92,7 +97,7 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         out.u8(u8::from(trunk.backup.is_some()));
         trunk.backup.iter().for_each(|backup| out.routed(backup));
     });
-    let assigned = embedding.assigned.iter();
+    let assigned = assigned.iter();
     let assigned: Vec<_> =
         assigned.flat_map(|(tenant, all)| all.iter().map(move |it| (tenant, it))).collect();
     out.list(&assigned, |out, (tenant, (mac, address))| {
@@ -101,12 +106,12 @@ pub(super) fn export(embedding: &Embedding) -> Vec<u8> {
         out.address(address);
     });
     // Of other switches nothing depends on it.
-    let switches = embedding.wanted.values().flat_map(|spec| &spec.switches);
+    let switches = wanted.values().flat_map(|spec| &spec.switches);
     let members: BTreeSet<_> = switches.flat_map(|switch| &switch.members).collect();
-    let single: Vec<_> = embedding.single.iter().filter(|dpid| members.contains(dpid)).collect();
+    let single: Vec<_> = single.iter().filter(|dpid| members.contains(dpid)).collect();
     out.list(&single, |out, dpid| out.u64(dpid.0));
-    let mut resting = embedding.tags.resting();
-    let leaving = embedding.trunks.values().filter_map(|trunk| trunk.leaving.as_ref());
+    let mut resting = tags.resting();
+    let leaving = trunks.values().filter_map(|trunk| trunk.leaving.as_ref());
     for (port, tag) in leaving.filter_map(|it| it.route.as_ref()).flat_map(Routed::held) {
         resting.entry(port).or_default().push(tag);
     }

@@ -1,6 +1,6 @@
 //! A tenant's request for a network, and the reasons to refuse it.
 
-use super::trunk::Trouble;
+use super::trouble::Trouble;
 use crate::paths::Disjoint;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber, TenantId};
 use alloc::string::String;

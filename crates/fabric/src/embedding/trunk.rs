@@ -4,17 +4,16 @@
 //! A trunk names ports instead of link ids, because link ids belong to one [`Network`] and a trunk outlives a restart.
 
 use super::map::{Exit, Hop, Tag, Transit};
-use super::moving::{Leaving, Step};
+use super::rounds::Round;
 use super::spec::{Route, VirtualPortId};
 use super::tags::Tags;
-use crate::error::Error;
+use super::trouble::Trouble;
 use crate::network::{End, LinkId, Network};
 use crate::paths::{Disjoint, Path};
 use crate::reservations::ReservationId;
 use crate::units::{Bandwidth, Dpid, PortId, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::fmt;
 
 /// Which trunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -256,6 +255,24 @@ pub(super) struct Trunk {
     pub(super) trouble: Option<Trouble>,
 }
 
+/// The path that a trunk is about to leave.
+#[derive(Clone, Debug)]
+pub(super) struct Leaving {
+    /// `None` if it is the trunk's backup now.
+    pub(super) route: Option<Routed>,
+    pub(super) step: Step,
+    /// When switches have followed the step.
+    pub(super) until: Round,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The ends send by it till the new path is on all switches.
+    Drawing,
+    /// They send by the new one, or will as soon as they have followed.
+    Moved,
+}
+
 impl Trunk {
     pub(super) const fn new(want: Want) -> Trunk {
         let home = Vec::new();
@@ -334,28 +351,12 @@ impl Trunk {
     }
 }
 
-/// Why a trunk is nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// A physical switch that it needs has not connected.
-    Waiting(Dpid),
-    /// There is no way for it now.
-    Route(Error),
-    /// No tag is free on what this port sends.
-    Tags(PortId),
-    /// This physical switch does not take what would let it pass, and there is no way around.
-    Refused(Dpid),
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Trouble::Waiting(dpid) => write!(f, "physical switch {dpid} has not connected"),
-            Trouble::Route(error) => error.fmt(f),
-            Trouble::Tags(port) => write!(f, "no tag is free on the link at {port}"),
-            Trouble::Refused(dpid) => {
-                write!(f, "physical switch {dpid} refuses its entries, and no other way is left")
-            }
-        }
-    }
+/// A tenant's trunks among all.
+pub(super) fn trunks_of(
+    trunks: &BTreeMap<TrunkId, Trunk>,
+    tenant: TenantId,
+) -> impl Iterator<Item = (&TrunkId, &Trunk)> {
+    let least = Carries::Link([VirtualPortId { switch: Dpid(0), number: 0 }; 2]);
+    let from = TrunkId { tenant, carries: least };
+    trunks.range(from..).take_while(move |(id, _)| id.tenant == tenant)
 }

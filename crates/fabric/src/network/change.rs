@@ -1,6 +1,7 @@
 //! Changes of the network: each change is checked completely before any part of it is made.
 
-use super::{End, Link, LinkId, Network, Port, Switch, SwitchIndex, Tagging};
+use super::index::{Changed, LinkId, SwitchIndex};
+use super::{End, Link, Network, Port, Switch, Tagging};
 use crate::error::Error;
 use crate::time::Duration;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
@@ -10,9 +11,6 @@ use alloc::vec::Vec;
 /// Most switches and most links (two to a wire) of which account is kept, gone ones included: a bound for what a
 /// broken source of topology could make grow.
 const MOST: usize = 1 << 20;
-
-/// Links that went up or down by a change.
-pub type Changed = Vec<LinkId>;
 
 impl Network {
     /// Adds a switch without ports.

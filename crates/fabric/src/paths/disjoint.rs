@@ -5,20 +5,11 @@
 //! search for one path and then a second one fails if the first path cuts the network in two (a "trap"); this algorithm
 //! does not.
 
-use super::Path;
+use super::path::{Disjoint, Path};
 use crate::network::{LinkId, Network, SwitchIndex};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// What two paths may not share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disjoint {
-    /// A wire, in either direction.
-    Links,
-    /// A wire, or a switch other than their ends.
-    Switches,
-}
 
 /// The pair of disjoint paths that has the fewest links together, the shorter one first.
 pub fn disjoint_pair(
@@ -170,6 +161,6 @@ impl Flow<'_> {
             links.push(link);
             at = self.network.link(link).switches()?.1;
         }
-        Some(Path(links))
+        Some(Path::found(links))
     }
 }

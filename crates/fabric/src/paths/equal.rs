@@ -1,6 +1,6 @@
 //! All paths of the fewest links: the choices of equal-cost multipath (RFC 2992).
 
-use super::Path;
+use super::path::Path;
 use crate::network::{LinkId, Network, SwitchIndex};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -76,7 +76,7 @@ impl Distances {
             links.push(link);
             at = next;
         }
-        Some(Path(links))
+        Some(Path::found(links))
     }
 
     /// Among them the one whose narrowest link is the widest, with that width (`u64::MAX` without links).
@@ -113,7 +113,7 @@ impl Distances {
             at = network.link(link).switches()?.0;
         }
         links.reverse();
-        Some((Path(links), widest))
+        Some((Path::found(links), widest))
     }
 
     fn extend(
@@ -125,7 +125,7 @@ impl Distances {
         found: &mut Vec<Path>,
     ) {
         if at == self.to {
-            found.push(Path(links.clone()));
+            found.push(Path::found(links.clone()));
             return;
         }
         for (link, next) in self.closer(network, at) {

@@ -1,35 +1,14 @@
 //! The choice of paths.
 
-use super::{Choice, Request, Reservation, ReservationId, Reservations};
+use super::Reservations;
+use super::reservation::{Choice, Request, Reservation, ReservationId};
+use super::shut::{Shut, nowhere};
 use crate::error::Error;
 use crate::network::{LinkId, Network, SwitchIndex};
 use crate::paths::{Disjoint, Path, disjoint_pair};
-use crate::units::{Bandwidth, Dpid};
+use crate::units::Bandwidth;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-
-/// What a path may not use, beside what is down or has no room.
-#[derive(Clone, Copy)]
-pub(super) struct Shut<'a> {
-    /// Links that begin or end at these.
-    pub(super) switches: &'a BTreeSet<Dpid>,
-    pub(super) closed: &'a dyn Fn(LinkId) -> bool,
-}
-
-impl Shut<'_> {
-    fn has(&self, network: &Network, link: LinkId) -> bool {
-        let ends = network.link(link).switches();
-        let mut ends = ends.into_iter().flat_map(|(one, other)| [one, other]);
-        let is_avoided = !self.switches.is_empty()
-            && ends.any(|end| self.switches.contains(&network.switch(end).dpid()));
-        is_avoided || (self.closed)(link)
-    }
-}
-
-/// Of no link is it true that it is closed.
-pub(crate) fn nowhere(_: LinkId) -> bool {
-    false
-}
 
 impl Reservations {
     /// A path for a request, and the backup that it asks for.

@@ -1,6 +1,6 @@
 //! The reserved bandwidth on each link, and its owners.
 
-use super::ReservationId;
+use super::reservation::ReservationId;
 use crate::network::{LinkId, Network};
 use crate::paths::Path;
 use crate::units::Bandwidth;

@@ -3,11 +3,26 @@
 
 use alloc::vec::Vec;
 
-use super::{EntryId, Rank};
+use super::rank::Rank;
 use crate::{Key, Match};
 
 /// Slots per chunk.
 const CHUNK: usize = 256;
+
+/// What [`Classifier::insert`](super::Classifier::insert) gives out to find the entry again. An id whose entry was removed
+/// finds nothing, also when the place is taken by another entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryId {
+    slot: u32,
+    generation: u32,
+}
+
+impl EntryId {
+    /// The number of the entry's slot.
+    pub(super) fn slot(self) -> u32 {
+        self.slot
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Slots<T> {
@@ -94,12 +109,12 @@ impl<T> Slots<T> {
             .is_some_and(|slot| slot.generation == id.generation && slot.stored.is_some())
     }
 
-    pub(super) fn occupy(&mut self, stored: Stored<T>) -> u32 {
-        if let Some(index) = self.free.pop() {
-            if let Some(slot) = self.slot_mut(index) {
-                slot.stored = Some(stored);
-            }
-            return index;
+    pub(super) fn occupy(&mut self, stored: Stored<T>) -> EntryId {
+        if let Some(index) = self.free.pop()
+            && let Some(slot) = self.slot_mut(index)
+        {
+            slot.stored = Some(stored);
+            return EntryId { slot: index, generation: slot.generation };
         }
         let slot = Slot { generation: 0, stored: Some(stored) };
         match self.chunks.last_mut() {
@@ -112,7 +127,7 @@ impl<T> Slots<T> {
         }
         // Memory ends long before 32 bits do.
         self.count += 1;
-        self.count - 1
+        EntryId { slot: self.count - 1, generation: 0 }
     }
 
     pub(super) fn vacate(&mut self, index: u32) -> Option<Stored<T>> {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use hashbrown::HashTable;
 use hashbrown::hash_table;
 
-use super::Rank;
+use super::rank::Rank;
 use super::slots::Slots;
 use crate::field::WORDS;
 use crate::{Key, Match};

@@ -1,6 +1,8 @@
 //! Actions of OpenFlow, done to a frame.
 
-use super::*;
+use super::edit::*;
+use super::headers::{Headers, ICMP, ICMPV6, SCTP, TCP, UDP};
+use super::tags::*;
 use alloc::vec::Vec;
 use openflow::v10::Action;
 use openflow::v13::{self, OxmField};

@@ -1,6 +1,8 @@
 //! Frames for emulated hosts and for tests: whole, with right lengths and checksums.
 
-use super::*;
+use super::bytes::write;
+use super::edit::internet_checksum;
+use super::headers::*;
 use alloc::vec;
 use alloc::vec::Vec;
 

@@ -1,6 +1,6 @@
 //! Internet checksums by increments (RFC 1624), and SCTP's CRC.
 
-use super::{u16_at, write};
+use super::bytes::{u16_at, write};
 
 /// Corrects the checksum at `at` for bytes that changed from `old` to `new`.
 ///

@@ -1,8 +1,9 @@
 //! Setting Ethernet, network and transport fields.
 
+use super::bytes::{u16_at, u32_at, write};
 pub use super::checksum::internet as internet_checksum;
 use super::checksum::{crc32c, update, update_udp};
-use super::*;
+use super::headers::*;
 
 /// Sets the Ethernet destination.
 pub fn set_eth_dst(frame: &mut [u8], address: [u8; 6]) {

@@ -1,6 +1,9 @@
 //! VLAN tags and MPLS label stack entries: pushing, popping, setting.
 
-use super::*;
+use super::bytes::{u16_at, u32_at, write};
+use super::checksum;
+use super::edit::ttl;
+use super::headers::*;
 use alloc::vec::Vec;
 
 /// Sets the VLAN id (12 bits) the OpenFlow 1.0 way: an untagged frame gets a tag of priority 0.

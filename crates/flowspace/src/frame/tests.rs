@@ -1,4 +1,5 @@
 use super::build::*;
+use super::bytes::{u16_at, write};
 use super::*;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -9,8 +9,8 @@ use openflow::nicira::Resubmit;
 use openflow::v13::{Instruction, Oxm, OxmField};
 use openflow::{Header, List, Version, v10, v13};
 
-use super::PORTS;
 use super::print::EthernetAddress;
+use super::vocabulary::PORTS;
 use crate::{Match, port_from_v10, port_to_v10};
 
 /// An entry as text. `Display` gives the line that `ovs-ofctl --no-stats dump-flows` prints for such an entry.

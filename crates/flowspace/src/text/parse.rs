@@ -6,7 +6,8 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use super::{FOREIGN, Form, KEYWORDS, NAMES, Name, PORTS, suggest, vlan_bits_from_tci};
+use super::suggest;
+use super::vocabulary::{FOREIGN, Form, KEYWORDS, NAMES, Name, PORTS, vlan_bits_from_tci};
 use crate::field::{VLAN_BITS, VLAN_PRESENT, VLAN_WORD};
 use crate::{Field, Match, port_from_v10};
 

@@ -3,7 +3,7 @@
 use core::fmt::{self, Display, Formatter, LowerHex, Write};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{KEYWORDS, PORTS, tci_from_vlan_bits};
+use super::vocabulary::{KEYWORDS, PORTS, tci_from_vlan_bits};
 use crate::field::{VLAN_WORD, ethertype};
 use crate::{Field, Match, port_to_v10};
 

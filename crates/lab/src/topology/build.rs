@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
-use super::{Host, Link, LinkEnd, MacAddress, Rate, Switch, Topology};
+use super::model::{Host, Link, LinkEnd, Switch, Topology};
+use super::units::{MacAddress, Rate};
 use crate::error::{Error, Result};
 
 /// Longest name of a network interface that Linux takes (IFNAMSIZ without the final NUL).
@@ -49,12 +50,12 @@ impl TopologyBuilder {
         if let Some(&other) = self.dpids.get(&dpid) {
             return Err(Error::topology(format!(
                 "switches {:?} and {name:?} have the same dpid {dpid:016x}",
-                self.topology.switches[other].name
+                self.topology.switches()[other].name
             )));
         }
-        self.dpids.insert(dpid, self.topology.switches.len());
+        self.dpids.insert(dpid, self.topology.switches().len());
         self.nodes.insert(name.to_owned(), Node { is_switch: true, links: 0 });
-        self.topology.switches.push(Switch { name: name.to_owned(), dpid });
+        self.topology.add_switch(Switch { name: name.to_owned(), dpid });
         Ok(self)
     }
 
@@ -66,8 +67,9 @@ impl TopologyBuilder {
 
     /// The addresses of a host that gives none of its own: by its place among the hosts.
     pub(super) fn next_addresses(&self) -> Result<(MacAddress, Ipv4Addr, u8)> {
-        let number =
-            u32::try_from(self.topology.hosts.len() + 1).ok().filter(|number| *number < 0xff_ffff);
+        let number = u32::try_from(self.topology.hosts().len() + 1)
+            .ok()
+            .filter(|number| *number < 0xff_ffff);
         let number = number.ok_or_else(|| Error::topology("too many hosts for 10.0.0.0/8"))?;
         let ip = Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + number);
         Ok((MacAddress::from_number(number), ip, 8))
@@ -98,7 +100,7 @@ impl TopologyBuilder {
             )));
         }
         let same = |other: usize, address: &dyn std::fmt::Display| {
-            let other = &self.topology.hosts[other].name;
+            let other = &self.topology.hosts()[other].name;
             Err(Error::topology(format!(
                 "hosts {other:?} and {name:?} have the same address {address}"
             )))
@@ -109,10 +111,10 @@ impl TopologyBuilder {
         if let Some(&other) = self.addresses.get(&ip) {
             return same(other, &ip);
         }
-        self.macs.insert(mac, self.topology.hosts.len());
-        self.addresses.insert(ip, self.topology.hosts.len());
+        self.macs.insert(mac, self.topology.hosts().len());
+        self.addresses.insert(ip, self.topology.hosts().len());
         self.nodes.insert(name.to_owned(), Node { is_switch: false, links: 0 });
-        self.topology.hosts.push(Host { name: name.to_owned(), mac, ip, prefix });
+        self.topology.add_host(Host { name: name.to_owned(), mac, ip, prefix });
         Ok(self)
     }
 
@@ -127,19 +129,19 @@ impl TopologyBuilder {
                 node.links += 1;
             }
         }
-        self.topology.links.push(Link { ends, rate });
+        self.topology.add_link(Link { ends, rate });
         Ok(self)
     }
 
     /// The finished topology: at least one node, and no host without a link.
     pub fn build(self) -> Result<Topology> {
         let topology = self.topology;
-        if topology.switches.is_empty() && topology.hosts.is_empty() {
+        if topology.switches().is_empty() && topology.hosts().is_empty() {
             return Err(Error::topology("it has neither a switch nor a host"));
         }
         let linked: HashSet<&str> =
-            topology.links.iter().flat_map(|link| &link.ends).map(|end| &*end.node).collect();
-        if let Some(host) = topology.hosts.iter().find(|host| !linked.contains(&*host.name)) {
+            topology.links().iter().flat_map(|link| &link.ends).map(|end| &*end.node).collect();
+        if let Some(host) = topology.hosts().iter().find(|host| !linked.contains(&*host.name)) {
             return Err(Error::topology(format!("host {:?} has no link", host.name)));
         }
         Ok(topology)
@@ -190,25 +192,4 @@ impl TopologyBuilder {
         }
         Ok(())
     }
-}
-
-/// For callers that hold a name from outside: the error with the nearest name.
-impl Topology {
-    /// The error that names `name` as unknown, with a suggestion.
-    pub(crate) fn unknown(&self, name: &str) -> Error {
-        Error::NoSuchNode { name: name.to_owned(), suggestion: self.nearest_node(name) }
-    }
-}
-
-/// Checks the name of a lab: it becomes part of namespaces' and folders' names.
-pub(crate) fn check_lab_name(name: &str) -> Result<()> {
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    let letters =
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-    if starts && letters && name.len() <= 32 {
-        return Ok(());
-    }
-    let message =
-        format!("{name:?} is not a lab's name: letters, digits, - and _, 32 characters at most");
-    Err(Error::Option { option: "name", message })
 }

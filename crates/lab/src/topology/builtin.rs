@@ -1,6 +1,8 @@
 //! The built-in topologies, numbered as Mininet numbers them where Mininet has them.
 
-use super::{Rate, Topology, TopologyBuilder};
+use super::build::TopologyBuilder;
+use super::model::Topology;
+use super::units::Rate;
 use crate::error::{Error, Result};
 use crate::names;
 
@@ -85,7 +87,7 @@ pub(super) fn parse(specification: &str) -> Result<Topology> {
     {
         return Err(usage(builtin));
     }
-    let mut builder = Topology::builder();
+    let mut builder = TopologyBuilder::default();
     (builtin.make)(&mut builder, &arguments)?;
     builder.build()
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use fabric::{Bandwidth, Dpid, Duration, MacAddress, Network, PortId, PortNumber};
 
-use super::{LinkEnd, Rate, Topology};
+use super::model::{LinkEnd, Topology};
+use super::units::Rate;
 use crate::error::{Error, Result};
 
 impl Topology {
@@ -14,22 +15,21 @@ impl Topology {
     /// link of its `eth0`.
     pub fn network(&self, rate: Rate) -> Result<Network> {
         let mut network = Network::default();
-        let wrong = |error: fabric::Error| Error::topology(error.to_string());
         let dpids: HashMap<&str, Dpid> =
-            self.switches.iter().map(|switch| (&*switch.name, Dpid(switch.dpid))).collect();
+            self.switches().iter().map(|switch| (&*switch.name, Dpid(switch.dpid))).collect();
         let hosts: HashMap<&str, MacAddress> = self
-            .hosts
+            .hosts()
             .iter()
             .map(|host| Ok((&*host.name, MacAddress::new(host.mac.0).map_err(wrong)?)))
             .collect::<Result<_>>()?;
-        for switch in &self.switches {
+        for switch in self.switches() {
             network.add_switch(Dpid(switch.dpid)).map_err(wrong)?;
         }
         let port = |end: &LinkEnd| match dpids.get(&*end.node) {
             Some(&dpid) => PortNumber::new(end.port.into()).map(|p| Some(PortId::new(dpid, p))),
             None => Ok(None),
         };
-        for link in &self.links {
+        for link in self.links() {
             let bits = link.rate.unwrap_or(rate).bits_per_second();
             let capacity = Bandwidth::from_bits_per_second(bits);
             let [a, b] = &link.ends;
@@ -58,6 +58,10 @@ impl Topology {
         }
         Ok(network)
     }
+}
+
+fn wrong(error: impl std::error::Error) -> Error {
+    Error::topology(error.to_string())
 }
 
 #[cfg(test)]

@@ -24,7 +24,9 @@ use fabric::Dpid;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{MacAddress, Rate, Topology, TopologyBuilder};
+use super::build::TopologyBuilder;
+use super::model::Topology;
+use super::units::{MacAddress, Rate};
 use crate::error::{Error, Result};
 use crate::names;
 
@@ -36,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Topology> {
     })?;
     let root = document.get_ref();
     source.check_keys(root, &["switches", "hosts", "links"])?;
-    let mut builder = Topology::builder();
+    let mut builder = TopologyBuilder::default();
     source.each(root, "switches", |table| source.switch(&mut builder, table))?;
     source.each(root, "hosts", |table| source.host(&mut builder, table))?;
     source.each(root, "links", |table| source.link(&mut builder, table))?;

@@ -1,6 +1,6 @@
 //! The error codes of OpenFlow 1.0 (specification 1.0.0, section 5.4.4).
 
-use super::{ErrorCode, codes};
+use super::code::{ErrorCode, codes};
 
 codes! {
     HELLO_FAILED_INCOMPATIBLE = 0, 0, "OFPHFC_INCOMPATIBLE": "no compatible version.";

@@ -1,6 +1,6 @@
 //! The error codes of OpenFlow 1.3 (specification 1.3.5, section 7.4.4).
 
-use super::{ErrorCode, codes};
+use super::code::{ErrorCode, codes};
 
 codes! {
     HELLO_FAILED_INCOMPATIBLE = 0, 0, "OFPHFC_INCOMPATIBLE": "no compatible version.";

@@ -152,7 +152,7 @@ impl<'a> Message<'a> {
     pub fn parse(frame: &'a [u8]) -> Result<(Header, Self), DecodeError> {
         let header = Header::parse_whole(frame)?;
         if header.version != Version::V1_0 {
-            return Err(DecodeError::Version { version: header.version });
+            return Err(DecodeError::Version { version: header.version.0 });
         }
         let mut reader =
             Reader::at(frame.get(Header::LEN..).unwrap_or_default(), Header::LEN, Part::Body);

@@ -105,7 +105,7 @@ fn check_error(
         }
         DecodeError::BadLength { offset, .. } | DecodeError::Trailing { offset, .. } => offset,
         DecodeError::Version { version: other } => {
-            assert_ne!(other, version);
+            assert_ne!(other, version.0);
             0
         }
         _ => 0,

@@ -199,7 +199,8 @@ fn wrong_scheme(address: Address, backups: &[Address], has_identity: bool) -> Op
 
 /// An address that is attacked: strangers have no certificates.
 fn tcp(text: &str) -> Result<SocketAddr, String> {
-    let address: Address = text.parse().map_err(|error: channel::Error| error.to_string())?;
+    let address: Address =
+        text.parse().map_err(|error: channel::AddressError| error.to_string())?;
     match address.scheme {
         Scheme::Tcp => Ok(address.addr),
         Scheme::Ssl => Err("strangers connect to tcp: only".to_owned()),

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::contacts::{ContactCounts, Lost};
+use super::super::kinds::{Direction, DropReason};
 use super::super::names;
-use super::super::series::{Direction, DropReason, SwitchMetrics, TenantMetrics};
+use super::super::series::{SwitchMetrics, TenantMetrics};
 use super::super::totals::Sums;
-use super::{
-    ADDED, ADDED_HELP, CONTROLLERS, CONTROLLERS_HELP, DROPPED, DROPPED_HELP, ENTRIES, ENTRIES_HELP,
-    EXAMINED, EXAMINED_HELP, FLOWS, FLOWS_HELP, HELD, HELD_HELP, MESSAGES, MESSAGES_HELP, QUEUE,
-    QUEUE_HELP, REFUSED, REFUSED_HELP, TOWARDS, Tenants, Text, dpid,
-};
+use super::families::*;
+use super::writer::{Text, dpid};
 
 /// A family's name, its help, and its value.
 type Figure<T> = (&'static str, &'static str, fn(&T) -> u64);
@@ -45,7 +43,7 @@ pub(super) fn sum(
                     .entry(tenant.name.clone())
                     .or_insert_with(|| OfTenant::new(Sums::default())),
             };
-            sums.sums.add(switch, tenant);
+            tenant.add_to(&mut sums.sums, switch.version);
             sums.queues[0] += tenant.queue_southbound.get();
             sums.queues[1] += tenant.queue_northbound.get();
             sums.controllers += tenant.controllers.get();

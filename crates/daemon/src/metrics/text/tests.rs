@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Detail, Direction, DropReason, Kind, Lost, Registry, Rejection};
-use super::seconds;
+use super::encode;
+use super::writer::seconds;
 
 fn encoded(registry: &Registry, detail: Detail) -> String {
     let mut text = String::new();
-    registry.encode(detail, &mut |piece| {
+    encode(registry, detail, &mut |piece| {
         text.push_str(&piece);
         true
     });
@@ -82,7 +83,7 @@ fn sums_stay_small_where_the_product_is_large() {
     assert!(sums.len() < 2 << 20, "{} bytes", sums.len());
     let mut largest = 0;
     let mut length = 0;
-    registry.encode(Detail::Product, &mut |piece| {
+    encode(&registry, Detail::Product, &mut |piece| {
         largest = largest.max(piece.len());
         length += piece.len();
         true
@@ -91,7 +92,7 @@ fn sums_stay_small_where_the_product_is_large() {
     assert!(largest < 100_000, "in pieces: {largest} bytes");
     // Who goes is not written for any more.
     let mut pieces = 0;
-    registry.encode(Detail::Product, &mut |_| {
+    encode(&registry, Detail::Product, &mut |_| {
         pieces += 1;
         pieces < 3
     });

@@ -8,9 +8,11 @@ use fabric::{Bandwidth, Dpid, PortId, TenantId};
 use flowspace::field::{VLAN_PRESENT, ethertype};
 use flowspace::{Field, Match};
 
-use super::Pair;
 use crate::config;
 use crate::topology::trace::Station;
+
+/// A sender and a receiver, by their places among the VNICs.
+pub(super) type Pair = (u32, u32);
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

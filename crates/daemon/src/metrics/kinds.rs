@@ -1,0 +1,106 @@
+//! Kinds of what is counted, each with a counter of its own.
+
+/// Where a message was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// Came from the switch.
+    FromSwitch,
+    /// Was put into the switch's send buffer.
+    ToSwitch,
+    /// Came from one of the tenant's controllers.
+    FromController,
+    /// Was put into a controller's send buffer; a message to three controllers counts three times.
+    ToController,
+}
+
+impl Direction {
+    /// In the order of the discriminants.
+    pub const ALL: [Direction; 4] = [
+        Direction::FromSwitch,
+        Direction::ToSwitch,
+        Direction::FromController,
+        Direction::ToController,
+    ];
+}
+
+/// Why a PACKET_IN did not reach a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DropReason {
+    /// No tenant owns the packet.
+    NoTenant,
+    /// The tenant has no controller connected.
+    TenantAbsent,
+    /// The tenant's northbound queue is full: its controller reads too slowly.
+    QueueFull,
+    /// The tenant's `packet_in` limit.
+    RateLimited,
+    /// The tenant has configured its own network's port so.
+    PortConfig,
+}
+
+impl DropReason {
+    /// In the order of the discriminants.
+    pub const ALL: [DropReason; 5] = [
+        DropReason::NoTenant,
+        DropReason::TenantAbsent,
+        DropReason::QueueFull,
+        DropReason::RateLimited,
+        DropReason::PortConfig,
+    ];
+}
+
+/// Why a connection was not taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rejection {
+    /// TLS failed: no certificate, one of another authority, plain text.
+    Tls,
+    /// HELLO or FEATURES went wrong: no common version, garbage.
+    Handshake,
+    /// The handshake took too long.
+    Timeout,
+    /// Another connection holds this dpid.
+    DuplicateDpid,
+    /// The bound on connections is reached: who has waited longest gives way.
+    TooMany,
+    /// The controller refuses connections, or cannot be reached.
+    Unreachable,
+    /// No file descriptors are left.
+    Descriptors,
+    /// The datapath id is not among `[[switches]]`, or there are too many of these.
+    Unlisted,
+    /// The datapath id is listed with another address or certificate.
+    Impostor,
+}
+
+impl Rejection {
+    /// In the order of the discriminants.
+    pub const ALL: [Rejection; 9] = [
+        Rejection::Tls,
+        Rejection::Handshake,
+        Rejection::Timeout,
+        Rejection::DuplicateDpid,
+        Rejection::TooMany,
+        Rejection::Unreachable,
+        Rejection::Descriptors,
+        Rejection::Unlisted,
+        Rejection::Impostor,
+    ];
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A switch.
+    Switch,
+    /// A tenant's controller.
+    Controller,
+}
+
+impl Kind {
+    /// In the order of the discriminants.
+    pub const ALL: [Kind; 2] = [Kind::Switch, Kind::Controller];
+}

@@ -1,0 +1,66 @@
+//! Why networks are not changed, in words.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fabric::TenantId;
+use fabric::embedding::{Reason, Refusal};
+
+use crate::store::StoreError;
+
+/// Why networks are not changed. Then nothing of them is.
+#[derive(Debug, PartialEq)]
+pub enum ChangeError {
+    /// There is no such tenant, or no such part of its network.
+    Missing(String),
+    /// It contradicts itself or finds no place; each reason names its part.
+    Refused(Vec<String>),
+    /// The store.
+    Store(StoreError),
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeError::Missing(what) => f.write_str(what),
+            ChangeError::Refused(reasons) => f.write_str(&reasons.join("; ")),
+            ChangeError::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ChangeError {}
+
+/// Why a part cannot be, with the tenants' names.
+pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String {
+    match *reason {
+        Reason::PortTaken(port, by) => {
+            format!("{port} is taken by \"{}\"; all who have it must say `shared = true`", name(by))
+        }
+        Reason::HostTaken(by) => {
+            format!("\"{}\" has a host of that address at the same physical port", name(by))
+        }
+        ref other => other.to_string(),
+    }
+}
+
+/// What cannot be read in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentError(pub(super) String);
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
+pub(super) fn refused(names: &BTreeMap<TenantId, String>, all: &[Refusal]) -> ChangeError {
+    ChangeError::Refused(all.iter().map(|refusal| say(names, refusal)).collect())
+}
+
+pub(super) fn say(names: &BTreeMap<TenantId, String>, refusal: &Refusal) -> String {
+    let name = |id: TenantId| names.get(&id).cloned().unwrap_or_default();
+    format!("{}: {}: {}", name(refusal.tenant), refusal.part, why(&refusal.why, name))
+}

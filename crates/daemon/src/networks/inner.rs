@@ -1,0 +1,360 @@
+//! All that is known of the networks, and how they follow the file, the topology and what switches refuse.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fabric::embedding::{Changes, Embedding, Oversubscribed, Spec};
+use fabric::{PortId, TenantId};
+use hypervisor::Policy;
+
+use super::edits::Edits;
+use super::error::{ChangeError, refused};
+use super::rounds::Rounds;
+use crate::big_switches;
+use crate::config::{self, Config, Maxima};
+use crate::refused::Refused;
+use crate::shard::{Command, Handle, Snapshot};
+use crate::store::Documents;
+use crate::topology::{Inbox, Setup, Watch};
+
+/// How long after the start everything stays where it was before, if the network has not said otherwise: switches come
+/// back within some seconds, and links are found within some more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long after a link was found that had not been known others may follow, by which virtual links go a better way.
+const GROWING: Duration = Duration::from_secs(30);
+
+/// Where placements are stored.
+pub(super) const PLACES: &str = "networks/places";
+
+/// All that is known of the networks.
+pub(super) struct Inner {
+    pub(super) embedding: Embedding,
+    /// Counts up with each change of anything that a change of a network is made of.
+    pub(super) number: u64,
+    /// What the shards have, but for the maps.
+    pub(super) base: Snapshot,
+    pub(super) names: BTreeMap<TenantId, String>,
+    pub(super) edits: Edits,
+    /// What the file says, by the tenants' names.
+    pub(super) file: BTreeMap<String, Spec>,
+    /// How large the networks may be, likewise.
+    pub(super) maxima: BTreeMap<String, Maxima>,
+    /// What the topology has been told, but for the networks' edge ports.
+    following: Setup,
+    /// The edge ports that it has been told.
+    edges: Vec<PortId>,
+    inbox: Arc<Inbox>,
+    pub(super) watch: Option<Watch>,
+    shards: Vec<Handle>,
+    joiner: big_switches::Handle,
+    pub(super) refused: Arc<Refused>,
+    documents: Documents,
+    started: Instant,
+    /// In which switches follow what others wait for.
+    rounds: Rounds,
+    /// When a link was found last that had not been known, if that is not long ago.
+    grew: Option<Instant>,
+    /// Where everything is, is not stored yet.
+    pub(super) is_unsaved: bool,
+    /// What is stored of changes through REST is something else than [`Inner::edits`].
+    pub(super) are_edits_unsaved: bool,
+}
+
+/// What comes of a file that contradicts what was made of networks through REST.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contradiction {
+    /// All stays as it is: while Weir runs.
+    Refuses,
+    /// The file's network takes the place of what was made of it: at the start, when there is nothing that could stay.
+    SetsEditsAside,
+}
+
+impl Inner {
+    /// Takes up where the store says that everything was. `base` is what the shards have, but for the maps.
+    pub(super) fn restore(
+        config: &Config,
+        base: Snapshot,
+        following: Setup,
+        documents: Documents,
+        inbox: Arc<Inbox>,
+        joiner: big_switches::Handle,
+        refused: Arc<Refused>,
+    ) -> Result<Inner, ChangeError> {
+        let [least, most] = config.topology.tags;
+        let mut embedding = Embedding::new(least, most);
+        match documents.get(PLACES) {
+            Ok(Some(saved)) => {
+                if let Err(error) = embedding.restore(&saved) {
+                    tracing::error!(%error, "the virtual networks are placed anew");
+                }
+            }
+            Ok(None) => {}
+            Err(error) => return Err(ChangeError::Store(error)),
+        }
+        let edits = Edits::load(&documents).map_err(ChangeError::Store)?;
+        let mut inner = Inner {
+            embedding,
+            number: 0,
+            base: base.clone(),
+            names: BTreeMap::new(),
+            edits,
+            file: BTreeMap::new(),
+            maxima: BTreeMap::new(),
+            following: following.clone(),
+            edges: Vec::new(),
+            inbox,
+            watch: None,
+            shards: Vec::new(),
+            joiner,
+            refused,
+            documents,
+            started: Instant::now(),
+            rounds: Rounds::default(),
+            grew: None,
+            is_unsaved: false,
+            are_edits_unsaved: false,
+        };
+        inner.configure(config, base, following, Contradiction::SetsEditsAside)?;
+        Ok(inner)
+    }
+
+    /// Begins to follow the topology, and to tell the shards.
+    pub(super) fn begin(&mut self, watch: Watch, shards: Vec<Handle>) {
+        self.watch = Some(watch);
+        self.shards = shards;
+    }
+
+    pub(super) fn configure(
+        &mut self,
+        config: &Config,
+        base: Snapshot,
+        following: Setup,
+        contradiction: Contradiction,
+    ) -> Result<Changes, ChangeError> {
+        let ids = base.policy.tenants.iter().map(|tenant| (tenant.id, tenant.name.clone()));
+        let names: BTreeMap<TenantId, String> = ids.collect();
+        let said = |tenant: &config::Tenant| {
+            Some((tenant.name.clone(), tenant.network.as_ref()?.spec.clone()))
+        };
+        let file: BTreeMap<String, Spec> = config.tenants.iter().filter_map(said).collect();
+        let slices: BTreeSet<&str> = config
+            .tenants
+            .iter()
+            .filter(|tenant| !tenant.flowspace.is_empty())
+            .map(|tenant| tenant.name.as_str())
+            .collect();
+        let mut edits = self.edits.clone();
+        edits.follow_file(&file, |name| {
+            names.values().any(|other| other == name) && !slices.contains(name)
+        });
+        let network = self.watch.as_ref().map(Watch::current);
+        let nothing = fabric::Network::default();
+        let network = network.as_ref().map_or(&nothing, |snapshot| &snapshot.network);
+        let mut next = self.embedding.clone();
+        let changes = loop {
+            let all = match next.apply(network, &wanted(&names, &file, &edits)) {
+                Ok(changes) => break changes,
+                Err(all) => all,
+            };
+            if contradiction == Contradiction::Refuses || !edits.set_aside(&names, &all) {
+                return Err(refused(&names, &all));
+            }
+        };
+        if edits != self.edits {
+            edits.save(&self.documents).map_err(ChangeError::Store)?;
+            self.are_edits_unsaved = false;
+        }
+        self.embedding = next;
+        self.number += 1;
+        (self.names, self.file, self.edits, self.base) = (names, file, edits, base);
+        let maxima =
+            config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.maxima.clone()));
+        self.maxima = maxima.collect();
+        self.following = following;
+        self.note(&changes);
+        self.is_unsaved = true;
+        self.tell_all();
+        self.tell_topology();
+        self.log(&changes);
+        Ok(changes)
+    }
+
+    /// What the shards enforce.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot { policy: Arc::new(self.policy()), ..self.base.clone() }
+    }
+
+    fn policy(&self) -> Policy {
+        let maps = self.embedding.switch_maps().iter();
+        let [least, most] = self.embedding.tag_range();
+        Policy {
+            tenants: self.base.policy.tenants.clone(),
+            maps: maps.map(|(dpid, map)| (dpid.0, Arc::clone(map))).collect(),
+            tags: (!self.embedding.wanted().is_empty()).then(|| least.get()..=most.get()),
+            sheets: self.base.policy.sheets.clone(),
+            any_sheet: self.base.policy.any_sheet.clone(),
+        }
+    }
+
+    /// Where tenants have ports there are hosts, whom probes are none of their business and who must not make links.
+    fn edges(&self) -> Vec<PortId> {
+        let topology = &self.following.topology;
+        let declared: BTreeSet<PortId> = topology.links.iter().flat_map(|it| it.between).collect();
+        let specs = self.embedding.wanted().values();
+        let edges = specs.flat_map(|spec| spec.ports.iter().map(|port| port.at));
+        let mut all: BTreeSet<PortId> = edges.filter(|at| !declared.contains(at)).collect();
+        all.extend(&topology.edges);
+        all.into_iter().collect()
+    }
+
+    fn tell_topology(&mut self) {
+        let mut following = self.following.clone();
+        self.edges = self.edges();
+        following.topology.edges.clone_from(&self.edges);
+        self.inbox.configure(following);
+    }
+
+    /// For the topology to be told is to become another, to all who follow it, though it be the same.
+    pub(super) fn tell_edges(&mut self) {
+        if self.edges() != self.edges {
+            self.tell_topology();
+        }
+    }
+
+    fn tell_all(&self) {
+        self.inbox.maps(self.policy().maps);
+        if !self.shards.is_empty() {
+            let snapshot = self.snapshot();
+            self.joiner.plan(&snapshot.policy);
+            for shard in &self.shards {
+                shard.send(Command::Apply(snapshot.clone()));
+            }
+        }
+    }
+
+    /// Makes a change and tells the shards whose switches it concerns.
+    pub(super) fn follow(&mut self, change: impl FnOnce(&mut Embedding) -> Changes) -> Changes {
+        let reserved = !self.embedding.wanted().is_empty();
+        let begun = Instant::now();
+        let changes = change(&mut self.embedding);
+        self.number += 1;
+        self.note(&changes);
+        if changes.is_empty() {
+            return changes;
+        }
+        if reserved == self.embedding.wanted().is_empty() {
+            self.tell_all();
+        } else if !changes.switches.is_empty() {
+            let policy = Arc::new(self.policy());
+            self.inbox.maps(policy.maps.clone());
+            // Who joins hears of it first, so that members find it when they come.
+            self.joiner.plan(&policy);
+            let switches = Arc::new(changes.switches.iter().map(|dpid| dpid.0).collect());
+            for shard in &self.shards {
+                shard.send(Command::Maps(Arc::clone(&policy), Arc::clone(&switches)));
+            }
+        }
+        self.is_unsaved = true;
+        self.log(&changes);
+        tracing::debug!(took = ?begun.elapsed(), "virtual networks followed a change");
+        changes
+    }
+
+    /// What is the newest under the lock, not what was when it was told: REST and reload may have placed networks meanwhile on links
+    /// that were not known then.
+    pub(super) fn follow_topology(&mut self) {
+        let Some(watch) = &self.watch else { return };
+        let topology = watch.current();
+        self.follow(|embedding| embedding.handle_changes(&topology.network));
+    }
+
+    fn note(&mut self, changes: &Changes) {
+        if changes.parted {
+            self.rounds.run(Instant::now());
+        }
+        if changes.grew {
+            self.grew = Some(Instant::now());
+        }
+        for Oversubscribed { at, reserved, capacity } in &changes.oversubscribed {
+            tracing::warn!(link = %at, %reserved, %capacity, "a physical link can carry less than is set aside on it");
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.go_around_refused();
+        if self.rounds.end(Instant::now()) {
+            let Some(watch) = &self.watch else { return };
+            let topology = watch.current();
+            self.follow(|embedding| embedding.rejoin(&topology.network));
+        }
+        if self.grew.take_if(|since| since.elapsed() > GROWING).is_some() {
+            self.embedding.stop_growing();
+            self.number += 1;
+        }
+        if self.embedding.is_holding() && self.started.elapsed() > PATIENCE {
+            let Some(watch) = &self.watch else { return };
+            let topology = watch.current();
+            self.follow(|embedding| embedding.stop_waiting(&topology.network));
+        }
+    }
+
+    /// What switches do not let pass goes another way.
+    fn go_around_refused(&mut self) {
+        let Some(watch) = &self.watch else { return };
+        let refused = self.refused.take_transits();
+        if refused.is_empty() {
+            return;
+        }
+        let topology = watch.current();
+        for (dpid, transits) in refused {
+            tracing::warn!(%dpid, refused = transits.len(), "the switch does not let all virtual links pass");
+            self.follow(|it| it.handle_refused(&topology.network, dpid, &transits));
+        }
+    }
+
+    /// What is to be stored: where everything is, and changes through REST.
+    pub(super) fn take_unsaved(&mut self) -> (Option<Vec<u8>>, Option<Edits>) {
+        let places = std::mem::take(&mut self.is_unsaved).then(|| self.embedding.export());
+        let edits = std::mem::take(&mut self.are_edits_unsaved).then(|| self.edits.clone());
+        (places, edits)
+    }
+
+    fn log(&self, changes: &Changes) {
+        let switches = changes.switches.len();
+        let moved = changes.moves.len();
+        if moved > 0 {
+            tracing::info!(
+                moved,
+                switches,
+                "virtual links and insides of big switches were placed"
+            );
+        }
+        for change in &changes.ports {
+            let tenant = self.names.get(&change.tenant).map_or("", String::as_str);
+            match (change.was, change.is) {
+                (Some(true), Some(false)) => {
+                    tracing::warn!(tenant, port = %change.port, "a virtual port went down");
+                }
+                (_, Some(true)) => {
+                    tracing::debug!(tenant, port = %change.port, "a virtual port is up");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What all tenants are to have, by their numbers.
+pub(super) fn wanted(
+    names: &BTreeMap<TenantId, String>,
+    file: &BTreeMap<String, Spec>,
+    edits: &Edits,
+) -> BTreeMap<TenantId, Spec> {
+    let spec = |name: &String| match edits.get(name) {
+        Some(edited) => edited.cloned(),
+        None => file.get(name).cloned(),
+    };
+    names.iter().filter_map(|(&id, name)| Some((id, spec(name)?))).collect()
+}

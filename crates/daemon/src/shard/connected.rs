@@ -1,0 +1,120 @@
+//! A connected switch, and its links to the tenants' controllers.
+
+use super::contact::Contact;
+use crate::big_switches;
+use crate::metrics::{SwitchMetrics, TenantMetrics};
+use channel::{Address, Backoff, Connection, Dialer, Handshake, Keepalive, Token};
+use hypervisor::{ControllerIndex, Policy, Switch, TenantId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One connected switch.
+pub(super) struct Session {
+    pub core: Switch,
+    pub switch: Peer,
+    pub links: HashMap<u32, Link>,
+    pub by_controller: HashMap<ControllerIndex, u32>,
+    pub next_link: u32,
+    pub touched: bool,
+    /// What the tenants' grants were made of that were published last: changes of shares; tenants, weights and limits.
+    pub granted: (u64, u64),
+    /// How often figures are published until the switch is asked what its ports have counted.
+    pub until_ports: u32,
+    /// The number of the store's next batch when the session began.
+    pub epoch: u64,
+    pub metrics: Arc<SwitchMetrics>,
+    pub tenants: HashMap<TenantId, Arc<TenantMetrics>>,
+}
+
+/// A connection in a session.
+pub(super) struct Peer {
+    pub token: Token,
+    pub connection: Connection,
+    pub keepalive: Keepalive,
+}
+
+/// The way to one controller of one tenant.
+pub(super) struct Link {
+    pub tenant: TenantId,
+    pub dialer: Way,
+    pub progress: Progress,
+    /// Whether the controller has sent anything but HELLO and ERROR since it connected.
+    pub has_spoken: bool,
+    pub contact: Contact,
+}
+
+/// Where a link leads.
+pub(super) enum Way {
+    /// To a controller.
+    Controller(Dialer),
+    /// To what joins this switch with others into a big one, by its key.
+    Joined(u64, Backoff),
+}
+
+impl Way {
+    pub(super) fn dial(
+        &self,
+        dpid: u64,
+        joiner: &big_switches::Handle,
+    ) -> Result<Connection, channel::Error> {
+        match self {
+            Way::Controller(dialer) => dialer.dial(),
+            Way::Joined(key, _) => joiner.connect(*key, dpid),
+        }
+    }
+
+    pub(super) fn address(&self) -> Option<Address> {
+        match self {
+            Way::Controller(dialer) => Some(dialer.address()),
+            Way::Joined(..) => None,
+        }
+    }
+
+    pub(super) fn failed(&mut self) -> std::time::Duration {
+        match self {
+            Way::Controller(dialer) => dialer.failed(),
+            Way::Joined(_, backoff) => backoff.next_delay(),
+        }
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        match self {
+            Way::Controller(dialer) => dialer.succeeded(),
+            Way::Joined(_, backoff) => backoff.reset(),
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Controller(dialer) => dialer.address().fmt(f),
+            Way::Joined(..) => f.write_str("the big switch"),
+        }
+    }
+}
+
+/// How far a link is.
+pub(super) enum Progress {
+    /// A timer will dial.
+    Waiting,
+    /// Connecting, and then saying HELLO; given up on at a time.
+    Greeting { token: Token, connection: Box<Connection>, handshake: Handshake, until: Instant },
+    /// In use.
+    Up { peer: Box<Peer>, controller: ControllerIndex },
+}
+
+/// A tenant's instruments on a switch, made when they are first wanted.
+pub(super) fn tenant_metrics<'a>(
+    known: &'a mut HashMap<TenantId, Arc<TenantMetrics>>,
+    switch: &SwitchMetrics,
+    policy: &Policy,
+    id: TenantId,
+) -> &'a Arc<TenantMetrics> {
+    known.entry(id).or_insert_with(|| {
+        let tenant = policy.tenants.iter().find(|tenant| tenant.id == id);
+        switch.tenant(id.0, tenant.map_or("", |tenant| &tenant.name))
+    })
+}

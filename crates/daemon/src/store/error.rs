@@ -1,0 +1,123 @@
+//! Why the store cannot be opened or used.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+use super::schema::{BACKUP_FORMAT, SCHEMA};
+
+/// The store cannot be opened or used.
+#[derive(Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// Another process holds the state directory.
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// What the holder wrote into the lock file: its process id.
+        holder: String,
+    },
+    /// The file was written by another version of Weir.
+    Schema {
+        /// The file.
+        file: PathBuf,
+        /// Its schema.
+        found: u32,
+    },
+    /// A folder that is to be filled from a backup has state.
+    Exists {
+        /// The file with it.
+        file: PathBuf,
+    },
+    /// What is to be restored cannot be.
+    Backup {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: BackupError,
+    },
+    /// The file system refuses.
+    Io {
+        /// What was tried.
+        doing: String,
+        /// Why it failed.
+        error: String,
+    },
+    /// The database reports a failure while in use.
+    Database(String),
+    /// All 32,767 tenant numbers belong to configured tenants, or to tenants with rules on switches.
+    NoTenantIds,
+    /// The store has been closed.
+    Closed,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Locked { dir, holder } => {
+                write!(
+                    f,
+                    "the state directory {} is in use by another weir (process {holder})",
+                    dir.display()
+                )
+            }
+            StoreError::Schema { file, found } => {
+                let file = file.display();
+                write!(f, "{file} has schema {found}; this weir reads schema {}", SCHEMA)
+            }
+            StoreError::Exists { file } => {
+                let file = file.display();
+                write!(
+                    f,
+                    "{file} is there already; a backup is restored into a folder without state"
+                )
+            }
+            StoreError::Backup { file, why } => {
+                write!(f, "{} cannot be restored: {why}", file.display())
+            }
+            StoreError::Io { doing, error } => write!(f, "{doing}: {error}"),
+            StoreError::Database(error) => write!(f, "the state database fails: {error}"),
+            StoreError::NoTenantIds => {
+                f.write_str("no tenant number is free: all 32767 have rules on switches")
+            }
+            StoreError::Closed => f.write_str("the store is closed"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl StoreError {
+    pub(super) fn io(doing: impl Into<String>, error: &io::Error) -> Self {
+        StoreError::Io { doing: doing.into(), error: error.to_string() }
+    }
+}
+
+/// Why a file is no backup that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupError {
+    /// It is something else.
+    NoBackup,
+    /// It was written by another version of Weir.
+    Format(String),
+    /// What it holds has another schema than this Weir reads.
+    Schema(u32),
+    /// It ends too early, or is not what was written.
+    Damaged,
+}
+
+impl fmt::Display for BackupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BackupError::NoBackup => f.write_str("it is no backup of Weir's"),
+            BackupError::Format(found) => {
+                write!(
+                    f,
+                    "it is a backup of format {found}; this weir reads format {BACKUP_FORMAT}"
+                )
+            }
+            BackupError::Schema(found) => {
+                write!(f, "it holds schema {found}; this weir reads schema {SCHEMA}")
+            }
+            BackupError::Damaged => f.write_str("it is damaged, or cut off"),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A path, and what it may not share with another.
+
+use crate::error::Error;
+use crate::network::{LinkId, Network, SwitchIndex};
+use alloc::vec::Vec;
+
+/// Links that follow one another from a switch to a switch; none, where both are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path(Vec<LinkId>);
+
+impl Path {
+    /// A path that was given rather than found: its links exist, follow one another and lead where they should.
+    pub fn given(
+        network: &Network,
+        from: SwitchIndex,
+        to: SwitchIndex,
+        links: Vec<LinkId>,
+    ) -> Result<Path, Error> {
+        let mut at = from;
+        let mut seen = Vec::from([from]);
+        for &id in &links {
+            let ends = network.find_link(id)?.switches();
+            let (start, end) = ends.ok_or(Error::BrokenPath(id))?;
+            if start != at {
+                return Err(Error::BrokenPath(id));
+            }
+            if seen.contains(&end) {
+                return Err(Error::RepeatedLink(id));
+            }
+            seen.push(end);
+            at = end;
+        }
+        match links.last() {
+            _ if at == to => Ok(Path(links)),
+            Some(&last) => Err(Error::BrokenPath(last)),
+            None => Err(Error::NoPath),
+        }
+    }
+
+    /// A path that a search has found.
+    pub(super) const fn found(links: Vec<LinkId>) -> Path {
+        Path(links)
+    }
+
+    /// Its links, in order.
+    pub fn links(&self) -> &[LinkId] {
+        &self.0
+    }
+
+    /// How many links it has.
+    pub fn hops(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether each link of it is up.
+    pub fn is_up(&self, network: &Network) -> bool {
+        self.0.iter().all(|&link| network.link(link).is_up())
+    }
+
+    /// The switches that it passes through, without its two ends.
+    pub fn interior<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = SwitchIndex> + 'a {
+        let but_last = self.0.split_last().map_or(&[][..], |(_, before)| before);
+        but_last.iter().filter_map(|&link| Some(network.link(link).switches()?.1))
+    }
+
+    /// Whether the two have no wire in common or, if asked for, no switch but their ends.
+    pub fn is_disjoint(&self, other: &Path, network: &Network, disjoint: Disjoint) -> bool {
+        let no_wire = self.0.iter().all(|a| other.0.iter().all(|b| a.wire() != b.wire()));
+        let no_switch = || self.interior(network).all(|a| other.interior(network).all(|b| a != b));
+        no_wire && (disjoint == Disjoint::Links || no_switch())
+    }
+}
+
+/// What two paths may not share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disjoint {
+    /// A wire, in either direction.
+    Links,
+    /// A wire, or a switch other than their ends.
+    Switches,
+}
