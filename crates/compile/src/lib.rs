@@ -53,6 +53,6 @@ pub use instances::{Instances, Variant};
 pub use network::Network;
 pub use ownership::Ownership;
 pub use refusal::{Reason, Refused};
-pub use rule::{CountedPort, InfraRule, Rule};
+pub use rule::{CountedPort, InfraRule, Rule, RuleKey};
 pub use target::{PhysicalPort, Target};
 pub use wire::{Action, Actions, Wire};

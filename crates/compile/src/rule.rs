@@ -22,6 +22,17 @@ pub struct Rule {
     pub actions: Arc<[u8]>,
 }
 
+/// What identifies a rule on the switch.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleKey {
+    /// The tenant's table; 0 on OpenFlow 1.0.
+    pub table: u8,
+    /// The priority on the switch.
+    pub priority: u16,
+    /// The match on the wire.
+    pub match_wire: Arc<[u8]>,
+}
+
 /// A rule of Weir's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InfraRule {
@@ -64,6 +75,11 @@ impl Rule {
     /// Bytes of its match and its actions.
     pub fn size(&self) -> usize {
         self.match_wire.len() + self.actions.len()
+    }
+
+    /// What identifies the rule in this table of its tenant.
+    pub fn key(&self, table: u8) -> RuleKey {
+        RuleKey { table, priority: self.priority, match_wire: Arc::clone(&self.match_wire) }
     }
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod room;
 mod shared;
 
+use crate::south::installed::{Content, Owner};
 use crate::store::Kind;
 use crate::switch::named_of;
 use crate::time::{Duration, Instant};
@@ -14,14 +15,14 @@ use crate::work::{CHANGE, Meter};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::EntrySpec;
 pub use compile::Rule;
+use compile::{EntrySpec, RuleKey};
 use core::hash::BuildHasher;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
-use shared::{RuleKey, Shared};
+use shared::Shared;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch. Copies share all that is long: an entry that changes is
 /// kept as it was until the switch has confirmed the change, and one request can change thousands.
@@ -55,6 +56,8 @@ pub struct Flow {
     pub past_packets: u64,
     /// Bytes counted by rules that are gone.
     pub past_bytes: u64,
+    /// What rules have counted that this message to the switch deletes, or one before it, is not counted here.
+    pub counts_since: u32,
 }
 
 impl Flow {
@@ -234,7 +237,7 @@ impl FlowTable {
         self.next = self.next.max(id);
         self.touch(id);
         for rule in &flow.rules {
-            let key = shared::key(flow.table, rule);
+            let key = rule.key(flow.table);
             self.shared.owned(&key);
             if self.owners.insert(key, id).is_none() {
                 *self.by_table.entry(flow.table).or_default() += 1;
@@ -324,7 +327,7 @@ impl FlowTable {
 
     /// A rule that is gone from its entry does not stand in another's way any more.
     pub fn forget_rule(&mut self, table: u8, rule: &Rule) {
-        let key = shared::key(table, rule);
+        let key = rule.key(table);
         let was = self.owners.remove(&key);
         if let Some(count) = self.by_table.get_mut(&table).filter(|_| was.is_some()) {
             *count -= 1;
@@ -416,6 +419,16 @@ impl Flow {
         EntrySpec { table, priority, match_, actions }
     }
 
+    /// What a rule of it is on the switch.
+    pub(crate) fn content(&self, owner: Owner, rule: &Rule) -> Content {
+        Content { owner, program: Arc::clone(&rule.actions), terms: self.times() }
+    }
+
+    /// What identifies its rules on the switch.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = RuleKey> + '_ {
+        self.rules.iter().map(|rule| rule.key(self.table))
+    }
+
     /// What it keeps when it is modified, beside since when it stands.
     pub(crate) fn times(&self) -> (u16, u16, u16) {
         (self.idle_timeout, self.hard_timeout, self.flags)
@@ -471,6 +484,7 @@ impl Flow {
             shadowed: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
+            counts_since: 0,
         })
     }
 }
@@ -522,6 +536,7 @@ mod tests {
             shadowed: Vec::new(),
             past_packets: 0,
             past_bytes: 0,
+            counts_since: 0,
         }
     }
 

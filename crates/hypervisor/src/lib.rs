@@ -35,7 +35,6 @@ pub mod outbox;
 pub mod policy;
 mod port_desc;
 pub mod refusals;
-mod retired;
 pub mod sheet;
 mod south;
 pub mod store;

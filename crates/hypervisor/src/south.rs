@@ -6,7 +6,11 @@
 //! ```
 //! All of it is inside [`Session`]. It knows tenants by their places only, and nothing of tables: to what an answer of the switch
 //! leads is decided by its caller, who asks for the [`pending::Entry`] of the answer's xid.
+//!
+//! What the switch holds of the tenants' rules is in [`installed`]; [`diff`] says which message makes a rule what is wanted.
 
+pub(crate) mod diff;
+pub(crate) mod installed;
 pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod rates;

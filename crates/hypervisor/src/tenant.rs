@@ -8,7 +8,6 @@ use crate::ids::ControllerIndex;
 use crate::lookups::Lookups;
 use crate::policy::{LabelForm, Limits, Statistics, TenantId};
 use crate::refusals::Refusals;
-use crate::retired::Retired;
 use crate::south::rates::{Bucket, Pace};
 use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
 use crate::time::Instant;
@@ -71,8 +70,6 @@ pub(crate) struct Tenant {
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,
-    /// Rules that the switch was told to delete, and has not said to be gone.
-    pub retired: Retired,
     /// Entries with several rules, of which some have been idle.
     pub idle: HashMap<u32, Idle>,
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.

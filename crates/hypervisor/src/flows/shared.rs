@@ -10,20 +10,17 @@
 
 use super::{Flow, FlowTable, Rule};
 use alloc::collections::BTreeSet;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::RuleKey;
 use hashbrown::{Equivalent, HashMap, HashSet};
 
-/// What identifies an entry on the switch: table, priority and match.
-pub(super) type RuleKey = (u8, u16, Arc<[u8]>);
-
-/// The same, to look for.
+/// What identifies a rule on the switch, to look for.
 #[derive(Hash)]
 struct RuleRef<'a>(u8, u16, &'a [u8]);
 
 impl Equivalent<RuleKey> for RuleRef<'_> {
     fn equivalent(&self, key: &RuleKey) -> bool {
-        (self.0, self.1, self.2) == (key.0, key.1, &*key.2)
+        (self.0, self.1, self.2) == (key.table, key.priority, &*key.match_wire)
     }
 }
 
@@ -45,7 +42,7 @@ impl Shared {
     /// An entry is gone.
     pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
         for rule in &flow.shadowed {
-            let key = key(flow.table, rule);
+            let key = rule.key(flow.table);
             if let Some(waiting) = self.waiting.get_mut(&key)
                 && waiting.remove(&id)
             {
@@ -72,12 +69,8 @@ impl Shared {
     }
 }
 
-pub(super) fn key(table: u8, rule: &Rule) -> RuleKey {
-    (table, rule.priority, rule.match_wire.clone())
-}
-
 fn is_at(rule: &Rule, key: &RuleKey) -> bool {
-    (rule.priority, &rule.match_wire) == (key.1, &key.2)
+    (rule.priority, &rule.match_wire) == (key.priority, &key.match_wire)
 }
 
 impl Flow {
@@ -105,6 +98,11 @@ impl FlowTable {
     pub(crate) fn other_owner(&self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
         let rule = RuleRef(table, rule.priority, &rule.match_wire);
         self.owners.get(&rule).copied().filter(|owner| *owner != id)
+    }
+
+    /// The entry that is to own a rule on the switch.
+    pub(crate) fn owner(&self, key: &RuleKey) -> Option<u32> {
+        self.owners.get(key).copied()
     }
 
     /// Whether any rule of an entry would be the same on the switch as a rule of an entry of another priority, of which it is not free
@@ -161,7 +159,7 @@ impl FlowTable {
 
     /// An entry owns this shadowed rule. Gives the number of that entry.
     pub(crate) fn own(&mut self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
-        let key = key(table, rule);
+        let key = rule.key(table);
         let owner = self.other_owner(id, table, rule);
         if let Some(owner) = owner
             && let Some(mut other) = self.get(owner).cloned()
@@ -186,7 +184,7 @@ impl FlowTable {
 
     pub(super) fn wait(&mut self, id: u32, flow: &Flow) {
         for rule in &flow.shadowed {
-            let key = key(flow.table, rule);
+            let key = rule.key(flow.table);
             self.shared.rules +=
                 usize::from(self.shared.waiting.entry(key.clone()).or_default().insert(id));
             if !self.owners.contains_key(&key) {

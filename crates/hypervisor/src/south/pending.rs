@@ -4,6 +4,7 @@
 //! The slot remembers whose message it was, under which xid and with which first bytes, so that a reply or an error
 //! finds its way back exactly. Two tenants that use the same xid never meet.
 
+use super::installed::Written;
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::south::window::Sent;
 use crate::time::Instant;
@@ -98,6 +99,8 @@ pub(crate) struct Entry {
     pub awaits: Awaits,
     /// The table operation that it belongs to, if any (see [`crate::flows`]).
     pub operation: Option<u32>,
+    /// What it does to rules, if anything.
+    pub written: Option<Written>,
     /// For the window.
     pub sent: Sent,
     /// Whether its cost has been given back to the window already.
@@ -216,7 +219,15 @@ mod tests {
 
     fn entry(awaits: Awaits) -> Entry {
         let sent = Window::new(Instant(0)).on_send(1, Instant(0));
-        Entry { origin: None, awaits, operation: None, sent, released: false, answered: false }
+        Entry {
+            origin: None,
+            awaits,
+            operation: None,
+            written: None,
+            sent,
+            released: false,
+            answered: false,
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A tenant's messages that wait for the switch, in the order in which it sent them.
 
+use crate::south::installed::Written;
 use crate::south::pending::{Awaits, Origin};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -14,6 +15,8 @@ pub(crate) struct Item {
     pub awaits: Awaits,
     /// The table operation that it belongs to, if any.
     pub operation: Option<u32>,
+    /// What it does to rules, if anything.
+    pub written: Option<Written>,
     /// Which of the tenant's rates it is charged to.
     pub class: Class,
     /// Its cost in units of work.

@@ -3,11 +3,12 @@
 //! A switch reads its connection in order, so an answer shows that everything sent before has been read, which is what the window
 //! is about. Only a barrier shows that it is *done*.
 
+use super::installed::{Effect, Installed, Written};
 use super::pending::{Awaits, Entry, Origin, Pending};
 use super::queue::{Item, Queue};
 use super::rates::{Rates, SheetShare};
 use super::scheduler::RoundRobin;
-use super::window::Window;
+use super::window::{Sent as InFlight, Window};
 use crate::counters::{TYPES, count};
 use crate::ids::TenantIndex;
 use crate::outbox::Outbox;
@@ -18,6 +19,7 @@ use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use compile::{RuleKey, Wire};
 use hashbrown::HashMap;
 use openflow::{Header, NO_BUFFER, Version, frame};
 
@@ -43,8 +45,9 @@ pub(crate) struct Session {
     pending: Pending,
     /// Weir's own changes that wait for the store, before all that tenants send.
     direct: VecDeque<Direct>,
-    /// Messages of operations that have been sent, by xid, until a barrier confirms them.
-    unconfirmed: VecDeque<(u32, u32)>,
+    /// Changes that have been sent, by xid, until a barrier confirms them.
+    unconfirmed: VecDeque<Unconfirmed>,
+    installed: Installed,
     /// At which place of whose queue a message waits that has a buffered packet released, by the switch's buffer id.
     releases: HashMap<u32, (TenantIndex, u64)>,
     open: Open,
@@ -60,14 +63,30 @@ pub(crate) struct Session {
 struct Lane {
     queue: Queue,
     rates: Rates,
+    /// The last message with rules that has left the queue.
+    left: u32,
+}
+
+/// A change that has been sent.
+struct Unconfirmed {
+    xid: u32,
+    operation: Option<u32>,
+    written: Option<Written>,
 }
 
 /// A change of Weir's own.
 struct Direct {
     /// The number of the last store operation that must be safe.
     gate: u64,
-    operation: Option<u32>,
+    change: Part,
     message: Vec<u8>,
+}
+
+/// What a change of Weir's own is a part of, and what it does to rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Part {
+    pub operation: Option<u32>,
+    pub written: Option<Written>,
 }
 
 /// What has been sent and is not known to be done.
@@ -135,6 +154,7 @@ impl Session {
             pending: Pending::default(),
             direct: VecDeque::new(),
             unconfirmed: VecDeque::new(),
+            installed: Installed::new(Wire::of(version)),
             releases: HashMap::new(),
             open: Open { last_sent: now, ..Open::default() },
             resting: Vec::new(),
@@ -193,7 +213,7 @@ impl Session {
             self.scheduler.charge(tenant.0, item.share - item.cost);
             let start = self.out.len();
             self.out.end().extend_from_slice(message);
-            self.transmit(item, start, now);
+            self.transmit(tenant, item, start, now);
             return Submitted::Sent;
         }
         let place = lane.queue.push(*item, message);
@@ -313,7 +333,7 @@ impl Session {
     pub(crate) fn send_direct(
         &mut self,
         awaits: Awaits,
-        operation: Option<u32>,
+        change: Part,
         message: &[u8],
         gate: u64,
         journal: &Journal,
@@ -321,17 +341,17 @@ impl Session {
     ) {
         let waits = !self.direct.is_empty() || !journal.is_safe(gate);
         if waits && awaits == Awaits::Nothing {
-            self.direct.push_back(Direct { gate, operation, message: message.to_vec() });
+            self.direct.push_back(Direct { gate, change, message: message.to_vec() });
         } else {
-            self.send_past_queues(awaits, operation, message, now);
+            self.send_past_queues(awaits, change, message, now);
         }
     }
 
     /// Sends what has waited for the store and need not any more.
     pub(crate) fn send_safe(&mut self, journal: &Journal, now: Instant) {
         while self.direct.front().is_some_and(|item| journal.is_safe(item.gate)) {
-            let Some(Direct { operation, message, .. }) = self.direct.pop_front() else { return };
-            self.send_past_queues(Awaits::Nothing, operation, &message, now);
+            let Some(Direct { change, message, .. }) = self.direct.pop_front() else { return };
+            self.send_past_queues(Awaits::Nothing, change, &message, now);
         }
     }
 
@@ -345,9 +365,7 @@ impl Session {
     pub(crate) fn send_barrier(&mut self, now: Instant) {
         let type_ = barrier_request(self.version);
         let sent = self.window.on_send(0, now);
-        let (origin, operation) = (None, None);
-        let awaits = Awaits::OwnBarrier;
-        let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
+        let entry = entry(None, Awaits::OwnBarrier, Part::default(), sent);
         let xid = self.pending.add(entry).unwrap_or(0);
         let written = frame::write(self.version, type_, xid, self.out.end(), |_| {});
         debug_assert!(written.is_ok());
@@ -400,18 +418,44 @@ impl Session {
     }
 
     /// A barrier has shown that everything up to this xid is done: gives the operations of these messages, one by one.
-    pub(crate) fn next_confirmed(&mut self, xid: u32) -> Option<u32> {
-        let &(sent, operation) = self.unconfirmed.front()?;
-        if xid.wrapping_sub(sent) > u32::MAX / 2 {
-            return None;
+    pub(crate) fn next_confirmed(&mut self, xid: u32, now: Instant) -> Option<u32> {
+        loop {
+            if xid.wrapping_sub(self.unconfirmed.front()?.xid) > u32::MAX / 2 {
+                return None;
+            }
+            let done = self.unconfirmed.pop_front()?;
+            done.written.into_iter().for_each(|it| self.installed.confirm(it, now));
+            if done.operation.is_some() {
+                return done.operation;
+            }
         }
-        self.unconfirmed.pop_front();
-        Some(operation)
+    }
+
+    /// What the switch holds of the tenants' rules.
+    pub(crate) fn installed(&self) -> &Installed {
+        &self.installed
+    }
+
+    /// The same, to note what the switch says.
+    pub(crate) fn installed_mut(&mut self) -> &mut Installed {
+        &mut self.installed
+    }
+
+    /// A message is written that does this to a rule of a tenant, in the tenant's queue or past it.
+    pub(crate) fn write(
+        &mut self,
+        tenant: TenantIndex,
+        direct: bool,
+        key: RuleKey,
+        effect: Effect,
+    ) -> Written {
+        let left = direct.then(|| self.lanes.get(tenant.0 as usize).map_or(0, |lane| lane.left));
+        self.installed.write(key, effect, left)
     }
 
     /// A barrier has shown nothing: the switch has refused it, or not answered.
     pub(crate) fn barrier_failed(&mut self) {
-        self.open.unbarriered = !self.unconfirmed.is_empty();
+        self.open.unbarriered = self.unconfirmed.iter().any(|it| it.operation.is_some());
     }
 
     /// Messages that the switch should have answered, by this judgement, and has not.
@@ -546,17 +590,21 @@ impl Session {
         now: Instant,
     ) {
         let type_ = frame::type_(self.out.tail(start));
-        self.transmit(item, start, now);
+        self.transmit(tenant, item, start, now);
         let Item { awaits, operation, arrived, .. } = *item;
         let refuses = refuses.map(Box::new);
         self.sent.push_back(Sent { tenant, type_, awaits, operation, arrived, refuses });
     }
 
     /// The message at `start` of the outbox gets its xid and is accounted for.
-    fn transmit(&mut self, item: &Item, start: usize, now: Instant) {
+    fn transmit(&mut self, tenant: TenantIndex, item: &Item, start: usize, now: Instant) {
         let sent = self.window.on_send(item.cost, now);
-        let Item { origin, awaits, operation, .. } = *item;
-        let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
+        let Item { origin, awaits, operation, written, .. } = *item;
+        if let Some(written) = written {
+            self.lanes[tenant.0 as usize].left = written.message();
+        }
+        let change = Part { operation, written };
+        let entry = entry(origin, awaits, change, sent);
         let message = self.out.tail(start);
         if let Some(type_) = frame::type_(message) {
             count(&mut self.counts.sent, type_);
@@ -564,12 +612,13 @@ impl Session {
         match self.pending.add(entry) {
             Some(xid) => {
                 frame::set_xid(message, xid);
-                self.unconfirmed.extend(operation.map(|operation| (xid, operation)));
+                self.await_confirmation(xid, change);
             }
             // The window is far smaller than the ring, so this takes a switch that leaves thousands of requests unanswered, which
             // are given up after a while.
             None => {
                 frame::set_xid(message, 0);
+                written.into_iter().for_each(|it| self.installed.confirm(it, now));
             }
         }
         self.open.last_sent = now;
@@ -590,21 +639,18 @@ impl Session {
         }
     }
 
-    fn send_past_queues(
-        &mut self,
-        awaits: Awaits,
-        operation: Option<u32>,
-        message: &[u8],
-        now: Instant,
-    ) {
-        let sent = self.window.on_send(1, now);
-        let origin = None;
-        let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
-        let xid = self.pending.add(entry).unwrap_or(0);
-        if let Some(operation) = operation {
-            self.unconfirmed.push_back((xid, operation));
-            self.open.unbarriered = true;
+    fn await_confirmation(&mut self, xid: u32, change: Part) {
+        let Part { operation, written } = change;
+        if operation.is_some() || written.is_some() {
+            self.unconfirmed.push_back(Unconfirmed { xid, operation, written });
         }
+    }
+
+    fn send_past_queues(&mut self, awaits: Awaits, change: Part, message: &[u8], now: Instant) {
+        let sent = self.window.on_send(1, now);
+        let xid = self.pending.add(entry(None, awaits, change, sent)).unwrap_or(0);
+        self.await_confirmation(xid, change);
+        self.open.unbarriered |= change.operation.is_some();
         let start = self.out.len();
         self.out.end().extend_from_slice(message);
         frame::set_xid(self.out.tail(start), xid);
@@ -619,6 +665,12 @@ impl Session {
             self.open.answers_due += 1;
         }
     }
+}
+
+/// A message that is about to be sent.
+fn entry(origin: Option<Origin>, awaits: Awaits, change: Part, sent: InFlight) -> Entry {
+    let Part { operation, written } = change;
+    Entry { origin, awaits, operation, written, sent, released: false, answered: false }
 }
 
 /// The earlier of two times.

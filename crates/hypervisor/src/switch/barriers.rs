@@ -56,6 +56,7 @@ impl Switch {
             origin,
             awaits: Awaits::Barrier(tenant),
             operation: None,
+            written: None,
             class: Class::Barrier,
             cost: 1,
             share: 1,

@@ -157,6 +157,7 @@ impl Switch {
                 origin: None,
                 awaits: Awaits::Collection(id),
                 operation: None,
+                written: None,
                 class: Class::Statistics,
                 cost,
                 share: cost,

@@ -7,7 +7,7 @@ use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry};
 use crate::south::queue::{Class, Item};
-use crate::south::session::{Ran, Submitted};
+use crate::south::session::{Part, Ran, Submitted};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 use compile::Reason;
@@ -52,6 +52,7 @@ impl Switch {
             origin: Some(request.origin()),
             awaits,
             operation: None,
+            written: None,
             class,
             cost: 1,
             share: 1,
@@ -81,7 +82,7 @@ impl Switch {
 
     /// Sends a question or a change of Weir's own, past all queues.
     pub(crate) fn send_own(&mut self, awaits: Awaits, message: &[u8], now: Instant) {
-        self.send_own_part(awaits, None, message, now);
+        self.send_own_part(awaits, Part::default(), message, now);
     }
 
     /// The same as a part of an operation. An entry that a crash leaves on the switch without the store's knowing is found by its
@@ -90,13 +91,13 @@ impl Switch {
     pub(super) fn send_own_part(
         &mut self,
         awaits: Awaits,
-        operation: Option<u32>,
+        part: Part,
         message: &[u8],
         now: Instant,
     ) {
-        let brings = operation.and_then(|at| self.operations.get(&at)?.brings);
+        let brings = part.operation.and_then(|at| self.operations.get(&at)?.brings);
         let gate = if brings.is_some_and(|it| it.is_new()) { self.journal.gate() } else { 0 };
-        self.session.send_direct(awaits, operation, message, gate, &self.journal, now);
+        self.session.send_direct(awaits, part, message, gate, &self.journal, now);
     }
 
     /// Keeps account of what has left the queues.
@@ -172,9 +173,9 @@ impl Switch {
 
     /// Tells the end of entries whose last counts the switch has not told in time, and does not wait for more.
     fn settle_removals(&mut self, now: Instant) {
+        let patience = self.settings.reply_timeout;
+        self.session.installed_mut().settle(patience, now);
         for at in 0..self.tenants.len() {
-            let patience = self.settings.reply_timeout;
-            self.tenants[at].retired.settle(patience, now);
             let leaving = &mut self.tenants[at].leaving;
             let late: Vec<_> =
                 leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();

@@ -10,10 +10,12 @@
 //! has stood as long as the switch says of the oldest rule.
 
 use super::reconcile::read_match;
-use super::{Cause, Change, Switch};
+use super::{Cause, Switch};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::south::diff::Change;
+use crate::south::installed::Owner;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::time::Instant;
@@ -104,7 +106,9 @@ impl Switch {
         let Some(rule) = expired.rule_of(flow, version) else { return false };
         let terms = flow.without_rules();
         // A rule that timed out while a change adds the entry again says nothing of the entry as it is now.
-        let begins_again = self.is_added_by_a_change(tenant, number, &rule);
+        let key = rule.key(terms.table);
+        let begins_again = self.is_changing(tenant, number)
+            && self.session.installed().is_coming(&key, Owner { tenant, number });
         let state = &mut self.tenants[tenant.0 as usize];
         if !begins_again {
             state.idle.entry(number).or_default();
@@ -115,8 +119,6 @@ impl Switch {
         if let Some(flow) = state.flows.get_mut(number) {
             flow.count_past(expired.counted);
         }
-        // A change that is on its way finds another there, if it goes back.
-        self.overtake(tenant, number);
         self.revive(&in_turn(tenant, now), number, &terms, &rule);
         if !begins_again {
             self.keep_unused(tenant, number, &rule);
@@ -182,6 +184,15 @@ impl Switch {
         }
     }
 
+    /// The entry begins to count again: packets that its deleted rules have counted and not yet reported belong to the entry as it
+    /// was before.
+    pub(crate) fn reset_counters(&mut self, tenant: TenantIndex, number: u32) {
+        let since = self.session.installed().last_message();
+        if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+            flow.counts_since = since;
+        }
+    }
+
     /// A change that was accepted earlier is sent: the time of an entry that it adds begins now.
     pub(super) fn begin_time(&mut self, operation: u32, accepted: Instant, now: Instant) {
         let Some(operation) = self.operations.get(&operation) else { return };
@@ -212,17 +223,6 @@ impl Switch {
             let stands = flow.by_match();
             idle.unused.retain(|match_| stands.contains_key(&**match_));
         }
-    }
-
-    /// Whether a change that is on its way adds the rule, as another than it was.
-    fn is_added_by_a_change(&self, tenant: TenantIndex, number: u32, rule: &Rule) -> bool {
-        let adds =
-            |(other, match_): &(u32, Arc<[u8]>)| *other == number && *match_ == rule.match_wire;
-        self.operations.values().any(|operation| {
-            operation.tenant == tenant
-                && operation.changes(number)
-                && operation.adds.iter().any(adds)
-        })
     }
 
     /// Whether each rule has been idle, and none is known to have been used since.
@@ -281,6 +281,7 @@ impl Switch {
             origin: None,
             awaits,
             operation: None,
+            written: None,
             // The tenant's rate is for what it asks itself.
             class: Class::Other,
             cost: question.cost,
@@ -368,6 +369,6 @@ impl Switch {
 }
 
 /// The cause of a change that waits in the tenant's queue and that no controller asked for.
-fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {
+pub(super) fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {
     Cause { direct: false, ..Cause::own(tenant, now) }
 }

@@ -98,8 +98,10 @@ impl Switch {
         };
         self.session.take(xid);
         let verdict = Verdict::by_switch(code);
+        let refused = entry.written.map(|it| self.session.installed_mut().refuse(it));
+        let refused = refused.unwrap_or_default();
         if let Some(operation) = entry.operation {
-            self.operation_failed(operation, entry.origin.as_ref(), verdict, now);
+            self.operation_failed(operation, entry.origin.as_ref(), verdict, refused, now);
             return;
         }
         let is_own =

@@ -20,19 +20,18 @@
 use super::follow::PORT_MODIFY;
 use super::refused::{Tried, without};
 use super::start::write_port_status;
-use super::{Asynchronous, Cause, Change, OwnChange, Request, Switch};
+use super::{Asynchronous, Cause, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Rule};
 use crate::ids::TenantIndex;
 use crate::port_desc;
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::{InfraRule, Network, infra};
-use compile::{Reason, Refused};
+use compile::{InfraRule, Network, Reason, Refused, RuleKey, infra};
 use flowspace::{Field, port_from_v10};
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
-use openflow::{ErrorCode, List, NO_BUFFER, Version, v13};
+use openflow::{ErrorCode, List, Version, v13};
 
 /// What a tenant asks for.
 pub(crate) struct PortChange {
@@ -222,38 +221,18 @@ impl Switch {
             replaced.push((number, before, after));
         }
         replaced.sort_unstable_by_key(|(number, ..)| *number);
-        for (number, before, after) in &replaced {
-            let stands = after.by_match();
-            let is_stale = |rule: &&Rule| !stands.contains_key(&*rule.match_wire);
-            for stale in before.rules.iter().filter(is_stale) {
-                self.submit_rule(cause, *number, before, stale, Change::Delete, NO_BUFFER);
-            }
-        }
-        for (number, before, after) in replaced {
-            self.overtake(cause.tenant, number);
+        let mut keys: Vec<RuleKey> =
+            replaced.iter().flat_map(|(_, before, _)| before.keys()).collect();
+        for (number, _, after) in replaced {
             let state = &mut self.tenants[cause.tenant.0 as usize];
             let after = state.flows.placed(number, after);
-            state.flows.put(number, after.clone());
+            keys.extend(after.keys());
+            state.flows.put(number, after);
             state.changes += 1;
             self.keep_time(cause.tenant, number, cause.now);
             self.note_freed(cause.tenant);
-            let cause = match cause.operation {
-                Some(_) => *cause,
-                None => self.begin_own(cause, number),
-            };
-            let stood = before.by_match();
-            for rule in &after.rules {
-                let change = match stood.get(&*rule.match_wire) {
-                    None => Change::Add,
-                    Some(known) if known.actions != rule.actions => Change::Modify,
-                    Some(_) => continue,
-                };
-                self.submit_rule(&cause, number, &after, rule, change, NO_BUFFER);
-            }
-            if let Some(operation) = cause.operation {
-                self.commit(operation);
-            }
         }
+        self.mend(cause, keys);
     }
 }
 

@@ -1,10 +1,12 @@
 //! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
 
-use super::tables::{Cause, Change};
+use super::tables::Cause;
 use super::{Event, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::south::diff::Change;
+use crate::south::installed::{Content, Owner};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use crate::v13::numbers::Held as Numbers;
@@ -16,10 +18,10 @@ use compile::Refused;
 use compile::metadata::own_part;
 use compile::rule::check_reportable;
 use compile::wire::do_the_same;
-use compile::{Wire, entry};
+use compile::{RuleKey, Wire, entry};
 use flowspace::Match;
 use hashbrown::HashSet;
-use openflow::{NO_BUFFER, Version};
+use openflow::{Encode, NO_BUFFER, Version, v13};
 
 /// An entry that the switch says it holds.
 pub(crate) struct Held {
@@ -57,7 +59,8 @@ impl Switch {
         };
         let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
         let mut left = BTreeMap::new();
-        let mut seen: HashSet<(u32, u32, usize)> = HashSet::new();
+        let mut seen: HashSet<(TenantIndex, RuleKey)> = HashSet::new();
+        let mut held_keys: BTreeMap<TenantIndex, Vec<RuleKey>> = BTreeMap::new();
         let mut own_seen = Vec::new();
         for entry in &held {
             self.keep_owner(entry, now);
@@ -78,74 +81,73 @@ impl Switch {
                 own_seen.push(entry);
                 continue;
             }
-            let found = self.tenant_of(cookie.tenant).and_then(|tenant| {
-                let flow = self.tenants[tenant.0 as usize].flows.get(cookie.number)?;
-                let rule = flow.rules.iter().position(|rule| self.is_held(flow, rule, entry))?;
-                Some((tenant, flow, rule))
+            let Some(tenant) = self.tenant_of(cookie.tenant) else {
+                self.delete_held(entry, now);
+                removed += 1;
+                continue;
+            };
+            let number = cookie.number;
+            let flow = self.tenants[tenant.0 as usize].flows.get(number);
+            let rule = flow.and_then(|flow| {
+                let rule = flow.rules.iter().find(|rule| self.is_held(flow, rule, entry))?;
+                Some((flow, rule))
             });
-            match found {
-                Some((tenant, flow, rule)) => {
-                    seen.insert((tenant.0, cookie.number, rule));
-                    if self.same_actions(&flow.rules[rule].actions, &entry.actions) {
-                        kept += 1;
-                    } else {
-                        let (flow, at) = (flow.clone(), rule);
-                        let cause = Cause::own(tenant, now);
-                        self.submit_rule(
-                            &cause,
-                            cookie.number,
-                            &flow,
-                            &flow.rules[at],
-                            Change::Modify,
-                            NO_BUFFER,
-                        );
-                        installed += 1;
-                    }
-                    let flow = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number);
-                    if let Some(flow) = flow {
-                        flow.installed = flow.installed.min(entry.installed(now));
-                    }
+            let program = match rule {
+                Some((_, rule)) if self.same_actions(&rule.actions, &entry.actions) => {
+                    kept += 1;
+                    Arc::clone(&rule.actions)
                 }
-                None => {
-                    self.remove_held(entry, cookie, now);
-                    removed += 1;
+                _ => entry.actions.as_slice().into(),
+            };
+            let terms = flow.map(Flow::times).unwrap_or_default();
+            let key = match rule {
+                Some((flow, rule)) => rule.key(flow.table),
+                None => self.rule_key(entry.table, entry.priority, &entry.match_),
+            };
+            if rule.is_some() {
+                seen.insert((tenant, key.clone()));
+                if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+                    flow.installed = flow.installed.min(entry.installed(now));
                 }
             }
+            let content = Content { owner: Owner { tenant, number }, program, terms };
+            self.session.installed_mut().learn(key.clone(), content);
+            held_keys.entry(tenant).or_default().push(key);
         }
-        let (k, i, r) = self.reconcile_own(&own_seen, now);
-        (kept, installed, removed) = (kept + k, installed + i, removed + r);
+        let mut differences = Vec::new();
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
+            let cause = Cause::own(tenant, now);
+            let mut keys = held_keys.remove(&tenant).unwrap_or_default();
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
             for number in numbers {
-                let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let missing: Vec<usize> = (0..flow.rules.len())
-                    .filter(|rule| !seen.contains(&(tenant.0, number, *rule)))
-                    .collect();
-                let cause = Cause::own(tenant, now);
-                if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
-                    if missing.is_empty() {
-                        continue;
-                    }
-                    let cause = self.begin_own(&cause, number);
-                    for rule in missing {
-                        let rule = &flow.rules[rule];
-                        self.submit_rule(&cause, number, &flow, rule, Change::Add, NO_BUFFER);
-                        installed += 1;
-                    }
-                } else if missing.is_empty() {
+                let Some(flow) = self.tenants[at].flows.get(number) else { continue };
+                let is_missing = |rule: &Rule| !seen.contains(&(tenant, rule.key(flow.table)));
+                let missing = flow.rules.iter().filter(|rule| is_missing(rule)).count();
+                if missing == 0 {
                     continue;
-                } else if missing.len() == flow.rules.len() {
+                }
+                if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
+                    keys.extend(flow.keys());
+                } else if missing == flow.rules.len() {
                     self.take_flow(&cause, number);
                 } else {
-                    let mut left = flow;
-                    for rule in missing.into_iter().rev() {
-                        left.rules.remove(rule);
-                    }
+                    let mut left = flow.clone();
+                    left.rules.retain(|rule| !is_missing(rule));
                     self.tenants[at].flows.put(number, left);
                     self.note_freed(tenant);
                 }
             }
+            let difference = self.difference(tenant, keys);
+            self.submit_deletions(&cause, &difference);
+            removed += difference.deleted();
+            installed += difference.added();
+            differences.push((cause, difference));
+        }
+        let (k, i, r) = self.reconcile_own(&own_seen, now);
+        (kept, installed, removed) = (kept + k, installed + i, removed + r);
+        for (cause, difference) in differences {
+            self.submit_additions(&cause, &difference);
         }
         self.take_over(now);
         self.delete_all_unreferenced(unreferenced, now);
@@ -165,12 +167,12 @@ impl Switch {
         let unreferenced = self.resync_groups(now);
         self.resync_meters(now);
         self.resync_own(now);
-        // Removals first, over all tenants: what one tenant loses another may gain.
-        let mut additions = Vec::new();
+        let mut keys: Vec<Vec<RuleKey>> = Vec::new();
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             let cause = Cause::own(tenant, now);
             let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
+            let mut changed = Vec::new();
             for number in numbers {
                 let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
                 let planned = match self.tenants[at].present {
@@ -184,35 +186,23 @@ impl Switch {
                     self.give_up(&cause, number);
                     continue;
                 };
-                if wanted.is_placed_as(&flow) {
-                    continue;
+                if !wanted.is_placed_as(&flow) {
+                    changed.extend(flow.keys().chain(wanted.keys()));
+                    self.put_flow(&cause, number, wanted);
                 }
-                {
-                    let stands = wanted.by_match();
-                    let is_stale = |rule: &&Rule| !stands.contains_key(&*rule.match_wire);
-                    for stale in flow.rules.iter().filter(is_stale) {
-                        self.submit_rule(&cause, number, &flow, stale, Change::Delete, NO_BUFFER);
-                    }
-                }
-                let stood = flow.by_match();
-                let change = |rule: &Rule| match stood.get(&*rule.match_wire) {
-                    None => Some(Change::Add),
-                    Some(same) if same.actions != rule.actions => Some(Change::Modify),
-                    Some(_) => None,
-                };
-                let changes: Vec<_> = wanted.rules.iter().map(change).collect();
-                additions.push((tenant, number, changes));
-                self.put_flow(&cause, number, wanted);
             }
+            keys.push(changed);
         }
-        for (tenant, number, changes) in additions {
-            let flow = self.tenants[tenant.0 as usize].flows.get(number).cloned();
-            let Some(flow) = flow else { continue };
-            let changed = flow.rules.iter().zip(changes);
-            for (rule, change) in changed.filter_map(|(rule, it)| Some((rule, it?))) {
-                let cause = self.begin_own(&Cause::own(tenant, now), number);
-                self.submit_rule(&cause, number, &flow, rule, change, NO_BUFFER);
-            }
+        // Deletions first, over all tenants: what one tenant loses another may gain.
+        let mut differences = Vec::new();
+        for (at, changed) in keys.into_iter().enumerate() {
+            let cause = Cause::own(TenantIndex(at as u32), now);
+            let difference = self.difference(cause.tenant, changed);
+            self.submit_deletions(&cause, &difference);
+            differences.push((cause, difference));
+        }
+        for (cause, difference) in differences {
+            self.submit_additions(&cause, &difference);
         }
         self.delete_all_unreferenced(unreferenced, now);
     }
@@ -220,7 +210,6 @@ impl Switch {
     /// An entry cannot stand any more.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
-        self.overtake(cause.tenant, number);
         self.may_bring_back(cause.tenant, |change| change.changes(number));
         for rule in &flow.rules {
             self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
@@ -344,24 +333,36 @@ impl Switch {
         do_the_same(Wire::of(self.version), a, b)
     }
 
-    /// Takes away what the switch holds and should not. If it stood for an entry that lives on in another form, the
-    /// switch's word that this one is gone says nothing of that entry.
-    fn remove_held(&mut self, entry: &Held, cookie: Cookie, now: Instant) {
-        if let Some(tenant) = self.tenant_of(cookie.tenant) {
-            self.tenants[tenant.0 as usize].retired.add(
-                cookie.number,
-                (*entry.match_wire).into(),
-                now,
-            );
-        }
-        self.delete_held(entry, now);
+    /// What identifies a rule that the switch speaks of.
+    pub(crate) fn rule_key(&self, table: u8, priority: u16, match_: &Match) -> RuleKey {
+        let mut wire = Vec::new();
+        let table = match self.version {
+            Version::V1_0 => {
+                match_.to_v10().into_iter().for_each(|match_| match_.write(&mut wire));
+                0
+            }
+            _ => {
+                let mut fields = v13::MatchBuf::new();
+                if match_.to_v13(&mut fields).is_ok() {
+                    Encode::write(&fields.as_match(), &mut wire);
+                }
+                table.saturating_sub(self.target().first_table())
+            }
+        };
+        RuleKey { table, priority, match_wire: wire.into() }
     }
 
     fn delete_held(&mut self, entry: &Held, now: Instant) {
         let mut message = Vec::new();
+        let Held { table, priority, cookie, ref match_wire, .. } = *entry;
         let written = match self.version {
-            Version::V1_0 => crate::v10::flow_mod::write_removal(entry, &mut message),
-            _ => crate::v13::flow_mod::write_removal(entry, &mut message),
+            Version::V1_0 => {
+                crate::v10::flow_mod::write_removal(match_wire, priority, cookie, &mut message)
+            }
+            _ => {
+                let place = (table, priority);
+                crate::v13::flow_mod::write_removal(match_wire, place, cookie, &mut message)
+            }
         };
         if written.is_ok() {
             self.send_own(crate::south::pending::Awaits::Nothing, &message, now);

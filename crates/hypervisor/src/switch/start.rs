@@ -406,7 +406,6 @@ impl Tenant {
             flows: Default::default(),
             leaving: Default::default(),
             idle: Default::default(),
-            retired: Default::default(),
             changes: 0,
             buffers: Default::default(),
             groups: Default::default(),

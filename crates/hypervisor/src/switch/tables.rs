@@ -10,8 +10,11 @@ use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
+use crate::south::diff::Change;
+use crate::south::installed::{Effect, Owner, Written};
 use crate::south::pending::{Awaits, Origin};
 use crate::south::queue::{Class, Item};
+use crate::south::session::Part;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
@@ -20,7 +23,7 @@ use crate::v13::numbers::Numbered;
 use crate::work::MESSAGE;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::Network;
+use compile::{Network, RuleKey};
 use hashbrown::HashSet;
 use openflow::{NO_BUFFER, Version};
 
@@ -56,26 +59,14 @@ pub(crate) struct Operation {
     pub(super) configures: Option<Configures>,
     /// Whether it only modifies entries that are there: the rest of each entry stays, whatever becomes of it.
     pub(crate) modifies: bool,
-    /// Entries to be brought to the switch once more when this is done, and what they were before.
-    pub(super) again: Vec<(u32, Option<Flow>)>,
-    /// Whether it brings one: a later request that deletes the entry means this one.
-    pub(super) brings_again: bool,
     /// Entries that the switch has lost before this installs them again: if it does not, their end is still to be told.
     pub(super) lost: Vec<(u32, Flow)>,
     /// A rule of an entry that had timed out by itself and is installed again; all that the operation does.
     pub(super) revived: Option<(u32, Rule)>,
     /// Whether a change before it failed in part, and what it did to the switch is this one's to undo.
     pub(crate) inherits: bool,
-    /// Whether what the switch holds for an entry that it changes was changed behind it: then the table alone does not restore the switch.
-    pub(super) overtaken: bool,
-    /// Whether the map or the ports have changed behind it: the state that it goes back to is compiled again.
-    pub(super) moved: bool,
     /// The entry that it adds, whose time begins with it.
     pub(super) begins: Option<u32>,
-    /// The rules that it adds, by their entries and matches.
-    pub(super) adds: Vec<(u32, Arc<[u8]>)>,
-    /// Those that it modifies, and so adds if it does not find them (1.0).
-    pub(super) adds_missing: Vec<(u32, Arc<[u8]>)>,
     /// The egress groups that its groups name (1.3), and who is told if one of them cannot be.
     pub(super) needs: Option<(Vec<u32>, Origin)>,
     /// Whether the switch has refused one, and which groups are left of those to be deleted after this.
@@ -162,16 +153,6 @@ impl NumberBefore {
     }
 }
 
-/// What a message to the switch does to one of its entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Add,
-    /// Strictly.
-    Modify,
-    /// Strictly.
-    Delete,
-}
-
 /// How a rule of an entry is written to the switch.
 pub(crate) struct Writing {
     pub cookie: u64,
@@ -213,16 +194,10 @@ impl Switch {
             tries: None,
             configures: None,
             modifies: false,
-            again: Vec::new(),
-            brings_again: false,
             lost: Vec::new(),
             revived: None,
             inherits: false,
-            overtaken: false,
-            moved: false,
             begins: None,
-            adds: Vec::new(),
-            adds_missing: Vec::new(),
             needs: None,
             deletes_after: None,
             resets_counts: false,
@@ -329,8 +304,6 @@ impl Switch {
             for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs() {
                 self.tenants[tenant.0 as usize].changes += 1;
                 self.keep_time(tenant, number, now);
-                // A change that is on its way finds another there, if it goes back.
-                self.overtake(tenant, number);
                 let cause = self.begin_own(&cause, number);
                 self.submit_rule(&cause, number, &flow, &rule, Change::Add, NO_BUFFER);
             }
@@ -338,33 +311,13 @@ impl Switch {
         }
     }
 
-    /// What the switch holds for an entry is changed behind the operations that change the entry.
-    pub(crate) fn overtake(&mut self, tenant: TenantIndex, number: u32) {
-        for operation in self.operations.values_mut() {
-            operation.overtaken |= operation.tenant == tenant && operation.changes(number);
-        }
-    }
-
-    /// The map or the ports have changed, for this tenant or for all: of what changes on their way began with, the switch
-    /// holds something else.
+    /// The map or the ports have changed, for this tenant or for all: of the groups that changes on their way began with, the
+    /// switch holds something else.
     pub(super) fn move_operations(&mut self, tenant: Option<TenantIndex>) {
         let is_meant = |operation: &&mut Operation| tenant.is_none_or(|it| operation.tenant == it);
         for operation in self.operations.values_mut().filter(is_meant) {
-            (operation.inherits, operation.moved) = (true, true);
+            operation.inherits = true;
         }
-    }
-
-    /// Whether a change that is on its way adds a rule of an entry.
-    pub(crate) fn is_coming(
-        &self,
-        tenant: TenantIndex,
-        number: u32,
-        is_meant: impl Fn(&[u8]) -> bool,
-    ) -> bool {
-        self.operations.values().any(|operation| {
-            let adds = |(other, match_): &(u32, Arc<[u8]>)| *other == number && is_meant(match_);
-            operation.tenant == tenant && operation.adds.iter().any(adds)
-        })
     }
 
     pub(super) fn remember(&mut self, operation: Option<u32>, number: u32, before: Option<Flow>) {
@@ -451,11 +404,34 @@ impl Switch {
 
     /// Queues a message that belongs to an operation.
     pub(crate) fn submit_change(&mut self, cause: &Cause, message: &[u8]) {
-        self.submit_change_of(cause, 1, message);
+        self.submit_written(cause, None, 1, message);
     }
 
-    /// The same of one that changes so many entries on the switch.
-    pub(crate) fn submit_change_of(&mut self, cause: &Cause, entries: usize, message: &[u8]) {
+    /// The same of one that does this to a rule.
+    pub(super) fn submit_effect(
+        &mut self,
+        cause: &Cause,
+        key: RuleKey,
+        effect: Effect,
+        message: &[u8],
+    ) {
+        let written = self.session.write(cause.tenant, cause.direct, key, effect);
+        self.submit_written(cause, Some(written), 1, message);
+    }
+
+    /// The same of one that changes many rules on the switch.
+    pub(crate) fn submit_wide(&mut self, cause: &Cause, written: Written, message: &[u8]) {
+        let rules = self.session.installed().rules_of(written);
+        self.submit_written(cause, Some(written), rules, message);
+    }
+
+    fn submit_written(
+        &mut self,
+        cause: &Cause,
+        written: Option<Written>,
+        entries: usize,
+        message: &[u8],
+    ) {
         /// A switch changes an entry that it finds in less time than it takes to read a message; by how much differs.
         const IN_A_MESSAGE: usize = 8;
         self.tenants[cause.tenant.0 as usize].flows.meter().add(MESSAGE);
@@ -464,13 +440,15 @@ impl Switch {
             operation.remaining += 1;
         }
         if cause.direct {
-            self.send_own_part(Awaits::Nothing, cause.operation, message, cause.now);
+            let part = Part { operation: cause.operation, written };
+            self.send_own_part(Awaits::Nothing, part, message, cause.now);
             return;
         }
         let item = Item {
             origin: cause.origin,
             awaits: Awaits::Nothing,
             operation: cause.operation,
+            written,
             class: Class::Modification,
             cost: 1,
             share: 1 + u32::try_from(entries / IN_A_MESSAGE).unwrap_or(u32::MAX / 2),
@@ -493,13 +471,6 @@ impl Switch {
         let mut resets_counts = false;
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             resets_counts = operation.resets_counts && change != Change::Delete;
-            match change {
-                Change::Add => operation.adds.push((number, rule.match_wire.clone())),
-                Change::Modify if self.version == Version::V1_0 => {
-                    operation.adds_missing.push((number, rule.match_wire.clone()));
-                }
-                Change::Modify | Change::Delete => {}
-            }
         }
         let state = &mut self.tenants[cause.tenant.0 as usize];
         if change == Change::Add {
@@ -511,7 +482,7 @@ impl Switch {
             }
         }
         let writing = Writing {
-            cookie: Cookie { tenant: state.id, number }.to_wire(self.settings.installation),
+            cookie: self.cookie_of(cause.tenant, number),
             change,
             buffer_id,
             // 0 would be for ever.
@@ -530,11 +501,13 @@ impl Switch {
         // What has a plan fits into a message (`flows::Taken`).
         debug_assert!(written.is_ok());
         if written.is_ok() {
-            if change == Change::Delete {
-                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                retired.add(number, rule.match_wire.clone(), cause.now);
-            }
-            self.submit_change(cause, &message);
+            let owner = Owner { tenant: cause.tenant, number };
+            let effect = match change {
+                Change::Add => Effect::Set(flow.content(owner, rule)),
+                Change::Modify => Effect::Replace(flow.content(owner, rule)),
+                Change::Delete => Effect::Remove(owner),
+            };
+            self.submit_effect(cause, rule.key(flow.table), effect, &message);
         }
         self.scratch = message;
     }
@@ -588,21 +561,20 @@ impl Switch {
 
     /// A barrier has shown that everything up to this xid is done.
     pub(crate) fn confirm(&mut self, xid: u32, now: Instant) {
-        while let Some(operation) = self.session.next_confirmed(xid) {
+        while let Some(operation) = self.session.next_confirmed(xid, now) {
             if let Some(state) = self.operations.get_mut(&operation) {
                 state.remaining = state.remaining.saturating_sub(1);
                 if state.remaining == 0
                     && !self.undoes_dependent(operation, now)
                     && let Some(done) = self.end(operation)
                 {
-                    if done.replans || !done.again.is_empty() {
+                    if done.replans {
                         self.doubt_barriers(done.tenant);
                     }
                     self.numbers_done(&done, now);
                     if let Some(configures) = &done.configures {
                         self.port_configured(done.tenant, configures, now);
                     }
-                    self.submit_again(done.tenant, done.again, now);
                 }
             }
         }
@@ -633,6 +605,12 @@ impl Switch {
         if done.replans {
             self.replan_users(&cause, Flow::names_numbers);
         }
+    }
+
+    /// The cookie of an entry on the switch.
+    pub(crate) fn cookie_of(&self, tenant: TenantIndex, number: u32) -> u64 {
+        let tenant = self.tenants[tenant.0 as usize].id;
+        Cookie { tenant, number }.to_wire(self.settings.installation)
     }
 
     /// The tenant of a cookie on the switch.

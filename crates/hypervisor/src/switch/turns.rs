@@ -9,6 +9,7 @@ use super::{Request, Settings, Switch};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
+use crate::south::installed::Effect;
 use crate::time::Instant;
 use crate::work::{CHANGE, LARGE, MESSAGE, PLAN, TELL};
 use openflow::{Version, v10, v13};
@@ -161,8 +162,7 @@ impl Operation {
             let body = one.before.as_ref().map_or(0, |before| before.body.len());
             size_of_val(one) + body + 4 * (one.made.len() + one.dropped.len() + one.deleted.len())
         });
-        let rules = self.adds.iter().chain(&self.adds_missing);
-        let rules = rules.map(|rule| size_of_val(rule) + rule.1.len());
-        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + rules.sum::<usize>()
+        let rules = size_of::<Effect>() * self.messages;
+        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + rules
     }
 }

@@ -23,10 +23,7 @@ impl Switch {
         self.changes_of(tenant).filter(|change| decides(change)).any(|change| {
             flows.meter().add(2 * change.before.len() as u64);
             let mut before = change.before.iter();
-            // What is to be brought once more begins with that.
-            let mut again = change.again.iter();
             before.any(|(number, it)| it.as_ref().and_then(&read) != read_now(number))
-                || again.any(|(number, _)| read_now(number).is_some())
         })
     }
 

@@ -4,7 +4,8 @@ use super::unreadable;
 use crate::buffers::Buffered;
 use crate::flows::{Alike, Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
+use crate::south::diff::Change;
+use crate::switch::{Cause, Request, Switch, Writing};
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -138,7 +139,7 @@ impl Switch {
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |rule| {
             buffer_for(rule, buffered)
         });
-        self.tenants[cause.tenant.0 as usize].retired.reset_counters(number);
+        self.reset_counters(cause.tenant, number);
         Ok(())
     }
 
@@ -293,13 +294,18 @@ pub(crate) fn write_rule(
 }
 
 /// Appends the FLOW_MOD that removes an entry that the switch holds.
-pub(crate) fn write_removal(held: &Held, out: &mut Vec<u8>) -> Result<(), TooLong> {
-    let match_ = v10::Match::parse(&held.match_wire).unwrap_or_default();
+pub(crate) fn write_removal(
+    match_wire: &[u8],
+    priority: u16,
+    cookie: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let match_ = v10::Match::parse(match_wire).unwrap_or_default();
     FlowMod {
         match_,
-        cookie: held.cookie,
+        cookie,
         command: FlowModCommand::DELETE_STRICT,
-        priority: held.priority,
+        priority,
         ..FlowMod::default()
     }
     .write_message(0, out)
@@ -350,5 +356,6 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         shadowed: Vec::new(),
         past_packets: 0,
         past_bytes: 0,
+        counts_since: 0,
     }
 }

@@ -4,6 +4,7 @@ use super::unreadable;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::south::installed::Owner;
 use crate::switch::{Asynchronous, Expired, Switch};
 use crate::tenant::Leaving;
 use crate::time::Instant;
@@ -19,13 +20,18 @@ impl Switch {
         let by = self.settings.installation;
         let Some(cookie) = Cookie::from_wire(removed.cookie, by) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
-        let state = &mut self.tenants[tenant.0 as usize];
-        let wanted = Match::from_v10(&removed.match_);
-        let is_it = |match_: &[u8]| super::read_match(match_) == Some(wanted);
+        let owner = Owner { tenant, number: cookie.number };
+        let match_ = Match::from_v10(&removed.match_);
+        let key = self.rule_key(0, removed.priority, &match_);
+        let is_it = |match_: &[u8]| *match_ == *key.match_wire;
         let counted = (removed.packet_count, removed.byte_count);
         let stood = (removed.duration_sec, removed.duration_nsec);
         let is_deleted = removed.reason == FlowRemovedReason::DELETE;
-        let retired = if is_deleted { state.retired.take(cookie.number, is_it) } else { None };
+        let is_by_weir = is_deleted && self.is_deleted_by_weir(owner, &key, counted);
+        if !is_deleted {
+            self.session.installed_mut().expired(&key, owner);
+        }
+        let state = &mut self.tenants[tenant.0 as usize];
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.flow.count_past(counted);
             leaving.rules = leaving.rules.saturating_sub(1);
@@ -42,13 +48,10 @@ impl Switch {
             return Ok(());
         }
         let is_meant = |rule: &Rule| is_it(&rule.match_wire);
-        if let Some(is_counted) = retired {
-            if let Some(flow) = state.flows.get_mut(cookie.number).filter(|_| is_counted) {
-                flow.count_past(counted);
-            }
+        if is_by_weir {
             return Ok(());
         }
-        if is_deleted && self.comes_though_deleted(tenant, cookie.number, is_it, now) {
+        if is_deleted && self.comes_though_deleted(owner, &key, now) {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(cookie.number) {
                 flow.count_past(counted);
             }
@@ -68,7 +71,8 @@ impl Switch {
             return Ok(());
         }
         if !is_deleted
-            && let Some(gone) = self.expire_during_changes(tenant, cookie.number, is_it, counted)
+            && let Some(gone) =
+                self.expire_during_changes(tenant, cookie.number, &key, counted, now)
         {
             if let Some(flow) = gone {
                 self.report_removed_v10(tenant, &flow, &removed);

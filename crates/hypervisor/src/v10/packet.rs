@@ -199,6 +199,7 @@ impl Switch {
                 origin: Some(request.origin()),
                 awaits: Awaits::Nothing,
                 operation: None,
+                written: None,
                 class: Class::PacketOut,
                 cost: 1,
                 share: 1,

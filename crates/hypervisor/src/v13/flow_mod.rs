@@ -5,8 +5,10 @@ use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Alike, Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::south::diff::Change;
+use crate::south::installed::{Effect, Owner, Written};
 use crate::store::Kind;
-use crate::switch::{Cause, Change, Held, Request, Switch, Writing};
+use crate::switch::{Cause, Request, Switch, Writing};
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -155,7 +157,7 @@ impl Switch {
         let buffer_id = goes.map_or(NO_BUFFER, |buffered| buffered.physical);
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
         if resets_counts {
-            self.tenants[cause.tenant.0 as usize].retired.reset_counters(number);
+            self.reset_counters(cause.tenant, number);
         }
         Ok(())
     }
@@ -196,9 +198,16 @@ impl Switch {
             return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let changes = changed.len();
+        let is_wide = one_for_one && !changed.is_empty();
+        let written = is_wide.then(|| self.session.installed_mut().begin_wide());
         for (number, flow) in changed {
-            if one_for_one {
+            if let Some(written) = written {
+                let owner = Owner { tenant: cause.tenant, number };
+                let installed = self.session.installed_mut();
+                for rule in &flow.rules {
+                    let effect = Effect::Replace(flow.content(owner, rule));
+                    installed.join(written, rule.key(flow.table), effect);
+                }
                 self.put_flow(cause, number, flow);
             } else {
                 let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
@@ -207,13 +216,10 @@ impl Switch {
                 self.submit_rules(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
             if resets_counts {
-                self.tenants[cause.tenant.0 as usize].retired.reset_counters(number);
+                self.reset_counters(cause.tenant, number);
             }
         }
-        if changes > 0 && one_for_one {
-            self.submit_request_v13(cause, flow_mod, changes)?;
-        }
-        Ok(())
+        self.submit_request_v13(cause, flow_mod, written)
     }
 
     fn delete_v13(
@@ -224,11 +230,15 @@ impl Switch {
     ) -> Result<(), Refused> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let mut changes = 0;
+        let is_wide = one_for_one && !found.is_empty();
+        let written = is_wide.then(|| self.session.installed_mut().begin_wide());
         for number in found {
             if let Some(flow) = self.take_flow(cause, number) {
-                changes += 1;
-                if !one_for_one {
+                if let Some(written) = written {
+                    let owner = Owner { tenant: cause.tenant, number };
+                    let installed = self.session.installed_mut();
+                    flow.keys().for_each(|key| installed.join(written, key, Effect::Remove(owner)));
+                } else {
                     for rule in &flow.rules {
                         self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
                     }
@@ -236,19 +246,17 @@ impl Switch {
                 self.await_removal(cause, number, flow);
             }
         }
-        if changes > 0 && one_for_one {
-            self.submit_request_v13(cause, flow_mod, changes)?;
-        }
-        Ok(())
+        self.submit_request_v13(cause, flow_mod, written)
     }
 
-    /// Sends a change that means so many entries as the one FLOW_MOD that it is.
+    /// Sends a change of many rules, if there is one, as the one FLOW_MOD that it is.
     fn submit_request_v13(
         &mut self,
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
-        entries: usize,
+        written: Option<Written>,
     ) -> Result<(), Refused> {
+        let Some(written) = written else { return Ok(()) };
         let own = self.match_of_v13(cause.tenant, &flow_mod.match_)?;
         let cx = self.context(cause.tenant);
         let match_ = entry::slice_match(&cx, &own)?;
@@ -287,7 +295,7 @@ impl Switch {
         }
         .write_message(0, &mut message)
         .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        self.submit_change_of(cause, entries, &message);
+        self.submit_wide(cause, written, &message);
         Ok(())
     }
 
@@ -431,14 +439,19 @@ pub(crate) fn write_rule(
 }
 
 /// Appends the FLOW_MOD that removes an entry that the switch holds.
-pub(crate) fn write_removal(held: &Held, out: &mut Vec<u8>) -> Result<(), TooLong> {
+pub(crate) fn write_removal(
+    match_wire: &[u8],
+    (table_id, priority): (u8, u16),
+    cookie: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
     FlowMod {
-        cookie: held.cookie,
+        cookie,
         cookie_mask: u64::MAX,
-        table_id: held.table,
+        table_id,
         command: FlowModCommand::DELETE_STRICT,
-        priority: held.priority,
-        match_: v13::Match::parse(&held.match_wire).unwrap_or(v13::Match::ANY),
+        priority,
+        match_: v13::Match::parse(match_wire).unwrap_or(v13::Match::ANY),
         ..FlowMod::default()
     }
     .write_message(0, out)
@@ -495,5 +508,6 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         shadowed: Vec::new(),
         past_packets: 0,
         past_bytes: 0,
+        counts_since: 0,
     }
 }

@@ -4,6 +4,7 @@ use super::flow_mod::{next_table, owner_of};
 use super::unreadable;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::south::installed::Owner;
 use crate::switch::{Asynchronous, Expired, Switch};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -18,12 +19,19 @@ impl Switch {
         let by = self.settings.installation;
         let Some(cookie) = owner_of(removed.cookie, by) else { return Ok(()) };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return Ok(()) };
-        let state = &mut self.tenants[tenant.0 as usize];
-        let wanted = Space::from_v13(&removed.match_).ok();
-        let is_meant = |match_: &[u8]| super::read_match(match_) == wanted;
+        let owner = Owner { tenant, number: cookie.number };
+        let match_ = Space::from_v13(&removed.match_).map_err(|error| error.error_code())?;
+        let key = self.rule_key(removed.table_id, removed.priority, &match_);
+        let is_meant = |match_: &[u8]| *match_ == *key.match_wire;
         let is_deleted =
             matches!(removed.reason, FlowRemovedReason::DELETE | FlowRemovedReason::GROUP_DELETE);
-        let retired = if is_deleted { state.retired.take(cookie.number, is_meant) } else { None };
+        let is_by_weir = is_deleted && self.is_deleted_by_weir(owner, &key, counted(&removed));
+        let state = &mut self.tenants[tenant.0 as usize];
+        let stands = |flow: &Flow| flow.rules.iter().any(|rule| is_meant(&rule.match_wire));
+        let is_stray = is_deleted && !state.flows.get(cookie.number).is_some_and(stands);
+        if !is_by_weir && (is_stray || removed.reason != FlowRemovedReason::DELETE) {
+            self.session.installed_mut().expired(&key, owner);
+        }
         if let Some(leaving) = state.leaving.get_mut(&cookie.number) {
             leaving.rules = leaving.rules.saturating_sub(1);
             if leaving.rules > 0 {
@@ -39,15 +47,8 @@ impl Switch {
             }
             return Ok(());
         }
-        if let Some(is_counted) = retired {
-            if let Some(flow) = state.flows.get_mut(cookie.number).filter(|_| is_counted) {
-                flow.count_past(counted(&removed));
-            }
-            return Ok(());
-        }
-        let stands = |flow: &Flow| flow.rules.iter().any(|rule| is_meant(&rule.match_wire));
-        if is_deleted && !state.flows.get(cookie.number).is_some_and(stands) {
-            // What stood for the entry, or for one of its number, before.
+        // A stray report is about what stood for the entry, or for one of its number, before.
+        if is_by_weir || is_stray {
             return Ok(());
         }
         if removed.reason == FlowRemovedReason::GROUP_DELETE
@@ -61,10 +62,8 @@ impl Switch {
         }
         let is_coming = match removed.reason {
             // With a group that an earlier form of it has used.
-            FlowRemovedReason::GROUP_DELETE => self.is_coming(tenant, cookie.number, is_meant),
-            FlowRemovedReason::DELETE => {
-                self.comes_though_deleted(tenant, cookie.number, is_meant, now)
-            }
+            FlowRemovedReason::GROUP_DELETE => self.session.installed().is_coming(&key, owner),
+            FlowRemovedReason::DELETE => self.comes_though_deleted(owner, &key, now),
             _ => false,
         };
         if is_coming {
@@ -81,7 +80,7 @@ impl Switch {
             FlowRemovedReason::IDLE_TIMEOUT | FlowRemovedReason::HARD_TIMEOUT
         );
         let below = match timed_out {
-            true => self.expire_during_changes(tenant, cookie.number, |_| true, (0, 0)),
+            true => self.expire_during_changes(tenant, cookie.number, &key, (0, 0), now),
             false => None,
         };
         let told = (removed.duration_sec, removed.duration_nsec);

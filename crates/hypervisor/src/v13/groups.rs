@@ -186,7 +186,7 @@ impl Switch {
                 let mut message = Vec::new();
                 // It fits: a deletion is a few bytes.
                 let _ = write_deletion(Kind::Group, *physical, &mut message);
-                messages.push(message);
+                messages.push((*physical, message));
             }
             let before = NumberBefore::new(Kind::Group, number, Some(known));
             change.before.push(NumberBefore { deleted, ..before });
@@ -196,9 +196,13 @@ impl Switch {
             // They cease to watch what is about to go.
             let rewatched = self.rewatch(tenant, |group| gone.contains(&group), &mut change);
             let cause = self.begin_numbers(request, change.before);
-            self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
-            let rewatched = rewatched.iter().map(|(_, message)| message);
-            rewatched.chain(&messages).for_each(|message| self.submit_change(&cause, message));
+            let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
+            rewatched.iter().for_each(|(_, message)| self.submit_change(&cause, message));
+            for (physical, message) in &messages {
+                self.submit_with_users(&cause, (*physical, message), &mut users);
+            }
+            // Rules of these entries that name no group.
+            self.mend(&cause, users.into_iter().map(|(_, key, _)| key));
         }
         Ok(())
     }

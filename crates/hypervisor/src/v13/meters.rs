@@ -102,14 +102,15 @@ impl Switch {
             return Ok(());
         };
         let mut message = Vec::new();
-        write_deletion(Kind::Meter, before.instances.id(), &mut message)
+        let physical = before.instances.id();
+        write_deletion(Kind::Meter, physical, &mut message)
             .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        let deleted = Vec::from([before.instances.id()]);
+        let deleted = Vec::from([physical]);
         let change =
             NumberBefore { deleted, ..NumberBefore::new(Kind::Meter, number, Some(before)) };
         let cause = self.begin_numbers(request, Vec::from([change]));
-        self.take_users(&cause, Kind::Meter, |meter| meter == number);
-        self.submit_change(&cause, &message);
+        let mut users = self.take_users(&cause, Kind::Meter, |meter| meter == number);
+        self.submit_with_users(&cause, (physical, &message), &mut users);
         Ok(())
     }
 

@@ -3,9 +3,10 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use crate::flows::{Flow, Rule};
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
+use crate::south::installed::{Effect, Owner};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
 use crate::time::Instant;
@@ -13,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use compile::RuleKey;
 use compile::class::TagState;
 use compile::egress_group::{is_egress_group, output_described};
 use compile::network::IngressPort;
@@ -234,20 +236,44 @@ impl Switch {
         cause
     }
 
-    /// Entries go with a group or meter that they use. The switch removes them by itself, and says so; what comes in their
-    /// place meanwhile is not meant.
-    pub(crate) fn take_users(&mut self, cause: &Cause, kind: Kind, is_meant: impl Fn(u32) -> bool) {
+    /// Entries go with a group or meter that they use. The switch removes them by itself, and says so. Gives their rules, with the
+    /// numbers on the switch that these name.
+    pub(crate) fn take_users(
+        &mut self,
+        cause: &Cause,
+        kind: Kind,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> Vec<(Vec<u32>, RuleKey, Effect)> {
         let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
         let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
         let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
+        let mut taken = Vec::new();
         for number in gone {
             if let Some(flow) = self.take_flow(cause, number) {
-                let retired = &mut self.tenants[cause.tenant.0 as usize].retired;
-                let retire = |it: &Rule| retired.add(number, it.match_wire.clone(), cause.now);
-                flow.rules.iter().for_each(retire);
+                let owner = Owner { tenant: cause.tenant, number };
+                taken.extend(flow.rules.iter().map(|rule| {
+                    let named = named_of(kind, &rule.actions);
+                    (named, rule.key(flow.table), Effect::Remove(owner))
+                }));
                 self.await_removal(cause, number, flow);
             }
         }
+        taken
+    }
+
+    /// Deletes a group or meter of this number on the switch, and with it those of the rules that name it.
+    pub(crate) fn submit_with_users(
+        &mut self,
+        cause: &Cause,
+        (physical, message): (u32, &[u8]),
+        users: &mut Vec<(Vec<u32>, RuleKey, Effect)>,
+    ) {
+        let installed = self.session.installed_mut();
+        let written = installed.begin_wide();
+        for (_, key, effect) in users.extract_if(.., |(named, ..)| named.contains(&physical)) {
+            installed.join(written, key, effect);
+        }
+        self.submit_wide(cause, written, message);
     }
 
     /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there. The number on the

@@ -261,6 +261,7 @@ impl Switch {
                 origin: Some(request.origin()),
                 awaits: Awaits::Nothing,
                 operation: None,
+                written: None,
                 class: Class::PacketOut,
                 cost: 1,
                 share: 1,

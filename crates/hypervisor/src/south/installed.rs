@@ -1,0 +1,461 @@
+//! What the switch holds of the tenants' rules: confirmed by the switch, and expected from the messages in flight.
+//!
+//! Each rule has a slot. The slot has the state that the switch has confirmed, and the effects of the messages that wait or are
+//! on their way, in the order in which the switch will read them:
+//!
+//! ```text
+//!   confirmed   pending                              projected: what the switch will hold
+//!   absent      ADD a                                a
+//!   a           MODIFY b, DELETE                     absent
+//!   absent      ADD a (refused: struck), MODIFY b    absent on 1.3; b on 1.0, where MODIFY adds
+//!   a           (a timed out:) MODIFY b              absent on 1.3; unknown on 1.0
+//! ```
+//! An ERROR strikes the effect of one message, a barrier confirms the effects of all messages before it, and a FLOW_REMOVED
+//! says that a rule has gone. So the projection needs no guess, whatever was refused meanwhile. This module knows neither
+//! tables nor requests, and sends nothing: [`diff`](super::diff) compares the projection with what is wanted.
+
+mod chains;
+
+use crate::ids::TenantIndex;
+use crate::time::{Duration, Instant};
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use chains::{Chain, Chains, push_tightly};
+use compile::{RuleKey, Wire};
+use core::hash::BuildHasher;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+/// The entry that a rule belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub tenant: TenantIndex,
+    pub number: u32,
+}
+
+/// What the switch holds under a rule's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub owner: Owner,
+    /// Actions (1.0) or instructions (1.3).
+    pub program: Arc<[u8]>,
+    /// Idle time-out, hard time-out, flags: as the entry has them.
+    pub terms: (u16, u16, u16),
+}
+
+/// The state of one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Absent,
+    Present(Content),
+    /// The rule went, before or behind a message that brings the rule.
+    Unknown(Owner),
+}
+
+/// What a message does to a rule.
+#[derive(Clone, Debug)]
+pub(crate) enum Effect {
+    /// ADD.
+    Set(Content),
+    /// MODIFY_STRICT.
+    Replace(Content),
+    /// DELETE, or the deletion of a group or meter that the rule uses.
+    Remove(Owner),
+    /// Not a message: after the message before, nobody knows.
+    Doubt(Owner),
+    /// A deletion that is done, until the switch reports the deletion.
+    Unreported(Owner),
+}
+
+/// The effects of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    message: u32,
+    slot: u32,
+}
+
+impl Written {
+    /// The number of the message.
+    pub(crate) fn message(self) -> u32 {
+        self.message
+    }
+}
+
+/// The rules of a message that the switch has refused.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedRules {
+    pub tenant: Option<TenantIndex>,
+    pub keys: Vec<RuleKey>,
+}
+
+impl Effect {
+    /// Whether it adds the rule for this entry.
+    fn sets(&self, owner: Owner) -> bool {
+        matches!(self, Effect::Set(content) if content.owner == owner)
+    }
+
+    /// Whether it modifies the rule for this entry.
+    fn replaces(&self, owner: Owner) -> bool {
+        matches!(self, Effect::Replace(content) if content.owner == owner)
+    }
+
+    fn owner(&self) -> Owner {
+        match self {
+            Effect::Set(content) | Effect::Replace(content) => content.owner,
+            Effect::Remove(owner) | Effect::Doubt(owner) | Effect::Unreported(owner) => *owner,
+        }
+    }
+}
+
+/// What a deletion shows that Weir did not ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deleted {
+    /// The rule is not there.
+    Gone,
+    /// A message brings the rule: nobody knows whether before or behind the deletion.
+    Unsure,
+    /// The same, again.
+    UnsureAgain,
+}
+
+/// All rules of tenants on one switch.
+pub(crate) struct Installed {
+    wire: Wire,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// The number of the last message that was written.
+    messages: u32,
+    /// The slots of messages that change many rules, by the messages' numbers.
+    wide: HashMap<u32, Vec<u32>>,
+    pending: Chains<Pending>,
+    /// Deletions that were not reported when they were done: since when, the slots, and the messages.
+    unreported: VecDeque<(Instant, u32, u32)>,
+}
+
+struct Slot {
+    key: RuleKey,
+    confirmed: State,
+    pending: Chain,
+}
+
+#[derive(Debug)]
+struct Pending {
+    message: u32,
+    /// Whether the message goes past the queue of the tenant.
+    direct: bool,
+    effect: Effect,
+}
+
+/// The slot of a message that changes many rules.
+const WIDE: u32 = u32::MAX;
+
+impl Installed {
+    pub(crate) fn new(wire: Wire) -> Installed {
+        Installed {
+            wire,
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            messages: 0,
+            wide: HashMap::new(),
+            pending: Chains::new(),
+            unreported: VecDeque::new(),
+        }
+    }
+
+    // ---- Messages
+
+    /// The number of the last message that was written.
+    pub(crate) fn last_message(&self) -> u32 {
+        self.messages
+    }
+
+    /// A message is written that does this to a rule. If the message goes past the tenant's queue, `left` is the last message
+    /// that has left that queue.
+    pub(crate) fn write(&mut self, key: RuleKey, effect: Effect, left: Option<u32>) -> Written {
+        self.messages = self.messages.wrapping_add(1);
+        let slot = self.push(key, effect, left);
+        Written { message: self.messages, slot }
+    }
+
+    /// A message is about to be written that does something to many rules.
+    pub(crate) fn begin_wide(&mut self) -> Written {
+        self.messages = self.messages.wrapping_add(1);
+        self.wide.insert(self.messages, Vec::new());
+        Written { message: self.messages, slot: WIDE }
+    }
+
+    /// Such a message does this to a rule.
+    pub(crate) fn join(&mut self, wide: Written, key: RuleKey, effect: Effect) {
+        let at = self.slot_for(key);
+        let pending = Pending { message: wide.message, direct: false, effect };
+        self.pending.push(&mut self.slots[at as usize].pending, pending);
+        self.wide.entry(wide.message).or_default().push(at);
+    }
+
+    /// How many rules a message changes.
+    pub(crate) fn rules_of(&self, written: Written) -> usize {
+        self.wide.get(&written.message).map_or(1, Vec::len)
+    }
+
+    /// The switch has carried out a message, and all before it.
+    pub(crate) fn confirm(&mut self, written: Written, now: Instant) {
+        self.each(written, |installed, at| installed.carry_out(at, written.message, Some(now)));
+    }
+
+    /// The switch has refused a message. Gives the rules that the message was to change, and for which tenant.
+    pub(crate) fn refuse(&mut self, written: Written) -> RefusedRules {
+        let mut struck = RefusedRules::default();
+        self.each(written, |installed, at| {
+            let Installed { slots, pending, .. } = installed;
+            let Some(slot) = slots.get_mut(at as usize) else { return };
+            let is_struck = |it: &Pending| {
+                it.message == written.message && !matches!(it.effect, Effect::Doubt(_))
+            };
+            let Some(refused) = pending.remove(&mut slot.pending, is_struck) else { return };
+            struck.tenant = Some(refused.effect.owner().tenant);
+            struck.keys.push(slot.key.clone());
+            installed.collect(at);
+        });
+        struck
+    }
+
+    // ---- What the switch says by itself
+
+    /// The switch has been read: it holds this.
+    pub(crate) fn learn(&mut self, key: RuleKey, content: Content) {
+        let at = self.slot_for(key);
+        self.slots[at as usize].confirmed = State::Present(content);
+    }
+
+    /// The switch reports that a rule was deleted. If Weir has deleted the rule, gives the number of that message.
+    pub(crate) fn deletion_reported(&mut self, key: &RuleKey, owner: Owner) -> Option<u32> {
+        let at = self.find(key)?;
+        let Installed { slots, pending, .. } = self;
+        let chain = &mut slots[at as usize].pending;
+        let is_it = |it: &Pending| matches!(it.effect, Effect::Unreported(of) if of == owner);
+        if let Some(done) = pending.remove(chain, is_it) {
+            self.collect(at);
+            return Some(done.message);
+        }
+        let deletes = |it: &&Pending| matches!(it.effect, Effect::Remove(of) if of == owner);
+        let message = pending.iter(*chain).find(deletes)?.message;
+        // Somebody else may have been faster; the rule has gone in either case.
+        self.carry_out(at, message, None);
+        Some(message)
+    }
+
+    /// A rule has timed out. Nobody knows whether that was before or behind a MODIFY that adds the rule.
+    pub(crate) fn expired(&mut self, key: &RuleKey, owner: Owner) {
+        let adds_missing = self.wire == Wire::V10;
+        let Some(at) = self.find(key) else { return };
+        self.slots[at as usize].lose(owner);
+        let is_set = self.is_pending(at, |effect| matches!(effect, Effect::Set(_)));
+        let is_modified = self.is_pending(at, |effect| matches!(effect, Effect::Replace(_)));
+        if adds_missing && !is_set && is_modified {
+            self.doubt(at, owner);
+        }
+        self.collect(at);
+    }
+
+    /// Somebody else has deleted a rule.
+    pub(crate) fn deleted_by_others(&mut self, key: &RuleKey, owner: Owner) -> Deleted {
+        let adds_missing = self.wire == Wire::V10;
+        let Some(at) = self.find(key) else { return Deleted::Gone };
+        let is_brought = self
+            .is_pending(at, |effect| effect.sets(owner) || adds_missing && effect.replaces(owner));
+        let slot = &mut self.slots[at as usize];
+        if !is_brought {
+            slot.lose(owner);
+            self.collect(at);
+            return Deleted::Gone;
+        }
+        if matches!(slot.confirmed, State::Unknown(_))
+            || self.is_pending(at, |effect| matches!(effect, Effect::Doubt(_)))
+        {
+            return Deleted::UnsureAgain;
+        }
+        self.doubt(at, owner);
+        Deleted::Unsure
+    }
+
+    /// The switch has reported deletions within this time, or the rules were not there.
+    pub(crate) fn settle(&mut self, patience: Duration, now: Instant) {
+        while let Some(&(since, at, message)) = self.unreported.front()
+            && now - since >= patience
+        {
+            self.unreported.pop_front();
+            let Some(slot) = self.slots.get_mut(at as usize) else { continue };
+            let is_it =
+                |it: &Pending| it.message == message && matches!(it.effect, Effect::Unreported(_));
+            if self.pending.remove(&mut slot.pending, is_it).is_some() {
+                self.collect(at);
+            }
+        }
+    }
+
+    // ---- What others look at
+
+    /// What the switch will hold when it has read all messages.
+    pub(crate) fn projected(&self, key: &RuleKey) -> State {
+        let Some(at) = self.find(key) else { return State::Absent };
+        let slot = &self.slots[at as usize];
+        let effects = self.pending.iter(slot.pending).map(|it| &it.effect);
+        effects.fold(slot.confirmed.clone(), |state, effect| applied(self.wire, state, effect))
+    }
+
+    /// Whether a message in flight adds a rule for this entry.
+    pub(crate) fn is_coming(&self, key: &RuleKey, owner: Owner) -> bool {
+        self.find(key).is_some_and(|at| self.is_pending(at, |effect| effect.sets(owner)))
+    }
+
+    // ---- Slots
+
+    fn push(&mut self, key: RuleKey, effect: Effect, left: Option<u32>) -> u32 {
+        let at = self.slot_for(key);
+        let (message, direct) = (self.messages, left.is_some());
+        let item = Pending { message, direct, effect };
+        let chain = &mut self.slots[at as usize].pending;
+        match left {
+            None => self.pending.push(chain, item),
+            Some(left) => {
+                let waits = |it: &Pending| !it.direct && is_later(it.message, left);
+                self.pending.push_before(chain, waits, item);
+            }
+        }
+        at
+    }
+
+    /// The switch has carried out a message, and those before it. `None`: the switch has said so by a report of a deletion.
+    fn carry_out(&mut self, at: u32, message: u32, unreported: Option<Instant>) {
+        let Installed { wire, slots, pending, .. } = self;
+        let Some(slot) = slots.get_mut(at as usize) else { return };
+        let is_open = |it: &Pending| !matches!(it.effect, Effect::Unreported(_));
+        let open = pending.iter(slot.pending).filter(|it| is_open(it));
+        let places = open.enumerate().filter(|(_, it)| it.message == message);
+        let Some(last) = places.map(|(place, _)| place).last() else { return };
+        for _ in 0..=last {
+            let Some(done) = pending.remove(&mut slot.pending, is_open) else { break };
+            let before = core::mem::replace(&mut slot.confirmed, State::Absent);
+            let is_there = |owner| matches!(&before, State::Present(held) if held.owner == owner);
+            if let Effect::Remove(owner) = done.effect
+                && let Some(since) = unreported
+                && is_there(owner)
+            {
+                self.unreported.push_back((since, at, done.message));
+                let done = Pending { effect: Effect::Unreported(owner), ..done };
+                pending.push_before(&mut slot.pending, is_open, done);
+            }
+            slot.confirmed = applied(*wire, before, &done.effect);
+        }
+        self.collect(at);
+    }
+
+    fn is_pending(&self, at: u32, is_meant: impl Fn(&Effect) -> bool) -> bool {
+        self.pending.iter(self.slots[at as usize].pending).any(|it| is_meant(&it.effect))
+    }
+
+    fn doubt(&mut self, at: u32, owner: Owner) {
+        let chain = &mut self.slots[at as usize].pending;
+        if let Some(last) = self.pending.last(*chain) {
+            let Pending { message, direct, .. } = *last;
+            self.pending.push(chain, Pending { message, direct, effect: Effect::Doubt(owner) });
+        }
+    }
+
+    fn each(&mut self, written: Written, mut act: impl FnMut(&mut Installed, u32)) {
+        if written.slot != WIDE {
+            act(self, written.slot);
+            return;
+        }
+        for at in self.wide.remove(&written.message).unwrap_or_default() {
+            act(self, at);
+        }
+    }
+
+    fn find(&self, key: &RuleKey) -> Option<u32> {
+        let is_it = |at: &u32| self.slots[*at as usize].key == *key;
+        self.index.find(self.hasher.hash_one(key), is_it).copied()
+    }
+
+    fn slot_for(&mut self, key: RuleKey) -> u32 {
+        let Installed { slots, free, index, hasher, .. } = self;
+        let hash = hasher.hash_one(&key);
+        if let Some(at) = index.find(hash, |at| slots[*at as usize].key == key) {
+            return *at;
+        }
+        let slot = Slot { key, confirmed: State::Absent, pending: Chain::EMPTY };
+        let at = match free.pop() {
+            Some(at) => {
+                slots[at as usize] = slot;
+                at
+            }
+            None => {
+                push_tightly(slots, slot);
+                (slots.len() - 1) as u32
+            }
+        };
+        index.insert_unique(hash, at, |at| hasher.hash_one(&slots[*at as usize].key));
+        at
+    }
+
+    /// A slot that says nothing is free.
+    fn collect(&mut self, at: u32) {
+        let Installed { slots, free, index, hasher, .. } = self;
+        let Some(slot) = slots.get_mut(at as usize) else { return };
+        if slot.confirmed != State::Absent || !slot.pending.is_empty() {
+            return;
+        }
+        if let Ok(entry) = index.find_entry(hasher.hash_one(&slot.key), |it| *it == at) {
+            entry.remove();
+            slot.key.match_wire = Arc::default();
+            free.push(at);
+        }
+    }
+}
+
+impl Slot {
+    /// Below all pending messages the rule is not there any more.
+    fn lose(&mut self, of: Owner) {
+        match &self.confirmed {
+            State::Present(Content { owner, .. }) | State::Unknown(owner) if *owner == of => {
+                self.confirmed = State::Absent;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a message was written after another.
+pub(crate) fn is_later(message: u32, than: u32) -> bool {
+    message.wrapping_sub(than).wrapping_sub(1) < u32::MAX / 2
+}
+
+/// What a rule is after a message.
+fn applied(wire: Wire, before: State, effect: &Effect) -> State {
+    match (effect, before) {
+        (Effect::Set(content), _) => State::Present(content.clone()),
+        (Effect::Replace(content), State::Present(before)) => {
+            State::Present(Content { program: Arc::clone(&content.program), ..before })
+        }
+        (Effect::Replace(content), State::Absent) if wire == Wire::V10 => {
+            State::Present(content.clone())
+        }
+        (Effect::Replace(_), before) => before,
+        // On 1.3 a deletion names the entry by the cookie.
+        (Effect::Remove(owner), State::Present(before))
+            if wire != Wire::V10 && before.owner != *owner =>
+        {
+            State::Present(before)
+        }
+        (Effect::Remove(_), _) => State::Absent,
+        (Effect::Unreported(_), before) => before,
+        (Effect::Doubt(owner), _) => State::Unknown(*owner),
+    }
+}
+
+#[cfg(test)]
+mod tests;

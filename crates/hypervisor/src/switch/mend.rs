@@ -1,0 +1,131 @@
+//! What the switch will hold becomes what the tables say: after a refusal, a new map, a new connection.
+//!
+//! Nobody has to know what has happened before. The tables are set first; then each rule that may differ is compared with what
+//! [`Installed`](crate::south::installed::Installed) expects on the switch, and gets the message that it needs, if any.
+
+use super::Switch;
+use super::tables::Cause;
+use crate::flows::Rule;
+use crate::ids::TenantIndex;
+use crate::south::diff::{self, Change};
+use crate::south::installed::{Effect, Owner, State};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use compile::RuleKey;
+use hashbrown::{HashMap, HashSet};
+use openflow::{NO_BUFFER, Version};
+
+/// What a tenant's rules on the switch differ in from the tables.
+#[derive(Default)]
+pub(super) struct Difference {
+    /// Rules that go, and the entries that the switch holds them for.
+    deletions: Vec<(RuleKey, Owner)>,
+    /// Rules that come or change, by the entry.
+    additions: BTreeMap<u32, Vec<(Rule, Change)>>,
+}
+
+impl Difference {
+    /// How many rules go.
+    pub(super) fn deleted(&self) -> usize {
+        self.deletions.len()
+    }
+
+    /// How many rules come or change.
+    pub(super) fn added(&self) -> usize {
+        self.additions.values().map(Vec::len).sum()
+    }
+}
+
+impl Switch {
+    /// Compares these rules. Each may be named more than once.
+    pub(super) fn difference(
+        &self,
+        tenant: TenantIndex,
+        keys: impl IntoIterator<Item = RuleKey>,
+    ) -> Difference {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let (mut seen, mut rules) = (HashSet::new(), HashMap::new());
+        let mut difference = Difference::default();
+        for key in keys {
+            if seen.contains(&key) {
+                continue;
+            }
+            let wanted = flows.owner(&key).and_then(|number| {
+                let flow = flows.get(number)?;
+                // An entry can be hundreds of rules.
+                let rules = rules.entry(number).or_insert_with(|| flow.by_match());
+                let rule = *rules.get(&*key.match_wire)?;
+                Some((flow.content(Owner { tenant, number }, rule), rule))
+            });
+            let projected = self.session.installed().projected(&key);
+            let change = diff::change(wanted.as_ref().map(|(content, _)| content), &projected);
+            match (change, wanted, projected) {
+                (Some(Change::Delete), _, State::Present(held)) => {
+                    difference.deletions.push((key.clone(), held.owner));
+                }
+                (Some(Change::Delete), _, State::Unknown(owner)) => {
+                    difference.deletions.push((key.clone(), owner));
+                }
+                (Some(change), Some((content, rule)), _) => {
+                    let additions = difference.additions.entry(content.owner.number).or_default();
+                    additions.push((rule.clone(), change));
+                }
+                _ => {}
+            }
+            seen.insert(key);
+        }
+        difference
+    }
+
+    /// Makes these rules what the tables say. Says whether they were not.
+    pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) -> bool {
+        let difference = self.difference(cause.tenant, keys);
+        let differs = difference.deleted() + difference.added() > 0;
+        self.submit_deletions(cause, &difference);
+        self.submit_additions(cause, &difference);
+        differs
+    }
+
+    pub(super) fn submit_deletions(&mut self, cause: &Cause, difference: &Difference) {
+        for (key, owner) in &difference.deletions {
+            self.submit_deletion(cause, key.clone(), *owner);
+        }
+    }
+
+    /// As a part of the operation, if there is one. Else each entry is an operation of Weir's own: if the switch refuses one of its
+    /// rules, the entry is lost.
+    pub(super) fn submit_additions(&mut self, cause: &Cause, difference: &Difference) {
+        for (number, rules) in &difference.additions {
+            let flow = self.tenants[cause.tenant.0 as usize].flows.get(*number);
+            let Some(flow) = flow.map(|flow| flow.without_rules()) else { continue };
+            let cause = match cause.operation {
+                Some(_) => *cause,
+                None => self.begin_own(cause, *number),
+            };
+            for (rule, change) in rules {
+                self.submit_rule(&cause, *number, &flow, rule, *change, NO_BUFFER);
+            }
+        }
+    }
+
+    fn submit_deletion(&mut self, cause: &Cause, key: RuleKey, owner: Owner) {
+        let cookie = self.cookie_of(owner.tenant, owner.number);
+        let mut message = core::mem::take(&mut self.scratch);
+        message.clear();
+        let RuleKey { table, priority, ref match_wire } = key;
+        let written = match self.version {
+            Version::V1_0 => {
+                crate::v10::flow_mod::write_removal(match_wire, priority, cookie, &mut message)
+            }
+            _ => {
+                let table = table.saturating_add(self.target().first_table());
+                let place = (table, priority);
+                crate::v13::flow_mod::write_removal(match_wire, place, cookie, &mut message)
+            }
+        };
+        if written.is_ok() {
+            self.submit_effect(cause, key, Effect::Remove(owner), &message);
+        }
+        self.scratch = message;
+    }
+}
