@@ -1,6 +1,6 @@
 //! The built-in experiments, one file each.
 //!
-//! Each is a value that says what to measure ([`Experiment`]), and makes the [`Module`] that does it.
+//! Each is a value that says what to measure ([`Experiment`]), and makes the [`Module`](crate::Module) that does it.
 
 mod capacity;
 mod change;
