@@ -14,7 +14,7 @@ export function whyView(name) {
     { title: "By", cell: (it) => BY[it.by] ?? it.by },
     { title: "Switch", cell: (it) => shortDpid(it.switch) },
     { title: "At", kind: "number", cell: (it) => clock(it.time_ms) },
-  ], { key: (it) => it.key, caption: "Last refused requests", none: "Nothing was refused since the switches connected." });
+  ], { key: (it) => it.key, caption: "Last refused requests", none: "Nothing was refused since Weir started." });
   const root = section("Last refused requests", el("div.card", {}, rows));
   root.read = async () => {
     const { refusals } = await ask(`/api/v1/tenants/${part(name)}/why`);

@@ -22,9 +22,11 @@
 
 mod accept;
 mod arrivals;
+mod budget;
 mod contact;
 mod counting;
 mod dial;
+mod past;
 mod publish;
 mod session;
 pub mod shown;
@@ -45,6 +47,7 @@ use channel::{Address, Connection, Established, Event, EventLoop, Listener, Wake
 use counting::Counting;
 use hypervisor::{Installation, LldpKey, Policy, Settings, TenantId};
 use openflow::VersionSet;
+use past::Past;
 use session::Session;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
@@ -133,6 +136,7 @@ pub struct Shard {
     arrivals: Arrivals,
     table: Table,
     sessions: Vec<Option<Session>>,
+    past: Past,
     by_dpid: HashMap<u64, usize>,
     /// Switches whose stored state is being read.
     loading: HashMap<u64, Box<(Connection, Established)>>,
@@ -217,6 +221,7 @@ impl Shard {
             unlisted: setup.unlisted,
             table: Table::default(),
             sessions: Vec::new(),
+            past: Past::default(),
             by_dpid: HashMap::new(),
             loading: HashMap::new(),
             behind: BTreeSet::new(),

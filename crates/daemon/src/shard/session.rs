@@ -2,6 +2,7 @@
 
 use super::counting::Counting;
 use super::dial::{Link, Progress};
+use super::past::Ended;
 use super::publish::tenant_metrics;
 use super::turn::{Entry, Timer};
 use super::{Shard, Snapshot};
@@ -406,6 +407,10 @@ impl Shard {
         self.take_changes(at);
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(session.core.known_as()), reason, "switch disconnected");
+        let core = &session.core;
+        let ended = |&refusal| Ended { version: core.version(), refusal };
+        let refusals = core.all_refusals().map(|(tenant, it)| (tenant, ended(it)));
+        self.past.take(core.known_as(), refusals);
         self.metrics.retire(&session.metrics);
         self.by_dpid.remove(&dpid);
         if !is_key(dpid) {
@@ -430,6 +435,9 @@ impl Shard {
     /// A new configuration, for everything that is connected.
     pub(super) fn apply(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
+        let known: BTreeSet<TenantId> =
+            self.snapshot.policy.tenants.iter().map(|tenant| tenant.id).collect();
+        self.past.retain(|tenant| known.contains(&tenant));
         self.renew_identity();
         self.judge_again();
         let now = self.now();
