@@ -14,7 +14,7 @@ export function whyView(name) {
     { title: "By", cell: (it) => BY[it.by] ?? it.by },
     { title: "Switch", cell: (it) => shortDpid(it.switch) },
     { title: "At", kind: "number", cell: (it) => clock(it.time_ms) },
-  ], { key: (it) => it.key, caption: "Last refused requests", none: "Nothing was refused since the switches connected." });
+  ], { key: (it) => it.key, caption: "Last refused requests", none: "Nothing was refused since Weir started." });
   const root = section("Last refused requests", el("div.card", {}, rows));
   root.read = async () => {
     const { refusals } = await ask(`/api/v1/tenants/${part(name)}/why`);
@@ -24,7 +24,7 @@ export function whyView(name) {
   return root;
 }
 
-/** A form that asks where a packet goes. */
+/** A form that asks where a packet of this tenant goes or, without a tenant, where any packet goes, and who owns the packet. */
 export function traceView(name) {
   const on = el("input", { id: "trace-switch", required: true, spellcheck: false, autocomplete: "off", placeholder: "1" });
   const flow = el("input", { id: "trace-flow", required: true, spellcheck: false, autocomplete: "off", placeholder: "in_port=1,ip,nw_dst=10.0.0.2" });
@@ -33,13 +33,16 @@ export function traceView(name) {
     event.preventDefault();
     said.hidden = false;
     try {
-      const trace = await ask(`/api/v1/tenants/${part(name)}/switches/${part(on.value.trim())}/trace/${part(flow.value.trim())}`);
+      const trace = await ask(name === undefined
+        ? `/api/v1/switches/${part(on.value.trim())}/trace/${part(flow.value.trim())}`
+        : `/api/v1/tenants/${part(name)}/switches/${part(on.value.trim())}/trace/${part(flow.value.trim())}`);
       put(said, trace.text.join("\n"));
     } catch (error) {
       put(said, error.message);
     }
   };
-  return section("Where a packet goes", el("form.card", { onsubmit: submit },
+  const title = name === undefined ? "Owner and path of a packet" : "Where a packet goes";
+  return section(title, el("form.card", { onsubmit: submit },
     el("label.field", { htmlFor: "trace-switch" }, el("span", {}, "Switch"), on),
     el("label.field", { htmlFor: "trace-flow" }, el("span", {}, "Packet"), flow),
     el("p.muted", {}, "As a flow of ", el("code", {}, "ovs-appctl ofproto/trace"), ". No packet is sent."),

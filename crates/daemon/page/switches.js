@@ -1,7 +1,8 @@
 // The connected switches: window, queue, entries, messages.
 
 import { el, perSecond, share, short, shortDpid, table } from "./parts.js";
-import { state, watch } from "./state.js";
+import { sees, state, watch } from "./state.js";
+import { traceView } from "./explain.js";
 
 export function switchesView(root) {
   const rates = (it) => state.rates.switches.get(it.dpid);
@@ -17,7 +18,7 @@ export function switchesView(root) {
     { title: "Gets/s", kind: "number", cell: (it) => perSecond(rates(it)?.sent) },
   ];
   const all = table(columns, { key: (it) => it.dpid, caption: "Connected switches", none: "No switch is connected." });
-  root.append(el("h1", {}, "Switches"), el("p.lead", {}, "Window: messages that may be unacknowledged at the switch. Queue: messages that wait in Weir."), el("div.card", {}, all));
+  root.append(el("h1", {}, "Switches"), el("p.lead", {}, "Window: messages that may be unacknowledged at the switch. Queue: messages that wait in Weir."), el("div.card", {}, all), ...(sees() ? [traceView()] : []));
   const update = () => state.summary && all.update(state.summary.switches);
   const unwatch = watch(update);
   update();

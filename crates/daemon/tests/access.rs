@@ -250,6 +250,32 @@ fn requests_of_an_account_are_bounded_in_a_second() {
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200, "without an account on the loopback");
 }
 
+/// Of an account; others may ask for as many.
+#[test]
+fn traces_of_an_account_are_bounded_in_a_second() {
+    let text = format!("{TENANTS}[api]\nrequests = 1000\n");
+    let scene = Scene::with(folder("traces"), &text, false);
+    let tenant = || token(&scene, "tenant", Some("quokka"));
+    let (first, second, other) = (tenant(), tenant(), token(&scene, "operator", None));
+    let path = "/api/v1/tenants/quokka/switches/1/trace/in_port=1";
+    let asked = |token| scene.ask_as(token, "GET", path, "");
+    let mut answers = (0..500).map(|n| asked(if n % 2 == 0 { &first } else { &second }));
+    let mut answered = 0;
+    let refused = answers.find(|answer| {
+        answered += usize::from(answer.status == 404);
+        answer.status != 404
+    });
+    let refused = refused.unwrap();
+    assert!(
+        answered >= 20,
+        "no switch is connected, and so many traces may be at once: {answered}"
+    );
+    assert_eq!(refused.status, 429);
+    assert!(refused.text.contains("10 traces in a second"), "{}", refused.text);
+    assert_eq!(asked(&other).status, 404, "another account");
+    assert_eq!(scene.ask_as(&first, "GET", "/api/v1/session", "").status, 200, "no trace");
+}
+
 #[test]
 fn changes_are_written_down_in_the_order_of_the_store() {
     let text =

@@ -129,6 +129,17 @@ fn check_slice(version: Version, openflow: &str) {
     }
     let nobodys = printed(&weir, &["trace", "any", "1", "in_port=3,ip"]);
     assert!(nobodys.contains("nobody's"), "{nobodys}");
+
+    // What was refused is known after the switch has gone, by the rule that refused, and each refusal by its own.
+    let normal: u32 = if openflow == "1.0" { 0xfffa } else { 0xffff_fffa };
+    red.flow("add", 6, &entry(9, "10.1.0.7", json!([{"type": "OUTPUT", "port": normal}])));
+    red.expect_reply("error", 6);
+    network.disconnect();
+    eventually("the switch is gone", || printed(&weir, &["switches"]).lines().count() == 1);
+    let why = printed(&weir, &["why", "red"]);
+    assert!(why.contains("switch 00:00:00:00:00:00:00:01, xid 3"), "{why}");
+    assert!(why.contains("an action sends to port 3"), "{why}");
+    assert!(why.contains("an action sends to NORMAL"), "{why}");
 }
 
 #[test]

@@ -230,6 +230,12 @@ fn shows_each_tenant_apart(browser: &Browser, page: &str) {
     browser.shows("There is no tenant nobody");
     browser.go(&format!("{page}#/switches"));
     browser.shows("00:00:00:00:00:00:00:04");
+    // The owner and the path of a packet at a port of the physical network.
+    browser.shows("Owner and path of a packet");
+    browser.write("#trace-switch", "1");
+    browser.write("#trace-flow", "in_port=1,ip,nw_dst=10.0.0.2");
+    browser.write("#trace-flow", ENTER);
+    browser.shows("red's, by the port 1 of its switch 00:00:00:00:00:00:00:a1");
     // What lies where is drawn on the map, and said for those who do not see the map.
     browser.go(&format!("{page}#/network/red"));
     browser.shows("Where red’s network lies");

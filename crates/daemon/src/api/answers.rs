@@ -4,7 +4,7 @@
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -94,6 +94,14 @@ pub(super) const OTHER_METHOD: &str = "this path takes another method";
 pub(super) fn error(status: StatusCode, message: &str) -> Response {
     let failure = Failure { error: message.to_owned(), reasons: Vec::new() };
     (status, Json(failure)).into_response()
+}
+
+/// Questions of people have used their part of the event loops' time.
+pub(super) fn busy() -> Response {
+    let message = "traces, flow tables and lists of refusals have used their part of Weir's time: ask again in a second";
+    let mut response = error(StatusCode::TOO_MANY_REQUESTS, message);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// JSON that says the same again and again: compressed for who takes that, to less than a tenth as a rule.

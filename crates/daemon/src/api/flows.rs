@@ -16,7 +16,7 @@ use hypervisor::{FlowPage, FlowPlace, Side};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answers::{Elsewhere, Failure, Unnamed, error};
+use super::answers::{Elsewhere, Failure, Unnamed, busy, error};
 use super::bounds::Bounds;
 use super::sources::Sources;
 use crate::access::caller::Caller;
@@ -209,6 +209,7 @@ pub(super) async fn show(
         Shown::Silence => {
             error(StatusCode::SERVICE_UNAVAILABLE, "the switch's thread does not answer")
         }
+        Shown::Busy => busy(),
     };
     bounds.page(work).await
 }

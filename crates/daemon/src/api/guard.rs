@@ -34,6 +34,9 @@ use crate::reload::Current;
 /// Requests of one address that shows no account, in a second and at once.
 const STRANGERS: (u32, u32) = (20, 100);
 
+/// Traces of one account, in a second and at once. A trace through thousands of entries takes milliseconds of an event loop.
+const TRACES: (u32, u32) = (10, 20);
+
 /// What is asked of.
 #[derive(Clone)]
 pub(super) struct Guard(Arc<Inner>);
@@ -45,11 +48,12 @@ struct Inner {
     /// Whether changes are taken by TCP without an account.
     tcp_changes: bool,
     accounts: Rates<Account>,
+    traces: Rates<Account>,
     strangers: Rates<Option<IpAddr>>,
 }
 
 /// Whose requests are counted together.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Account {
     Tenant(String),
     Token(u64),
@@ -74,7 +78,16 @@ impl Guard {
         let (per_second, now) = (current.get().access.requests, Instant::now());
         let accounts = Rates::new(per_second, per_second.saturating_mul(2), now);
         let strangers = Rates::new(STRANGERS.0, STRANGERS.1, now);
-        Guard(Arc::new(Inner { metrics, current, tokens, tcp_changes, accounts, strangers }))
+        let traces = Rates::new(TRACES.0, TRACES.1, now);
+        Guard(Arc::new(Inner {
+            metrics,
+            current,
+            tokens,
+            tcp_changes,
+            accounts,
+            traces,
+            strangers,
+        }))
     }
 }
 
@@ -134,13 +147,18 @@ impl Inner {
             _ => None,
         };
         if is_stranger && !self.strangers.take(address, Instant::now()) {
-            return Err(too_often());
+            return Err(too_often(TOO_OFTEN));
         }
         let caller = caller?;
-        if let Some(account) = caller.as_ref().and_then(account)
-            && !self.accounts.take(account, Instant::now())
-        {
-            return Err(too_often());
+        if let Some(account) = caller.as_ref().and_then(account) {
+            let now = Instant::now();
+            if !self.accounts.take(account.clone(), now) {
+                return Err(too_often(TOO_OFTEN));
+            }
+            if path.is_some_and(|path| path.contains("/trace/")) && !self.traces.take(account, now)
+            {
+                return Err(too_often(TOO_MANY_TRACES));
+            }
         }
         let reach = caller.as_ref().map(|caller| &caller.reach);
         let forbidden = |why, message| Refused::new(why, StatusCode::FORBIDDEN, message);
@@ -223,6 +241,7 @@ const NO_ACCOUNT: &str =
 const WRONG_TOKEN: &str = "the header Authorization has no token that is in force";
 const NO_RIGHT: &str = "the role of this account may not do that";
 const TOO_OFTEN: &str = "too many requests in a second";
+const TOO_MANY_TRACES: &str = "an account may ask for 10 traces in a second";
 const SOCKET_ONLY: &str =
     "without an account this is answered by the socket in the file system alone ([listen] api)";
 const READ_ONLY: &str = "changes are taken by the socket in the file system, as `weir ctl --api unix:PATH` asks for them, or with a token that may change things ([listen] api, api_changes)";
@@ -231,8 +250,8 @@ fn stranger(message: &'static str) -> Refused {
     Refused::new(ApiRefusal::Stranger, StatusCode::UNAUTHORIZED, message)
 }
 
-fn too_often() -> Refused {
-    Refused::new(ApiRefusal::Rate, StatusCode::TOO_MANY_REQUESTS, TOO_OFTEN)
+fn too_often(message: &'static str) -> Refused {
+    Refused::new(ApiRefusal::Rate, StatusCode::TOO_MANY_REQUESTS, message)
 }
 
 /// The account by which requests are counted; those who are here have none.

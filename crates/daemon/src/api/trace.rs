@@ -17,7 +17,7 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use flowspace::{Field, Match};
 
-use super::answers::{Elsewhere, Failure, Unnamed, error};
+use super::answers::{Elsewhere, Failure, Unnamed, busy, error};
 use super::bounds::Bounds;
 use super::flows::{NOWHERE, switch};
 use super::sources::Sources;
@@ -160,6 +160,7 @@ fn trace(
         Err(Lost::Silence) => {
             error(StatusCode::SERVICE_UNAVAILABLE, "a switch's thread does not answer")
         }
+        Err(Lost::Busy) => busy(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `/api/v1/tenants/{name}/why`: the tenant's last refused requests, with who refused each and why.
 //!
-//! The cores of the switches keep them ([`hypervisor::refusals`]): so many of each tenant on each switch, since the switch
-//! connected.
+//! The cores of the switches keep them ([`hypervisor::refusals`]): the last of each tenant on each switch. When a switch
+//! disconnects, its shard keeps them (`shard::past`).
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,14 +14,12 @@ use hypervisor::RefusedBy;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::answers::{Elsewhere, Failure, Name, Unnamed, error};
+use super::answers::{Elsewhere, Failure, Name, Unnamed, busy, error};
 use super::bounds::Bounds;
 use super::sources::Sources;
 use crate::dpid::Dpid;
-use crate::shard::shown::RefusalShown;
+use crate::shard::shown::{NoAnswer, RefusalShown};
 
-/// Refusals that are told at most, of all switches together.
-const MOST: usize = 128;
 /// How long shards may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Why {
     /// The tenant.
     pub tenant: String,
-    /// The newest first: the last 32 of each switch since the switch connected, 128 at most.
+    /// The newest first: of each switch the last 32 since it connected, and the last 32 before; 128 at most.
     pub refusals: Vec<Refused>,
 }
 
@@ -108,10 +106,13 @@ pub(super) async fn why(
     }
     let work = move || match sources.reader.refusals(&tenant, PATIENCE) {
         Ok(shown) => {
-            let refusals = shown.into_iter().take(MOST).map(Refused::new).collect();
+            let refusals = shown.into_iter().map(Refused::new).collect();
             Json(Why { tenant, refusals }).into_response()
         }
-        Err(_) => error(StatusCode::SERVICE_UNAVAILABLE, "a switch's thread does not answer"),
+        Err(NoAnswer::Silence) => {
+            error(StatusCode::SERVICE_UNAVAILABLE, "a switch's thread does not answer")
+        }
+        Err(NoAnswer::Busy) => busy(),
     };
     bounds.page(work).await
 }

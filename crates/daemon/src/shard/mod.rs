@@ -22,11 +22,13 @@
 
 mod accept;
 mod arrivals;
+mod budget;
 mod command;
 mod connected;
 mod contact;
 mod counting;
 mod dial;
+mod past;
 mod publish;
 mod question;
 mod session;
@@ -48,6 +50,7 @@ use channel::{Connection, Established, Event, EventLoop, Listener};
 use connected::Session;
 use hypervisor::{Installation, LldpKey};
 use openflow::VersionSet;
+use past::Past;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -80,6 +83,7 @@ pub struct Shard {
     arrivals: Arrivals,
     table: Table,
     sessions: Vec<Option<Session>>,
+    past: Past,
     by_dpid: HashMap<u64, usize>,
     /// Switches whose stored state is being read.
     loading: HashMap<u64, Box<(Connection, Established)>>,
@@ -164,6 +168,7 @@ impl Shard {
             unlisted: setup.unlisted,
             table: Table::default(),
             sessions: Vec::new(),
+            past: Past::default(),
             by_dpid: HashMap::new(),
             loading: HashMap::new(),
             behind: BTreeSet::new(),

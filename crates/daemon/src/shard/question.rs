@@ -1,10 +1,13 @@
 //! Questions to one shard of those who look on, and the answers.
 
 use std::sync::mpsc::Sender;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hypervisor::trace::{Packet, Passage};
 use hypervisor::{FlowPage, FlowPlace, Known, RefusedBy, Side};
+
+/// Refusals that are shown at most.
+pub const REFUSALS: usize = 128;
 
 /// Which page of which table is asked for.
 #[derive(Clone, Debug)]
@@ -40,6 +43,9 @@ pub struct RefusalShown {
     pub reason: String,
 }
 
+/// Where an answer goes, together with its processor time.
+pub(super) type Reply<T> = Sender<(T, Duration)>;
+
 /// A question to one shard.
 pub enum Question {
     /// A page of a flow table.
@@ -49,21 +55,21 @@ pub enum Question {
         /// Which datapath id is meant.
         known: Known,
         /// Where the answer goes.
-        reply: Sender<Option<FlowPage>>,
+        reply: Reply<Option<FlowPage>>,
     },
     /// What becomes of a packet.
     Passage {
         /// Where it begins.
         start: Start,
         /// Where the answer goes.
-        reply: Sender<Result<Passed, NotPassed>>,
+        reply: Reply<Result<Passed, NotPassed>>,
     },
     /// The last refused requests of the tenant of this name.
     Refusals {
         /// The tenant's name.
         tenant: String,
         /// Where the answer goes.
-        reply: Sender<Vec<RefusalShown>>,
+        reply: Reply<Vec<RefusalShown>>,
     },
 }
 
@@ -116,4 +122,6 @@ pub enum NotPassed {
     NoPath,
     /// A shard did not answer in time.
     Silence,
+    /// Questions take as much of the shards' time as they may.
+    Busy,
 }

@@ -3,6 +3,7 @@
 use super::Shard;
 use super::command::Counting;
 use super::connected::{Link, Peer, Progress, Session, tenant_metrics};
+use super::past::Ended;
 use super::snapshot::Snapshot;
 use super::table::{Entry, Timer};
 use crate::dpid::Dpid;
@@ -11,7 +12,7 @@ use crate::store::{Batch, Done, Full, Pushed, Stored};
 use crate::topology::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness};
 use hypervisor::big_switch::is_key;
-use hypervisor::{Event, Installation, Policy, Settings, Standing, Switch};
+use hypervisor::{Event, Installation, Policy, Settings, Standing, Switch, TenantId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -379,6 +380,10 @@ impl Shard {
         self.take_changes(at);
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(session.core.known_as()), reason, "switch disconnected");
+        let core = &session.core;
+        let ended = |&refusal| Ended { version: core.version(), refusal };
+        let refusals = core.all_refusals().map(|(tenant, it)| (tenant, ended(it)));
+        self.past.take(core.known_as(), refusals);
         self.metrics.retire(&session.metrics);
         self.by_dpid.remove(&dpid);
         if !is_key(dpid) {
@@ -403,6 +408,9 @@ impl Shard {
     /// A new configuration, for everything that is connected.
     pub(super) fn apply(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
+        let known: BTreeSet<TenantId> =
+            self.snapshot.policy.tenants.iter().map(|tenant| tenant.id).collect();
+        self.past.retain(|tenant| known.contains(&tenant));
         self.renew_identity();
         self.judge_again();
         let now = self.now();

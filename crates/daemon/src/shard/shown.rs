@@ -3,20 +3,24 @@
 //! between two turns of the event loop.
 
 use super::Shard;
+use super::budget::{AT_ONCE, Budget, thread_time};
 use super::command::{Command, Handle};
-use super::question::Question;
+use super::question::{Question, Reply};
 use hypervisor::trace::{NoEntrance, Owner};
 use hypervisor::{FlowPage, Known, TenantId};
 use std::cmp::Reverse;
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-pub use super::question::{FlowsAsked, NotPassed, Passed, RefusalShown, Start};
+pub use super::question::{FlowsAsked, NotPassed, Passed, REFUSALS, RefusalShown, Start};
 
 /// Who can ask all shards, from any thread. Cheap to clone. By default there are none.
-#[derive(Clone, Default)]
-pub struct Reader(Arc<[Handle]>);
+#[derive(Clone)]
+pub struct Reader {
+    shards: Arc<[Handle]>,
+    budget: Arc<Mutex<Budget>>,
+}
 
 /// What came of a question.
 #[derive(Debug)]
@@ -27,24 +31,42 @@ pub enum Shown {
     Nowhere,
     /// A shard did not answer in time.
     Silence,
+    /// Questions take as much of the shards' time as they may.
+    Busy,
 }
 
-/// A shard has not answered in time.
+/// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Silent;
+pub enum NoAnswer {
+    /// A shard has not answered in time.
+    Silence,
+    /// Questions take as much of the shards' time as they may, and the one who asks would wait for too long.
+    Busy,
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader::new(&[])
+    }
+}
 
 impl Shard {
     /// Answers a question. Who asked may have stopped waiting.
     pub(super) fn answer(&self, question: Question) {
+        let began = thread_time();
+        let took = || thread_time().saturating_sub(began);
         match question {
             Question::Flows { flows, known, reply } => {
-                let _ = reply.send(self.flow_page(&flows, known));
+                let page = self.flow_page(&flows, known);
+                let _ = reply.send((page, took()));
             }
             Question::Passage { start, reply } => {
-                let _ = reply.send(self.passage(&start));
+                let passed = self.passage(&start);
+                let _ = reply.send((passed, took()));
             }
             Question::Refusals { tenant, reply } => {
-                let _ = reply.send(self.refusals(&tenant));
+                let refusals = self.refusals(&tenant);
+                let _ = reply.send((refusals, took()));
             }
         }
     }
@@ -106,28 +128,33 @@ impl Shard {
     fn refusals(&self, tenant: &str) -> Vec<RefusalShown> {
         let Some(tenant) = self.tenant_named(tenant) else { return Vec::new() };
         let (now, clock) = (self.now(), SystemTime::now());
-        let mut shown = Vec::new();
-        for session in self.sessions.iter().flatten() {
-            let version = session.core.version();
-            shown.extend(session.core.refusals(tenant).map(|refusal| RefusalShown {
-                at: clock - Duration::from_nanos((now - refusal.at()).0),
-                dpid: session.core.known_as(),
-                xid: refusal.xid(),
-                request: refusal.request(version),
-                excerpt: refusal.excerpt().to_vec(),
-                error: refusal.code().display(version).to_string(),
-                by: refusal.by(),
-                reason: refusal.reason(version),
-            }));
-        }
-        shown
+        let present = self.sessions.iter().flatten().flat_map(|session| {
+            let (dpid, version) = (session.core.known_as(), session.core.version());
+            session.core.refusals(tenant).map(move |refusal| (dpid, version, refusal))
+        });
+        let past = self.past.of(tenant).map(|(dpid, it)| (dpid, it.version, &it.refusal));
+        let mut newest: Vec<_> = past.chain(present).collect();
+        newest.sort_unstable_by_key(|(.., refusal)| Reverse(refusal.at()));
+        newest.truncate(REFUSALS);
+        let shown = newest.into_iter().map(|(dpid, version, refusal)| RefusalShown {
+            at: clock - Duration::from_nanos((now - refusal.at()).0),
+            dpid,
+            xid: refusal.xid(),
+            request: refusal.request(version),
+            excerpt: refusal.excerpt().to_vec(),
+            error: refusal.code().display(version).to_string(),
+            by: refusal.by(),
+            reason: refusal.reason(version),
+        });
+        shown.collect()
     }
 }
 
 impl Reader {
     /// Asks these.
     pub fn new(shards: &[Handle]) -> Reader {
-        Reader(shards.into())
+        let budget = Arc::new(Mutex::new(Budget::new(Instant::now())));
+        Reader { shards: shards.into(), budget }
     }
 
     /// A page of a flow table, by shard after shard. A datapath id that a tenant sees comes before one that the network has: they
@@ -135,12 +162,13 @@ impl Reader {
     pub fn flows(&self, flows: &FlowsAsked, within: Duration) -> Shown {
         let deadline = Instant::now() + within;
         for known in [Known::ByTenant, Known::BySwitch] {
-            for shard in &*self.0 {
+            for shard in &*self.shards {
                 let question = |reply| Question::Flows { flows: flows.clone(), known, reply };
-                match ask(shard, question, deadline) {
+                match self.ask(shard, question, deadline) {
                     Ok(Some(page)) => return Shown::Page(page),
                     Ok(None) => {}
-                    Err(Silent) => return Shown::Silence,
+                    Err(NoAnswer::Silence) => return Shown::Silence,
+                    Err(NoAnswer::Busy) => return Shown::Busy,
                 }
             }
         }
@@ -152,41 +180,72 @@ impl Reader {
         let (Start::Tenant { dpid, .. } | Start::Switch { dpid, .. }) = start;
         let mut why = NotPassed::Nowhere;
         // A physical switch is on the shard that its datapath id names.
-        let first = (dpid % self.0.len().max(1) as u64) as usize;
-        let (before, after) = self.0.split_at(first.min(self.0.len()));
+        let first = (dpid % self.shards.len().max(1) as u64) as usize;
+        let (before, after) = self.shards.split_at(first.min(self.shards.len()));
         for shard in after.iter().chain(before) {
             let question = |reply| Question::Passage { start: start.clone(), reply };
-            match ask(shard, question, deadline) {
+            match self.ask(shard, question, deadline) {
                 Ok(Err(NotPassed::Nowhere)) => {}
                 Ok(Err(other)) => why = other,
                 Ok(passed) => return passed,
-                Err(Silent) => return Err(NotPassed::Silence),
+                Err(NoAnswer::Silence) => return Err(NotPassed::Silence),
+                Err(NoAnswer::Busy) => return Err(NotPassed::Busy),
             }
         }
         Err(why)
     }
 
-    /// A tenant's last refused requests on all switches, the newest first.
-    pub fn refusals(&self, tenant: &str, within: Duration) -> Result<Vec<RefusalShown>, Silent> {
+    /// A tenant's last refused requests on all switches, the newest first: [`REFUSALS`] at most.
+    pub fn refusals(&self, tenant: &str, within: Duration) -> Result<Vec<RefusalShown>, NoAnswer> {
         let deadline = Instant::now() + within;
         let mut all = Vec::new();
-        for shard in &*self.0 {
+        for shard in &*self.shards {
             let question = |reply| Question::Refusals { tenant: tenant.to_owned(), reply };
-            all.extend(ask(shard, question, deadline)?);
+            all.extend(self.ask(shard, question, deadline)?);
         }
         all.sort_by_key(|shown| Reverse(shown.at));
+        all.truncate(REFUSALS);
         Ok(all)
+    }
+
+    /// Asks a shard as soon as earlier questions are paid for.
+    fn ask<T>(
+        &self,
+        shard: &Handle,
+        question: impl FnOnce(Reply<T>) -> Question,
+        deadline: Instant,
+    ) -> Result<T, NoAnswer> {
+        loop {
+            let now = Instant::now();
+            let wait = self.budget().wait(now);
+            if wait.is_zero() {
+                break;
+            }
+            if now + wait > deadline {
+                return Err(NoAnswer::Busy);
+            }
+            std::thread::sleep(wait);
+        }
+        let (reply, answer) = channel();
+        if !shard.send(Command::Ask(Box::new(question(reply)))) {
+            return Err(NoAnswer::Silence);
+        }
+        let answered = answer.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        // A late answer does not say what it took.
+        let took = answered.as_ref().map_or(AT_ONCE, |(_, took)| *took);
+        self.budget().charge(took);
+        answered.map(|(answer, _)| answer).map_err(|_| NoAnswer::Silence)
+    }
+
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn ask<T>(
-    shard: &Handle,
-    question: impl FnOnce(Sender<T>) -> Question,
-    deadline: Instant,
-) -> Result<T, Silent> {
-    let (reply, answer) = channel();
-    if !shard.send(Command::Ask(Box::new(question(reply)))) {
-        return Err(Silent);
+#[cfg(test)]
+impl Reader {
+    /// Questions have taken so long.
+    pub(super) fn charge(&self, took: Duration) {
+        self.budget().charge(took);
     }
-    answer.recv_timeout(deadline.saturating_duration_since(Instant::now())).map_err(|_| Silent)
 }

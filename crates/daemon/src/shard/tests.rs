@@ -15,7 +15,7 @@ fn what_failed_is_stored_again_before_what_came_later() {
     assert!(unstored.iter().map(|batch| batch.seq).eq(2..=6));
 }
 
-fn shard(store: &Store) -> Shard {
+fn shard(store: &Store) -> (Shard, Handle) {
     let config = Config::parse("weir.toml", "[listen]\nopenflow = \"127.0.0.1:0\"\n").unwrap();
     let snapshot = Snapshot {
         policy: Arc::new(config.policy(&[])),
@@ -43,7 +43,7 @@ fn shard(store: &Store) -> Shard {
         descriptors: Descriptors::new(1024),
         unlisted: Unlisted::default(),
     };
-    Shard::new(0, setup, store).unwrap().0
+    Shard::new(0, setup, store).unwrap()
 }
 
 /// A switch of OpenFlow 1.3 that has shaken hands, and its end.
@@ -65,7 +65,7 @@ fn is_closed(end: &mut Connection) -> bool {
 fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     let folder = Folder::new("comes-back");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
-    let mut shard = shard(&store);
+    let (mut shard, _) = shard(&store);
     // The session before has left a change that the store could not take yet.
     shard.storing.push_back((0, 7, 1));
     let (first, mut first_end) = switch(7);
@@ -90,4 +90,25 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     // One that is here keeps its place.
     shard.load(third);
     assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
+}
+
+#[test]
+fn questions_wait_until_earlier_ones_are_paid_for() {
+    let folder = Folder::new("asked");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (shard, handle) = shard(&store);
+    let reader = shown::Reader::new(&[handle]);
+    reader.charge(Duration::from_secs(1));
+    let start = shown::Start::Switch { dpid: 7, port: 1, frame: Vec::new() };
+    let soon = Duration::from_secs(2);
+    assert_eq!(reader.passage(&start, Instant::now() + soon).unwrap_err(), shown::NotPassed::Busy);
+    assert_eq!(reader.refusals("red", soon).unwrap_err(), shown::NoAnswer::Busy);
+    let flows = shown::FlowsAsked {
+        tenant: "red".to_owned(),
+        dpid: 7,
+        side: hypervisor::Side::Tenant,
+        after: None,
+    };
+    assert!(matches!(reader.flows(&flows, soon), shown::Shown::Busy));
+    assert!(shard.commands.try_recv().is_err(), "the shard is not asked");
 }

@@ -29,7 +29,7 @@ const RED: usize = 0;
 const BLUE: usize = 1;
 const PACKET: &str = "data=10.0.0.1>10.0.0.2";
 
-/// What is known of a refusal.
+/// The check that refused, and its words.
 type Told = (Reason, String);
 
 /// Red says all of these, and the last is refused.
@@ -84,7 +84,7 @@ fn list(action: &str, count: usize) -> String {
     vec![action; count].join(",")
 }
 
-/// What is told of a request that this check refuses.
+/// The refusal of a request by this check.
 fn refused_for(reason: Reason) -> Told {
     let add = |what: &str| format!("flow add prio=5 {what}");
     match reason {

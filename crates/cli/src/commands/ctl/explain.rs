@@ -21,7 +21,7 @@ pub fn why(tell: &Tell, client: &Client, tenant: &str) -> anyhow::Result<Exit> {
             write(out, &wrapped(2, &format!("{}: {by}{}", refused.error, refused.reason)))?;
         }
         if why.refusals.is_empty() {
-            writeln!(out, "nothing was refused since the switches connected")?;
+            writeln!(out, "nothing was refused since Weir started")?;
         }
         Ok(())
     })

@@ -61,6 +61,8 @@ pub(super) enum Lost {
     NoPath,
     /// A thread does not answer.
     Silence,
+    /// Questions take as much time as they may.
+    Busy,
 }
 
 impl Walk<'_> {
@@ -113,7 +115,7 @@ impl Walk<'_> {
                         outputs.push(Onward::Hop(next));
                         due.push_back(passed);
                     }
-                    Err(Lost::Silence) => return Err(Lost::Silence),
+                    Err(lost @ (Lost::Silence | Lost::Busy)) => return Err(lost),
                     Err(_) => outputs.push(Onward::Gone(far.dpid)),
                 }
             }
@@ -128,6 +130,7 @@ impl Walk<'_> {
             NotPassed::NoPort => Lost::NoPort,
             NotPassed::NoPath => Lost::NoPath,
             NotPassed::Silence => Lost::Silence,
+            NotPassed::Busy => Lost::Busy,
         })
     }
 

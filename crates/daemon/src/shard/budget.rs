@@ -1,0 +1,83 @@
+//! The part of the event loops' time that questions of people may take. A trace through thousands of entries takes milliseconds, and the
+//! event loop forwards no messages meanwhile.
+//!
+//! Each question is charged with the processor time of its answer, not with elapsed time: on a busy machine a thread stands still now and
+//! then. The asking thread waits until earlier questions are paid for; the event loop never waits.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Questions take one part in so many of the time.
+const PART: u32 = 20;
+/// The time that questions may take at once.
+pub(super) const AT_ONCE: Duration = Duration::from_millis(50);
+
+/// The time that questions have taken and not yet paid for.
+#[derive(Debug)]
+pub(super) struct Budget {
+    owed: Duration,
+    at: Instant,
+}
+
+impl Budget {
+    /// Nothing has been asked.
+    pub(super) fn new(now: Instant) -> Budget {
+        Budget { owed: Duration::ZERO, at: now }
+    }
+
+    /// How long the next question has to wait.
+    pub(super) fn wait(&mut self, now: Instant) -> Duration {
+        self.owed = self.owed.saturating_sub(now.saturating_duration_since(self.at) / PART);
+        self.at = now;
+        self.owed.saturating_sub(AT_ONCE) * PART
+    }
+
+    /// A question has taken so long.
+    pub(super) fn charge(&mut self, took: Duration) {
+        self.owed += took;
+    }
+}
+
+/// The processor time of this thread.
+pub(super) fn thread_time() -> Duration {
+    let taken = clock_gettime(ClockId::ThreadCPUTime);
+    let (seconds, nanoseconds) = (u64::try_from(taken.tv_sec), u32::try_from(taken.tv_nsec));
+    Duration::new(seconds.unwrap_or(0), nanoseconds.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_take_a_twentieth_of_the_time_and_some_at_once() {
+        let start = Instant::now();
+        let (mut budget, mut now) = (Budget::new(start), start);
+        // Traces through 9,000 entries, one after the other.
+        let (each, mut spent) = (Duration::from_micros(2_300), Duration::ZERO);
+        while now < start + Duration::from_secs(10) {
+            let wait = budget.wait(now);
+            if wait.is_zero() {
+                budget.charge(each);
+                spent += each;
+                now += each;
+            } else {
+                now += wait;
+            }
+        }
+        let most = Duration::from_secs(10) / PART + AT_ONCE + each;
+        assert!(spent <= most && spent + 2 * each > most - AT_ONCE, "{spent:?}");
+    }
+
+    #[test]
+    fn one_long_question_is_paid_for_before_the_next() {
+        let start = Instant::now();
+        let mut budget = Budget::new(start);
+        budget.charge(AT_ONCE);
+        assert_eq!(budget.wait(start), Duration::ZERO);
+        budget.charge(AT_ONCE);
+        assert_eq!(budget.wait(start), AT_ONCE * PART);
+        assert_eq!(budget.wait(start + AT_ONCE * PART), Duration::ZERO);
+        assert_eq!(budget.wait(start + Duration::from_secs(3600)), Duration::ZERO);
+    }
+}
