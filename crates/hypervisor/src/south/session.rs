@@ -554,7 +554,7 @@ impl Session {
 
     /// The message at `start` of the outbox gets its xid and is accounted for.
     fn transmit(&mut self, item: &Item, start: usize, now: Instant) {
-        let sent = self.window.on_send(item.cost, now);
+        let sent = self.window.on_send(item.share, now);
         let Item { origin, awaits, operation, .. } = *item;
         let entry = Entry { origin, awaits, operation, sent, released: false, answered: false };
         let message = self.out.tail(start);
@@ -581,7 +581,8 @@ impl Session {
             self.open.unacknowledged += item.share;
             // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
             let is_wanted = !self.window.is_silent() || self.open.answers_due == 0;
-            if is_wanted && self.open.unacknowledged >= (self.window.limit() / 2).max(2) {
+            let is_half = self.open.unacknowledged >= (self.window.limit() / 2).max(2);
+            if is_wanted && (is_half || Window::is_large(item.share)) {
                 self.send_barrier(now);
             }
         } else {
