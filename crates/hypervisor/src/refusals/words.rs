@@ -49,7 +49,7 @@ const WHY: &[(&str, &str, &str)] = &[
         switch or the other end of a link knows one"),
     ("OFPBAC_EPERM", ANY, "an action changes packets so that they leave the tenant's flowspace, or sends for a host that is not the \
         tenant's"),
-    ("OFPBAC_TOO_MANY", ANY, "the entry is too long for a message, or becomes too many rules on the switch"),
+    ("OFPBAC_TOO_MANY", ANY, "the entry is too long for a message, becomes too many rules on the switch, or names a group twice"),
     ("OFPBAC_BAD_QUEUE", ANY, "the tenant's `queues` do not name this queue, or it is a port of a network, which has no queues"),
     ("OFPBAC_BAD_OUT_GROUP", ANY, "the tenant has no such group"),
     ("OFPBAC_BAD_SET_TYPE", ANY, "this field cannot be set"),
@@ -59,6 +59,8 @@ const WHY: &[(&str, &str, &str)] = &[
     ("OFPBIC_UNSUP_METADATA_MASK", ANY, "the entry writes bits of the metadata that are Weir's"),
     ("OFPBIC_BAD_EXPERIMENTER", ANY, "Weir does not know instructions of experimenters"),
     ("OFPBIC_UNKNOWN_INST", ANY, "Weir does not know this instruction"),
+    ("OFPBIC_UNSUP_INST", ANY, "an entry of a later table applies POP_MPLS or a group of type SELECT, or a group that leads to either; \
+        or, in a network, an action set that goes to another table sends by a port"),
 
     ("OFPBMC_BAD_MASK", ANY, "the match is on bits of the metadata that are Weir's"),
     ("OFPBMC_BAD_WILDCARDS", ANY, "the match cannot be written in OpenFlow"),
@@ -82,7 +84,8 @@ const WHY: &[(&str, &str, &str)] = &[
     ("OFPGMFC_GROUP_EXISTS", ANY, "the tenant has a group of this number already"),
     ("OFPGMFC_INVALID_GROUP", ANY, "no group may have this number"),
     ("OFPGMFC_OUT_OF_GROUPS", ANY, "the tenant has as many groups as it may have, or its part of the store is full"),
-    ("OFPGMFC_OUT_OF_BUCKETS", ANY, "statistics have no room for so many buckets"),
+    ("OFPGMFC_OUT_OF_BUCKETS", ANY, "statistics have no room for so many buckets, or a packet would pass more than 4,096 of them in a chain \
+        of groups"),
     ("OFPGMFC_LOOP", ANY, "the group would send to itself, directly or by others"),
     ("OFPGMFC_UNKNOWN_GROUP", ANY, "the tenant has no group of this number"),
     ("OFPGMFC_CHAINED_GROUP", ANY, "another group sends to this one"),
