@@ -185,6 +185,7 @@ impl Session {
         let at_once = lane.queue.is_empty()
             && journal.is_safe(item.gate)
             && self.window.is_open()
+            && self.window.admit(item.share, now).is_ok()
             && self.out.len() < self.limit
             && self.scheduler.is_empty()
             && self.direct.is_empty()
@@ -232,7 +233,8 @@ impl Session {
                 self.scheduler.skip(index);
                 continue;
             }
-            if let Err(at) = lane.rates.admit(&item, now) {
+            let admitted = self.window.admit(item.share, now);
+            if let Err(at) = admitted.and_then(|()| lane.rates.admit(&item, now)) {
                 self.resting.push((at, TenantIndex(index)));
                 self.scheduler.skip(index);
                 continue;
@@ -385,7 +387,7 @@ impl Session {
         }
         if !entry.released {
             if awaits_nothing {
-                self.window.release(cost);
+                self.window.release(cost, now);
             } else {
                 self.window.on_ack(entry.sent, cost, due, now);
             }

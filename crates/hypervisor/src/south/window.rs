@@ -9,7 +9,8 @@
 //! switch: one alone can only wait for itself.
 //!
 //! A message counts for the entries that it changes. A MODIFY of a whole table takes a switch as long as hundreds of messages, and
-//! some switches forward no packets meanwhile. So behind a large message nothing is sent until the switch has done it.
+//! some switches forward no packets meanwhile. So behind a large message nothing is sent until the switch has done it, and no other large
+//! one for as long again: large messages take half of the switch's time at most.
 
 mod search;
 
@@ -21,6 +22,8 @@ use search::Search;
 const ALONE: u32 = 256;
 /// A message of so much work is large: the time from here to the switch and back is little beside it.
 const LARGE: u32 = 64;
+/// How long the next large message waits at most.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// A tenant that sent nothing for this long does not want the switch.
 const WANTS_FOR: Duration = Duration::from_secs(10);
 
@@ -30,6 +33,8 @@ pub(crate) struct Window {
     in_flight: u32,
     /// Work in flight up to the last large message, with that message.
     up_to_large: u32,
+    /// When that was sent, and when the next may be.
+    large: (Instant, Instant),
     search: Search,
     demand: Demand,
     burst: Burst,
@@ -67,6 +72,7 @@ impl Window {
         Window {
             in_flight: 0,
             up_to_large: 0,
+            large: (now, now),
             search: Search::new(now),
             demand: Demand::default(),
             burst: Burst::default(),
@@ -90,6 +96,12 @@ impl Window {
         self.in_flight == 0 || self.is_silent || is_within
     }
 
+    /// When a message of so much work may be sent, if not now.
+    pub(crate) fn admit(&self, cost: u32, now: Instant) -> Result<(), Instant> {
+        let (_, next) = self.large;
+        if Window::is_large(cost) && now < next { Err(next) } else { Ok(()) }
+    }
+
     /// Whether nothing is sent behind a message of so much work before the switch has done it.
     pub(crate) fn is_large(cost: u32) -> bool {
         cost >= LARGE
@@ -111,15 +123,23 @@ impl Window {
         self.in_flight = self.in_flight.saturating_add(cost);
         if Window::is_large(cost) {
             self.up_to_large = self.in_flight;
+            self.large.0 = now;
         }
         Sent { at: now, cost }
     }
 
     /// Releases work that is known to be done, without learning from the answer.
-    pub(crate) fn release(&mut self, cost: u32) {
+    pub(crate) fn release(&mut self, cost: u32, now: Instant) {
         self.in_flight = self.in_flight.saturating_sub(cost);
+        if self.up_to_large == 0 {
+            return;
+        }
         // What was sent first is done first.
         self.up_to_large = self.up_to_large.saturating_sub(cost);
+        if self.up_to_large == 0 {
+            let (sent, next) = &mut self.large;
+            *next = now + (now - *sent).min(LONGEST_PAUSE);
+        }
     }
 
     /// Notes that a barrier was not answered in time. The window does not bind until an answer comes.
@@ -135,7 +155,7 @@ impl Window {
     /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the answers
     /// that were due before this one, itself included.
     pub(crate) fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
-        self.release(cost);
+        self.release(cost, now);
         self.is_silent = false;
         let ran_dry = self.burst.add(sent, due, now);
         // A barrier of the hypervisor's own takes the switch's time, too.
