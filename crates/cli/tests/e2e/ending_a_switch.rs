@@ -48,7 +48,6 @@ impl Tenants {
         }
         for (app, dpid) in &mut self.apps {
             app.barrier_at(*dpid, 90);
-            assert!(!app.has_seen("error"));
         }
         assert_eq!(self.network.switch_process(), switch);
     }
@@ -58,7 +57,7 @@ impl Tenants {
 fn ovs_a_group_that_an_entry_would_name_twice_ends_no_switch() {
     needs!(ovs_a_group_that_an_entry_would_name_twice_ends_no_switch: Needs::OpenVSwitch, Needs::OsKen);
     // An assertion fails when a group is deleted that one rule names twice.
-    Tenants::new().each(|_, app, dpid| {
+    Tenants::new().each(|network, app, dpid| {
         for deleted in [7, ALL] {
             group(app, dpid, "add", 7, "ALL", &[json!([output(1)])]);
             for (xid, actions) in (10..).zip([
@@ -69,8 +68,11 @@ fn ovs_a_group_that_an_entry_would_name_twice_ends_no_switch() {
                 refused(app, dpid, xid, &json!({"actions": actions}), TOO_MANY);
             }
             flow(app, dpid, 20, &json!({"actions": [to_group(7)]}));
+            app.barrier_at(dpid, 25);
+            assert_eq!(rules_with_groups(network), 1);
             group(app, dpid, "delete", deleted, "ALL", &[]);
             app.barrier_at(dpid, 30);
+            assert_eq!(rules_with_groups(network), 0);
         }
     });
 }
@@ -82,13 +84,12 @@ fn ovs_a_packet_that_is_recirculated_ends_no_switch() {
     Tenants::new().each(|network, app, dpid| {
         group(app, dpid, "add", 1, "SELECT", &[json!([output(1)]), json!([output(1)])]);
         group(app, dpid, "add", 2, "ALL", &[json!([output(1)])]);
-        let address = |field: &str| json!({"type": "SET_FIELD", "field": field, "value": "02:00:00:00:00:09"});
-        let set = [address("eth_src"), address("eth_dst"), to_group(2)];
         let goto = json!({"type": "GOTO_TABLE", "table_id": 1});
-        flow(app, dpid, 10, &json!({"actions": [write(&set), goto]}));
+        flow(app, dpid, 10, &json!({"actions": [write(&[to_group(2)]), goto]}));
         refused(app, dpid, 11, &json!({"table_id": 1, "actions": [to_group(1)]}), UNSUPPORTED);
         flow(app, dpid, 12, &json!({"table_id": 1, "actions": [to_group(2)]}));
         app.barrier_at(dpid, 13);
+        assert!(rules_with_groups(network) >= 2);
         frame_comes(network, dpid);
     });
 }
@@ -110,8 +111,14 @@ fn ovs_a_chain_of_groups_stops_no_switch() {
         }
         flow(app, dpid, 50, &json!({"actions": [to_group(11)]}));
         app.barrier_at(dpid, 51);
+        assert!(rules_with_groups(network) >= 1);
         frame_comes(network, dpid);
     });
+}
+
+fn rules_with_groups(network: &Network) -> usize {
+    let rules = network.ofctl(&["-O", "OpenFlow13", "dump-flows", "s1"]);
+    rules.lines().filter(|rule| rule.contains("group:")).count()
 }
 
 /// The tenant's host asks for an address that nobody has.
@@ -134,8 +141,9 @@ fn write(actions: &[Value]) -> Value {
 
 /// The number is the xid, too.
 fn group(app: &mut App, dpid: u64, command: &str, number: u32, type_: &str, buckets: &[Value]) {
-    let buckets: Vec<Value> =
-        buckets.iter().map(|it| json!({"actions": it, "weight": 1})).collect();
+    let weight = u32::from(type_ == "SELECT");
+    let bucket = |actions: &Value| json!({"actions": actions, "weight": weight});
+    let buckets: Vec<Value> = buckets.iter().map(bucket).collect();
     app.order(&json!({
         "send": "group", "dpid": dpid, "xid": number,
         "command": command, "group": number, "type": type_, "buckets": buckets,
