@@ -1,5 +1,5 @@
 //! Features as a tenant sees them: its own tables, with the metadata that is left, and its own share of entries, groups and meters
-//! as what there can be. A controller plans by these figures, and what others may have is nobody's business.
+//! as what there can be. A controller plans by these figures, and they say nothing about other tenants.
 
 use crate::ids::TenantIndex;
 use crate::switch::Switch;
