@@ -19,6 +19,7 @@ use crate::action_set::{Program, sent_by};
 use crate::class::{PacketClass, Vlan};
 use crate::context::{Context, Slice, Space};
 use crate::delivery::Delivery;
+use crate::group;
 use crate::list::{ListWriter, check_set};
 use crate::metadata;
 use crate::network::{Incoming, Ingress, IngressPort, Network, Stop, Written, untagged};
@@ -118,7 +119,7 @@ pub fn slice_instructions(
     entry: &EntrySpec<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
-    let instructions = instructions(cx, entry.actions)?;
+    let instructions = instructions(cx, entry)?;
     let regions = slice::regions(cx, slice, entry.match_);
     for instruction in instructions {
         match instruction {
@@ -265,7 +266,7 @@ fn network_rule(
     match_: &Match,
     ingress: Ingress,
 ) -> Written<Rule> {
-    let instructions = instructions(cx, entry.actions)?;
+    let instructions = instructions(cx, entry)?;
     let class = PacketClass::of_match(ingress, match_);
     // Nothing is in the action set of packets that an entry of the first table gets.
     let is_empty = entry.table == 0;
@@ -557,9 +558,63 @@ fn plain_instruction(
 
 fn instructions<'a>(
     cx: &Context<'_>,
-    bytes: &'a [u8],
-) -> Result<List<'a, Instruction<'a>>, ErrorCode> {
-    List::parse(bytes).map_err(|error| cx.target.wire.unreadable(error))
+    entry: &EntrySpec<'a>,
+) -> Result<List<'a, Instruction<'a>>, Refused> {
+    let parsed = List::parse(entry.actions);
+    let instructions = parsed.map_err(|error| cx.target.wire.unreadable(error))?;
+    check_groups(instructions)?;
+    check_recirculation(cx, entry.table, instructions)?;
+    Ok(instructions)
+}
+
+/// An error if an entry behind the tenant's first table applies what a switch does by recirculating the packet: Open vSwitch 3.1
+/// ends on an assertion if it has to keep a longer action set meanwhile. In the first table the set is empty, and a set that is
+/// carried out at the end of the pipeline is, too.
+fn check_recirculation(
+    cx: &Context<'_>,
+    table: u8,
+    instructions: List<'_, Instruction<'_>>,
+) -> Result<(), Refused> {
+    if table == 0 {
+        return Ok(());
+    }
+    // In a network such a set becomes a list.
+    let is_list =
+        cx.network().is_some() && instructions.iter().any(|it| it == Instruction::ClearActions);
+    let lists = instructions.into_iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(list) => Some(list),
+        Instruction::WriteActions(list) if is_list => Some(list),
+        _ => None,
+    });
+    let recirculates = lists.flatten().any(|action| group::recirculates_by(cx, &action));
+    if recirculates {
+        Err(Reason::Recirculates.with(error::v13::BAD_INSTRUCTION_UNSUP_INST))
+    } else {
+        Ok(())
+    }
+}
+
+/// An error if an entry names a group twice. Open vSwitch 3.1 ends on an assertion when a group is deleted that one rule names
+/// twice, in its lists and sets together, and a switch that ends takes all tenants along. A rule names a group of the switch
+/// once if its entry names each of the tenant's groups once.
+fn check_groups(instructions: List<'_, Instruction<'_>>) -> Result<(), Refused> {
+    let lists = instructions.into_iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(list) | Instruction::WriteActions(list) => Some(list),
+        _ => None,
+    });
+    let mut groups: Vec<u32> = lists
+        .flatten()
+        .filter_map(|action| match action {
+            v13::Action::Group(group) => Some(group),
+            _ => None,
+        })
+        .collect();
+    groups.sort_unstable();
+    let twice = groups.windows(2).find(|pair| matches!(pair, [a, b] if a == b));
+    match twice {
+        Some(pair) => Err(Reason::GroupTwice.of(pair[0], error::v13::BAD_ACTION_TOO_MANY)),
+        None => Ok(()),
+    }
 }
 
 fn applied<'a>(

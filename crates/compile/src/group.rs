@@ -88,6 +88,24 @@ pub fn variants(cx: &Context<'_>, group: &GroupMod<'_>) -> BTreeSet<Variant> {
     variants
 }
 
+/// Whether a group makes Open vSwitch recirculate packets: the hash by which SELECT chooses a bucket, and what is behind an MPLS
+/// header, are known in a second pass alone.
+pub fn recirculates(cx: &Context<'_>, group: &GroupMod<'_>) -> bool {
+    let mut actions = group.buckets.into_iter().flat_map(|bucket| bucket.actions);
+    group.type_ == GroupType::SELECT || actions.any(|action| recirculates_by(cx, &action))
+}
+
+/// The same of one action.
+pub(crate) fn recirculates_by(cx: &Context<'_>, action: &v13::Action<'_>) -> bool {
+    match action {
+        v13::Action::PopMpls(_) => true,
+        v13::Action::Group(number) => {
+            cx.groups.instances(*number).is_some_and(Instances::recirculates)
+        }
+        _ => false,
+    }
+}
+
 /// A group's buckets as they have to be on the switch, in the instance for a variant. A bucket that could not be there were all
 /// ports of the network in use cannot be there at all: ports come into use again.
 pub fn buckets(

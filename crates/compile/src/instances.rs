@@ -18,6 +18,7 @@ pub struct Variant {
 pub struct Instances {
     id: u32,
     variants: BTreeMap<Variant, u32>,
+    recirculates: bool,
 }
 
 impl Variant {
@@ -44,7 +45,17 @@ impl Variant {
 impl Instances {
     /// A group with an instance for these variants, and one for all other packets.
     pub fn new(id: u32, variants: BTreeMap<Variant, u32>) -> Instances {
-        Instances { id, variants }
+        Instances { id, variants, recirculates: false }
+    }
+
+    /// The same of a group that makes a switch recirculate packets, or does not: see [`crate::group::recirculates`].
+    pub fn recirculating(self, recirculates: bool) -> Instances {
+        Instances { recirculates, ..self }
+    }
+
+    /// Whether the group makes a switch recirculate packets.
+    pub fn recirculates(&self) -> bool {
+        self.recirculates
     }
 
     /// The id of the instance for packets of no variant.

@@ -136,6 +136,10 @@ reasons! {
     /// The rules of one entry take too much memory.
     TooManyRules,
 
+    /// An entry names a group (the value) twice.
+    GroupTwice,
+    /// An entry behind the first table applies what makes a switch recirculate packets.
+    Recirculates,
     /// GOTO_TABLE leads to the same table or an earlier one (the value).
     GotoBack,
     /// GOTO_TABLE leads to a table (the value) that the tenant does not have.
@@ -160,6 +164,8 @@ reasons! {
 
     /// The tenant has as many groups of a type as its share of the switch.
     GroupShare,
+    /// A packet would pass too many buckets in a chain of groups.
+    GroupPasses,
     /// The tenant's groups become too many on the switch.
     GroupInstances,
     /// The switch has refused an egress group.

@@ -17,6 +17,7 @@ mod datasheet;
 mod demo;
 mod described;
 mod discovering;
+mod ending_a_switch;
 mod evaluate;
 mod explained;
 mod faucet;

@@ -147,6 +147,11 @@ impl Ovs {
         self.carry_sentinels(1);
     }
 
+    /// Deletes all groups of a bridge, and with them the rules that use groups.
+    pub(crate) fn delete_groups(&self, bridge: u64) {
+        self.ofctl_on(bridge, Version::V1_3, "del-groups", "");
+    }
+
     fn carry_sentinels(&self, bridge: u64) {
         let rule = format!(
             "table=0,priority=65535,in_port={SENTINEL_PORT},dl_type={SENTINEL_TYPE:#x},\

@@ -103,6 +103,10 @@ fn of_reason(reason: Reason) -> Option<&'static str> {
         Reason::EnqueueInNetwork => "an action is ENQUEUE, but ports of networks have no queues",
         Reason::TooManyRules => "the entry becomes too many rules on the switch",
 
+        Reason::GroupTwice => "the entry names group {number} twice",
+        Reason::Recirculates => {
+            "an entry of a table behind the first applies POP_MPLS or a group of type SELECT, or a group that leads to either"
+        }
         Reason::GotoBack => "the entry goes to table {number}, which is not behind its own",
         Reason::GotoNowhere => "the entry goes to table {number}, which the tenant does not have",
         Reason::SetToGroupByTag => {
@@ -127,6 +131,7 @@ fn of_reason(reason: Reason) -> Option<&'static str> {
         Reason::GroupShare => {
             "the tenant has as many groups of this type as its share of the switch allows: see `weir ctl limits`"
         }
+        Reason::GroupPasses => "in a chain of groups a packet would pass more than 4,096 buckets",
         Reason::GroupInstances => "the tenant's groups become too many groups on the switch",
         Reason::NoEgressGroup => {
             "the switch has refused a group of Weir's own that the tenant's group needs"

@@ -19,9 +19,9 @@ pub(crate) struct Item {
     pub written: Option<Written>,
     /// Which of the tenant's rates it is charged to.
     pub class: Class,
-    /// Its cost in units of work.
+    /// Units of work that are not charged to the tenant if nothing else waits for the switch.
     pub cost: u32,
-    /// What it takes of the tenant's share of the switch, in the same units: more than its cost if it changes many entries.
+    /// Its units of work at the switch, in the window and of the tenant's share: more than `cost` if it changes many entries.
     pub share: u32,
     /// The number of the last store operation that must be safe before this may be sent.
     pub gate: u64,

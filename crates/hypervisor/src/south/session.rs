@@ -205,6 +205,7 @@ impl Session {
         let at_once = lane.queue.is_empty()
             && journal.is_safe(item.gate)
             && self.window.is_open()
+            && self.window.admit(item.share, now).is_ok()
             && self.out.len() < self.limit
             && self.scheduler.is_empty()
             && self.direct.is_empty()
@@ -252,7 +253,8 @@ impl Session {
                 self.scheduler.skip(index);
                 continue;
             }
-            if let Err(at) = lane.rates.admit(&item, now) {
+            let admitted = self.window.admit(item.share, now);
+            if let Err(at) = admitted.and_then(|()| lane.rates.admit(&item, now)) {
                 self.resting.push((at, TenantIndex(index)));
                 self.scheduler.skip(index);
                 continue;
@@ -403,7 +405,7 @@ impl Session {
         }
         if !entry.released {
             if awaits_nothing {
-                self.window.release(cost);
+                self.window.release(cost, now);
             } else {
                 self.window.on_ack(entry.sent, cost, due, now);
             }
@@ -598,7 +600,7 @@ impl Session {
 
     /// The message at `start` of the outbox gets its xid and is accounted for.
     fn transmit(&mut self, tenant: TenantIndex, item: &Item, start: usize, now: Instant) {
-        let sent = self.window.on_send(item.cost, now);
+        let sent = self.window.on_send(item.share, now);
         let Item { origin, awaits, operation, written, .. } = *item;
         if let Some(written) = written {
             self.lanes[tenant.0 as usize].left = written.message();
@@ -630,7 +632,8 @@ impl Session {
             self.open.unacknowledged += item.share;
             // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
             let is_wanted = !self.window.is_silent() || self.open.answers_due == 0;
-            if is_wanted && self.open.unacknowledged >= (self.window.limit() / 2).max(2) {
+            let is_half = self.open.unacknowledged >= (self.window.limit() / 2).max(2);
+            if is_wanted && (is_half || Window::is_large(item.share)) {
                 self.send_barrier(now);
             }
         } else {

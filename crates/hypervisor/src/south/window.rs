@@ -7,6 +7,10 @@
 //! nothing: on a shared host every answer is late, and less work in flight would make the switch slower, not the answers
 //! quicker. So the window is found by comparing rates (`search`), and it binds only while at least two tenants want the
 //! switch: one alone can only wait for itself.
+//!
+//! A message counts for the entries that it changes. A MODIFY of a whole table takes a switch as long as hundreds of messages, and
+//! some switches forward no packets meanwhile. So behind a large message nothing is sent until the switch has done it, and no other large
+//! one for as long again: large messages take half of the switch's time at most.
 
 mod search;
 
@@ -16,6 +20,10 @@ use search::Search;
 /// Work that may be in flight in any case while nobody else wants the switch. So a newcomer's first message waits behind
 /// this much; and the hypervisor's own barriers, one for each half of a window, are less than a hundredth of all messages.
 const ALONE: u32 = 256;
+/// A message of so much work is large: the time from here to the switch and back is little beside it.
+const LARGE: u32 = 64;
+/// How long the next large message waits at most.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// A tenant that sent nothing for this long does not want the switch.
 const WANTS_FOR: Duration = Duration::from_secs(10);
 
@@ -23,6 +31,10 @@ const WANTS_FOR: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Window {
     in_flight: u32,
+    /// Work in flight up to the last large message, with that message.
+    up_to_large: u32,
+    /// When that was sent, and when the next may be.
+    large: (Instant, Instant),
     search: Search,
     demand: Demand,
     burst: Burst,
@@ -59,6 +71,8 @@ impl Window {
     pub(crate) fn new(now: Instant) -> Self {
         Window {
             in_flight: 0,
+            up_to_large: 0,
+            large: (now, now),
             search: Search::new(now),
             demand: Demand::default(),
             burst: Burst::default(),
@@ -78,7 +92,19 @@ impl Window {
 
     /// Whether another message may be sent now.
     pub(crate) fn is_open(&self) -> bool {
-        self.in_flight == 0 || self.is_silent || self.in_flight < self.limit()
+        let is_within = self.up_to_large == 0 && self.in_flight < self.limit();
+        self.in_flight == 0 || self.is_silent || is_within
+    }
+
+    /// When a message of so much work may be sent, if not now.
+    pub(crate) fn admit(&self, cost: u32, now: Instant) -> Result<(), Instant> {
+        let (_, next) = self.large;
+        if Window::is_large(cost) && now < next { Err(next) } else { Ok(()) }
+    }
+
+    /// Whether nothing is sent behind a message of so much work before the switch has done it.
+    pub(crate) fn is_large(cost: u32) -> bool {
+        cost >= LARGE
     }
 
     /// Notes that a message waits because the window is closed.
@@ -94,13 +120,26 @@ impl Window {
     /// Accounts for a message that is sent. A barrier of the hypervisor's own costs nothing: if barriers were counted,
     /// they would fill a window of a few units.
     pub(crate) fn on_send(&mut self, cost: u32, now: Instant) -> Sent {
-        self.in_flight += cost;
+        self.in_flight = self.in_flight.saturating_add(cost);
+        if Window::is_large(cost) {
+            self.up_to_large = self.in_flight;
+            self.large.0 = now;
+        }
         Sent { at: now, cost }
     }
 
     /// Releases work that is known to be done, without learning from the answer.
-    pub(crate) fn release(&mut self, cost: u32) {
+    pub(crate) fn release(&mut self, cost: u32, now: Instant) {
         self.in_flight = self.in_flight.saturating_sub(cost);
+        if self.up_to_large == 0 {
+            return;
+        }
+        // What was sent first is done first.
+        self.up_to_large = self.up_to_large.saturating_sub(cost);
+        if self.up_to_large == 0 {
+            let (sent, next) = &mut self.large;
+            *next = now + (now - *sent).min(LONGEST_PAUSE);
+        }
     }
 
     /// Notes that a barrier was not answered in time. The window does not bind until an answer comes.
@@ -116,7 +155,7 @@ impl Window {
     /// Learns from an answer. `cost` is all the work that the answer shows to be done, in units; `due` counts the answers
     /// that were due before this one, itself included.
     pub(crate) fn on_ack(&mut self, sent: Sent, cost: u32, due: u32, now: Instant) {
-        self.release(cost);
+        self.release(cost, now);
         self.is_silent = false;
         let ran_dry = self.burst.add(sent, due, now);
         // A barrier of the hypervisor's own takes the switch's time, too.

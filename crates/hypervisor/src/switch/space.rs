@@ -13,7 +13,7 @@
 //!   shares ◀── how many rules the full table has by then ◀───┘   until the switch connects again, or a reload
 //! ```
 //! Groups of each type and meters are divided in the same way by what the switch says of them at the start (group features and meter
-//! features of 1.3).
+//! features of 1.3). A tenant that asks for these figures is told its own share: a controller plans by them.
 
 use super::{Event, Switch};
 use crate::flows::room::Room;
@@ -208,6 +208,19 @@ impl Switch {
         self.space.group_shares.get(all)?.get(tenant.0 as usize).copied()
     }
 
+    /// How many groups of a type a tenant is told that there can be: its share, and never more than its limit.
+    pub(crate) fn groups_told(&self, tenant: TenantIndex, type_: v13::GroupType) -> u32 {
+        let limit = self.tenants[tenant.0 as usize].limits.groups;
+        self.most_groups(tenant, type_).map_or(limit, |share| limit.min(share))
+    }
+
+    /// How many entries a tenant is told that a table of its own holds.
+    pub(crate) fn entries_told(&self, tenant: TenantIndex, table: u8) -> u32 {
+        let limits = &self.tenants[tenant.0 as usize].limits;
+        let limit = limits.flows.min(limits.entries);
+        self.share_of(tenant, table).map_or(limit, |share| limit.min(share))
+    }
+
     /// How many meters a tenant may have.
     pub(crate) fn most_meters(&self, tenant: TenantIndex) -> u32 {
         let limit = self.tenants[tenant.0 as usize].limits.meters;
@@ -219,11 +232,10 @@ impl Switch {
         let Some(at) = self.tenant_of(tenant).filter(|_| self.version != Version::V1_0) else {
             return Vec::new();
         };
-        let limit = self.tenants[at.0 as usize].limits.groups;
         let said = |holds: u32| Some(holds).filter(|holds| *holds > 0);
         let groups = (0..).zip(&self.space.groups).map(|(type_, &holds)| {
             let type_ = v13::GroupType(type_);
-            let may = self.most_groups(at, type_).map_or(limit, |share| limit.min(share));
+            let may = self.groups_told(at, type_);
             NumberShare { type_: Some(type_), holds: said(holds), may }
         });
         let (holds, may) = (said(self.space.meters), self.most_meters(at));

@@ -311,14 +311,14 @@ impl Switch {
         for entry in self.flow_statistics_v10(tenant, &EVERYTHING, answers) {
             standing.matched(0, None, entry.packet_count);
         }
-        let share = self.share_of(tenant, 0);
+        let max_entries = self.entries_told(tenant, 0);
         let state = &mut self.tenants[tenant.0 as usize];
         let counts = state.lookups.told(standing).first().copied().unwrap_or_default();
         TableStats {
             table_id: 0,
             name: Name::new("slice"),
             wildcards: Wildcards::ALL,
-            max_entries: state.limits.flows.min(share.unwrap_or(u32::MAX)),
+            max_entries,
             active_count: state.flows.len() as u32,
             lookup_count: counts.came,
             matched_count: counts.matched,

@@ -1,17 +1,55 @@
-//! TABLE_FEATURES: the tables that are not the hypervisor's, with the metadata that is left.
+//! Features as a tenant sees them: its own tables, with the metadata that is left, and its own share of entries, groups and meters
+//! as what there can be. A controller plans by these figures, and they say nothing about other tenants.
 
+use crate::ids::TenantIndex;
+use crate::switch::Switch;
 use alloc::vec::Vec;
 use core::ops::Range;
-use openflow::v13::{TableFeatures, TableFeaturesProperty};
+use openflow::v13::{
+    GroupFeatures, GroupType, MeterFeatures, TableFeatures, TableFeaturesProperty,
+};
 use openflow::{List, ListBuf};
 
-/// The switch's tables that are `own` to tenants, as a tenant sees them, each on the wire; `kept` are the bits of the metadata
-/// that are not its own.
-pub(crate) fn of_tenant(answers: &[u8], kept: u64, own: &Range<u8>) -> Vec<Vec<u8>> {
-    let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
-    tables.iter().filter_map(|table| seen(&table, kept, own)).collect()
+impl Switch {
+    /// The tables that are a tenant's own, each on the wire, out of all that the switch says.
+    pub(super) fn own_table_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
+        let first = self.target().first_table();
+        let own = first..first + self.tenant_tables(tenant);
+        let has_network = self.tenants[tenant.0 as usize].network.is_some();
+        let kept = self.target().metadata_kept(has_network);
+        let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
+        let seen = tables.iter().filter_map(|table| {
+            let number = number_in(&own, table.table_id)?;
+            let max_entries = table.max_entries.min(self.entries_told(tenant, number));
+            seen(&TableFeatures { max_entries, ..table }, kept, &own)
+        });
+        seen.collect()
+    }
+
+    /// What a switch says of groups, with the tenant's share.
+    pub(super) fn own_group_features(
+        &self,
+        tenant: TenantIndex,
+        said: GroupFeatures,
+    ) -> GroupFeatures {
+        let mut max_groups = said.max_groups;
+        for (most, type_) in max_groups.iter_mut().zip(0..) {
+            *most = self.groups_told(tenant, GroupType(type_)).min(*most);
+        }
+        GroupFeatures { max_groups, ..said }
+    }
+
+    /// What a switch says of meters, with the tenant's share.
+    pub(super) fn own_meter_features(
+        &self,
+        tenant: TenantIndex,
+        said: MeterFeatures,
+    ) -> MeterFeatures {
+        MeterFeatures { max_meter: self.most_meters(tenant).min(said.max_meter), ..said }
+    }
 }
 
+/// A table as a tenant sees it; `kept` are the bits of the metadata that are not its own, `own` are its tables.
 fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>> {
     let table_id = number_in(own, table.table_id)?;
     let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();

@@ -42,7 +42,7 @@ impl Switch {
             }
         };
         if self.waits_for_entries(tenant, &flow_mod, &match_)
-            || self.tenants[tenant.0 as usize].network.is_some()
+            || (self.tenants[tenant.0 as usize].network.is_some() || flow_mod.table_id > 0)
                 && self.sends_to_open(tenant, flow_mod.instructions.as_bytes())
         {
             self.postpone(request);

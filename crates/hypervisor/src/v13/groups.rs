@@ -22,12 +22,15 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
-use compile::group::{check_buckets, variants};
+use compile::group::{check_buckets, recirculates, variants};
 use compile::{Instances, Network, Variant};
 use compile::{Reason, Refused};
 use instances::Change;
 use openflow::error::v13 as code;
 use openflow::v13::{Action, GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
+
+/// Buckets that a packet may pass in a group and those that it sends to: as many as a group can have by itself.
+const MOST_PASSES: u64 = 4096;
 
 impl Switch {
     /// A tenant changes its groups.
@@ -75,6 +78,7 @@ impl Switch {
     fn add_group(&mut self, request: &Request<'_>, group: &GroupMod<'_>) -> Result<(), Refused> {
         let (tenant, number) = (request.tenant, group.group_id);
         self.check_watched(tenant, group)?;
+        self.check_passes(tenant, group)?;
         self.check_group_share(tenant, group)?;
         let egress_groups = self.ready_egress_groups(request, group)?;
         let (change, mut messages) = self.make_group(tenant, number, request.body().into())?;
@@ -97,6 +101,40 @@ impl Switch {
         let count = |groups: Vec<(u32, usize)>| groups.iter().map(|it| it.1).sum::<usize>();
         let fits = wanted <= count(own) || count(others) + wanted <= share as usize;
         fits.then_some(()).ok_or(Reason::GroupShare.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS))
+    }
+
+    /// An error if a packet would pass too many buckets in a new or changed group, or in a group that sends to it. Each group may
+    /// send to the one before by several buckets, and so on: without a bound, some forty groups stop a switch with one packet.
+    fn check_passes(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
+        let groups = self.numbers(tenant, Kind::Group);
+        let is_called = || !self.callers_of(tenant, group.group_id).is_empty();
+        if named_by(group).next().is_none() && !is_called() {
+            return Ok(());
+        }
+        let described = |number: u32| match number == group.group_id {
+            true => Some(*group),
+            false => groups.get(number).and_then(|known| GroupMod::parse(&known.body).ok()),
+        };
+        let named = |number| described(number).iter().flat_map(named_by).collect();
+        let mut all = groups.all();
+        all.push(group.group_id);
+        all.sort_unstable();
+        all.dedup();
+        self.tenants[tenant.0 as usize].flows.meter().add(all.len() as u64);
+        let mut passes: BTreeMap<u32, u64> = BTreeMap::new();
+        for number in named_first(&all, named) {
+            let Some(group) = described(number) else { continue };
+            let sent = named_by(&group).filter_map(|named| passes.get(&named));
+            let sent = sent.fold(0_u64, |sum, one| sum.saturating_add(*one));
+            let here = group.buckets.into_iter().count() as u64;
+            passes.insert(number, here.saturating_add(sent));
+        }
+        let most = passes.values().copied().max().unwrap_or(0);
+        if most > MOST_PASSES {
+            Err(Reason::GroupPasses.with(code::GROUP_MOD_FAILED_OUT_OF_BUCKETS))
+        } else {
+            Ok(())
+        }
     }
 
     /// A tenant's groups of a type, also egress groups, and how many groups on the switch each is.
@@ -140,6 +178,7 @@ impl Switch {
             return Err(code::GROUP_MOD_FAILED_LOOP.into());
         }
         self.check_watched(request.tenant, group)?;
+        self.check_passes(request.tenant, group)?;
         self.check_group_share(request.tenant, group)?;
         let egress_groups = self.ready_egress_groups(request, group)?;
         let wanted = Numbered { body: request.body().into(), ..known };
@@ -211,13 +250,17 @@ impl Switch {
     fn waits_for_users(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> bool {
         let groups = self.numbers(tenant, Kind::Group);
         let is_all = group.group_id == GROUP_ALL;
-        let is_meant = |it: u32| is_all && groups.get(it).is_some() || it == group.group_id;
-        let concerns = match group.command {
-            GroupModCommand::DELETE => true,
+        let (concerns, is_any) = match group.command {
+            GroupModCommand::DELETE => (true, is_all),
+            // Entries of later tables cannot use what recirculates, by others that name the group either.
+            GroupModCommand::MODIFY if recirculates(&self.context(tenant), group) => {
+                (true, !self.callers_of(tenant, group.group_id).is_empty())
+            }
             // Beside the group, other forms of it may be needed then.
-            GroupModCommand::MODIFY => self.tenants[tenant.0 as usize].network.is_some(),
-            _ => false,
+            GroupModCommand::MODIFY => (self.tenants[tenant.0 as usize].network.is_some(), is_all),
+            _ => (false, false),
         };
+        let is_meant = |it: u32| is_any && groups.get(it).is_some() || it == group.group_id;
         concerns
             && (is_all || groups.get(group.group_id).is_some())
             && self.has_open_users(tenant, Kind::Group, is_meant)

@@ -18,10 +18,11 @@ use flowspace::{Field, Match};
 use openflow::error::v13 as code;
 use openflow::text::Text;
 use openflow::v13::{
-    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, GROUP_ANY, GroupDesc, GroupMod,
-    METER_ALL, MatchBuf, MessageType, MeterConfig, MeterMod, MeterStats, MultipartFlags,
-    MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody, MultipartType,
-    PortNo, PortStats, QUEUE_ALL, QueueStats, TABLE_ALL, TableStats,
+    self, AggregateStats, DescStats, FlowStats, FlowStatsRequest, GROUP_ANY, GroupDesc,
+    GroupFeatures, GroupMod, METER_ALL, MatchBuf, MessageType, MeterConfig, MeterFeatures,
+    MeterMod, MeterStats, MultipartFlags, MultipartReply, MultipartReplyBody, MultipartRequest,
+    MultipartRequestBody, MultipartType, PortNo, PortStats, QUEUE_ALL, QueueStats, TABLE_ALL,
+    TableStats,
 };
 use openflow::{Encode, ErrorCode, List, frame};
 
@@ -288,14 +289,20 @@ impl Switch {
                 write_parts(self.version, type_, xid, own, &mut out)
             }
             MultipartRequestBody::TableFeatures(_) => {
-                let first = self.target().first_table();
-                let tables = first..first + self.tenant_tables(tenant);
-                let has_network = self.tenants[tenant.0 as usize].network.is_some();
-                let kept = self.target().metadata_kept(has_network);
-                let tables = super::features::of_tenant(answers, kept, &tables);
+                let tables = self.own_table_features(tenant, answers);
                 write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
-            // Aggregates, features and experimenters' answers are one structure each.
+            MultipartRequestBody::GroupFeatures => {
+                let said = List::<GroupFeatures>::parse(answers).unwrap_or_default();
+                let own = said.iter().map(|said| self.own_group_features(tenant, said));
+                write_parts(self.version, type_, xid, own, &mut out)
+            }
+            MultipartRequestBody::MeterFeatures => {
+                let said = List::<MeterFeatures>::parse(answers).unwrap_or_default();
+                let own = said.iter().map(|said| self.own_meter_features(tenant, said));
+                write_parts(self.version, type_, xid, own, &mut out)
+            }
+            // Aggregates and experimenters' answers are one structure each.
             _ => frame::write(self.version, MessageType::MULTIPART_REPLY.0, xid, &mut out, |out| {
                 Encode::write(&asked.type_(), out);
                 out.extend_from_slice(&[0; 6]);

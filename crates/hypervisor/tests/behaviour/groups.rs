@@ -150,6 +150,26 @@ fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
     }
 }
 
+/// Also where all of a set is carried out at once, and where a group is several on the switch.
+#[test]
+fn an_entry_names_a_group_once() {
+    let mut stage = stage();
+    both_say(&mut stage, BLUE, 1, "group add id=1 type=all buckets=output:10|output:11");
+    both_say(&mut stage, BLUE, 1, "group add id=2 type=all buckets=output:1");
+    for actions in [
+        "group:1,group:1",
+        "group:2,output:10,group:2",
+        "group:2;write=group:2",
+        "group:2;write=group:2;goto=1",
+        "write=group:1,group:1;goto=1",
+    ] {
+        let told = stage.say(BLUE, 1, &format!("flow add prio=5 actions={actions}"));
+        assert_eq!(told, ["7 ERROR OFPBAC_TOO_MANY of type 14 xid 7"], "{actions}");
+    }
+    both_say(&mut stage, BLUE, 1, "flow add prio=5 actions=group:1,group:2");
+    all_same(&mut stage);
+}
+
 #[test]
 fn loops_of_groups_are_refused() {
     let mut stage = stage();

@@ -199,6 +199,14 @@ fn refused_for(reason: Reason) -> Told {
             let words = add(&format!("match= actions={}", list("output:1", 7_800)));
             network(Stage::new(V::V1_0, vec![red]), RED, &[&words])
         }
+        Reason::GroupTwice => {
+            let group = "group add id=1 buckets=output:1";
+            slice(V::V1_3, BY_PORT, &[group, &add("match=in_port=1 actions=group:1,group:1")])
+        }
+        Reason::Recirculates => {
+            let words = add("table=1 match=in_port=1 actions=pop_mpls:0800");
+            slice(V::V1_3, BY_PORT, &[&words])
+        }
         Reason::GotoBack => {
             slice(V::V1_3, BY_PORT, &[&add("table=1 match=in_port=1 actions=goto=1")])
         }
@@ -246,6 +254,15 @@ fn refused_for(reason: Reason) -> Told {
         }
         Reason::GroupShare => numbers(|n| format!("group add id={n} type=select buckets=output:1")),
         Reason::MeterShare => numbers(|n| format!("meter add id={n} rate=1000")),
+        Reason::GroupPasses => {
+            let chained = |id| match id {
+                1 => "group add id=1 buckets=output:1|output:2".to_owned(),
+                _ => format!("group add id={id} buckets=group:{0}|group:{0}", id - 1),
+            };
+            let requests: Vec<String> = (1..=12).map(chained).collect();
+            let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
+            slice(V::V1_3, BY_PORT, &requests)
+        }
         Reason::GroupInstances => group_instances(),
         Reason::NoEgressGroup => no_egress_group(),
         Reason::WatchedPort => {

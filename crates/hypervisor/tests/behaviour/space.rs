@@ -3,6 +3,8 @@
 
 use crate::support::*;
 use hypervisor::{Event, SaidBy};
+use openflow::v10::{StatsReply, StatsReplyBody};
+use openflow::v13::{MultipartReply, MultipartReplyBody};
 
 const SPACES: &str = "
     red: ip,nw_src=10.1.0.0/16
@@ -176,4 +178,50 @@ fn a_tenants_own_limits_of_groups_and_meters_hold_where_shares_are_larger() {
     let told = world.heard(red);
     assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_GROUPS")).count(), 1, "{told:?}");
     assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_METERS")).count(), 2, "{told:?}");
+}
+
+/// What the one answer to a question of 1.3 says.
+fn features(world: &mut World, seat: Seat, question: &str) -> Vec<u32> {
+    world.say(seat, 1, question);
+    let told = world.received(seat);
+    assert_eq!(told.len(), 1, "{question}");
+    let reply = MultipartReply::parse(&told[0][8..]).unwrap();
+    match reply.body {
+        MultipartReplyBody::TableFeatures(it) => it.iter().map(|it| it.max_entries).collect(),
+        MultipartReplyBody::GroupFeatures(it) => it.max_groups.into(),
+        MultipartReplyBody::MeterFeatures(it) => vec![it.max_meter],
+        other => panic!("{question}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_tenant_is_told_its_share_as_what_there_can_be() {
+    const QUESTIONS: [&str; 3] =
+        ["stats group_features", "stats meter_features", "stats table_features"];
+    let figures = |world: &mut World, tenant: &str| {
+        let seat = world.connect(tenant);
+        QUESTIONS.map(|question| features(world, seat, question))
+    };
+    let mut world = small_share(|setup| setup.configure = |config| config.max_flows = 1_000);
+    assert_eq!(figures(&mut world, "red"), [vec![41; 4], vec![41], vec![10; 15]]);
+    let blue = [vec![4_055; 4], vec![4_055], vec![990; 15]];
+    assert_eq!(figures(&mut world, "blue"), blue);
+    // A limit that is lower than the share counts; so it does where the switch says nothing useful.
+    let mut world = small_share(|setup| {
+        let limits = &mut setup.policy.tenants[0].limits;
+        (limits.groups, limits.meters, limits.flows) = (3, 2, 7);
+    });
+    assert_eq!(figures(&mut world, "red"), [vec![3; 4], vec![2], vec![7; 15]]);
+    assert_eq!(figures(&mut world, "blue")[2], vec![10_000; 15]);
+}
+
+#[test]
+fn a_tenant_of_1_0_is_told_its_share_as_what_the_table_holds() {
+    let mut world = world(Version::V1_0, |config| config.max_flows = 1_000);
+    let red = world.connect("red");
+    world.say(red, 1, "stats table");
+    let told = world.received(red);
+    let reply = StatsReply::parse(&told[0][8..]).unwrap();
+    let StatsReplyBody::Table(tables) = reply.body else { panic!("{reply:?}") };
+    assert_eq!(tables.iter().map(|table| table.max_entries).collect::<Vec<_>>(), [500]);
 }

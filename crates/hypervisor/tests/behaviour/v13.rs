@@ -200,6 +200,109 @@ fn metadata_without_a_mask_are_those_that_the_tenant_has() {
     );
 }
 
+/// Open vSwitch 3.1 ends when a group is deleted that one rule names twice.
+#[test]
+fn an_entry_names_a_group_once() {
+    check(
+        "
+        red> 1 group add id=1 buckets=output:1
+        red> 1 group add id=2 buckets=output:2
+        red> 2 flow add match=in_port=1 actions=group:1,group:1
+        red< 2 ERROR OFPBAC_TOO_MANY of type 14 xid 2
+        red> 3 flow add match=in_port=1 actions=group:1,output:2,group:2,group:1
+        red< 3 ERROR OFPBAC_TOO_MANY of type 14 xid 3
+        red> 4 flow add match=in_port=1 actions=group:1;write=group:1
+        red< 4 ERROR OFPBAC_TOO_MANY of type 14 xid 4
+        red> 5 flow add match=in_port=1 actions=write=group:1,group:1
+        red< 5 ERROR OFPBAC_TOO_MANY of type 14 xid 5
+        red> 6 flow add match=in_port=1 actions=group:1;write=group:2
+        count= 1
+        red> 7 flow modify actions=group:1;write=group:1
+        red< 7 ERROR OFPBAC_TOO_MANY of type 14 xid 7
+        red> 8 flow modify_strict match=in_port=1 actions=group:2,group:2
+        red< 8 ERROR OFPBAC_TOO_MANY of type 14 xid 8
+        red> 9 flow modify match=in_port=2 actions=group:2,group:2
+        red< 9 ERROR OFPBAC_TOO_MANY of type 14 xid 9
+        red> 10 stats group id=1
+        red< 10 STATS group 1:0(0)
+        wire> 1 10.0.0.1>10.0.0.2
+        wire< 2
+        red> 11 out in_port=1 actions=group:2,group:2 data=10.0.0.1>10.0.0.2
+        wire< 2
+        wire< 2
+    ",
+    );
+}
+
+/// Open vSwitch 3.1 ends when a packet is recirculated behind the first table, and has a longer action set than actions that are left.
+#[test]
+fn what_recirculates_is_applied_in_the_first_table_alone() {
+    check(
+        "
+        red> 1 group add id=1 type=select buckets=1*output:1|1*output:2
+        red> 1 group add id=2 buckets=group:1
+        red> 1 group add id=3 buckets=output:1
+        red> 1 group add id=4 buckets=group:3
+        red> 1 group add id=5 buckets=pop_mpls:800,output:1
+        red> 2 flow add match=in_port=1 actions=group:1,group:2,group:5
+        red> 3 flow add match=in_port=2,mpls actions=pop_mpls:800,output:1
+        red> 4 flow add table=1 actions=group:1
+        red< 4 ERROR OFPBIC_UNSUP_INST of type 14 xid 4
+        red> 5 flow add table=1 actions=output:1,group:2;write=output:1
+        red< 5 ERROR OFPBIC_UNSUP_INST of type 14 xid 5
+        red> 6 flow add table=2 actions=group:5
+        red< 6 ERROR OFPBIC_UNSUP_INST of type 14 xid 6
+        red> 7 flow add table=2 match=mpls actions=pop_mpls:800,output:1
+        red< 7 ERROR OFPBIC_UNSUP_INST of type 14 xid 7
+        red> 8 flow add table=1 actions=write=pop_mpls:800,group:1
+        red> 8 flow add table=2 actions=group:4
+        count= 4
+        red> 9 flow modify table=2 actions=group:2
+        red< 9 ERROR OFPBIC_UNSUP_INST of type 14 xid 9
+        red> 10 group modify id=3 type=select buckets=1*output:1
+        red< 10 ERROR OFPGMFC_EPERM of type 15 xid 10
+        red> 11 group modify id=4 buckets=group:1
+        red< 11 ERROR OFPGMFC_EPERM of type 15 xid 11
+        red> 12 group modify id=3 buckets=output:2
+        red> 13 flow delete table=2
+        red> 14 group modify id=3 type=select buckets=1*output:1
+        red> 15 flow add table=2 actions=group:4
+        red< 15 ERROR OFPBIC_UNSUP_INST of type 14 xid 15
+        red> 16 group modify id=3 buckets=output:1
+        red> 17 flow add table=2 actions=group:4
+        count= 4
+    ",
+    );
+}
+
+/// With two buckets that send to the group before, each group doubles what a packet passes.
+#[test]
+fn chains_of_groups_are_no_longer_than_a_group_may_be() {
+    let mut world = World::new(Setup::new(Version::V1_3, TWO));
+    let red = world.connect("red");
+    world.say(red, 1, "group add id=1 buckets=output:1|output:2");
+    for id in 2..12 {
+        let before = id - 1;
+        world.say(red, 1, &format!("group add id={id} buckets=group:{before}|group:{before}"));
+    }
+    assert_eq!(world.heard(red), [""; 0], "the last passes 4,094 buckets");
+    for words in [
+        "group add id=12 buckets=group:11|group:11",
+        "group modify id=1 buckets=output:1|output:2|output:1",
+        "group modify id=5 buckets=group:4|group:4|group:4",
+    ] {
+        world.say(red, 2, words);
+        assert_eq!(
+            world.heard(red),
+            ["2 ERROR OFPGMFC_OUT_OF_BUCKETS of type 15 xid 2"],
+            "{words}"
+        );
+    }
+    world.say(red, 3, "group modify id=1 buckets=output:1");
+    world.say(red, 4, "group add id=12 buckets=group:11|output:1");
+    assert_eq!(world.heard(red), [""; 0]);
+}
+
 #[test]
 fn groups_are_each_tenants_own() {
     check(

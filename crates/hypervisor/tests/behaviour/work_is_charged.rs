@@ -194,3 +194,42 @@ fn a_change_of_many_entries_takes_its_part_of_the_switch() {
     assert!(sent(14) * 50 < sent(13), "{} {}", sent(14), sent(13));
     assert!(sent(14) > 1);
 }
+
+/// Open vSwitch forwards no packets while it changes entries, and takes as many messages at once as there are.
+#[test]
+fn changes_of_many_entries_go_to_the_switch_one_by_one() {
+    let mut setup =
+        Setup::new(Version::V1_3, "one: ip,nw_src=10.2.0.0/16\ntwo: ip,nw_src=10.3.0.0/16");
+    setup.delay = 10_000_000;
+    let mut world = World::new(setup);
+    let seats = ["one", "two"].map(|name| world.connect(name));
+    for n in 0..4_000 {
+        for (seat, net) in seats.iter().zip(2..) {
+            let (high, low) = (n / 256, n % 256);
+            let words = format!("flow add match=ip,nw_src=10.{net}.{high}.{low} actions=output:1");
+            world.controllers[seat.0].outgoing.push_back(request(Version::V1_3, 1, &words));
+        }
+    }
+    world.pump();
+    world.advance(10_000_000_000);
+    assert!(world.core.tenants().all(|tenant| tenant.flows == 4_000 && tenant.waiting_south == 0));
+    world.south.clear();
+    for n in 0..10 {
+        for seat in seats {
+            let words = format!("flow modify actions=output:{}", n % 2 + 2);
+            world.controllers[seat.0].outgoing.push_back(request(Version::V1_3, 1, &words));
+        }
+    }
+    world.pump();
+    let mut sent = 0;
+    for step in 1..=100 {
+        // Half of the way there and back.
+        world.advance(5_000_000);
+        let changes = world.south.iter().filter(|it| it[1] == 14).count();
+        // And as long again for all else.
+        assert!(changes <= sent + 1 && changes <= 1 + step / 4, "{changes} behind {sent}");
+        sent = changes;
+    }
+    assert_eq!(sent, 20);
+    seats.iter().for_each(|seat| assert_eq!(world.heard(*seat), [""; 0]));
+}

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab::{
-    FailMode, Lab, LabGuard, MacAddress, OpenVSwitch, Options, PingOptions, Protocol,
-    StateDirectory, Topology,
+    FailMode, Lab, LabGuard, MacAddress, OpenVSwitch, Options, PingOptions, ProcessIdentity,
+    Protocol, StateDirectory, Topology,
 };
 
 use super::program::{GUARDED, Program};
@@ -148,6 +148,11 @@ impl Network {
         let listing = self.open_vswitch().vsctl(["list-br"]);
         let listing = listing.unwrap_or_else(|error| panic!("{error}"));
         listing.lines().map(str::to_owned).collect()
+    }
+
+    /// The process that is all switches.
+    pub fn switch_process(&self) -> ProcessIdentity {
+        self.open_vswitch().switch_process().expect("Open vSwitch runs")
     }
 
     fn open_vswitch(&self) -> OpenVSwitch {

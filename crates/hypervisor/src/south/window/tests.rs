@@ -307,7 +307,7 @@ fn a_tenant_alone_has_a_large_window() {
         window.on_send(1, Instant(now));
     }
     assert!(!window.is_open());
-    window.release(ALONE / 2);
+    window.release(ALONE / 2, Instant(900));
     assert!(window.is_open());
     window.note_demand(4, Instant(1_000));
     assert!(!window.is_open(), "shared now");

@@ -12,7 +12,7 @@ use crate::time::Instant;
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use compile::group::variants;
+use compile::group::{recirculates, variants};
 use compile::{Instances, Variant};
 use compile::{Reason, Refused};
 use hashbrown::HashMap;
@@ -38,7 +38,7 @@ pub(super) struct Formed {
 pub(super) struct Change {
     pub before: Vec<NumberBefore>,
     pub messages: Vec<Vec<u8>>,
-    /// Groups that have got other instances.
+    /// Groups that have got other instances, or that begin or cease to recirculate packets.
     pub regrouped: BTreeSet<u32>,
 }
 
@@ -55,6 +55,7 @@ impl Switch {
         let network = network.as_deref();
         let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
         let wanted = variants(&self.context(tenant), &group);
+        let recirculates = recirculates(&self.context(tenant), &group);
         let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| &known.instances);
         let others = others.filter(|other| other.id() != known.instances.id());
         if others.map(|other| other.ids().count()).sum::<usize>() + wanted.len() >= MAX_NUMBERS {
@@ -77,7 +78,7 @@ impl Switch {
         let gone = known.instances.variants().iter();
         let gone = gone.filter(|(variant, _)| !wanted.contains(variant));
         let dropped = gone.map(|(_, &id)| id).collect();
-        let instances = Instances::new(known.instances.id(), ids);
+        let instances = Instances::new(known.instances.id(), ids).recirculating(recirculates);
         let after = Numbered { instances, ..known.clone() };
         let write = |instance: (Variant, u32)| {
             let command = match made.contains(&instance.1) {
@@ -159,6 +160,14 @@ impl Switch {
         });
     }
 
+    /// Whether a change of a group concerns those that name it.
+    fn is_regrouped(&self, tenant: TenantIndex, number: u32, formed: &Formed) -> bool {
+        let known = self.numbers(tenant, Kind::Group).any(number).map(|it| &it.instances);
+        let is_kept = known
+            .is_some_and(|known| known.recirculates() == formed.after.instances.recirculates());
+        !is_kept || !formed.made.is_empty() || !formed.dropped.is_empty()
+    }
+
     pub(super) fn adopt_formed(
         &mut self,
         tenant: TenantIndex,
@@ -166,10 +175,10 @@ impl Switch {
         formed: Formed,
         change: &mut Change,
     ) {
-        let Formed { after, made, dropped, messages } = formed;
-        if !made.is_empty() || !dropped.is_empty() {
+        if self.is_regrouped(tenant, number, &formed) {
             change.regrouped.insert(number);
         }
+        let Formed { after, made, dropped, messages } = formed;
         let before = self.replace_number(tenant, Kind::Group, number, Some(after));
         let before = NumberBefore::new(Kind::Group, number, before);
         // The first is the one that the tenant changes.
@@ -218,7 +227,7 @@ impl Switch {
                 gone.insert(number);
                 continue;
             };
-            let is_other = !formed.made.is_empty() || !formed.dropped.is_empty();
+            let is_other = self.is_regrouped(tenant, number, &formed);
             if is_other {
                 regrouped.insert(number);
                 self.replace_number(tenant, Kind::Group, number, Some(formed.after));
