@@ -18,7 +18,7 @@ const CIRCLES: &[(&str, &[usize])] = &[
     ("evaluate", &[16, 11]),
     ("fabric", &[7, 4, 4, 3, 3, 2]),
     ("flowspace", &[5, 4, 3]),
-    ("hypervisor", &[50]),
+    ("hypervisor", &[48, 3]),
     ("lab", &[12]),
     ("openflow", &[6]),
 ];
