@@ -4,12 +4,12 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
+pub(crate) mod named;
 pub(crate) mod room;
 mod shared;
 
 use crate::south::installed::{Content, Owner};
 use crate::store::Kind;
-use crate::switch::named_of;
 use crate::time::{Duration, Instant};
 use crate::work::{CHANGE, Meter};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,7 @@ use compile::{EntrySpec, RuleKey};
 use core::hash::BuildHasher;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use named::named_of;
 use openflow::Version;
 use room::Long;
 use shared::Shared;
@@ -422,6 +423,11 @@ impl Flow {
     /// What a rule of it is on the switch.
     pub(crate) fn content(&self, owner: Owner, rule: &Rule) -> Content {
         Content { owner, program: Arc::clone(&rule.actions), terms: self.times() }
+    }
+
+    /// The rule that the switch has under this key.
+    pub(crate) fn rule_at(&self, key: &RuleKey) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.match_wire == key.match_wire)
     }
 
     /// What identifies its rules on the switch.

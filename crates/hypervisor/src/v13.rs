@@ -7,7 +7,7 @@
 
 mod features;
 pub(crate) mod flow_mod;
-mod flow_removed;
+pub(crate) mod flow_removed;
 pub(crate) mod groups;
 pub(crate) mod idle;
 mod meters;

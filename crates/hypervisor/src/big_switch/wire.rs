@@ -1,7 +1,7 @@
 //! Messages of both versions, as far as a big switch looks into them.
 
 use super::{Features, Sent};
-use crate::switch::groups_of;
+use crate::flows::named::groups_of;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flowspace::{Field, Match, port_from_v10};

@@ -248,15 +248,20 @@ impl Installed {
         Some(message)
     }
 
-    /// A rule has timed out. Nobody knows whether that was before or behind a MODIFY that adds the rule.
+    /// A rule has timed out. Nobody knows whether that was before or behind a MODIFY that adds the rule (1.0).
     pub(crate) fn expired(&mut self, key: &RuleKey, owner: Owner) {
-        let adds_missing = self.wire == Wire::V10;
         let Some(at) = self.find(key) else { return };
-        self.slots[at as usize].lose(owner);
-        let is_set = self.is_pending(at, |effect| matches!(effect, Effect::Set(_)));
-        let is_modified = self.is_pending(at, |effect| matches!(effect, Effect::Replace(_)));
-        if adds_missing && !is_set && is_modified {
-            self.doubt(at, owner);
+        let slot = &mut self.slots[at as usize];
+        slot.lose(owner);
+        let is_open = |it: &&Pending| !matches!(it.effect, Effect::Unreported(_));
+        let modifies = |it: &&Pending| matches!(it.effect, Effect::Replace(_));
+        // What is added or deleted behind these is not meant: a new rule stands for a second at least.
+        let open = self.pending.iter(slot.pending).filter(is_open);
+        let last = open.take_while(modifies).last().filter(|_| self.wire == Wire::V10);
+        if let Some(&Pending { message, direct, .. }) = last {
+            let doubt = Pending { message, direct, effect: Effect::Doubt(owner) };
+            let is_behind = |it: &Pending| is_open(&it) && !modifies(&it);
+            self.pending.push_before(&mut slot.pending, is_behind, doubt);
         }
         self.collect(at);
     }

@@ -10,9 +10,9 @@
 //! has stood as long as the switch says of the oldest rule.
 
 use super::reconcile::read_match;
-use super::{Cause, Switch};
+use super::{Cause, Removed, Switch};
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Rule};
+use crate::flows::Rule;
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
 use crate::south::installed::Owner;
@@ -59,15 +59,6 @@ pub(crate) enum Timeout {
     Hard = 1,
 }
 
-/// A rule that has been idle, as the switch tells it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expired<'a> {
-    /// Its match, on the wire.
-    pub(crate) match_wire: &'a [u8],
-    /// Packets and bytes.
-    pub(crate) counted: (u64, u64),
-}
-
 impl Idle {
     /// A rule is installed, and has all the idle timeout before it.
     pub(super) fn begin_again(&mut self, match_wire: &[u8]) {
@@ -75,49 +66,27 @@ impl Idle {
     }
 }
 
-impl Expired<'_> {
-    /// The rule that it was. A switch may write a match in another way; but there can be hundreds of rules, which time out
-    /// together.
-    fn rule_of(&self, flow: &Flow, version: Version) -> Option<Rule> {
-        let wire = |rule: &&Rule| *rule.match_wire == *self.match_wire;
-        let as_written = flow.rules.iter().find(wire);
-        let found = as_written.or_else(|| {
-            let wanted = read_match(version, self.match_wire)?;
-            let is_it = |rule: &&Rule| read_match(version, &rule.match_wire) == Some(wanted);
-            flow.rules.iter().find(is_it)
-        });
-        found.cloned()
-    }
-}
-
 impl Switch {
     /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
-    pub(crate) fn revive_idle(
-        &mut self,
-        tenant: TenantIndex,
-        number: u32,
-        expired: Expired<'_>,
-        now: Instant,
-    ) -> bool {
-        let version = self.version;
+    pub(crate) fn revive_idle(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
+        let Owner { tenant, number } = owner;
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.get(number).filter(|flow| flow.rules.len() > 1);
         let Some(flow) = flow else { return false };
-        let Some(rule) = expired.rule_of(flow, version) else { return false };
+        let Some(rule) = flow.rule_at(&removed.key).cloned() else { return false };
         let terms = flow.without_rules();
         // A rule that timed out while a change adds the entry again says nothing of the entry as it is now.
-        let key = rule.key(terms.table);
         let begins_again = self.is_changing(tenant, number)
-            && self.session.installed().is_coming(&key, Owner { tenant, number });
+            && self.session.installed().is_coming(&removed.key, owner);
         let state = &mut self.tenants[tenant.0 as usize];
         if !begins_again {
             state.idle.entry(number).or_default();
             if terms.left(now).is_none() {
-                return self.end_over(tenant, number, expired, now);
+                return self.end_over(owner, removed, now);
             }
         }
         if let Some(flow) = state.flows.get_mut(number) {
-            flow.count_past(expired.counted);
+            flow.count_past(removed.counted);
         }
         self.revive(&in_turn(tenant, now), number, &terms, &rule);
         if !begins_again {
@@ -129,16 +98,11 @@ impl Switch {
 
     /// The hard timeout is over for a rule. For others, which were installed later, it may be over some time later; the entry
     /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
-    pub(crate) fn end_over(
-        &mut self,
-        tenant: TenantIndex,
-        number: u32,
-        expired: Expired<'_>,
-        now: Instant,
-    ) -> bool {
+    pub(crate) fn end_over(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
+        let Owner { tenant, number } = owner;
         let state = &self.tenants[tenant.0 as usize];
         let flow = state.flows.get(number).filter(|flow| flow.rules.len() > 1);
-        let rule = flow.and_then(|flow| expired.rule_of(flow, self.version));
+        let rule = flow.and_then(|flow| flow.rule_at(&removed.key).cloned());
         let (Some(rule), Some(stood)) = (rule, self.stood(tenant, number, now)) else {
             return false;
         };
@@ -146,7 +110,7 @@ impl Switch {
             return false;
         }
         let Some(mut flow) = self.drop_flow(tenant, number) else { return false };
-        flow.count_past(expired.counted);
+        flow.count_past(removed.counted);
         flow.rules.retain(|it| it.match_wire != rule.match_wire);
         let cause = in_turn(tenant, now);
         for rule in &flow.rules {
@@ -360,11 +324,7 @@ impl Switch {
         for rule in &flow.rules {
             self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
         }
-        let stood = flow.stood(now);
-        match self.version {
-            Version::V1_0 => self.report_timed_out_v10(tenant, &flow, timeout, stood),
-            _ => self.report_timed_out_v13(tenant, &flow, timeout, stood),
-        }
+        self.report_removed(tenant, &flow, timeout as u8, flow.stood(now));
     }
 }
 

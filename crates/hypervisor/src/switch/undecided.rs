@@ -4,8 +4,8 @@
 
 use super::Switch;
 use super::tables::Operation;
-use super::tracking::{groups_of, named_of};
 use crate::flows::Flow;
+use crate::flows::named::{groups_of, named_of};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 

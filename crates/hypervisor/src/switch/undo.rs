@@ -15,7 +15,7 @@ use super::tables::Operation;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
-use crate::south::installed::{Deleted, Owner, RefusedRules, State, is_later};
+use crate::south::installed::{Deleted, Owner, RefusedRules, State};
 use crate::south::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
@@ -23,7 +23,7 @@ use crate::v13::groups::undo::Extent;
 use crate::v13::numbers::Numbered;
 use alloc::vec::Vec;
 use compile::{Reason, RuleKey};
-use openflow::{ErrorCode, Version};
+use openflow::ErrorCode;
 
 impl Switch {
     /// A rule of an entry has timed out on the switch. `None`: no change of the entry is on its way. Else it was the
@@ -93,26 +93,8 @@ impl Switch {
         true
     }
 
-    /// The switch has deleted a rule of an entry because Weir has. Says whether it is so; then what the rule has counted counts for
-    /// the entry.
-    pub(crate) fn is_deleted_by_weir(
-        &mut self,
-        owner: Owner,
-        key: &RuleKey,
-        counted: (u64, u64),
-    ) -> bool {
-        let Some(message) = self.session.installed_mut().deletion_reported(key, owner) else {
-            return false;
-        };
-        let flow = self.tenants[owner.tenant.0 as usize].flows.get_mut(owner.number);
-        if let Some(flow) = flow.filter(|flow| is_later(message, flow.counts_since)) {
-            flow.count_past(counted);
-        }
-        true
-    }
-
     /// A rule of an entry is not on the switch any more. Gives the entry if that was all of it.
-    fn lose_rule(
+    pub(super) fn lose_rule(
         &mut self,
         tenant: TenantIndex,
         number: u32,
@@ -376,14 +358,6 @@ impl Switch {
     pub(crate) fn is_being_deleted(&self, kind: Kind, physical: u32) -> bool {
         let mut frees = self.operations.values().flat_map(|operation| &operation.frees);
         frees.any(|free| *free == (kind, physical))
-    }
-
-    /// Tells a tenant that an entry is gone, with the counts that are known.
-    pub(crate) fn report_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
-        match self.version {
-            Version::V1_0 => self.report_lost_v10(tenant, flow),
-            _ => self.report_lost_v13(tenant, flow),
-        }
     }
 }
 

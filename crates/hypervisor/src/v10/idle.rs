@@ -1,17 +1,13 @@
 //! What the switch is asked of an entry that is several there, to learn whether it is idle, and what the answers mean.
 
-use super::flow_removed::without_counts;
 use super::statistics::{FLOWS_COST, UNSUPPORTED, question};
 use crate::flows::{Flow, Rule};
-use crate::ids::TenantIndex;
-use crate::switch::{Question, Switch, Timeout};
+use crate::switch::Question;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::List;
-use openflow::v10::{
-    self, FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest, StatsRequestBody,
-};
+use openflow::v10::{self, FlowStats, FlowStatsRequest, StatsRequestBody};
 
 /// One question for each rule but one, by its match: the answer has narrower entries as well.
 pub(crate) fn questions(flow: &Flow, except: &Rule) -> Vec<Question> {
@@ -32,19 +28,4 @@ pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
     let own = entries.iter().filter(|entry| entry.cookie == cookie);
     let used = own.filter(|entry| !matches!(entry.packet_count, 0 | UNSUPPORTED));
     used.map(|entry| Match::from_v10(&entry.match_)).collect()
-}
-
-impl Switch {
-    /// Tells the tenant of the end of an entry whose time was over after this.
-    pub(crate) fn report_timed_out_v10(
-        &mut self,
-        tenant: TenantIndex,
-        flow: &Flow,
-        timeout: Timeout,
-        (duration_sec, duration_nsec): (u32, u32),
-    ) {
-        let last = without_counts(FlowRemovedReason(timeout as u8));
-        let last = FlowRemoved { duration_sec, duration_nsec, ..last };
-        self.report_removed_v10(tenant, flow, &last);
-    }
 }

@@ -1,15 +1,13 @@
 //! What the switch is asked of an entry that is several there, to learn whether it is idle, and what the answer means.
 
 use super::flow_mod::physical_table;
-use super::flow_removed::without_counts;
 use crate::flows::Flow;
-use crate::ids::TenantIndex;
-use crate::switch::{Question, Switch, Timeout, flow_question};
+use crate::switch::{Question, flow_question};
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::List;
-use openflow::v13::{FlowRemoved, FlowRemovedReason, FlowStats, FlowStatsRequest};
+use openflow::v13::{FlowStats, FlowStatsRequest};
 
 /// One question, by the cookie.
 pub(crate) fn questions(cookie: u64, flow: &Flow, first_table: u8) -> Vec<Question> {
@@ -26,19 +24,4 @@ pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
     let own = entries.iter().filter(|entry| entry.cookie == cookie);
     let used = own.filter(|entry| !matches!(entry.packet_count, 0 | NOT_COUNTED));
     used.filter_map(|entry| Match::from_v13(&entry.match_).ok()).collect()
-}
-
-impl Switch {
-    /// Tells the tenant of the end of an entry whose time was over after this.
-    pub(crate) fn report_timed_out_v13(
-        &mut self,
-        tenant: TenantIndex,
-        flow: &Flow,
-        timeout: Timeout,
-        (duration_sec, duration_nsec): (u32, u32),
-    ) {
-        let last = without_counts(FlowRemovedReason(timeout as u8));
-        let last = FlowRemoved { duration_sec, duration_nsec, ..last };
-        self.report_removed_v13(tenant, flow, &last);
-    }
 }

@@ -4,11 +4,12 @@
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
 use crate::flows::Flow;
+use crate::flows::named::named_of;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::installed::{Effect, Owner};
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Cause, NumberBefore, Request, Switch, named_of};
+use crate::switch::{Cause, NumberBefore, Request, Switch};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::btree_map::Entry;

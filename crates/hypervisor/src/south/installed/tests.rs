@@ -104,9 +104,10 @@ proptest! {
                 }
                 Step::Read => {
                     if let Some((key, effect, written)) = model.unread.pop_front() {
+                        let is_new = matches!(effect, Effect::Set(_)) || !model.rules.contains_key(&key);
                         model.carry_out(&key, &effect);
                         read.push(written);
-                        just_added.extend(matches!(effect, Effect::Set(_)).then_some(key));
+                        just_added.extend(is_new.then_some(key));
                     }
                 }
                 Step::Refuse => {

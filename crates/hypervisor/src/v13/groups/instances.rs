@@ -4,10 +4,11 @@
 //! use them. What is deleted goes last.
 
 use super::{named_by, named_first, names};
+use crate::flows::named::groups_of;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Switch, collide, groups_of};
+use crate::switch::{Cause, NumberBefore, Switch, collide};
 use crate::time::Instant;
 use crate::v13::numbers::{Held, Numbered};
 use alloc::collections::{BTreeMap, BTreeSet};

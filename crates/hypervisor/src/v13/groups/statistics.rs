@@ -1,8 +1,9 @@
 //! Statistics of groups: what a group and its copies have counted, as one.
 
+use crate::flows::named::groups_of;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Switch, groups_of};
+use crate::switch::Switch;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;

@@ -5,9 +5,10 @@
 //! it is known to be gone. A change that was one message has changed nothing.
 
 use crate::flows::Flow;
+use crate::flows::named::groups_of;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Operation, Switch, groups_of};
+use crate::switch::{Cause, NumberBefore, Operation, Switch};
 use crate::v13::numbers::Numbered;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -150,7 +151,7 @@ impl Switch {
 
     /// Whether an entry that went with a group is about to be installed again: the group was deleted in part, and the whole
     /// is undone.
-    pub(in crate::v13) fn brings_groups_back(&self, tenant: TenantIndex, number: u32) -> bool {
+    pub(crate) fn brings_groups_back(&self, tenant: TenantIndex, number: u32) -> bool {
         let flow = self.tenants[tenant.0 as usize].flows.get(number);
         let groups = self.numbers(tenant, Kind::Group);
         let mut operations = self.operations.values();

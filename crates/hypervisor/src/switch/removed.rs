@@ -1,0 +1,165 @@
+//! FLOW_REMOVED: the switch says that a rule has gone, and the tenant hears of the end of an entry, once.
+//!
+//! Both versions go this way; they differ in how the message is read and written.
+
+use super::idle::Timeout;
+use super::{Asynchronous, Switch};
+use crate::cookie::Cookie;
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::south::installed::{Owner, is_later};
+use crate::tenant::Leaving;
+use crate::time::Instant;
+use compile::RuleKey;
+use openflow::{TooLong, Version};
+
+/// A rule that has gone.
+pub(crate) struct Removed {
+    pub cookie: u64,
+    pub key: RuleKey,
+    /// OFPFlowRemovedReason: the numbers of 1.0 are those of 1.3.
+    pub reason: u8,
+    /// Packets and bytes.
+    pub counted: (u64, u64),
+    /// How long it stood: seconds and nanoseconds.
+    pub stood: (u32, u32),
+}
+
+const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
+const HARD_TIMEOUT: u8 = Timeout::Hard as u8;
+const DELETE: u8 = 2;
+/// With a group that it uses (1.3).
+const GROUP_DELETE: u8 = 3;
+
+impl Switch {
+    /// The switch has removed a rule.
+    pub(crate) fn rule_removed(&mut self, removed: &Removed, now: Instant) {
+        let Removed { ref key, reason, counted, .. } = *removed;
+        let cookie = Cookie::from_wire(removed.cookie, self.settings.installation);
+        let Some(cookie) = cookie.filter(|cookie| !cookie.is_own()) else { return };
+        let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
+        let number = cookie.number;
+        let owner = Owner { tenant, number };
+        let is_deleted = matches!(reason, DELETE | GROUP_DELETE);
+        let is_by_weir = is_deleted && self.is_deleted_by_weir(owner, key, counted);
+        let flow = self.tenants[tenant.0 as usize].flows.get(number);
+        let is_stray = is_deleted && flow.is_none_or(|flow| flow.rule_at(key).is_none());
+        if !is_by_weir && (is_stray || reason != DELETE) {
+            self.session.installed_mut().expired(key, owner);
+        }
+        if self.tenants[tenant.0 as usize].leaving.contains_key(&number) {
+            self.rule_left(owner, removed);
+            return;
+        }
+        // A stray report is about what stood for the entry, or for one of its number, before.
+        if is_by_weir || is_stray {
+            return;
+        }
+        if reason == GROUP_DELETE && self.brings_groups_back(tenant, number) {
+            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+                flow.rules.retain(|rule| rule.match_wire != key.match_wire);
+                flow.count_past(counted);
+            }
+            return;
+        }
+        let is_coming = match reason {
+            // With a group that an earlier form of it has used.
+            GROUP_DELETE => self.session.installed().is_coming(key, owner),
+            DELETE => self.comes_though_deleted(owner, key, now),
+            _ => false,
+        };
+        if is_coming {
+            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+                flow.count_past(counted);
+            }
+            return;
+        }
+        let is_dealt_with = match reason {
+            IDLE_TIMEOUT => self.revive_idle(owner, removed, now),
+            HARD_TIMEOUT => self.end_over(owner, removed, now),
+            _ => false,
+        };
+        if is_dealt_with {
+            return;
+        }
+        if !is_deleted
+            && let Some(gone) = self.expire_during_changes(tenant, number, key, counted, now)
+        {
+            if let Some(flow) = gone {
+                self.report_removed(tenant, &flow, reason, removed.stood);
+            }
+            return;
+        }
+        let stood = self.stood(tenant, number, now).unwrap_or(removed.stood);
+        if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+            flow.count_past(counted);
+        }
+        if let Some(flow) = self.lose_rule(tenant, number, |rule| rule.match_wire == key.match_wire)
+        {
+            self.report_removed(tenant, &flow, reason, stood);
+        }
+    }
+
+    /// A rule of an entry that ends.
+    fn rule_left(&mut self, owner: Owner, removed: &Removed) {
+        let all = &mut self.tenants[owner.tenant.0 as usize].leaving;
+        let Some(leaving) = all.get_mut(&owner.number) else { return };
+        leaving.flow.count_past(removed.counted);
+        leaving.rules = leaving.rules.saturating_sub(1);
+        if leaving.rules == 0
+            && let Some(Leaving { flow, over, .. }) = all.remove(&owner.number)
+        {
+            let (reason, stood) = match over {
+                Some(stood) => (HARD_TIMEOUT, stood),
+                None => (removed.reason, removed.stood),
+            };
+            self.report_removed(owner.tenant, &flow, reason, stood);
+        }
+    }
+
+    /// The switch has deleted a rule of an entry because Weir has. Says whether it is so; then what the rule has counted counts for
+    /// the entry.
+    fn is_deleted_by_weir(&mut self, owner: Owner, key: &RuleKey, counted: (u64, u64)) -> bool {
+        let Some(message) = self.session.installed_mut().deletion_reported(key, owner) else {
+            return false;
+        };
+        let flow = self.tenants[owner.tenant.0 as usize].flows.get_mut(owner.number);
+        if let Some(flow) = flow.filter(|flow| is_later(message, flow.counts_since)) {
+            flow.count_past(counted);
+        }
+        true
+    }
+
+    /// Tells a tenant that an entry is gone, with the counts that are known.
+    pub(crate) fn report_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
+        self.report_removed(tenant, flow, DELETE, (0, 0));
+    }
+
+    /// Tells the tenant, if it asked to be told, of the end of its entry.
+    pub(crate) fn report_removed(
+        &mut self,
+        tenant: TenantIndex,
+        flow: &Flow,
+        reason: u8,
+        stood: (u32, u32),
+    ) {
+        /// OFPFF_SEND_FLOW_REM, in both versions.
+        const SEND_FLOW_REM: u16 = 1;
+        let version = self.version;
+        let next = match version {
+            Version::V1_0 => None,
+            _ => crate::v13::flow_mod::next_table(&flow.actions),
+        };
+        let lookups = &mut self.tenants[tenant.0 as usize].lookups;
+        lookups.ended(flow.table, next, flow.past_packets);
+        if flow.flags & SEND_FLOW_REM == 0 {
+            return;
+        }
+        self.notify(tenant, Asynchronous::FlowRemoved(reason), |out| -> Result<(), TooLong> {
+            match version {
+                Version::V1_0 => crate::v10::flow_removed::write(flow, reason, stood, out),
+                _ => crate::v13::flow_removed::write(flow, reason, stood, out),
+            }
+        });
+    }
+}
