@@ -324,5 +324,8 @@ fn a_switch_with_a_short_queue_drops_what_does_not_fit_and_counts_it() {
         }
         std::thread::yield_now();
     };
-    assert_eq!((counters.overflowed, counters.longest_queue), (20 - QUEUE as u64, QUEUE as u64));
+    // The barrier has a place too if the echoes came before the switch had begun with it.
+    assert_eq!(counters.longest_queue, QUEUE as u64);
+    let least = 20 - QUEUE as u64;
+    assert!((least..=least + 1).contains(&counters.overflowed), "{}", counters.overflowed);
 }
