@@ -1,6 +1,7 @@
-//! An attack, or viewers of the page, beside the load of a run.
+//! An attack, viewers of the page, or clients with tokens, beside the load of a run.
 
 use crate::Error;
+use crate::accounts::{Clients, Requests};
 use crate::hostile::{Attack, Attacking};
 use crate::measure::Collector;
 use crate::plan::Setup;
@@ -20,6 +21,8 @@ pub enum Beside {
     },
     /// So many viewers of the page read its events.
     Viewers(usize),
+    /// Clients of the REST interface who show tokens.
+    Accounts(Requests),
 }
 
 /// The same, once it is ready.
@@ -27,6 +30,7 @@ pub enum Beside {
 pub(crate) enum Company {
     Attack(Box<Attacking>),
     Viewers(Viewers),
+    Accounts(Box<Clients>),
 }
 
 impl Company {
@@ -43,6 +47,7 @@ impl Company {
                 Self::Attack(Box::new(attacking))
             }
             Beside::Viewers(count) => Self::Viewers(Viewers::new(count)),
+            Beside::Accounts(requests) => Self::Accounts(Box::new(Clients::new(requests, setup))),
         })
     }
 
@@ -51,6 +56,7 @@ impl Company {
         match self {
             Self::Attack(attacking) => attacking.begin(target),
             Self::Viewers(viewers) => viewers.begin(target),
+            Self::Accounts(clients) => clients.begin(target),
         }
     }
 
@@ -59,6 +65,7 @@ impl Company {
         match self {
             Self::Attack(attacking) => attacking.finish(collector),
             Self::Viewers(viewers) => viewers.finish(collector),
+            Self::Accounts(clients) => clients.finish(collector),
         }
     }
 }

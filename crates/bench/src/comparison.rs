@@ -177,7 +177,7 @@ pub struct Case {
     pub load: Load,
     /// More samples, if any.
     pub afterwards: Option<Afterwards>,
-    /// An attack or viewers of the page, if any.
+    /// An attack, viewers of the page, or clients with tokens, if any.
     pub beside: Option<Beside>,
 }
 

@@ -17,6 +17,7 @@
 //! (`endpoint`, `switch`, `wire`, `tag`, `probing`), the accounts (`track`, `run`, `fault`, `outcome`,
 //! `measure`) and the system under test seen from outside (`system`, `observe`, `segments`).
 
+mod accounts;
 pub mod arrivals;
 mod beside;
 mod clock;

@@ -42,7 +42,7 @@ pub enum Scenario {
     Networks,
     /// Flows followed and labels told beside neither.
     Labels,
-    /// Viewers of the page beside none.
+    /// Viewers of the page, and clients with tokens, beside neither.
     Page,
     /// CPU time per message, and messages of the hypervisor's own.
     Work,

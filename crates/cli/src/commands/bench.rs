@@ -62,7 +62,7 @@ enum Command {
     Networks(scenario::Scenario),
     /// What following 10,000 flows and telling tenants labels costs, with rules that stand and that change
     Labels(scenario::Scenario),
-    /// What 50 viewers of the page of Weir cost, with 100 switches and 20 tenants
+    /// What 50 viewers of the page of Weir cost, and checks of 250 tokens per second, with 100 switches and 20 tenants
     Page(scenario::Scenario),
     /// CPU time per message at 10,000 to 60,000/s and at saturation, beside a relay, and messages of Weir's own
     Work(scenario::Scenario),

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::own_networks::{TOPOLOGY, tenant};
+use crate::own_networks::{TOPOLOGY, number, tenant};
 use crate::support::app::App;
 use crate::support::browser::{Browser, Colours};
 use crate::support::folder::Folder;
 use crate::support::network::{Network, V13};
+use crate::support::program::Program;
 use crate::support::requirements::{Needs, needs};
 use crate::support::weir::{Weir, run};
 use crate::support::{eventually, free_port, http};
@@ -44,13 +45,14 @@ fn ovs_the_page_shows_what_is_and_edits_a_network() {
     });
     assert_eq!(tile(&browser, "Switches"), "4");
     assert_eq!(tile(&browser, "Tenants"), "2");
+    let _traffic = photographs().map(|_| traffic(&network, &weir));
     photograph(&browser, "network");
 
     shows_each_tenant_apart(&browser, &page);
     is_used_by_keyboard(&browser, &page);
     edits(&browser, &page, &weir);
-    shows_markup_as_it_is(&browser, &page, &weir);
     fits_a_phone(&browser, &page);
+    shows_markup_as_it_is(&browser, &page, &weir);
 
     // Each end of a link has a load, by the switches' own counters: nobody is told labels here, so Weir follows no flows.
     eventually("the links have loads", || {
@@ -376,15 +378,42 @@ fn asked_for_nothing_else(browser: &Browser, weir: &Weir) {
     }
 }
 
-/// Keeps a picture where `WEIR_PHOTOGRAPHS` names a folder, as docs/dashboard.md shows them: light and dark.
+/// Keeps a picture where `WEIR_PHOTOGRAPHS` names a folder, as docs/dashboard.md shows them: light and dark. Of a phone the picture
+/// has what fits its screen, else the whole page.
 fn photograph(browser: &Browser, name: &str) {
-    let Some(folder) = std::env::var_os("WEIR_PHOTOGRAPHS").map(PathBuf::from) else { return };
+    let Some(folder) = photographs() else { return };
     let wide = browser.run("return innerWidth");
+    let is_whole = wide.as_u64().is_some_and(|wide| wide > 600);
     for (colours, word) in [(Colours::Dark, "dark"), (Colours::Light, "light")] {
         browser.colours(colours);
         // The map is drawn when the browser has time.
         std::thread::sleep(std::time::Duration::from_millis(1500));
         let picture = folder.join(format!("{name}-{wide}-{word}.png.base64"));
-        fs::write(picture, browser.photograph()).expect("a picture");
+        fs::write(picture, browser.photograph(is_whole)).expect("a picture");
     }
+}
+
+fn photographs() -> Option<PathBuf> {
+    std::env::var_os("WEIR_PHOTOGRAPHS").map(PathBuf::from)
+}
+
+/// Lets a host of each tenant send as long as the values live, until links have loads: a picture is to show some.
+fn traffic(network: &Network, weir: &Weir) -> [Program; 2] {
+    let hosts = [["h1", "h3"], ["h2", "h4"]];
+    number(network, hosts);
+    eventually("hosts reach each other", || {
+        hosts.iter().all(|[first, _]| network.answers(first, "10.0.0.2"))
+    });
+    let ping = |host: &str, every: &str| {
+        network.program(host, &["ping", "-q", "-i", every, "-s", "1000", "10.0.0.2"])
+    };
+    let sending = [ping("h1", "0.002"), ping("h2", "0.005")];
+    eventually("links have loads", || {
+        let (_, summary) = weir.get("/api/v1/summary");
+        let summary: Value = serde_json::from_str(&summary).expect("JSON");
+        let links = summary["links"].as_array().expect("links").iter();
+        let mut loads = links.filter_map(|it| it["load"][0].as_u64());
+        loads.any(|load| load > 1_000_000)
+    });
+    sending
 }

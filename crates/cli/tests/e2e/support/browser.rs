@@ -145,9 +145,14 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", &features);
     }
 
-    /// The whole page as a PNG file, in base64.
-    pub fn photograph(&self) -> String {
-        let options = json!({"format": "png", "captureBeyondViewport": true});
+    /// Drops what was kept of pages: the next one is asked for as a whole.
+    pub fn forget(&self) {
+        self.devtools("Network.clearBrowserCache", &json!({}));
+    }
+
+    /// The page as a PNG file, in base64: the whole, or what fits the window.
+    pub fn photograph(&self, is_whole: bool) -> String {
+        let options = json!({"format": "png", "captureBeyondViewport": is_whole});
         let taken = self.devtools("Page.captureScreenshot", &options);
         taken["data"].as_str().expect("a picture").to_owned()
     }

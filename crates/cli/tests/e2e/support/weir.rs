@@ -1,14 +1,14 @@
 //! `weir serve` as an operator starts it: a configuration file, a state folder, signals.
 
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
+use std::{env, fs};
 
 use nix::sys::signal::Signal;
 
 use super::folder::Folder;
 use super::program::Program;
-use super::{PATIENCE, eventually, free_port, http};
+use super::{PATIENCE, eventually, free_port, http, repository};
 
 /// os-ken takes a second or two to start, and the scenarios do not wait for the tenth attempt to reach it.
 pub const SHORT_BACK_OFF: &str = "[reconnect]\nmax = \"500ms\"\n";
@@ -54,7 +54,7 @@ impl Weir {
             .expect("a configuration");
         let mut command = Command::new("sh");
         let script = format!("ulimit -n {limit} && exec \"$0\" serve \"$1\" --state \"$2\"");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_weir")]);
+        command.args(["-c", &script, &program()]);
         command.args([folder.join("weir.toml"), folder.join("state")]);
         let process = Program::of("weir", command);
         let weir = Weir { folder, openflow, api, process };
@@ -94,7 +94,7 @@ impl Weir {
         let (config, state) = (self.folder.join("weir.toml"), self.folder.join("state"));
         fs::rename(&state, self.folder.join("lost")).expect("the state folder is lost");
         let arguments = ["serve", &config, "--state", &state, "--restore", backup];
-        self.process = Program::start("weir", env!("CARGO_BIN_EXE_weir"), &arguments);
+        self.process = Program::start("weir", &program(), &arguments);
         self.wait_until_healthy();
     }
 
@@ -166,10 +166,16 @@ impl Weir {
     }
 }
 
+/// The program under test: cargo's, or another build that `WEIR_TEST_PROGRAM` names.
+pub fn program() -> String {
+    let other = env::var("WEIR_TEST_PROGRAM").ok().map(|it| repository().join(it));
+    other.map_or_else(|| env!("CARGO_BIN_EXE_weir").to_owned(), |it| it.display().to_string())
+}
+
 fn spawn(folder: &Folder, state: &str, more: &[&str]) -> Program {
     let (config, state) = (folder.join("weir.toml"), folder.join(state));
     let arguments = [&["serve", &config, "--state", &state], more].concat();
-    Program::start("weir", env!("CARGO_BIN_EXE_weir"), &arguments)
+    Program::start("weir", &program(), &arguments)
 }
 
 fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
@@ -184,7 +190,7 @@ fn with_listen(openflow: SocketAddr, api: SocketAddr, tenants: &str) -> String {
 
 /// How `weir` with these arguments ended: the exit code, stdout and stderr.
 pub fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut process = Program::start("weir", env!("CARGO_BIN_EXE_weir"), arguments);
+    let mut process = Program::start("weir", &program(), arguments);
     let code = process.wait(PATIENCE);
     (code, process.stdout.to_end(), process.stderr.to_end())
 }
