@@ -105,7 +105,8 @@ fn of_reason(reason: Reason) -> Option<&'static str> {
 
         Reason::GroupTwice => "the entry names group {number} twice",
         Reason::Recirculates => {
-            "an entry of a table behind the first applies POP_MPLS or a group of type SELECT, or a group that leads to either"
+            "an entry of a table behind the first makes the switch recirculate packets (by POP_MPLS, a group of type SELECT, a group that \
+            leads to such a group)"
         }
         Reason::GotoBack => "the entry goes to table {number}, which is not behind its own",
         Reason::GotoNowhere => "the entry goes to table {number}, which the tenant does not have",
