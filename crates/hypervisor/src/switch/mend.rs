@@ -15,6 +15,9 @@ use compile::RuleKey;
 use hashbrown::{HashMap, HashSet};
 use openflow::{NO_BUFFER, Version};
 
+/// Rules of an entry that are searched one by one.
+const FEW: usize = 8;
+
 /// What a tenant's rules on the switch differ in from the tables.
 #[derive(Default)]
 pub(super) struct Difference {
@@ -53,8 +56,12 @@ impl Switch {
             let wanted = flows.owner(&key).and_then(|number| {
                 let flow = flows.get(number)?;
                 // An entry can be hundreds of rules.
-                let rules = rules.entry(number).or_insert_with(|| flow.by_match());
-                let rule = *rules.get(&*key.match_wire)?;
+                let rule = if flow.rules.len() <= FEW {
+                    flow.rules.iter().find(|rule| rule.match_wire == key.match_wire)?
+                } else {
+                    let rules = rules.entry(number).or_insert_with(|| flow.by_match());
+                    *rules.get(&*key.match_wire)?
+                };
                 Some((flow.content(Owner { tenant, number }, rule), rule))
             });
             let projected = self.session.installed().projected(&key);
