@@ -31,9 +31,9 @@ const ADDRESSES: u8 = 5;
 /// Requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
-    /// With the token of a tenant, for what is known of that tenant.
+    /// Requests per second with a tenant's own token, about that tenant.
     pub valid: u32,
-    /// With tokens that nobody has.
+    /// Requests per second with tokens that Weir has never made.
     pub wrong: u32,
 }
 

@@ -13,8 +13,8 @@ pub struct Options {
     /// `true` (default): TCP_NODELAY, each write leaves at once (ND). `false`: Nagle's algorithm
     /// (AGG).
     pub nodelay: bool,
-    /// `true`: the kernel acknowledges what has been read at once (TCP_QUICKACK). A peer that uses Nagle's algorithm keeps
-    /// its next small segment back until then. `false` (default): the kernel may wait for something to send with it.
+    /// `true`: the kernel acknowledges received bytes at once (TCP_QUICKACK). A peer that uses Nagle's algorithm keeps
+    /// its next small segment back until the acknowledgement. `false` (default): the kernel may send acknowledgements later, together with data.
     pub acknowledge_reads: bool,
     /// The most bytes that wait in the send buffer before frames are refused. Default 256 KiB.
     pub send_buffer: usize,

@@ -26,7 +26,7 @@ impl Refused {
         self.reason
     }
 
-    /// What was refused, if the check is about a number: a port (as 1.3 numbers ports), a table, a group. Else 0.
+    /// The number that the check is about: a port (as 1.3 numbers ports), a table, a group. 0 if the check is about no number.
     pub const fn value(self) -> u32 {
         self.value
     }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p weir-daemon --example token_speed`
 
-// It is a measurement, and tells what it measures.
+// A measurement prints its result.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;

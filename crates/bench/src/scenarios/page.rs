@@ -16,9 +16,9 @@ const VIEWERS: usize = 50;
 const TOTAL_RATE: f64 = 10_000.0;
 /// Within what Weir allows to an account, and to an address that shows wrong ones.
 const REQUESTS: Requests = Requests { valid: 200, wrong: 50 };
-/// As many tokens as are to be checked. The clients ask late what they could not ask in time, so few are missing.
+/// The least number of tokens that are checked per second. Clients make up for requests that are late, so few are missing.
 const CHECKED: f64 = 0.98 * (REQUESTS.valid + REQUESTS.wrong) as f64;
-/// Of a latency with something beside, over the latency without.
+/// The limit for a latency with viewers or tokens, over the latency without.
 const RATIO: f64 = 1.05;
 /// 2,000 controllers are to be connected.
 const HANDSHAKE_MS: u64 = 60_000;

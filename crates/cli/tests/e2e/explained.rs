@@ -130,7 +130,7 @@ fn check_slice(version: Version, openflow: &str) {
     let nobodys = printed(&weir, &["trace", "any", "1", "in_port=3,ip"]);
     assert!(nobodys.contains("nobody's"), "{nobodys}");
 
-    // What was refused is known after the switch has gone, by the rule that refused, and each refusal by its own.
+    // After the switch has disconnected `why` still lists the refusals, each with the rule that refused.
     let normal: u32 = if openflow == "1.0" { 0xfffa } else { 0xffff_fffa };
     red.flow("add", 6, &entry(9, "10.1.0.7", json!([{"type": "OUTPUT", "port": normal}])));
     red.expect_reply("error", 6);

@@ -41,7 +41,7 @@ fn collect(folder: &Path, at: &mut ModulePath, sources: &mut BTreeMap<ModulePath
     }
 }
 
-/// Which modules each module names. The crate's root is named by none: what stands there belongs to all.
+/// The modules that each module names. The crate's root is left out: its items belong to all modules.
 pub(crate) fn graph(sources: &BTreeMap<ModulePath, String>) -> Graph {
     let named: BTreeMap<&ModulePath, Vec<Named>> =
         sources.iter().map(|(module, text)| (module, paths(module, text, sources))).collect();

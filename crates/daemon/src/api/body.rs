@@ -27,7 +27,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// What is wrong with a body; of a key that is left out on purpose also why.
+/// The fault of a body. For a key that Weir leaves out on purpose the reason, too.
 fn explained(refused: String) -> String {
     match unsupported::reason_in(&refused) {
         Some(reason) => format!("not supported: {reason} ({refused})"),

@@ -134,7 +134,7 @@ pub struct Tenant {
     pub experimenters: Vec<u32>,
     /// Where the answers to its statistics requests come from.
     pub statistics: Statistics,
-    /// How it is told what is left of links, if at all.
+    /// The form of the labels that tell the tenant the free bandwidth of its links, if the tenant gets labels.
     pub labels: Option<Told>,
     /// Its virtual interfaces.
     pub vnics: Vec<Vnic>,

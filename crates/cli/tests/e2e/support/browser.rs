@@ -145,7 +145,7 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", &features);
     }
 
-    /// Drops what was kept of pages: the next one is asked for as a whole.
+    /// Empties the browser's cache: the browser requests all files of the next page.
     pub fn forget(&self) {
         self.devtools("Network.clearBrowserCache", &json!({}));
     }
