@@ -70,6 +70,8 @@ reasons! {
     Backlog,
     /// The answer is too large.
     AnswerTooLarge,
+    /// No member of a big switch is there to ask.
+    NoMember,
     /// The tenant's part of the store is full.
     StoreFull,
 

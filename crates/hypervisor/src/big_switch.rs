@@ -13,7 +13,8 @@
 //! ```
 //!
 //! What changes tables or ports goes to all members (`entries`), all or nothing; questions go to all, and the answers are added
-//! up (`statistics`); packets go to the member that has their port (`ports`). Nothing here does any I/O: bytes go in
+//! up (`statistics`); packets go to the member that has their port (`ports`). An ERROR carries who refused, and why
+//! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
 mod changes;

@@ -1,8 +1,10 @@
 //! The last requests of each tenant that were refused on one switch, for people who ask why.
 //!
 //! A tenant can have requests refused at a high rate, so keeping one is a copy of some hundred bytes into a ring. The ring is made
-//! when the first request is refused. Start reading at [`Refusal`]; `words` says what the refusals mean.
+//! when the first request is refused. Start reading at [`Refusal`]; `words` says what the refusals mean, and `carried` brings
+//! the refusal of a member of a big switch to the big switch.
 
+mod carried;
 mod words;
 
 use crate::south::pending::{Excerpt, Origin};
@@ -12,6 +14,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 pub use compile::Reason;
 use compile::Refused;
+use fabric::Dpid;
 use openflow::{ErrorCode, Header, Version};
 
 /// Refusals that are kept for one tenant on one switch.
@@ -28,16 +31,24 @@ pub enum RefusedBy {
     Silence,
 }
 
+/// Who refused a request, and on which member of a big switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refuser {
+    who: RefusedBy,
+    /// The datapath id of the member's physical switch. `None` if the switch that keeps the refusal is the refusing switch.
+    member: Option<u64>,
+}
+
 /// An error for a tenant, and who refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub refused: Refused,
-    pub by: RefusedBy,
+    pub by: Refuser,
 }
 
 impl From<Refused> for Verdict {
     fn from(refused: Refused) -> Verdict {
-        Verdict { refused, by: RefusedBy::Weir }
+        Verdict::of(refused, RefusedBy::Weir)
     }
 }
 
@@ -48,14 +59,18 @@ impl From<ErrorCode> for Verdict {
 }
 
 impl Verdict {
+    const fn of(refused: Refused, who: RefusedBy) -> Verdict {
+        Verdict { refused, by: Refuser { who, member: None } }
+    }
+
     /// The same of the switch's own.
     pub(crate) const fn by_switch(code: ErrorCode) -> Verdict {
-        Verdict { refused: Reason::ByCode.with(code), by: RefusedBy::Switch }
+        Verdict::of(Reason::ByCode.with(code), RefusedBy::Switch)
     }
 
     /// The same for want of an answer.
     pub(crate) const fn by_silence(code: ErrorCode) -> Verdict {
-        Verdict { refused: Reason::ByCode.with(code), by: RefusedBy::Silence }
+        Verdict::of(Reason::ByCode.with(code), RefusedBy::Silence)
     }
 }
 
@@ -91,7 +106,13 @@ impl Refusal {
 
     /// Who refused.
     pub fn by(&self) -> RefusedBy {
-        self.verdict.by
+        self.verdict.by.who
+    }
+
+    /// The datapath id of the physical switch on which a member of a big switch was refused. `None` if the switch is no big switch,
+    /// or if no member was asked.
+    pub fn member(&self) -> Option<u64> {
+        self.verdict.by.member
     }
 
     /// The request's first 64 bytes, or all of a shorter one.
@@ -106,14 +127,19 @@ impl Refusal {
 
     /// Why, in words.
     pub fn reason(&self, version: Version) -> String {
-        let Verdict { refused, by } = self.verdict;
+        let Verdict { refused, by: Refuser { who, member } } = self.verdict;
         let type_ = Header::parse(self.excerpt()).map_or(0, |header| header.type_);
-        match by {
-            RefusedBy::Weir => words::weirs_own(refused, type_, version),
-            RefusedBy::Switch => {
-                format!("the switch refused: {}", refused.code().display(version))
+        let switch = match member {
+            Some(dpid) => format!("the member switch {}", Dpid(dpid)),
+            None => "the switch".to_string(),
+        };
+        match who {
+            RefusedBy::Weir => {
+                let why = words::weirs_own(refused, type_, version);
+                if member.is_some() { format!("on {switch}, {why}") } else { why }
             }
-            RefusedBy::Silence => "the switch did not answer in time".to_string(),
+            RefusedBy::Switch => format!("{switch} refused: {}", refused.code().display(version)),
+            RefusedBy::Silence => format!("{switch} did not answer in time"),
         }
     }
 }

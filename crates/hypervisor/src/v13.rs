@@ -107,7 +107,7 @@ impl Switch {
             MessageType::PORT_STATUS => self.port_status_v13(body, now),
             MessageType::ERROR => {
                 let error = openflow::error::Error::parse(body).map_err(unreadable)?;
-                self.switch_error(header.xid, error.code, now);
+                self.switch_error(header.xid, &error, now);
                 Ok(())
             }
             MessageType::QUEUE_GET_CONFIG_REPLY => {

@@ -85,6 +85,13 @@ fn ovs_a_port_that_a_part_of_a_big_switch_refuses_is_told() {
     red.barrier(2);
     eventually("its hosts reach each other", || network.pings("h1", "h2"));
 
+    // The tenant has no port 9. The refusal names the member that refused first.
+    let nowhere = json!({"priority": 6, "match": {}, "actions": [{"type": "OUTPUT", "port": 9}]});
+    red.flow("add", 3, &nowhere);
+    red.expect_reply("error", 3);
+    ctl(&weir, &["why", "red"], 0, "OFPBAC_BAD_OUT_PORT: Weir refused: on the member switch");
+    ctl(&weir, &["why", "red"], 0, ", an action sends to port 9");
+
     network.limit_first_table("s1", Some(0));
     ctl(&weir, &["add", "red", "port", "0xb16 port 3", "--at", "1 port 2"], 0, "port 3: - -> up");
     eventually("it is refused", || refused(&weir) == [false, false, true]);

@@ -53,7 +53,7 @@ pub struct Refused {
     pub error: String,
     /// Who refused: `weir`, `switch`, or `silence` if the switch did not answer in time.
     pub by: String,
-    /// Why, in words.
+    /// Why, in words. If a member of a big switch refused, the words have the datapath id of the member's physical switch.
     pub reason: String,
     /// The request's first 64 bytes, in hexadecimal digits.
     pub excerpt: String,

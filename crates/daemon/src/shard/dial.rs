@@ -404,7 +404,11 @@ impl Shard {
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let Some(link) = session.links.get_mut(&number) else { return };
         session.core.share_account(link.tenant, self.metrics.account(link.tenant));
-        let Some(controller) = session.core.controller_connected(link.tenant) else {
+        let controller = match link.dialer {
+            Way::Joined(..) => session.core.joint_connected(link.tenant),
+            Way::Controller(_) => session.core.controller_connected(link.tenant),
+        };
+        let Some(controller) = controller else {
             // Withdrawn while it was connecting.
             self.remove_link(at, number);
             return;

@@ -3,12 +3,13 @@
 use super::entries::Entry;
 use super::wire::{self, Command};
 use super::{BigSwitch, Rule, Sent};
+use crate::refusals::Verdict;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::v13::{GroupMod, GroupModCommand, GroupType, MeterMod, MeterModCommand};
-use openflow::{ErrorCode, Header, List, NO_BUFFER, Version, frame};
+use openflow::{Header, List, NO_BUFFER, Version, frame};
 
 /// A change of the front's that not all members have confirmed.
 pub(super) struct Operation {
@@ -71,7 +72,7 @@ impl BigSwitch {
     /// A FLOW_MOD of the front's: of one entry, which its cookie names.
     pub(super) fn flow_mod(&mut self, xid: u32, message: &[u8], now: Instant) {
         let Some(flow_mod) = wire::flow_mod(self.version, message) else {
-            self.refuse(xid, self.codes().bad_request, message);
+            self.refuse(xid, self.codes().bad_request);
             return;
         };
         let cookie = flow_mod.cookie;
@@ -141,7 +142,7 @@ impl BigSwitch {
     /// A GROUP_MOD of the front's.
     pub(super) fn group_mod(&mut self, xid: u32, message: &[u8]) {
         let Ok(group) = GroupMod::parse(message.get(Header::LEN..).unwrap_or_default()) else {
-            self.refuse(xid, self.codes().bad_request, message);
+            self.refuse(xid, self.codes().bad_request);
             return;
         };
         let deletes = group.command == GroupModCommand::DELETE;
@@ -153,7 +154,7 @@ impl BigSwitch {
     /// A METER_MOD of the front's.
     pub(super) fn meter_mod(&mut self, xid: u32, message: &[u8]) {
         let Ok(meter) = MeterMod::parse(message.get(Header::LEN..).unwrap_or_default()) else {
-            self.refuse(xid, self.codes().bad_request, message);
+            self.refuse(xid, self.codes().bad_request);
             return;
         };
         let deletes = meter.command == MeterModCommand::DELETE;
@@ -165,12 +166,12 @@ impl BigSwitch {
     /// A PORT_MOD of the front's: members that do not have the port send to it, and have to know as well.
     pub(super) fn port_mod(&mut self, xid: u32, message: &[u8]) {
         let Some((number, config, mask)) = wire::port_mod(self.version, message) else {
-            self.refuse(xid, self.codes().bad_request, message);
+            self.refuse(xid, self.codes().bad_request);
             return;
         };
         let members = self.live();
         if members.is_empty() {
-            self.refuse(xid, self.codes().not_now, message);
+            self.refuse(xid, self.no_member());
             return;
         }
         let operation = self.take_number();
@@ -301,7 +302,13 @@ impl BigSwitch {
     }
 
     /// A member has refused its part: the others take theirs back, and the front is told once.
-    pub(super) fn change_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
+    pub(super) fn change_refused(
+        &mut self,
+        number: u64,
+        dpid: u64,
+        verdict: Verdict,
+        now: Instant,
+    ) {
         let Some(operation) = self.operations.get_mut(&number) else { return };
         let xid = operation.xid;
         let lacking = operation.entry.filter(|_| operation.reinstalled.remove(&dpid));
@@ -322,7 +329,7 @@ impl BigSwitch {
                 members.iter().for_each(|member| self.barrier_again(*member));
             }
             if let Some(xid) = xid {
-                self.refuse(xid, code, &[]);
+                self.refuse(xid, verdict);
             }
         }
         if let Some(cookie) = lacking {
@@ -560,8 +567,9 @@ impl BigSwitch {
         }
     }
 
-    pub(super) fn refuse(&mut self, xid: u32, code: ErrorCode, data: &[u8]) {
-        let error = wire::error(self.version, xid, code, data);
+    /// Answers the front with an error, which carries the verdict.
+    pub(super) fn refuse(&mut self, xid: u32, verdict: impl Into<Verdict>) {
+        let error = wire::error(self.version, xid, verdict.into());
         self.front.end().extend_from_slice(&error);
     }
 }

@@ -3,7 +3,9 @@
 use super::statistics::Asked;
 use super::wire::{self, Kind};
 use super::{BigSwitch, Event, Progress, Sent};
+use crate::refusals::Verdict;
 use crate::time::Instant;
+use compile::{Reason, Refused};
 use openflow::{ErrorCode, Header, Version};
 
 /// Codes that differ between the versions.
@@ -33,6 +35,16 @@ impl BigSwitch {
         }
     }
 
+    /// The refusal where no member is there to ask.
+    pub(super) fn no_member(&self) -> Refused {
+        Reason::NoMember.with(self.codes().not_now)
+    }
+
+    /// The refusal of an answer for which messages have no room.
+    pub(super) fn too_large(&self) -> Refused {
+        Reason::AnswerTooLarge.with(self.codes().too_much)
+    }
+
     pub(super) fn front_message(&mut self, header: Header, frame: &[u8], now: Instant) {
         let xid = header.xid;
         match wire::kind(self.version, header.type_) {
@@ -47,7 +59,7 @@ impl BigSwitch {
                         openflow::frame::set_xid(&mut reply, xid);
                         self.front.end().extend_from_slice(&reply);
                     }
-                    None => self.refuse(xid, self.codes().too_much, frame),
+                    None => self.refuse(xid, self.too_large()),
                 }
             }
             Kind::SetConfig => {
@@ -63,7 +75,7 @@ impl BigSwitch {
             Kind::PortMod => self.port_mod(xid, frame),
             Kind::Vendor => match self.first() {
                 Some(dpid) => self.send(dpid, Sent::Plain(xid), frame),
-                None => self.refuse(xid, self.codes().not_now, frame),
+                None => self.refuse(xid, self.no_member()),
             },
             Kind::BarrierRequest => self.ask(xid, Asked::Barrier, frame, now),
             Kind::Question => self.question(xid, frame, now),
@@ -71,7 +83,7 @@ impl BigSwitch {
             // Answers to what was not asked, and HELLO: counted by the front's session, and in need of no answer.
             Kind::Nothing | Kind::Error | Kind::Answer | Kind::BarrierReply | Kind::QueueReply => {}
             Kind::PacketIn | Kind::FlowRemoved | Kind::PortStatus | Kind::Other => {
-                self.refuse(xid, self.codes().bad_request, frame);
+                self.refuse(xid, self.codes().bad_request);
             }
         }
     }
@@ -106,10 +118,11 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         let number = member.number(header.xid);
         let Some(what) = member.sent.remove(&number) else { return };
+        let verdict = Verdict::of_error(&error);
         match what {
-            Sent::Change(operation) => self.change_refused(operation, dpid, error.code, now),
-            Sent::Plain(xid) => self.refuse(xid, error.code, error.data),
-            Sent::Part(ask) => self.ask_refused(ask, dpid, error.code, now),
+            Sent::Change(operation) => self.change_refused(operation, dpid, verdict, now),
+            Sent::Plain(xid) => self.refuse(xid, verdict),
+            Sent::Part(ask) => self.ask_refused(ask, dpid, verdict, now),
             Sent::Own(Some(rule)) => self.not_brought(rule, dpid, now),
             Sent::Again(rule) => self.do_without(rule, dpid),
             // A member that has come during the change which is undone need not have it.

@@ -128,7 +128,7 @@ impl BigSwitch {
             self.member_for(port)
         } else {
             let Some(at) = self.buffers.iter().position(|(id, ..)| *id == kept) else {
-                self.refuse(xid, self.codes().unknown_buffer, message);
+                self.refuse(xid, self.codes().unknown_buffer);
                 return;
             };
             let Some((_, dpid, own)) = self.buffers.remove(at) else { return };
@@ -137,7 +137,7 @@ impl BigSwitch {
         };
         match dpid {
             Some(dpid) => self.send(dpid, Sent::Plain(xid), &part),
-            None => self.refuse(xid, self.codes().not_now, message),
+            None => self.refuse(xid, self.no_member()),
         }
     }
 }

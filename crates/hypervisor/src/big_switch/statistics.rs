@@ -3,14 +3,16 @@
 use super::entries::seconds;
 use super::wire;
 use super::{BigSwitch, Sent};
+use crate::refusals::Verdict;
 use crate::switch::write_parts;
 use crate::time::Instant;
 use crate::v13::groups::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use compile::Reason;
 use flowspace::port_from_v10;
 use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType};
-use openflow::{Encode, ErrorCode, Header, List, ListBuf, Version, frame, v10, v13};
+use openflow::{Encode, Header, List, ListBuf, Version, frame, v10, v13};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
@@ -40,7 +42,7 @@ impl BigSwitch {
     /// A statistics request of the front's.
     pub(super) fn question(&mut self, xid: u32, message: &[u8], now: Instant) {
         let Some((type_, ..)) = wire::answer(self.version, message) else {
-            self.refuse(xid, self.codes().bad_request, message);
+            self.refuse(xid, self.codes().bad_request);
             return;
         };
         if self.version == Version::V1_3 && type_ == MultipartType::PORT_DESC.0 {
@@ -65,7 +67,7 @@ impl BigSwitch {
             _ => self.live(),
         };
         if members.is_empty() && asked == Asked::One {
-            self.refuse(xid, self.codes().not_now, message);
+            self.refuse(xid, self.no_member());
             return;
         }
         let number = self.take_number();
@@ -154,7 +156,7 @@ impl BigSwitch {
             if kept + entries.len() > LIMIT {
                 let xid = ask.xid;
                 self.asks.remove(&number);
-                self.refuse(xid, self.codes().not_now, &[]);
+                self.refuse(xid, Reason::AnswerTooLarge.with(self.codes().not_now));
                 return;
             }
             ask.answers.entry(dpid).or_default().extend_from_slice(entries);
@@ -185,14 +187,14 @@ impl BigSwitch {
         if ask.asked == Asked::One {
             let xid = ask.xid;
             self.asks.remove(&number);
-            self.refuse(xid, self.codes().not_now, &[]);
+            self.refuse(xid, self.no_member());
             return;
         }
         self.finish_ask(number, now);
     }
 
     /// A member would not answer: neither does the whole.
-    pub(super) fn ask_refused(&mut self, number: u64, dpid: u64, code: ErrorCode, now: Instant) {
+    pub(super) fn ask_refused(&mut self, number: u64, dpid: u64, verdict: Verdict, now: Instant) {
         let Some(ask) = self.asks.get(&number) else { return };
         if ask.asked == Asked::Barrier {
             self.part_done(number, dpid, now);
@@ -200,7 +202,7 @@ impl BigSwitch {
         }
         let xid = ask.xid;
         self.asks.remove(&number);
-        self.refuse(xid, code, &[]);
+        self.refuse(xid, verdict);
     }
 
     /// A member's barrier is done, and with it all before.
@@ -304,7 +306,7 @@ impl BigSwitch {
         let entries = entries.iter().map(Vec::as_slice);
         match write_parts(self.version, type_, xid, entries, &mut parts) {
             Ok(()) => self.front.end().extend_from_slice(&parts),
-            Err(_) => self.refuse(xid, self.codes().too_much, &[]),
+            Err(_) => self.refuse(xid, self.too_large()),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use super::{Features, Sent};
 use crate::flows::named::groups_of;
+use crate::refusals::Verdict;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flowspace::{Field, Match, port_from_v10};
+use openflow::error::Error;
 use openflow::v10::{self, StatsRequest, StatsRequestBody};
 use openflow::v13::{self, MultipartRequest, MultipartRequestBody};
-use openflow::{ErrorCode, Header, List, NO_BUFFER, Version, frame};
+use openflow::{Header, List, NO_BUFFER, Version, frame};
 
 /// What is read of a FLOW_MOD.
 pub(super) struct FlowMod {
@@ -123,11 +125,12 @@ pub(super) fn bare(version: Version, type_: u8, xid: u32, body: &[u8]) -> Vec<u8
     out
 }
 
-/// An ERROR about a message that is not understood, or cannot be followed.
-pub(super) fn error(version: Version, xid: u32, code: ErrorCode, data: &[u8]) -> Vec<u8> {
+/// An ERROR for the front, which carries the verdict.
+pub(super) fn error(version: Version, xid: u32, verdict: Verdict) -> Vec<u8> {
     let mut out = Vec::new();
-    let data = data.get(..data.len().min(64)).unwrap_or_default();
-    let _ = openflow::error::Error { code, data }.write_message(version, xid, &mut out);
+    let error = Error { code: verdict.refused.code(), data: &verdict.to_data() };
+    // It is short.
+    let _ = error.write_message(version, xid, &mut out);
     out
 }
 

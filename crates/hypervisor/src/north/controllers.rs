@@ -41,6 +41,8 @@ pub(crate) struct Controller {
     part: Part,
     /// Whether it stands among those with something to write.
     is_dirty: bool,
+    /// Whether it is what joins the members of a big switch: see [`crate::big_switch`].
+    is_joint: bool,
     /// Whether the driver was told to close it.
     is_closing: bool,
     /// Its barriers that the switch has not answered.
@@ -103,12 +105,14 @@ impl Controllers {
         &mut self,
         tenant: TenantIndex,
         account: Arc<Account>,
+        is_joint: bool,
     ) -> Option<ControllerIndex> {
         let controller = Controller {
             tenant,
             outbox: Outbox::default(),
             part: Part::new(account),
             is_dirty: false,
+            is_joint,
             is_closing: false,
             barriers: 0,
             statistics: 0,
@@ -285,6 +289,11 @@ impl Controller {
     #[inline]
     pub(crate) fn tenant(&self) -> TenantIndex {
         self.tenant
+    }
+
+    /// Whether it is what joins the members of a big switch.
+    pub(crate) fn is_joint(&self) -> bool {
+        self.is_joint
     }
 
     /// Whether the driver was told to close it.

@@ -21,6 +21,7 @@ fn of_reason(reason: Reason) -> Option<&'static str> {
         }
         Reason::Backlog => "too many requests of the tenant wait for the switch",
         Reason::AnswerTooLarge => "the answer is too large for Weir to pass on",
+        Reason::NoMember => "no member of the big switch is connected that could do this",
         Reason::StoreFull => "the tenant's part of the store is full: see `weir ctl limits`",
 
         Reason::OutPort => "an action sends to port {port}, which is not the tenant's",

@@ -13,7 +13,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Reason;
 use openflow::error::Error;
-use openflow::{ErrorCode, TooLong, frame};
+use openflow::{TooLong, frame};
 
 impl Switch {
     /// Answers a request at once; `write` appends whole messages. If they have no room for the answer, the request is refused.
@@ -74,16 +74,25 @@ impl Switch {
         !controllers.is_empty()
     }
 
-    /// Answers a message with an error: the controller's own xid, the controller's own bytes.
+    /// Answers a message with an error: the controller's own xid, the controller's own bytes. What joins the members of a big switch
+    /// gets the verdict in place of the bytes: the switch in front keeps the refusal for the tenant, and counts it.
     pub(crate) fn refuse(&mut self, origin: &Origin, verdict: impl Into<Verdict>) {
         let (verdict, clock) = (verdict.into(), self.clock);
         let code = verdict.refused.code();
-        let tenant = &mut self.tenants[origin.tenant.0 as usize];
-        tenant.counters.refuse(code);
-        tenant.refused.add(origin, verdict, clock);
+        let is_joint = self.controllers.get(origin.controller).is_some_and(Controller::is_joint);
+        let carried = is_joint.then(|| verdict.on_member(self.dpid).to_data());
+        if !is_joint {
+            let tenant = &mut self.tenants[origin.tenant.0 as usize];
+            tenant.counters.refuse(code);
+            tenant.refused.add(origin, verdict, clock);
+        }
         let mut message = core::mem::take(&mut self.scratch);
         message.clear();
-        let error = Error { code, data: origin.excerpt.as_bytes() };
+        let data = match &carried {
+            Some(data) => data.as_slice(),
+            None => origin.excerpt.as_bytes(),
+        };
+        let error = Error { code, data };
         if error.write_message(self.version, origin.xid, &mut message).is_ok() {
             self.answer(origin.controller, &message);
         }
@@ -91,13 +100,16 @@ impl Switch {
     }
 
     /// The switch has refused a message.
-    pub(crate) fn switch_error(&mut self, xid: u32, code: ErrorCode, now: Instant) {
+    pub(crate) fn switch_error(&mut self, xid: u32, error: &Error<'_>, now: Instant) {
         let Some(entry) = self.acknowledge(xid, now) else {
             self.counters.unexpected += 1;
             return;
         };
         self.session.take(xid);
-        let verdict = Verdict::by_switch(code);
+        let verdict = match self.joins {
+            Some(_) => Verdict::of_error(error),
+            None => Verdict::by_switch(error.code),
+        };
         let refused = entry.written.map(|it| self.session.installed_mut().refuse(it));
         let refused = refused.unwrap_or_default();
         if let Some(operation) = entry.operation {
@@ -160,12 +172,25 @@ impl Switch {
         &mut self,
         tenant: crate::policy::TenantId,
     ) -> Option<ControllerIndex> {
+        self.connected(tenant, false)
+    }
+
+    /// The same of the [`BigSwitch`](crate::big_switch::BigSwitch) of which the tenant's switch is a member.
+    pub fn joint_connected(&mut self, tenant: crate::policy::TenantId) -> Option<ControllerIndex> {
+        self.connected(tenant, true)
+    }
+
+    fn connected(
+        &mut self,
+        tenant: crate::policy::TenantId,
+        is_joint: bool,
+    ) -> Option<ControllerIndex> {
         let at = *self.by_id.get(&tenant)?;
         if !self.is_ready() || !self.tenants[at.0 as usize].present {
             return None;
         }
         let account = self.tenants[at.0 as usize].account.clone();
-        let index = self.controllers.connect(at, account)?;
+        let index = self.controllers.connect(at, account, is_joint)?;
         self.tenants[at.0 as usize].controllers.push(index);
         self.greet_with_labels(index, at);
         Some(index)

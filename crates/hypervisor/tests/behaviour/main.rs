@@ -16,6 +16,7 @@ mod agreement;
 mod attacks;
 mod bad_input;
 mod barriers;
+mod big_switch_reasons;
 mod big_switches;
 mod big_switches_refused;
 mod big_switches_slow;

@@ -1,10 +1,12 @@
 //! Each check that refuses is told by its own reason, in its own words.
 
+use crate::big_switches;
 use crate::deliveries;
 use crate::exact::but_for_the_port;
 use crate::networks::two;
 use crate::support::*;
 use Version as V;
+use emulate::Fault;
 use hypervisor::policy::Limits;
 use hypervisor::refusals::{Reason, Refusal};
 use hypervisor::{Account, Settings};
@@ -99,6 +101,7 @@ fn refused_for(reason: Reason) -> Told {
             happen(&mut world, "add 1365");
             red_says(world, &["features"])
         }
+        Reason::NoMember => no_member(),
         Reason::StoreFull => {
             let mut world = World::new(Setup::new(V::V1_3, BY_PORT));
             let account = Arc::<Account>::default();
@@ -301,6 +304,17 @@ fn backlog() -> Told {
         world.core.handle_controller_message(index, &message, hypervisor::Instant(world.now));
     }
     last(&world)
+}
+
+/// One member of a big switch has come back and is asked what it holds, and the others are lost.
+fn no_member() -> Told {
+    let mut stage = big_switches::stage(V::V1_3);
+    stage.lose(RED, 1, 2);
+    stage.plant(1, vec![Fault::NeverAnswers { message_type: MessageType::MULTIPART_REQUEST.0 }]);
+    stage.lose(RED, 1, 1);
+    stage.find(RED, 1, 1);
+    stage.lose(RED, 1, 3);
+    network(stage, RED, &[&format!("out in_port=controller actions=output:1 {PACKET}")])
 }
 
 /// A packet of blue's takes the place of red's in the switch while red's release waits for its turn.

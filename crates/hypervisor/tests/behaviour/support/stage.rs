@@ -10,6 +10,7 @@ mod counting;
 mod following;
 mod fronts;
 mod ports;
+mod refusing;
 mod slowly;
 mod tables;
 mod traced;
@@ -24,7 +25,7 @@ use fabric::embedding::SwitchMap;
 use hypervisor::big_switch::{self, BigSwitch};
 use hypervisor::policy::{Limits, Tenant};
 use hypervisor::{ControllerIndex, Instant, Policy, Settings, StoreKey, StoreOp, Switch, TenantId};
-use openflow::{Hello, Version, VersionSet};
+use openflow::{ErrorCode, Hello, Version, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -99,6 +100,8 @@ pub struct Stage {
     deaf: BTreeSet<u64>,
     /// Tenants' ports that physical switches refuse, as their cores say.
     refused: BTreeMap<u64, Vec<(TenantId, u32)>>,
+    /// A physical switch, the type of the message that it refuses next, and with which error.
+    refuses: Option<(u64, u8, ErrorCode)>,
     /// Who does not hear of new maps.
     away: Option<u64>,
     /// What each physical switch was sent and did not refuse.
@@ -170,6 +173,7 @@ impl Stage {
             raw: Vec::new(),
             deaf: BTreeSet::new(),
             refused: BTreeMap::new(),
+            refuses: None,
             away: None,
             sent: vec![Vec::new(); SWITCHES as usize],
             policy: Arc::new(Policy::default()),
@@ -197,7 +201,7 @@ impl Stage {
             let (mut seats, version) = (BTreeMap::new(), stage.version(head));
             for &dpid in &plan.members {
                 let core = &mut stage.cores[dpid as usize - 1];
-                let seat = core.controller_connected(plan.tenant).expect("not served");
+                let seat = core.joint_connected(plan.tenant).expect("not served");
                 core.handle_controller_message(seat, &request(version, 7, "features"), Instant(0));
                 seats.insert(dpid, seat);
             }
@@ -579,6 +583,9 @@ impl Stage {
         outbox.consume(bytes.len());
         moved |= !bytes.is_empty();
         for message in frames(&bytes) {
+            if self.refuse_at_switch(at, &message) {
+                continue;
+            }
             let journey = self.physical.handle_message(self.now, SwitchIndex(at), &message);
             self.take(journey);
             self.sent[at].push(message);

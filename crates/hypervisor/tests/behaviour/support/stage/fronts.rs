@@ -31,7 +31,7 @@ impl Stage {
     pub(super) fn take_seat(&mut self, tenant: usize, head: u64, member: u64) {
         let (now, version) = (Instant(self.now), self.version(member));
         let core = &mut self.cores[member as usize - 1];
-        let seat = core.controller_connected(TenantId(tenant as u16 + 1)).unwrap();
+        let seat = core.joint_connected(TenantId(tenant as u16 + 1)).unwrap();
         core.handle_controller_message(seat, &request(version, 7, "features"), now);
         self.big(tenant, head).unwrap().seats.insert(member, seat);
     }

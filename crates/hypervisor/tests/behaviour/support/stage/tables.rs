@@ -2,20 +2,12 @@
 
 use super::{SWITCHES, Stage};
 use emulate::{Point, SessionId, SwitchIndex};
-use hypervisor::TenantId;
-use hypervisor::refusals::Refusal;
 use openflow::Version;
 
 /// A physical switch and a port of it.
 pub type Place = (u64, u32);
 
 impl Stage {
-    /// The last refusal of a tenant on a switch that is no big one.
-    pub fn last_refusal(&self, tenant: usize, switch: u64) -> Option<Refusal> {
-        let core = &self.cores[switch as usize - 1];
-        core.refusals(TenantId(tenant as u16 + 1)).last().copied()
-    }
-
     /// Entries on a physical switch, in words.
     pub fn entries(&self, switch: u64) -> Vec<String> {
         let switch = self.physical.switch(SwitchIndex(switch as usize - 1)).unwrap();

@@ -1,0 +1,106 @@
+//! What is kept of a request that a member of a big switch refuses: the member's reason, and which member refused.
+
+use crate::big_switches::stage;
+use crate::support::*;
+use hypervisor::RefusedBy;
+use hypervisor::refusals::Reason;
+use openflow::ErrorCode;
+use openflow::error::{v10, v13};
+
+const RED: usize = 0;
+const PACKET: &str = "data=10.0.0.1>10.0.0.2";
+const FLOW_MOD: u8 = 14;
+
+/// Red says this, and exactly one refusal is kept: who refused, on which member, by which check, and the words.
+fn refused(stage: &mut Stage, words: &str) -> (RefusedBy, Option<u64>, Reason, String) {
+    let version = stage.version(1);
+    let (before, at_members) = stage.errors_counted(RED, 1);
+    let told = stage.say(RED, 1, words);
+    assert!(told.len() == 1 && told[0].starts_with("7 ERROR"), "{version:?} {words}: {told:?}");
+    let counted = (before + 1, at_members);
+    assert_eq!(stage.errors_counted(RED, 1), counted, "{version:?} {words}");
+    let refusal = stage.last_refusal(RED, 1).expect("a refusal");
+    assert!(told[0].contains(&refusal.code().display(version).to_string()), "{told:?}");
+    (refusal.by(), refusal.member(), refusal.check(), refusal.reason(version))
+}
+
+#[test]
+fn what_weir_refuses_on_a_member_is_told_with_the_members_reason() {
+    let port_9 = "an action sends to port 9, which is not the tenant's";
+    let flow_mod = "flow add match=ip prio=5 actions=output:9";
+    let packet_out = format!("out in_port=3 actions=output:9 {PACKET}");
+    let port_mod = "port_mod port=4 config=1 mask=1 mac=02:00:00:00:00:09";
+    let group_mod = "group add id=1 buckets=output:9";
+    let both = [
+        (1, Reason::OutPort, flow_mod, port_9),
+        (2, Reason::OutPort, &packet_out, port_9),
+        (1, Reason::ByCode, port_mod, "the address is not the port's"),
+    ];
+    let since_13 = [(1, Reason::OutPort, group_mod, port_9)];
+    for version in VERSIONS {
+        let later = since_13.iter().filter(|_| version == Version::V1_3);
+        for &(member, reason, words, why) in both.iter().chain(later) {
+            let why = format!("on the member switch 00:00:00:00:00:00:00:0{member}, {why}");
+            let expected = (RefusedBy::Weir, Some(member), reason, why);
+            assert_eq!(refused(&mut stage(version), words), expected, "{version:?} {words}");
+        }
+    }
+}
+
+/// The store of one member has no room, and the others have.
+#[test]
+fn what_one_member_alone_refuses_is_told_with_this_member() {
+    let requests = [
+        (Version::V1_0, "flow add match=ip prio=5 actions=output:4"),
+        (Version::V1_3, "flow add match=ip prio=5 actions=output:4"),
+        (Version::V1_3, "group add id=1 buckets=output:4"),
+        (Version::V1_3, "meter add id=1 rate=1000"),
+    ];
+    for (version, words) in requests {
+        let mut stage = stage(version);
+        stage.fill_store(RED, 2);
+        let why = "on the member switch 00:00:00:00:00:00:00:02, the tenant's part of the store is full: see \
+                   `weir ctl limits`";
+        let expected = (RefusedBy::Weir, Some(2), Reason::StoreFull, why.to_owned());
+        assert_eq!(refused(&mut stage, words), expected, "{version:?}");
+    }
+}
+
+#[test]
+fn what_the_physical_switch_of_a_member_refuses_is_told_as_its_refusal() {
+    let flow_mod = "flow add match=ip prio=5 actions=output:4";
+    let packet_out = &format!("out in_port=3 actions=output:3 {PACKET}");
+    let requests: [(Version, u8, ErrorCode, &str, &str); 6] = [
+        (
+            Version::V1_0,
+            FLOW_MOD,
+            v10::FLOW_MOD_FAILED_UNSUPPORTED,
+            "OFPFMFC_UNSUPPORTED",
+            flow_mod,
+        ),
+        (Version::V1_0, 13, v10::BAD_REQUEST_BUFFER_EMPTY, "OFPBRC_BUFFER_EMPTY", packet_out),
+        (Version::V1_3, FLOW_MOD, v13::FLOW_MOD_FAILED_UNKNOWN, "OFPFMFC_UNKNOWN", flow_mod),
+        (
+            Version::V1_3,
+            15,
+            v13::GROUP_MOD_FAILED_WEIGHT_UNSUPPORTED,
+            "OFPGMFC_WEIGHT_UNSUPPORTED",
+            "group add id=1 buckets=output:4",
+        ),
+        (
+            Version::V1_3,
+            29,
+            v13::METER_MOD_FAILED_BAD_RATE,
+            "OFPMMFC_BAD_RATE",
+            "meter add id=1 rate=1000",
+        ),
+        (Version::V1_3, 13, v13::BAD_REQUEST_BUFFER_EMPTY, "OFPBRC_BUFFER_EMPTY", packet_out),
+    ];
+    for (version, type_, code, name, words) in requests {
+        let mut stage = stage(version);
+        stage.refuse_next(2, type_, code);
+        let why = format!("the member switch 00:00:00:00:00:00:00:02 refused: {name}");
+        let expected = (RefusedBy::Switch, Some(2), Reason::ByCode, why);
+        assert_eq!(refused(&mut stage, words), expected, "{version:?}");
+    }
+}
