@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --release -p weir-hypervisor --example refusal_storm
 //! ```
-//! One tenant sends 4,096 ADDs at once, and the switch refuses every second message that adds an entry. Printed are the medians of
+//! One tenant sends 4,096 ADDs, as quickly as the core reads them, and the switch refuses every second message that adds an entry. Printed are the medians of
 //! the rounds: the CPU time of the core from the first ADD until nothing is left to do, the messages to the switch, and the longest
 //! call into the core. All tenants of the event loop wait for a call, so the longest call is the stall of a neighbour.
 
@@ -34,7 +34,7 @@ fn main() {
                 core.longest = Duration::ZERO;
                 let before = core.south;
                 times.push(seconds(|| {
-                    messages.iter().for_each(|it| core.say(0, it));
+                    messages.iter().for_each(|it| core.say_when_read(0, it));
                     core.rest();
                 }));
                 sent.push((core.south - before) as f64);

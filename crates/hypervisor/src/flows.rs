@@ -4,10 +4,10 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
-pub(crate) mod named;
 pub(crate) mod room;
 mod shared;
 
+use crate::named::named_of;
 use crate::south::installed::{Content, Owner};
 use crate::store::Kind;
 use crate::time::{Duration, Instant};
@@ -20,7 +20,6 @@ use compile::{EntrySpec, RuleKey};
 use core::hash::BuildHasher;
 use flowspace::{Match, MatchIndex, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
-use named::named_of;
 use openflow::Version;
 use room::Long;
 use shared::Shared;

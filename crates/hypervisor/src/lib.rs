@@ -30,6 +30,7 @@ pub mod counters;
 pub mod flows;
 pub mod ids;
 mod lookups;
+mod named;
 mod north;
 pub mod outbox;
 pub mod policy;

@@ -1,7 +1,6 @@
 //! One switch and the controllers of all tenants that see it.
 
 mod asynchronous;
-mod barriers;
 mod bounds;
 mod buffered;
 mod collect;
@@ -11,6 +10,7 @@ mod follow;
 mod forward;
 mod idle;
 mod labels;
+mod log;
 mod mend;
 mod north;
 mod own;
@@ -20,6 +20,7 @@ mod postponed;
 mod reconcile;
 mod refused;
 mod removed;
+mod replay;
 mod sheet;
 mod shown;
 mod slice_ports;
@@ -31,8 +32,6 @@ mod topology;
 mod tracking;
 mod traffic;
 mod turns;
-mod undecided;
-mod undo;
 mod uninstalled;
 
 use crate::cookie::Installation;
@@ -58,7 +57,6 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-pub(crate) use barriers::Barriers;
 use collect::Collection;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use compile::{InfraRule, Ownership, PhysicalPort};
@@ -71,16 +69,19 @@ use follow::Upcoming;
 use hashbrown::HashMap;
 pub(crate) use idle::{Idle, Question};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
+pub(crate) use log::Logged;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
 pub(crate) use reconcile::Held;
 pub(crate) use removed::Removed;
+use replay::Applying;
+pub(crate) use replay::{Object, Recovery};
 pub use shown::{FlowPage, FlowPlace, Known, Side};
 pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
 use start::{Learned, Phase};
-pub(crate) use tables::{Cause, NumberBefore, Operation, Writing};
+pub(crate) use tables::{Cause, NumberBefore, Operation, What, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub use traffic::PortTraffic;
@@ -134,6 +135,12 @@ pub struct Switch {
     pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
     /// Whether a barrier is on its way that shows what became of what they wait for.
     pub(crate) asks: bool,
+    /// Tenants with requests that wait until it is known what became of changes.
+    pub(crate) waiting: BTreeSet<TenantIndex>,
+    /// Tenants whose tables and the switch are brought together.
+    pub(crate) recovering: BTreeSet<TenantIndex>,
+    /// The request that is being applied.
+    pub(crate) applying: Applying,
     /// Which asynchronous messages it sends.
     pub(crate) asynchronous: asynchronous::Asked,
     pub(crate) events: VecDeque<Event>,
@@ -423,6 +430,7 @@ impl Switch {
         }
         self.take_over(now);
         self.run(now);
+        self.drain(now);
     }
 
     /// Takes one whole message of a controller. Whatever cannot be granted is answered with an error.
@@ -443,6 +451,10 @@ impl Switch {
         let request = Request { tenant, controller, header, frame, now };
         if self.stands_behind(&request) {
             self.postpone_behind(&request);
+            if self.joins.is_some() {
+                self.waiting.insert(tenant);
+                self.ask_for_waiting(now);
+            }
         } else if self.waits_for_turn(&request) {
             self.postpone_for_turn(&request);
         } else {
@@ -454,7 +466,8 @@ impl Switch {
     fn handle_request(&mut self, request: Request<'_>) {
         let header = request.header;
         let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
-        let (since, written) = (self.next_operation, self.journal.gate());
+        let written = self.journal.gate();
+        self.applying.change = None;
         let handled = if header.version != self.version {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION.into())
         } else if let Some(full) = self.store_full(&request) {
@@ -464,17 +477,31 @@ impl Switch {
         } else {
             self.controller_message_v13(request)
         };
-        if let Err(refused) = handled
-            && !self.is_put_off(&request, refused)
-        {
-            self.refuse(&request.origin(), refused);
-        }
-        self.take_over(request.now);
-        if self.next_operation != since {
+        if let Some(change) = self.applying.change {
             let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
-            self.count_ahead(request.tenant, since, total.wrapping_sub(examined));
+            self.count_ahead(request.tenant, change, total.wrapping_sub(examined));
         }
+        self.log_request(&request, handled);
+        self.take_over(request.now);
         self.charge_store(request.tenant, self.journal.gate() - written, request.now);
+    }
+
+    /// Applies a change again, of which all was checked that tables do not decide.
+    pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<(), compile::Refused> {
+        use openflow::v13::MessageType as It;
+        match (self.version, It(request.header.type_)) {
+            (Version::V1_0, It::FLOW_MOD) => self.flow_mod_v10(request),
+            (Version::V1_0, _) => Ok(()),
+            (_, It::FLOW_MOD) => self.flow_mod_v13(request),
+            (_, It::GROUP_MOD) => self.group_mod_v13(request),
+            (_, It::METER_MOD) => self.meter_mod_v13(request),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a change is being applied again.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.applying.is_replay
     }
 
     /// Whether the controller should be read from now. After a "no" it is named by
@@ -517,6 +544,7 @@ impl Switch {
         self.follow(now);
         self.session.activate_all();
         self.run(now);
+        self.drain(now);
     }
 
     /// Bytes for the switch.
@@ -561,9 +589,6 @@ impl Switch {
         if !self.collections.is_empty() {
             first = earlier(first, self.next_due());
         }
-        if !self.postponed.is_empty() {
-            first = earlier(first, self.next_postponed());
-        }
         earlier(earlier(first, self.next_unused()), self.uninstalled.next())
     }
 
@@ -583,6 +608,7 @@ impl Switch {
         self.settle_asynchronous(now);
         self.take_over(now);
         self.run(now);
+        self.drain(now);
     }
 
     /// Counts of the switch.

@@ -9,10 +9,11 @@ use crate::lookups::Lookups;
 use crate::policy::{LabelForm, Limits, Statistics, TenantId};
 use crate::refusals::Refusals;
 use crate::south::rates::{Bucket, Pace};
-use crate::switch::{Asking, Barriers, Elsewhere, Idle, Label};
+use crate::switch::{Asking, Elsewhere, Idle, Label, Logged, Recovery};
 use crate::time::Instant;
 use crate::v13::numbers::Numbers;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -46,7 +47,10 @@ pub(crate) struct Tenant {
     /// What other switches have reported of the other ends of its network's links, by datapath id.
     pub elsewhere: BTreeMap<u64, Elsewhere>,
     pub controllers: Vec<ControllerIndex>,
-    pub barriers: Barriers,
+    /// Its requests in flight.
+    pub log: VecDeque<Logged>,
+    /// While its tables and the switch are brought together.
+    pub recovery: Option<Box<Recovery>>,
     /// Requests that were accepted and have not been answered.
     pub unanswered: usize,
     /// Work done for its changes that are on their way, in examined entries.
@@ -59,12 +63,6 @@ pub(crate) struct Tenant {
     pub rests: Option<Instant>,
     /// Whether a controller was told to stop reading.
     pub paused: bool,
-    /// Its changes that are on their way, by the numbers of their operations.
-    pub operations: BTreeSet<u32>,
-    /// How many rules those replace, but for Weir's own changes.
-    pub rules_replaced: usize,
-    /// Those of them by whose refusal entries stand again that are in no table.
-    pub returning: BTreeSet<u32>,
     /// Whether anything for which requests wait has come to its end since those were last looked at.
     pub is_decided: bool,
     pub flows: FlowTable,
@@ -75,6 +73,8 @@ pub(crate) struct Tenant {
     /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
     pub changes: u64,
     pub buffers: Buffers,
+    /// Whether ids of groups or meters may be needed no more.
+    pub has_loose_numbers: bool,
     pub groups: Numbers,
     pub meters: Numbers,
     pub miss_send_len: u16,

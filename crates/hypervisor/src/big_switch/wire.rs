@@ -1,7 +1,7 @@
 //! Messages of both versions, as far as a big switch looks into them.
 
 use super::{Features, Sent};
-use crate::flows::named::groups_of;
+use crate::named::groups_of;
 use crate::refusals::Verdict;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -15,8 +15,11 @@
 //! tables nor requests, and sends nothing: [`diff`](super::diff) compares the projection with what is wanted.
 
 mod chains;
+mod numbers;
 
 use crate::ids::TenantIndex;
+use crate::named::named_of;
+use crate::store::Kind;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -25,6 +28,8 @@ use chains::{Chain, Chains, push_tightly};
 use compile::{RuleKey, Wire};
 use core::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use numbers::Numbers;
+pub(crate) use numbers::content_of;
 
 /// The entry that a rule belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +64,10 @@ pub(crate) enum Effect {
     Set(Content),
     /// MODIFY_STRICT.
     Replace(Content),
-    /// DELETE, or the deletion of a group or meter that the rule uses.
+    /// DELETE.
     Remove(Owner),
+    /// The deletion of a group or meter, with this id on the switch: rules that use the group go along.
+    GoneWith(Owner, Kind, u32),
     /// Not a message: after the message before, nobody knows.
     Doubt(Owner),
     /// A deletion that is done, until the switch reports the deletion.
@@ -102,7 +109,19 @@ impl Effect {
     fn owner(&self) -> Owner {
         match self {
             Effect::Set(content) | Effect::Replace(content) => content.owner,
-            Effect::Remove(owner) | Effect::Doubt(owner) | Effect::Unreported(owner) => *owner,
+            Effect::Remove(owner) | Effect::GoneWith(owner, ..) => *owner,
+            Effect::Doubt(owner) | Effect::Unreported(owner) => *owner,
+        }
+    }
+
+    /// Whether it removes a rule of this entry that the switch holds.
+    fn removes(&self, held: &Content) -> bool {
+        match self {
+            Effect::Remove(owner) => held.owner == *owner,
+            Effect::GoneWith(owner, kind, id) => {
+                held.owner == *owner && named_of(*kind, &held.program).contains(id)
+            }
+            _ => false,
         }
     }
 }
@@ -132,6 +151,7 @@ pub(crate) struct Installed {
     pending: Chains<Pending>,
     /// Deletions that were not reported when they were done: since when, the slots, and the messages.
     unreported: VecDeque<(Instant, u32, u32)>,
+    numbers: Numbers,
 }
 
 struct Slot {
@@ -163,6 +183,7 @@ impl Installed {
             wide: HashMap::new(),
             pending: Chains::new(),
             unreported: VecDeque::new(),
+            numbers: Numbers::default(),
         }
     }
 
@@ -196,6 +217,21 @@ impl Installed {
         self.wide.entry(wide.message).or_default().push(at);
     }
 
+    /// Such a message makes, changes or deletes a group or meter of a tenant.
+    pub(crate) fn join_number(&mut self, wide: Written, tenant: TenantIndex, message: &[u8]) {
+        self.numbers.write(wide.message, tenant, message);
+    }
+
+    /// The groups and meters on the switch.
+    pub(crate) fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The same, to note what the switch says.
+    pub(crate) fn numbers_mut(&mut self) -> &mut Numbers {
+        &mut self.numbers
+    }
+
     /// How many rules a message changes.
     pub(crate) fn rules_of(&self, written: Written) -> usize {
         self.wide.get(&written.message).map_or(1, Vec::len)
@@ -204,11 +240,13 @@ impl Installed {
     /// The switch has carried out a message, and all before it.
     pub(crate) fn confirm(&mut self, written: Written, now: Instant) {
         self.each(written, |installed, at| installed.carry_out(at, written.message, Some(now)));
+        self.numbers.confirm(written.message);
     }
 
     /// The switch has refused a message. Gives the rules that the message was to change, and for which tenant.
     pub(crate) fn refuse(&mut self, written: Written) -> RefusedRules {
         let mut struck = RefusedRules::default();
+        self.numbers.refuse(written.message);
         self.each(written, |installed, at| {
             let Installed { slots, pending, .. } = installed;
             let Some(slot) = slots.get_mut(at as usize) else { return };
@@ -241,7 +279,10 @@ impl Installed {
             self.collect(at);
             return Some(done.message);
         }
-        let deletes = |it: &&Pending| matches!(it.effect, Effect::Remove(of) if of == owner);
+        let deletes = |it: &&Pending| match it.effect {
+            Effect::Remove(of) | Effect::GoneWith(of, ..) => of == owner,
+            _ => false,
+        };
         let message = pending.iter(*chain).find(deletes)?.message;
         // Somebody else may have been faster; the rule has gone in either case.
         self.carry_out(at, message, None);
@@ -312,6 +353,12 @@ impl Installed {
         effects.fold(slot.confirmed.clone(), |state, effect| applied(self.wire, state, effect))
     }
 
+    /// How many of these rules the switch will hold for an entry.
+    pub(crate) fn held_of(&self, keys: impl Iterator<Item = RuleKey>, owner: Owner) -> usize {
+        let is_held = |key: &RuleKey| matches!(self.projected(key), State::Present(held) if held.owner == owner);
+        keys.filter(is_held).count()
+    }
+
     /// Whether a message in flight adds a rule for this entry.
     pub(crate) fn is_coming(&self, key: &RuleKey, owner: Owner) -> bool {
         self.find(key).is_some_and(|at| self.is_pending(at, |effect| effect.sets(owner)))
@@ -345,11 +392,11 @@ impl Installed {
         for _ in 0..=last {
             let Some(done) = pending.remove(&mut slot.pending, is_open) else { break };
             let before = core::mem::replace(&mut slot.confirmed, State::Absent);
-            let is_there = |owner| matches!(&before, State::Present(held) if held.owner == owner);
-            if let Effect::Remove(owner) = done.effect
+            if let State::Present(held) = &before
+                && done.effect.removes(held)
                 && let Some(since) = unreported
-                && is_there(owner)
             {
+                let owner = held.owner;
                 self.unreported.push_back((since, at, done.message));
                 let done = Pending { effect: Effect::Unreported(owner), ..done };
                 pending.push_before(&mut slot.pending, is_open, done);
@@ -457,6 +504,10 @@ fn applied(wire: Wire, before: State, effect: &Effect) -> State {
             State::Present(before)
         }
         (Effect::Remove(_), _) => State::Absent,
+        (Effect::GoneWith(..), State::Present(before)) if !effect.removes(&before) => {
+            State::Present(before)
+        }
+        (Effect::GoneWith(..), _) => State::Absent,
         (Effect::Unreported(_), before) => before,
         (Effect::Doubt(owner), _) => State::Unknown(*owner),
     }

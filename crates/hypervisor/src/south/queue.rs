@@ -47,22 +47,39 @@ pub(crate) enum Class {
 /// The queue: items, and their bytes back to back.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    items: VecDeque<(Item, usize)>,
+    items: VecDeque<Waiting>,
     bytes: Vec<u8>,
     head: usize,
     /// How many have been taken.
     taken: u64,
+    /// How many of the items were cut; the first never is.
+    cut: usize,
+    /// How many belong to changes of tables.
+    changes: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    item: Item,
+    length: u32,
+    /// The message does not leave. Its place stays, so that the places of later messages do not change.
+    is_cut: bool,
 }
 
 impl Queue {
     /// Messages that wait.
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.items.len() - self.cut
     }
 
     /// Whether none waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Messages that wait and belong to changes of tables.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes
     }
 
     /// Bytes that wait.
@@ -73,7 +90,8 @@ impl Queue {
     /// Adds a whole message at the end, and gives its place.
     pub(crate) fn push(&mut self, item: Item, message: &[u8]) -> u64 {
         let place = self.taken + self.items.len() as u64;
-        self.items.push_back((item, message.len()));
+        self.changes += usize::from(item.operation.is_some());
+        self.items.push_back(Waiting { item, length: message.len() as u32, is_cut: false });
         self.bytes.extend_from_slice(message);
         place
     }
@@ -85,20 +103,52 @@ impl Queue {
 
     /// The next item.
     pub(crate) fn front(&self) -> Option<&Item> {
-        self.items.front().map(|(item, _)| item)
+        self.items.front().map(|it| &it.item)
     }
 
     /// The number of the last store operation that any message here waits for; gates never fall.
     pub(crate) fn gate(&self) -> Option<u64> {
-        self.items.iter().rev().map(|(item, _)| item.gate).find(|gate| *gate > 0)
+        self.items.iter().rev().map(|it| it.item.gate).find(|gate| *gate > 0)
     }
 
     /// Takes the next message: what is known about it, and its bytes, appended to `out`.
     pub(crate) fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
-        let (item, length) = self.items.pop_front()?;
+        let Waiting { item, length, .. } = self.items.pop_front()?;
         self.taken += 1;
-        out.extend_from_slice(&self.bytes[self.head..self.head + length]);
-        self.head += length;
+        self.changes -= usize::from(item.operation.is_some());
+        out.extend_from_slice(&self.bytes[self.head..self.head + length as usize]);
+        self.head += length as usize;
+        self.skip_cut();
+        Some(item)
+    }
+
+    /// Takes messages out, wherever they stand: those of which this is true.
+    pub(crate) fn cut(&mut self, mut is_cut: impl FnMut(&mut Item, &[u8]) -> bool) {
+        let mut at = self.head;
+        for waiting in &mut self.items {
+            let length = waiting.length as usize;
+            let message = &self.bytes[at..at + length];
+            at += length;
+            if waiting.is_cut {
+                continue;
+            }
+            let was_change = waiting.item.operation.is_some();
+            waiting.is_cut = is_cut(&mut waiting.item, message);
+            self.cut += usize::from(waiting.is_cut);
+            let is_change = waiting.item.operation.is_some() && !waiting.is_cut;
+            self.changes -= usize::from(was_change && !is_change);
+        }
+        self.skip_cut();
+    }
+
+    fn skip_cut(&mut self) {
+        while let Some(cut) = self.items.front().filter(|it| it.is_cut) {
+            let length = cut.length;
+            self.items.pop_front();
+            self.taken += 1;
+            self.head += length as usize;
+            self.cut -= 1;
+        }
         if self.items.is_empty() {
             self.bytes.clear();
             self.head = 0;
@@ -107,6 +157,5 @@ impl Queue {
             self.bytes.drain(..self.head);
             self.head = 0;
         }
-        Some(item)
     }
 }

@@ -62,9 +62,23 @@ pub(crate) struct Session {
 #[derive(Default)]
 struct Lane {
     queue: Queue,
+    /// What goes before the queue, also while the queue is paused.
+    repairs: Queue,
+    is_paused: bool,
     rates: Rates,
     /// The last message with rules that has left the queue.
     left: u32,
+}
+
+impl Lane {
+    /// The next message that may leave.
+    fn front(&self) -> Option<&Item> {
+        match self.repairs.front() {
+            Some(repair) => Some(repair),
+            None if self.is_paused => None,
+            None => self.queue.front(),
+        }
+    }
 }
 
 /// A change that has been sent.
@@ -203,6 +217,8 @@ impl Session {
         self.window.note_demand(tenant.0, now);
         let lane = &mut self.lanes[tenant.0 as usize];
         let at_once = lane.queue.is_empty()
+            && lane.repairs.is_empty()
+            && !lane.is_paused
             && journal.is_safe(item.gate)
             && self.window.is_open()
             && self.window.admit(item.share, now).is_ok()
@@ -228,6 +244,51 @@ impl Session {
         }
     }
 
+    /// Takes a message that goes before all that waits of a tenant.
+    pub(crate) fn submit_repair(&mut self, tenant: TenantIndex, item: &Item, message: &[u8]) {
+        self.window.note_demand(tenant.0, item.arrived);
+        self.lanes[tenant.0 as usize].repairs.push(*item, message);
+        self.scheduler.activate(tenant.0);
+    }
+
+    /// Nothing of a tenant leaves but repairs. Changes that wait are taken out, as if they had never been written: gives the
+    /// operations that they belong to, one for each message.
+    pub(crate) fn pause(&mut self, tenant: TenantIndex) -> Vec<u32> {
+        let Session { lanes, installed, .. } = self;
+        let lane = &mut lanes[tenant.0 as usize];
+        let mut cut = Vec::new();
+        if lane.is_paused && lane.repairs.is_empty() {
+            return cut;
+        }
+        let mut is_cut = |item: &mut Item, message: &[u8]| {
+            let Some(operation) = item.operation else { return false };
+            cut.push(operation);
+            if frame::type_(message) == Some(PACKET_OUT) {
+                item.operation = None;
+                return false;
+            }
+            item.written.into_iter().for_each(|it| drop(installed.refuse(it)));
+            true
+        };
+        lane.repairs.cut(&mut is_cut);
+        if !lane.is_paused {
+            lane.queue.cut(&mut is_cut);
+        }
+        lane.is_paused = true;
+        cut
+    }
+
+    /// A tenant's messages leave again.
+    pub(crate) fn unpause(&mut self, tenant: TenantIndex) {
+        self.lanes[tenant.0 as usize].is_paused = false;
+        self.scheduler.activate(tenant.0);
+    }
+
+    /// Whether repairs of a tenant wait.
+    pub(crate) fn has_repairs(&self, tenant: TenantIndex) -> bool {
+        !self.lanes[tenant.0 as usize].repairs.is_empty()
+    }
+
     /// Sends what may be sent now.
     pub(crate) fn run(&mut self, journal: &Journal, now: Instant) -> Ran {
         while let Some(index) = self.scheduler.turn() {
@@ -244,7 +305,7 @@ impl Session {
                 return Ran::Stopped;
             }
             let lane = &mut self.lanes[index as usize];
-            let Some(item) = lane.queue.front().copied() else {
+            let Some(item) = lane.front().copied() else {
                 self.scheduler.skip(index);
                 continue;
             };
@@ -260,7 +321,7 @@ impl Session {
                 continue;
             }
             let Some((item, start, refuses)) = self.take_next(TenantIndex(index)) else { continue };
-            let more = !self.lanes[index as usize].queue.is_empty();
+            let more = self.lanes[index as usize].front().is_some();
             let price = self.prices[item.class.measured() as usize];
             self.scheduler.served(index, item.share.saturating_mul(price), more);
             self.transmit_next(TenantIndex(index), &item, start, refuses, now);
@@ -293,7 +354,7 @@ impl Session {
     /// All queues where anything waits may go on.
     pub(crate) fn activate_all(&mut self) {
         for (at, lane) in self.lanes.iter().enumerate() {
-            if !lane.queue.is_empty() {
+            if lane.front().is_some() {
                 self.scheduler.activate(at as u32);
             }
         }
@@ -307,7 +368,8 @@ impl Session {
 
     /// Whether the store has all that anything here waits for.
     pub(crate) fn is_safe(&self, journal: &Journal) -> bool {
-        let mut gates = self.lanes.iter().filter_map(|lane| lane.queue.gate());
+        let gates = |lane: &Lane| [lane.queue.gate(), lane.repairs.gate()];
+        let mut gates = self.lanes.iter().flat_map(gates).flatten();
         self.direct.is_empty() && gates.all(|gate| journal.is_safe(gate))
     }
 
@@ -363,8 +425,8 @@ impl Session {
         !self.direct.is_empty()
     }
 
-    /// Sends a barrier of Weir's own, so that work that has no reply is acknowledged.
-    pub(crate) fn send_barrier(&mut self, now: Instant) {
+    /// Sends a barrier of Weir's own, so that work that has no reply is acknowledged. Gives its xid.
+    pub(crate) fn send_barrier(&mut self, now: Instant) -> u32 {
         let type_ = barrier_request(self.version);
         let sent = self.window.on_send(0, now);
         let entry = entry(None, Awaits::OwnBarrier, Part::default(), sent);
@@ -377,6 +439,7 @@ impl Session {
         self.open.unacknowledged = 0;
         self.open.answers_due += 1;
         self.open.last_sent = now;
+        xid
     }
 
     /// The switch asks whether anybody is there.
@@ -538,7 +601,14 @@ impl Session {
     /// was to release is another by now.
     fn take_next(&mut self, tenant: TenantIndex) -> Option<(Item, usize, Option<Origin>)> {
         let start = self.out.len();
-        let queue = &mut self.lanes[tenant.0 as usize].queue;
+        let lane = &mut self.lanes[tenant.0 as usize];
+        if let Some(item) = lane.repairs.pop_into(self.out.end()) {
+            return Some((item, start, None));
+        }
+        if lane.is_paused {
+            return None;
+        }
+        let queue = &mut lane.queue;
         let place = queue.place();
         let item = queue.pop_into(self.out.end())?;
         Some((item, start, self.release(tenant, place, &item, start)))

@@ -82,7 +82,7 @@ impl Switch {
         if !self.upcoming.is_due() {
             return;
         }
-        if !self.session.is_safe(&self.journal) {
+        if !self.session.is_safe(&self.journal) || !self.recovering.is_empty() {
             return;
         }
         self.flush(now);

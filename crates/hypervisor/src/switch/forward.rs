@@ -12,6 +12,7 @@ use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 use compile::Reason;
 use openflow::frame;
+use openflow::v13::MessageType;
 
 impl Switch {
     /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
@@ -19,9 +20,6 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
             state.unanswered += 1;
-        }
-        if matches!(item.awaits, Awaits::Barrier(_)) {
-            state.barriers.open += 1;
         }
         match self.session.submit(tenant, &item, message, &self.journal) {
             Submitted::Sent => {
@@ -67,7 +65,7 @@ impl Switch {
         let ran = self.session.run(&self.journal, now);
         self.note_sent(now);
         if ran == Ran::Dry {
-            self.ask_for_postponed(now);
+            self.ask_for_waiting(now);
         }
     }
 
@@ -95,8 +93,7 @@ impl Switch {
         message: &[u8],
         now: Instant,
     ) {
-        let brings = part.operation.and_then(|at| self.operations.get(&at)?.brings);
-        let gate = if brings.is_some_and(|it| it.is_new()) { self.journal.gate() } else { 0 };
+        let gate = if adds_number(message) { self.journal.gate() } else { 0 };
         self.session.send_direct(awaits, part, message, gate, &self.journal, now);
     }
 
@@ -163,7 +160,7 @@ impl Switch {
             is_silent |= entry.awaits == Awaits::OwnBarrier;
             self.asks &= entry.awaits != Awaits::OwnBarrier;
             let verdict = Verdict::by_silence(self.codes().unanswered);
-            self.not_answered(&entry, verdict, now);
+            self.not_answered(xid, &entry, verdict, now);
         }
         // Behind the loop: to give up on a request looks to the window like its answer.
         if is_silent {
@@ -184,4 +181,13 @@ impl Switch {
             }
         }
     }
+}
+
+/// Whether a message brings a new group or meter to the switch (1.3).
+fn adds_number(message: &[u8]) -> bool {
+    /// OFPGC_ADD and OFPMC_ADD.
+    const ADD: [u8; 2] = [0, 0];
+    let is_about_numbers = frame::type_(message)
+        .is_some_and(|it| [MessageType::GROUP_MOD.0, MessageType::METER_MOD.0].contains(&it));
+    is_about_numbers && message.get(8..10) == Some(&ADD) && message.first() == Some(&4)
 }

@@ -75,24 +75,17 @@ impl Switch {
         let Some(flow) = flow else { return false };
         let Some(rule) = flow.rule_at(&removed.key).cloned() else { return false };
         let terms = flow.without_rules();
-        // A rule that timed out while a change adds the entry again says nothing of the entry as it is now.
-        let begins_again = self.is_changing(tenant, number)
-            && self.session.installed().is_coming(&removed.key, owner);
-        let state = &mut self.tenants[tenant.0 as usize];
-        if !begins_again {
-            state.idle.entry(number).or_default();
-            if terms.left(now).is_none() {
-                return self.end_over(owner, removed, now);
-            }
+        state.idle.entry(number).or_default();
+        if terms.left(now).is_none() {
+            return self.end_over(owner, removed, now);
         }
+        let state = &mut self.tenants[tenant.0 as usize];
         if let Some(flow) = state.flows.get_mut(number) {
             flow.count_past(removed.counted);
         }
         self.revive(&in_turn(tenant, now), number, &terms, &rule);
-        if !begins_again {
-            self.keep_unused(tenant, number, &rule);
-            self.ask_whether_idle(tenant, number, &rule, now);
-        }
+        self.keep_unused(tenant, number, &rule);
+        self.ask_whether_idle(tenant, number, &rule, now);
         true
     }
 
@@ -106,9 +99,6 @@ impl Switch {
         let (Some(rule), Some(stood)) = (rule, self.stood(tenant, number, now)) else {
             return false;
         };
-        if self.is_changing(tenant, number) {
-            return false;
-        }
         let Some(mut flow) = self.drop_flow(tenant, number) else { return false };
         flow.count_past(removed.counted);
         flow.rules.retain(|it| it.match_wire != rule.match_wire);
@@ -125,7 +115,7 @@ impl Switch {
 
     /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it.
     pub(super) fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
-        self.operations.values().any(|it| it.tenant == tenant && it.changes(number))
+        self.changes_of(tenant).any(|change| change.changes(number))
     }
 
     /// How long an entry has stood of which rules have been installed later: seconds and nanoseconds.
@@ -143,25 +133,29 @@ impl Switch {
     /// A change adds an entry, also in the place of what it was: its time begins again.
     pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
         self.tenants[cause.tenant.0 as usize].idle.remove(&number);
-        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.begins = Some(number);
+        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+            change.begins = Some(number);
         }
     }
 
     /// The entry begins to count again: packets that its deleted rules have counted and not yet reported belong to the entry as it
     /// was before.
-    pub(crate) fn reset_counters(&mut self, tenant: TenantIndex, number: u32) {
-        let since = self.session.installed().last_message();
-        if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+    pub(crate) fn reset_counters(&mut self, cause: &Cause, number: u32) {
+        let last = self.session.installed().last_message();
+        let change = cause.operation.and_then(|at| self.change_mut(at));
+        let since = change.map_or(last, |it| *it.counts_since.get_or_insert(last));
+        if let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get_mut(number) {
             flow.counts_since = since;
         }
     }
 
     /// A change that was accepted earlier is sent: the time of an entry that it adds begins now.
     pub(super) fn begin_time(&mut self, operation: u32, accepted: Instant, now: Instant) {
-        let Some(operation) = self.operations.get(&operation) else { return };
-        let Some(number) = operation.begins else { return };
-        let flow = self.tenants[operation.tenant.0 as usize].flows.get_mut(number);
+        let Some(change) = self.change_mut(operation) else { return };
+        let Some(number) = change.begins else { return };
+        change.at = now;
+        let tenant = change.origin.tenant;
+        let flow = self.tenants[tenant.0 as usize].flows.get_mut(number);
         if let Some(flow) = flow.filter(|flow| flow.installed == accepted) {
             flow.installed = now;
         }

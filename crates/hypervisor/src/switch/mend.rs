@@ -4,6 +4,7 @@
 //! [`Installed`](crate::south::installed::Installed) expects on the switch, and gets the message that it needs, if any.
 
 use super::Switch;
+use super::replay::Object;
 use super::tables::Cause;
 use crate::flows::Rule;
 use crate::ids::TenantIndex;
@@ -85,12 +86,38 @@ impl Switch {
     }
 
     /// Makes these rules what the tables say. Says whether they were not.
-    pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) -> bool {
+    pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) {
+        if self.applying.is_replay {
+            self.note_dirty_rules(cause.tenant, keys);
+            return;
+        }
         let difference = self.difference(cause.tenant, keys);
-        let differs = difference.deleted() + difference.added() > 0;
         self.submit_deletions(cause, &difference);
         self.submit_additions(cause, &difference);
-        differs
+    }
+
+    /// Sends all of a difference; `begin` begins an operation for what is about an entry.
+    pub(super) fn submit_difference(
+        &mut self,
+        difference: &Difference,
+        begin: impl Fn(&mut Switch, u32) -> Cause,
+    ) {
+        for (key, owner) in &difference.deletions {
+            let cause = begin(self, owner.number);
+            self.submit_deletion(&cause, key.clone(), *owner);
+        }
+        for (number, rules) in &difference.additions {
+            let cause = begin(self, *number);
+            self.submit_rules_of(&cause, *number, rules);
+        }
+    }
+
+    fn submit_rules_of(&mut self, cause: &Cause, number: u32, rules: &[(Rule, Change)]) {
+        let flow = self.tenants[cause.tenant.0 as usize].flows.get(number);
+        let Some(flow) = flow.map(|flow| flow.without_rules()) else { return };
+        for (rule, change) in rules {
+            self.submit_rule(cause, number, &flow, rule, *change, NO_BUFFER);
+        }
     }
 
     pub(super) fn submit_deletions(&mut self, cause: &Cause, difference: &Difference) {
@@ -103,15 +130,11 @@ impl Switch {
     /// rules, the entry is lost.
     pub(super) fn submit_additions(&mut self, cause: &Cause, difference: &Difference) {
         for (number, rules) in &difference.additions {
-            let flow = self.tenants[cause.tenant.0 as usize].flows.get(*number);
-            let Some(flow) = flow.map(|flow| flow.without_rules()) else { continue };
             let cause = match cause.operation {
                 Some(_) => *cause,
-                None => self.begin_own(cause, *number),
+                None => self.begin_repair(cause, Object::Entry(*number)),
             };
-            for (rule, change) in rules {
-                self.submit_rule(&cause, *number, &flow, rule, *change, NO_BUFFER);
-            }
+            self.submit_rules_of(&cause, *number, rules);
         }
     }
 

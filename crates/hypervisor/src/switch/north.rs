@@ -113,7 +113,7 @@ impl Switch {
         let refused = entry.written.map(|it| self.session.installed_mut().refuse(it));
         let refused = refused.unwrap_or_default();
         if let Some(operation) = entry.operation {
-            self.operation_failed(operation, entry.origin.as_ref(), verdict, refused, now);
+            self.operation_failed(operation, verdict, refused, now);
             return;
         }
         let is_own =
@@ -121,17 +121,19 @@ impl Switch {
         if is_own && entry.origin.is_none() {
             self.counters.own_refused += 1;
         }
-        self.not_answered(&entry, verdict, now);
+        self.not_answered(xid, &entry, verdict, now);
     }
 
     /// The switch has not done what was asked, or not in time: the controller that waits for it gets an error.
-    pub(crate) fn not_answered(&mut self, entry: &Entry, verdict: Verdict, now: Instant) {
+    pub(crate) fn not_answered(&mut self, xid: u32, entry: &Entry, verdict: Verdict, now: Instant) {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, verdict),
             Awaits::Own(purpose) => self.own_request_failed(purpose, now),
             Awaits::Counts(tenant) => self.counts_failed(tenant, now),
             Awaits::Idle(tenant, number, at) => self.idle_failed(tenant, number, at),
-            Awaits::Barrier(_) | Awaits::OwnBarrier => self.barrier_failed(entry, verdict),
+            Awaits::Barrier(_) | Awaits::OwnBarrier => {
+                self.barrier_failed(xid, entry, verdict, now)
+            }
             Awaits::Nothing | Awaits::Reply => {
                 let Some(origin) = entry.origin else { return };
                 self.refuse(&origin, verdict);

@@ -19,6 +19,7 @@
 
 use super::follow::PORT_MODIFY;
 use super::refused::{Tried, without};
+use super::replay::Object;
 use super::start::write_port_status;
 use super::{Asynchronous, Cause, OwnChange, Request, Switch};
 use crate::flows::{Flow, FlowTable, Rule};
@@ -102,10 +103,12 @@ impl Switch {
         state.network = Some(after.clone());
         let cause =
             Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
-        self.move_operations(Some(tenant));
         self.replace_own(&cause, &network, &after, number);
         self.replace_rules(&cause, planned);
-        self.bring(&cause, &groups);
+        for (number, message) in groups {
+            let cause = self.begin_repair(&cause, Object::Number(Kind::Group, number));
+            self.submit_number(&cause, &message);
+        }
         // It ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
         // waits until the store has it, and the tenant cannot ask for more of them than are stored.
         self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);

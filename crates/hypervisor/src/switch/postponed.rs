@@ -1,41 +1,27 @@
-//! Requests that wait until it is known what became of others before them.
-//!
-//! A change is accepted before the switch has carried it out, and undone if the switch refuses it. Requests that follow
-//! meanwhile must have the same result as on a switch of the tenant's own, which handles one request after the other. A request that
-//! only says what is to be stands whatever becomes of those before it. A request whose outcome depends on their results waits, and
-//! with it what its controller sends after it:
+//! Requests that wait before Weir looks at them.
 //!
 //! ```text
-//!   MODIFY of entries                  others are about to come, to go, or to begin again: what it modifies keeps their times
-//!   DELETE by out_port, cookie ...     they are about to become others than the filter means, or to be such
-//!   ADD, DELETE of entries             a group or meter is deleted with them: they are restored if that is refused,
-//!                                      or there is no room if they do
-//!   deletion of a group or meter       entries are about to use it, or to cease to; groups, to name it or to cease to
-//!   whatever a group or meter becomes  it is about to come, or to go; or a group that it names is
-//!   a description of ports             in a slice, ports are about to be configured
-//!   in a network, MODIFY of a group    it is about to become another; entries are about to use it, or to cease to
-//!   and what sends to a group          that is about to become another
-//!   what is refused as tables stand    whatever else: there may be room then, or the group
+//!   behind a barrier of the same connection    what Weir does or answers by itself: it comes after the reply
+//!   behind statistics                          a barrier: their answers are about the tables as they are when they come
+//!   while the tenant recovers                  what changes tables
+//!   while a port is configured in a slice      a description of ports
+//!   for the tenant's turn                      what may be much work
 //! ```
-//!
 //! On each connection all requests but ECHO wait behind a waiting request; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
 //!
-//! To a switch, a [barrier](super::barriers) and what comes behind it go in order; to a big one, all waits for the reply. What
-//! Weir does or answers by itself, a refusal too, is ordered behind the connection's open barriers, so that it comes after their
-//! replies and is what they have shown; and a barrier behind statistics, whose answers are about the tables as they are when
-//! they come.
+//! To a switch, a barrier and what comes behind it go in order; to a big one, all waits for the reply.
 
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::refusals::Verdict;
 use crate::south::session::barrier_request;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use compile::{Reason, Refused};
+use compile::Reason;
+use flowspace::Match;
 use openflow::v13::MessageType as It;
-use openflow::{ErrorCode, Header, Version};
+use openflow::{Header, Version};
 
 /// What is put off of one tenant, in the order in which it came.
 #[derive(Default)]
@@ -43,29 +29,20 @@ pub(crate) struct Line {
     requests: Vec<Postponed>,
     /// The controllers that sent them.
     controllers: BTreeSet<ControllerIndex>,
-    /// Since when the first waits that does so for a change.
-    oldest: Option<Instant>,
 }
 
 /// A message of a controller, put off.
 struct Postponed {
     controller: ControllerIndex,
     frame: Vec<u8>,
-    /// Since when it waits, and what is said if it does so for too long; `None` if it only waits behind another.
-    waits: Option<(Instant, ErrorCode)>,
 }
 
 impl Switch {
-    /// Puts a request off. What it waits for is asked about.
+    /// Puts a request off until it is known what became of the changes before.
     pub(crate) fn postpone(&mut self, request: &Request<'_>) {
-        self.postpone_or(request, self.codes().unanswered);
-    }
-
-    fn postpone_or(&mut self, request: &Request<'_>, code: ErrorCode) {
-        let Request { tenant, controller, frame, now, .. } = *request;
-        let waits = Some((now, code));
-        self.put_off(tenant, Postponed { controller, frame: frame.into(), waits });
-        self.ask_for_postponed(now);
+        self.put_behind(request);
+        self.waiting.insert(request.tenant);
+        self.ask_for_waiting(request.now);
     }
 
     /// Puts a request off until its tenant's turn.
@@ -80,50 +57,22 @@ impl Switch {
         self.postponed.entry(tenant).or_default().push(it);
     }
 
-    /// Whether a request is put off that could not be granted as things stand: it is ordered behind a barrier, or changes are on
-    /// their way by which they may.
-    pub(super) fn is_put_off(&mut self, request: &Request<'_>, refused: Refused) -> bool {
-        use openflow::error::{v10, v13};
-        let code = refused.code();
-        if self.has_barrier(request.controller) {
-            self.put_behind(request);
-            return true;
-        }
-        let hangs = match self.version {
-            Version::V1_0 => code.type_ == v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_,
-            _ => {
-                let by_tables = [
-                    v13::FLOW_MOD_FAILED_TABLE_FULL,
-                    v13::GROUP_MOD_FAILED_OUT_OF_GROUPS,
-                    v13::METER_MOD_FAILED_OUT_OF_METERS,
-                ];
-                code == v13::BAD_ACTION_BAD_OUT_GROUP
-                    || by_tables.iter().any(|of_type| code.type_ == of_type.type_)
-            }
-        };
-        let is_put_off = hangs
-            && self.changes_tables(request.header)
-            && self.changes_of(request.tenant).any(|change| !change.own);
-        if is_put_off {
-            self.postpone_or(request, code);
-        }
-        is_put_off
-    }
-
-    /// Once what requests wait for has been sent, asks what became of it.
-    pub(super) fn ask_for_postponed(&mut self, now: Instant) {
-        let is_asked = self.asks || !self.session.is_unbarriered() || self.session.has_direct();
-        if !is_asked && self.postponed.values().any(|line| line.oldest.is_some()) {
-            self.asks = true;
-            self.session.send_barrier(now);
-        }
-    }
-
     /// Whether messages wait behind which this one has to stand: of its own connection, or of one of the tenant's that has
     /// gone, since it said them before; and changes of tables, which keep one order, behind any of the tenant's.
     pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
         let Request { tenant, controller, header, .. } = *request;
         !is_unordered(header) && self.is_held_up(tenant, controller, header)
+            || self.waits_for_members(request)
+    }
+
+    /// Whether a change has to wait since the members of a big switch do not carry out changes in one order: only entries that are added go
+    /// side by side.
+    fn waits_for_members(&self, request: &Request<'_>) -> bool {
+        let Request { tenant, header, frame, .. } = *request;
+        let is_add = |frame: &[u8]| adds_entry(self.version, frame);
+        self.joins.is_some()
+            && self.changes_tables(header)
+            && self.changes_of(tenant).any(|it| !is_add(&it.frame) || !is_add(frame))
     }
 
     fn is_held_up(&self, tenant: TenantIndex, controller: ControllerIndex, header: Header) -> bool {
@@ -137,11 +86,24 @@ impl Switch {
         let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
         self.postponed.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
+            || self.tenants[tenant.0 as usize].recovery.is_some() && self.changes_tables(header)
             || self.is_barrier(header) && asks()
     }
 
-    fn has_barrier(&self, controller: ControllerIndex) -> bool {
+    pub(super) fn has_barrier(&self, controller: ControllerIndex) -> bool {
         self.controllers.get(controller).is_some_and(|it| it.barriers > 0)
+    }
+
+    /// The same of an entry that is added in the place of one that is being added.
+    pub(crate) fn waits_for_same(
+        &self,
+        tenant: TenantIndex,
+        (table, match_, priority): (u8, &Match, u16),
+    ) -> bool {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        self.joins.is_some()
+            && !self.is_replay()
+            && flows.find(table, match_, priority).is_some_and(|it| self.is_changing(tenant, it))
     }
 
     /// Whether so many messages of a controller wait that no more are read.
@@ -162,26 +124,17 @@ impl Switch {
         }
     }
 
-    fn put_behind(&mut self, request: &Request<'_>) {
+    pub(super) fn put_behind(&mut self, request: &Request<'_>) {
         let Request { tenant, controller, frame, .. } = *request;
-        self.put_off(tenant, Postponed { controller, frame: frame.into(), waits: None });
-    }
-
-    /// When the first that waits is given up.
-    pub(super) fn next_postponed(&self) -> Option<Instant> {
-        let since = self.postponed.values().filter_map(|line| line.oldest).min();
-        since.map(|since| since + self.settings.reply_timeout)
+        self.put_off(tenant, Postponed { controller, frame: frame.into() });
     }
 
     /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
-        let patience = self.settings.reply_timeout;
-        let is_over = |line: &Line| line.oldest.is_some_and(|since| now - since >= patience);
-        let is_due = |(tenant, line): &(&TenantIndex, &Line)| {
-            (self.tenants[tenant.0 as usize].is_decided || is_over(line))
-                && self.turns.may(tenant.0)
+        let is_due = |tenant: &TenantIndex| {
+            self.tenants[tenant.0 as usize].is_decided && self.turns.may(tenant.0)
         };
-        let due: Vec<TenantIndex> = self.postponed.iter().filter(is_due).map(|it| *it.0).collect();
+        let due: Vec<TenantIndex> = self.postponed.keys().copied().filter(is_due).collect();
         for tenant in due {
             self.take_up_line(tenant, now);
             self.resume(tenant);
@@ -205,7 +158,7 @@ impl Switch {
         }
     }
 
-    fn take_up(&mut self, tenant: TenantIndex, mut it: Postponed, now: Instant) {
+    fn take_up(&mut self, tenant: TenantIndex, it: Postponed, now: Instant) {
         let Ok(header) = Header::parse(&it.frame) else { return };
         // What one has asked for that is gone is still done; there is nobody to be answered.
         let is_gone = match self.controllers.get(it.controller) {
@@ -220,35 +173,23 @@ impl Switch {
         if is_gone && !self.changes_something(header) {
             return;
         }
-        // What is sent before it, and at which rate, is the tenant's own affair.
-        if let Some((since, _)) = &mut it.waits
-            && !self.session.queue(tenant).is_empty()
-        {
-            *since = now;
-        }
         if self.is_held_up(tenant, it.controller, header) {
             self.put_off(tenant, it);
             return;
         }
-        let at = self.postponed.get(&tenant).map_or(0, |line| line.requests.len());
-        let Postponed { controller, ref frame, waits, .. } = it;
+        let Postponed { controller, ref frame } = it;
         let request = Request { tenant, controller, header, frame, now };
+        if self.waits_for_members(&request) {
+            self.put_off(tenant, it);
+            return;
+        }
         if self.waits_for_turn(&request) {
             self.turns.wait(tenant.0);
             self.tenants[tenant.0 as usize].is_decided = true;
             self.put_off(tenant, it);
             return;
         }
-        match waits {
-            // The switch does not say what became of the others.
-            Some((since, code)) if now - since >= self.settings.reply_timeout => {
-                self.refuse(&request.origin(), Verdict::by_silence(code));
-            }
-            _ => self.handle_request(request),
-        }
-        if let (Some(line), Some((since, _))) = (self.postponed.get_mut(&tenant), it.waits) {
-            line.has_waited(at, since);
-        }
+        self.handle_request(request);
     }
 
     /// Whether a message is one of those that do something.
@@ -260,7 +201,7 @@ impl Switch {
         self.changes_tables(header) || [It::PACKET_OUT.0, port_mod].contains(&header.type_)
     }
 
-    fn changes_tables(&self, header: Header) -> bool {
+    pub(super) fn changes_tables(&self, header: Header) -> bool {
         let newer = [It::GROUP_MOD.0, It::METER_MOD.0];
         header.type_ == It::FLOW_MOD.0
             || self.version != Version::V1_0 && newer.contains(&header.type_)
@@ -298,23 +239,18 @@ impl Postponed {
 impl Line {
     fn push(&mut self, it: Postponed) {
         self.controllers.insert(it.controller);
-        self.note(it.waits);
         self.requests.push(it);
     }
+}
 
-    /// What is at this place waits since then.
-    fn has_waited(&mut self, at: usize, since: Instant) {
-        if let Some(waits) = self.requests.get_mut(at).and_then(|it| it.waits.as_mut()) {
-            waits.0 = since;
-            let waits = *waits;
-            self.note(Some(waits));
-        }
-    }
-
-    fn note(&mut self, waits: Option<(Instant, ErrorCode)>) {
-        let since = waits.map(|(since, _)| since);
-        self.oldest = self.oldest.into_iter().chain(since).min();
-    }
+/// Whether a message is a FLOW_MOD with the command ADD.
+fn adds_entry(version: Version, frame: &[u8]) -> bool {
+    let command = match version {
+        Version::V1_0 => frame.get(56..58),
+        _ => frame.get(24..26).and_then(|it| it.get(1..)),
+    };
+    openflow::frame::type_(frame) == Some(It::FLOW_MOD.0)
+        && command.is_some_and(|it| it.iter().all(|byte| *byte == 0))
 }
 
 /// Whether it does nothing, or asks if somebody is there, which is not to wait for a switch. These have the numbers that they

@@ -50,8 +50,7 @@ impl Switch {
     pub(crate) fn reconcile(&mut self, now: Instant) {
         let learned = core::mem::take(&mut self.learned);
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
-        let unreferenced = self.restore(&numbers, now);
-        self.reconcile_meters(&numbers, now);
+        self.restore(&numbers, now);
         let rules = learned.flows.rules();
         let held: Vec<Held> = match self.version {
             Version::V1_0 => rules.flat_map(crate::v10::statistics::held).collect(),
@@ -150,8 +149,7 @@ impl Switch {
             self.submit_additions(&cause, &difference);
         }
         self.take_over(now);
-        self.delete_all_unreferenced(unreferenced, now);
-        self.reconcile_deletions(now);
+        self.sweep_all_numbers(now);
         self.unused.maybe = true;
         self.counters.others_entries = left.values().sum::<usize>() as u64;
         self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
@@ -162,10 +160,8 @@ impl Switch {
 
     /// The policy or the ports have changed: each entry's rules follow.
     pub(crate) fn resync(&mut self, now: Instant) {
-        self.move_operations(None);
         // Groups come before the entries that use them, and go after those.
-        let unreferenced = self.resync_groups(now);
-        self.resync_meters(now);
+        self.resync_numbers(now);
         self.resync_own(now);
         let mut keys: Vec<Vec<RuleKey>> = Vec::new();
         for at in 0..self.tenants.len() {
@@ -204,28 +200,16 @@ impl Switch {
         for (cause, difference) in differences {
             self.submit_additions(&cause, &difference);
         }
-        self.delete_all_unreferenced(unreferenced, now);
+        self.sweep_all_numbers(now);
     }
 
     /// An entry cannot stand any more.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
-        self.may_bring_back(cause.tenant, |change| change.changes(number));
         for rule in &flow.rules {
             self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
         }
         self.await_removal(cause, number, flow);
-    }
-
-    /// Deletes groups that no entry uses any more.
-    fn delete_all_unreferenced(
-        &mut self,
-        unreferenced: Vec<(TenantIndex, Vec<u32>)>,
-        now: Instant,
-    ) {
-        for (tenant, numbers) in unreferenced {
-            self.delete_unreferenced(&Cause::own(tenant, now), Kind::Group, numbers);
-        }
     }
 
     /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
@@ -248,8 +232,8 @@ impl Switch {
         entry::compile_like(&self.context(tenant), &flow.spec(), standing)
     }
 
-    /// Fills the tables from the store, and installs the groups. Gives those that are to be deleted once no entry uses them.
-    fn restore(&mut self, held: &Numbers, now: Instant) -> Vec<(TenantIndex, Vec<u32>)> {
+    /// Fills the tables from the store, and installs the groups and meters.
+    fn restore(&mut self, held: &Numbers, now: Instant) {
         let restored = core::mem::take(&mut self.restored);
         // Ports first, then groups and meters: entries refer to them.
         self.restore_ports(&restored);
@@ -267,7 +251,7 @@ impl Switch {
                 _ => {}
             }
         }
-        let unreferenced = self.reconcile_groups(held, now);
+        self.reconcile_numbers(held, now);
         let version = self.version;
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
@@ -298,7 +282,6 @@ impl Switch {
                 self.journal.push(StoreOp::Delete(StoreKey::new(key.tenant, Kind::Flow, number)));
             }
         }
-        unreferenced
     }
 
     /// The entry of whose cookie the switch holds one owns it there, whichever others it could be of.

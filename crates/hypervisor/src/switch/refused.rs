@@ -6,6 +6,7 @@
 //! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
 
+use super::tables::What;
 use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
@@ -44,10 +45,7 @@ impl Tried {
 impl Switch {
     /// Sends the message that brings an entry of the hypervisor's own, as an operation.
     pub(super) fn submit_own(&mut self, cause: &Cause, tried: Tried, message: &[u8]) {
-        let cause = self.begin_unasked(cause);
-        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            operation.tries = Some(tried);
-        }
+        let cause = self.begin_own(cause, What::Infra(Box::new(tried)));
         self.submit_change(&cause, message);
     }
 
@@ -118,7 +116,7 @@ impl Switch {
     /// Says what the switch has refused, all of it together, and brings its ports down: as if there were a map in which they are.
     pub(super) fn settle_refused(&mut self, now: Instant) {
         let has_any = self.has_refused_ports || !self.refused_transits.is_empty();
-        if !has_any || self.operations.values().any(|it| it.tries.is_some()) {
+        if !has_any || self.operations.values().any(|it| matches!(it.what, What::Infra(_))) {
             return;
         }
         let transits = core::mem::take(&mut self.refused_transits);

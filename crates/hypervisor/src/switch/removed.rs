@@ -3,13 +3,15 @@
 //! Both versions go this way; they differ in how the message is read and written.
 
 use super::idle::Timeout;
-use super::{Asynchronous, Switch};
+use super::replay::Gone;
+use super::{Asynchronous, Object, Switch};
 use crate::cookie::Cookie;
-use crate::flows::Flow;
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::south::installed::{Owner, is_later};
+use crate::south::installed::{Deleted, Owner, is_later};
 use crate::tenant::Leaving;
 use crate::time::Instant;
+use alloc::vec::Vec;
 use compile::RuleKey;
 use openflow::{TooLong, Version};
 
@@ -55,23 +57,30 @@ impl Switch {
         if is_by_weir || is_stray {
             return;
         }
-        if reason == GROUP_DELETE && self.brings_groups_back(tenant, number) {
+        let is_unsure = reason == DELETE
+            && match self.session.installed_mut().deleted_by_others(key, owner) {
+                Deleted::Gone => false,
+                Deleted::Unsure => {
+                    self.recover_rule(tenant, key, now);
+                    true
+                }
+                Deleted::UnsureAgain => {
+                    self.recover_without(tenant, Object::Entry(number), now);
+                    true
+                }
+            };
+        let is_coming = reason == GROUP_DELETE && self.session.installed().is_coming(key, owner);
+        if is_unsure || is_coming {
             if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
-                flow.rules.retain(|rule| rule.match_wire != key.match_wire);
                 flow.count_past(counted);
             }
             return;
         }
-        let is_coming = match reason {
-            // With a group that an earlier form of it has used.
-            GROUP_DELETE => self.session.installed().is_coming(key, owner),
-            DELETE => self.comes_though_deleted(owner, key, now),
-            _ => false,
-        };
-        if is_coming {
-            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
-                flow.count_past(counted);
-            }
+        let is_recovering = self.tenants[tenant.0 as usize].recovery.is_some();
+        if is_recovering || self.is_changing(tenant, number) {
+            let key = key.clone();
+            let gone = Gone { number, key, reason, counted, stood: removed.stood };
+            self.recover_from(tenant, gone, now);
             return;
         }
         let is_dealt_with = match reason {
@@ -80,14 +89,6 @@ impl Switch {
             _ => false,
         };
         if is_dealt_with {
-            return;
-        }
-        if !is_deleted
-            && let Some(gone) = self.expire_during_changes(tenant, number, key, counted, now)
-        {
-            if let Some(flow) = gone {
-                self.report_removed(tenant, &flow, reason, removed.stood);
-            }
             return;
         }
         let stood = self.stood(tenant, number, now).unwrap_or(removed.stood);
@@ -113,7 +114,7 @@ impl Switch {
                 Some(stood) => (HARD_TIMEOUT, stood),
                 None => (removed.reason, removed.stood),
             };
-            self.report_removed(owner.tenant, &flow, reason, stood);
+            self.report_after(owner.tenant, owner.number, flow, reason, stood);
         }
     }
 
@@ -128,6 +129,24 @@ impl Switch {
             flow.count_past(counted);
         }
         true
+    }
+
+    /// A rule of an entry is not on the switch any more. Gives the entry if that was all of it.
+    fn lose_rule(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        is_it: impl Fn(&Rule) -> bool,
+    ) -> Option<Flow> {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let flow = state.flows.get_mut(number)?;
+        let lost: Vec<Rule> = flow.rules.extract_if(.., |rule| is_it(rule)).collect();
+        let (table, is_over) = (flow.table, flow.rules.is_empty());
+        for rule in &lost {
+            state.flows.forget_rule(table, rule);
+        }
+        self.note_freed(tenant);
+        if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
     }
 
     /// Tells a tenant that an entry is gone, with the counts that are known.

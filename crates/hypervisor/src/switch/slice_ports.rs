@@ -7,7 +7,7 @@
 use super::follow::PORT_MODIFY;
 use super::port_mod::PortChange;
 use super::start::write_port_status;
-use super::{Asynchronous, Cause, Request, Switch};
+use super::{Asynchronous, Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -26,17 +26,11 @@ impl Switch {
     /// Sends a PORT_MOD on to the switch.
     pub(crate) fn forward_port_mod(&mut self, request: &Request<'_>, change: &PortChange) {
         let &PortChange { number, config, mask, .. } = change;
-        let operation = self.begin(request.tenant);
-        if let Some(state) = self.operations.get_mut(&operation) {
-            state.configures = Some(Configures { doer: request.controller, number, config, mask });
+        let doer = request.controller;
+        let cause = self.begin(request);
+        if let Some(made) = cause.operation.and_then(|at| self.change_mut(at)) {
+            made.configures = Some(Configures { doer, number, config, mask });
         }
-        let cause = Cause {
-            tenant: request.tenant,
-            origin: Some(request.origin()),
-            operation: Some(operation),
-            direct: false,
-            now: request.now,
-        };
         self.submit_change(&cause, request.frame);
     }
 

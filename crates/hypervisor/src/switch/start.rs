@@ -2,6 +2,7 @@
 
 use super::follow::Upcoming;
 use super::refused::without;
+use super::replay::Applying;
 use super::{Event, Features, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
@@ -175,6 +176,9 @@ impl Switch {
             on_turn: None,
             postponed: BTreeMap::new(),
             asks: false,
+            waiting: BTreeSet::new(),
+            recovering: BTreeSet::new(),
+            applying: Applying::default(),
             asynchronous: Default::default(),
             events: VecDeque::new(),
             lldp,
@@ -392,22 +396,21 @@ impl Tenant {
             asking: Default::default(),
             elsewhere: BTreeMap::new(),
             controllers: Vec::new(),
-            barriers: Default::default(),
+            log: Default::default(),
+            recovery: None,
             unanswered: 0,
             ahead: 0,
             held: Default::default(),
             account: Default::default(),
             rests: None,
             paused: false,
-            operations: Default::default(),
-            rules_replaced: 0,
-            returning: Default::default(),
             is_decided: false,
             flows: Default::default(),
             leaving: Default::default(),
             idle: Default::default(),
             changes: 0,
             buffers: Default::default(),
+            has_loose_numbers: false,
             groups: Default::default(),
             meters: Default::default(),
             miss_send_len: DEFAULT_MISS_SEND_LEN,

@@ -5,8 +5,8 @@
 
 use super::Switch;
 use crate::flows::Flow;
-use crate::flows::named::groups_of;
 use crate::ids::TenantIndex;
+use crate::named::groups_of;
 use crate::policy::TenantId;
 use crate::store::Kind;
 use alloc::boxed::Box;

@@ -4,9 +4,8 @@
 //! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
 //! waits with the [postponed](super::postponed).
 
-use super::tables::Operation;
+use super::tables::{Operation, What};
 use super::{Request, Settings, Switch};
-use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
 use crate::south::installed::Effect;
@@ -97,23 +96,20 @@ impl Switch {
         all * per_entry
     }
 
-    /// Counts changes that a request has brought on their way, and what they hold: those begun after operation `since`.
-    pub(super) fn count_ahead(&mut self, tenant: TenantIndex, since: u32, examined: u64) {
-        let (mut at, mut work) = (since, examined);
-        while at != self.next_operation {
-            at = at.wrapping_add(1);
-            if let Some(operation) = self.operations.get_mut(&at)
-                && operation.tenant == tenant
-            {
-                (operation.work, operation.held) = (core::mem::take(&mut work), operation.size());
-                let state = &mut self.tenants[tenant.0 as usize];
-                state.ahead += operation.work;
-                state.held.add(operation.held);
-            }
+    /// Counts the change that a request has brought on its way, and what the change holds.
+    pub(super) fn count_ahead(&mut self, tenant: TenantIndex, change: u32, examined: u64) {
+        if let Some(operation) = self.operations.get_mut(&change) {
+            (operation.work, operation.held) = (examined, operation.size());
+            let state = &mut self.tenants[tenant.0 as usize];
+            state.ahead += operation.work;
+            state.held.add(operation.held);
         }
     }
 }
 
+/// Messages of a tenant's changes that may wait for the switch before no more is read. What is applied to the tables and has not
+/// been sent is work for nothing if the switch refuses something before it.
+const UNSENT_CHANGES: usize = 32;
 const FLOW_MOD: u8 = v13::MessageType::FLOW_MOD.0;
 const GROUP_MOD: u8 = v13::MessageType::GROUP_MOD.0;
 const METER_MOD: u8 = v13::MessageType::METER_MOD.0;
@@ -128,6 +124,7 @@ impl Switch {
     pub(super) fn has_too_much(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.backlog(tenant) >= tenant_backlog
+            || self.session.queue(tenant).changes() >= UNSENT_CHANGES
             || self.tenants[tenant.0 as usize].ahead >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
             || !self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
@@ -137,6 +134,7 @@ impl Switch {
     pub(super) fn is_half_empty(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.backlog(tenant) <= tenant_backlog / 2
+            && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
             && self.tenants[tenant.0 as usize].ahead <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
             && self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
@@ -156,13 +154,10 @@ impl Switch {
 impl Operation {
     /// Bytes that it holds until it is done, but for its messages.
     fn size(&self) -> usize {
-        let flows: usize = self.flows_before().map(Flow::size).sum();
-        let entries = size_of::<u64>() * self.before.len();
-        let numbers = self.numbers_before.iter().map(|one| {
-            let body = one.before.as_ref().map_or(0, |before| before.body.len());
-            size_of_val(one) + body + 4 * (one.made.len() + one.dropped.len() + one.deleted.len())
-        });
-        let rules = size_of::<Effect>() * self.messages;
-        size_of::<Operation>() + flows + entries + numbers.sum::<usize>() + rules
+        let change = match &self.what {
+            What::Request(change) => change.size(),
+            _ => 0,
+        };
+        size_of::<Operation>() + change + size_of::<Effect>() * self.messages
     }
 }

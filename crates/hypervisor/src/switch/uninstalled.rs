@@ -68,8 +68,12 @@ impl Switch {
 
     /// Entries of which a change is on its way.
     fn changing(&self) -> HashSet<(TenantIndex, u32)> {
-        let changes = self.operations.values();
-        changes.flat_map(|it| it.changed().map(|number| (it.tenant, number))).collect()
+        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
+        let changes =
+            tenants.flat_map(|tenant| self.changes_of(tenant).map(move |it| (tenant, it)));
+        let changed =
+            changes.flat_map(|(tenant, it)| it.before.iter().map(move |it| (tenant, it.0)));
+        changed.collect()
     }
 
     /// Ends those whose time is over.

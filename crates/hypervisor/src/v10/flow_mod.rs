@@ -35,21 +35,15 @@ impl Switch {
         let match_ = Match::from_v10(&flow_mod.match_);
         let deletes =
             matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
-        if self.waits_for_entries_v10(tenant, &flow_mod, &match_) {
+        // A deletion's buffer id means nothing (specification section 5.3.3).
+        let buffer_id = if deletes || self.is_replay() { NO_BUFFER } else { flow_mod.buffer_id };
+        let mut buffered = self.flow_mod_buffer(tenant, buffer_id)?;
+        let is_add = flow_mod.command == FlowModCommand::ADD;
+        if is_add && self.waits_for_same(tenant, (0, &match_, flow_mod.priority)) {
             self.postpone(request);
             return Ok(());
         }
-        // A deletion's buffer id means nothing (specification section 5.3.3).
-        let mut buffered =
-            if deletes { None } else { self.flow_mod_buffer(tenant, flow_mod.buffer_id)? };
-        let operation = self.begin(tenant);
-        let cause = Cause {
-            tenant,
-            origin: Some(request.origin()),
-            operation: Some(operation),
-            direct: false,
-            now: request.now,
-        };
+        let cause = self.begin(request);
         let done = match flow_mod.command {
             FlowModCommand::ADD => self.add_v10(&cause, &flow_mod, match_, &mut buffered),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
@@ -61,19 +55,19 @@ impl Switch {
             }
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
-        if done.is_ok() && !deletes && flow_mod.buffer_id != NO_BUFFER {
-            self.take_buffered(tenant, flow_mod.buffer_id);
+        if done.is_ok() && buffer_id != NO_BUFFER {
+            let taken = self.take_buffered(tenant, buffer_id);
+            self.note_buffered(&cause, taken);
             if let Some(left) = buffered {
                 self.release_through_table(&cause, &left);
             }
         }
-        self.commit(operation);
         done
     }
 
     /// Sends a buffered packet that none of the changed entries took through the table, as the specification of 1.3 says
     /// what 1.0 leaves open (section 6.4): it would stay in the switch for ever.
-    fn release_through_table(&mut self, cause: &Cause, buffered: &Buffered) {
+    pub(crate) fn release_through_table(&mut self, cause: &Cause, buffered: &Buffered) {
         let in_port = buffered.key.get(Field::InPort) as u32;
         let Some(in_port) = flowspace::port_to_v10(in_port) else { return };
         let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
@@ -113,18 +107,19 @@ impl Switch {
     ) -> Result<(), Refused> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.rules = self.plan(cause.tenant, &flow)?;
-        let (flows_left, entries_left) = self.limits_left(cause.tenant, [0]);
+        let entries_left = self.rules_left(cause.tenant, [0]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(0, &match_, flow_mod.priority) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(0, &match_, flow_mod.priority);
-        if old.is_none() && state.flows.len() >= flows_left {
+        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
             return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_ALL_TABLES_FULL));
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.
-        let number = old.unwrap_or_else(|| state.flows.number());
+        let number = old.unwrap_or_else(|| self.entry_number(cause));
+        let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.collides(number, &flow) {
             return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
@@ -139,7 +134,7 @@ impl Switch {
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |rule| {
             buffer_for(rule, buffered)
         });
-        self.reset_counters(cause.tenant, number);
+        self.reset_counters(cause, number);
         Ok(())
     }
 
@@ -158,7 +153,7 @@ impl Switch {
         let mut changed = Vec::with_capacity(found.len());
         let actions: Arc<[u8]> = flow_mod.actions.as_bytes().into();
         let mut alike = Alike::default();
-        let (_, entries_left) = self.limits_left(cause.tenant, [0]);
+        let entries_left = self.rules_left(cause.tenant, [0]);
         let state = &self.tenants[cause.tenant.0 as usize];
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
@@ -176,9 +171,6 @@ impl Switch {
         let state = &self.tenants[cause.tenant.0 as usize];
         if state.flows.become_one(&changed) {
             return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
-        }
-        if let Some(state) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            state.modifies = true;
         }
         for (number, flow) in changed {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
@@ -207,36 +199,6 @@ impl Switch {
                     self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
                 }
                 self.await_removal(cause, number, flow);
-            }
-        }
-    }
-
-    /// Whether changes that are on their way decide what a request comes to.
-    fn waits_for_entries_v10(
-        &self,
-        tenant: TenantIndex,
-        flow_mod: &FlowMod<'_>,
-        match_: &Match,
-    ) -> bool {
-        let covers = |flow: &Flow| is_covered(flow, flow_mod, match_);
-        match flow_mod.command {
-            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-                let read = |flow: &Flow| covers(flow).then(|| (flow.installed, flow.times()));
-                self.is_undecided(tenant, |change| !change.modifies, read)
-                    || self.returning(tenant).any(covers)
-            }
-            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
-                if flow_mod.out_port != PortNo::NONE =>
-            {
-                let outputs = |flow: &Flow| outputs_to(&flow.actions, flow_mod.out_port);
-                let read = |flow: &Flow| (covers(flow) && outputs(flow)).then_some(());
-                self.is_undecided(tenant, |_| true, read)
-            }
-            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
-                self.returning(tenant).any(covers)
-            }
-            _ => {
-                self.returning(tenant).any(|flow| flow.is_covered(match_, Some(flow_mod.priority)))
             }
         }
     }
@@ -309,13 +271,6 @@ pub(crate) fn write_removal(
         ..FlowMod::default()
     }
     .write_message(0, out)
-}
-
-/// Whether a request that changes entries, or deletes them, has such a match.
-fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
-    let is_strict =
-        matches!(flow_mod.command, FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT);
-    flow.is_covered(match_, is_strict.then_some(flow_mod.priority))
 }
 
 /// Whether a list of actions outputs to the port, as the out_port filter of requests means it.

@@ -35,31 +35,20 @@ impl Switch {
         }
         let buffered = match flow_mod.buffer_id {
             NO_BUFFER => None,
-            _ if deletes => None,
+            _ if deletes || self.is_replay() => None,
             id => {
                 let buffers = &self.tenants[tenant.0 as usize].buffers;
                 Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
-        if self.waits_for_entries(tenant, &flow_mod, &match_)
-            || (self.tenants[tenant.0 as usize].network.is_some() || flow_mod.table_id > 0)
-                && self.sends_to_open(tenant, flow_mod.instructions.as_bytes())
-        {
+        let place = (flow_mod.table_id, &match_, flow_mod.priority);
+        if flow_mod.command == FlowModCommand::ADD && self.waits_for_same(tenant, place) {
             self.postpone(request);
             return Ok(());
         }
-        let operation = self.begin(tenant);
-        let cause = Cause {
-            tenant,
-            origin: Some(request.origin()),
-            operation: Some(operation),
-            direct: false,
-            now: request.now,
-        };
-        if let Some(state) = self.operations.get_mut(&operation) {
-            state.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
-            state.modifies =
-                matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
+        let cause = self.begin(request);
+        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+            change.resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         }
         let mut kept = buffered;
         let done = match flow_mod.command {
@@ -73,18 +62,18 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && buffered.is_some() {
-            self.take_buffered(tenant, flow_mod.buffer_id);
+            let taken = self.take_buffered(tenant, flow_mod.buffer_id);
+            self.note_buffered(&cause, taken);
             if let Some(left) = kept {
                 self.release_through_table_v13(&cause, &left);
             }
         }
-        self.commit(operation);
         done
     }
 
     /// Sends a buffered packet through the tables after a change that it did not go with, as the specification has it (section
     /// 6.4): the change may have become several messages, or none, and the packet is to go once.
-    fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
+    pub(crate) fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
         let came = PortNo(buffered.key.get(Field::InPort) as u32);
         let through = through_table();
         let cx = self.context(cause.tenant);
@@ -122,17 +111,18 @@ impl Switch {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.rules = self.plan(cause.tenant, &flow)?;
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
-        let (flows_left, entries_left) = self.limits_left(cause.tenant, [table]);
+        let entries_left = self.rules_left(cause.tenant, [table]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
         if checked && state.flows.overlaps(table, &match_, priority) {
             return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(table, &match_, priority);
-        if old.is_none() && state.flows.len() >= flows_left {
+        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
             return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_TABLE_FULL));
         }
-        let number = old.unwrap_or_else(|| state.flows.number());
+        let number = old.unwrap_or_else(|| self.entry_number(cause));
+        let state = &self.tenants[cause.tenant.0 as usize];
         // One that is written for each ingress port may be the same there as one that names the port.
         if state.flows.collides(number, &flow) {
             return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
@@ -157,7 +147,7 @@ impl Switch {
         let buffer_id = goes.map_or(NO_BUFFER, |buffered| buffered.physical);
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |_| buffer_id);
         if resets_counts {
-            self.reset_counters(cause.tenant, number);
+            self.reset_counters(cause, number);
         }
         Ok(())
     }
@@ -177,7 +167,7 @@ impl Switch {
         let mut alike = Alike::default();
         let state = &self.tenants[cause.tenant.0 as usize];
         let tables = state.flows.tables_of(&found);
-        let (_, entries_left) = self.limits_left(cause.tenant, tables);
+        let entries_left = self.rules_left(cause.tenant, tables);
         let mut room = state.flows.room_for(found.iter().copied(), entries_left);
         for number in found {
             let flows = &self.tenants[cause.tenant.0 as usize].flows;
@@ -198,7 +188,7 @@ impl Switch {
             return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
         }
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let is_wide = one_for_one && !changed.is_empty();
+        let is_wide = one_for_one && !changed.is_empty() && !self.is_replay();
         let written = is_wide.then(|| self.session.installed_mut().begin_wide());
         for (number, flow) in changed {
             if let Some(written) = written {
@@ -216,7 +206,7 @@ impl Switch {
                 self.submit_rules(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
             }
             if resets_counts {
-                self.reset_counters(cause.tenant, number);
+                self.reset_counters(cause, number);
             }
         }
         self.submit_request_v13(cause, flow_mod, written)
@@ -230,7 +220,7 @@ impl Switch {
     ) -> Result<(), Refused> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
         let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let is_wide = one_for_one && !found.is_empty();
+        let is_wide = one_for_one && !found.is_empty() && !self.is_replay();
         let written = is_wide.then(|| self.session.installed_mut().begin_wide());
         for number in found {
             if let Some(flow) = self.take_flow(cause, number) {
@@ -305,37 +295,6 @@ impl Switch {
         let whole = self.tenants[tenant.0 as usize].network.is_none() && self.joins.is_none();
         // What an entry sends to is not known to be so on the switch while a change of it may be refused.
         whole && !has_filter(flow_mod)
-    }
-
-    /// Whether changes that are on their way decide what a request comes to.
-    fn waits_for_entries(
-        &self,
-        tenant: TenantIndex,
-        flow_mod: &FlowMod<'_>,
-        match_: &Match,
-    ) -> bool {
-        let covers = |flow: &Flow| is_covered(flow, flow_mod, match_);
-        let means = |flow: &Flow| covers(flow) && passes(flow, flow_mod);
-        match flow_mod.command {
-            FlowModCommand::ADD => {
-                let checks_overlap = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
-                self.returning(tenant).any(|flow| {
-                    (flow.table, flow.priority) == (flow_mod.table_id, flow_mod.priority)
-                        && (*flow.match_ == *match_
-                            || checks_overlap && flow.match_.overlaps(match_))
-                })
-            }
-            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-                let kept = |flow: &Flow| (flow.cookie, flow.installed, flow.times());
-                let read = |flow: &Flow| means(flow).then(|| kept(flow));
-                self.is_undecided(tenant, |change| !change.modifies, read)
-                    || self.returning(tenant).any(covers)
-            }
-            _ if has_filter(flow_mod) => {
-                self.is_undecided(tenant, |_| true, |flow| means(flow).then_some(()))
-            }
-            _ => self.returning(tenant).any(covers),
-        }
     }
 
     fn meant_by_v13(

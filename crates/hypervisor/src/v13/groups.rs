@@ -2,14 +2,11 @@
 //!
 //! A group is one on the switch or several instances: [`compile::group`] says why and which. What is said here holds for egress groups,
 //! too: groups of Weir's own, by which buckets send. Which instances are needed is compiled whenever a group or the network
-//! changes ([`instances`]); how a change is undone when the switch refuses a part is in [`undo`], and what becomes of a group that Weir cannot
-//! bring to the switch for itself in [`brought`]. Buckets that watch groups are in [`watched`].
+//! changes ([`instances`]). Buckets that watch groups are in [`watched`].
 
-pub(crate) mod brought;
 mod egress;
 pub(crate) mod instances;
 pub(crate) mod statistics;
-pub(crate) mod undo;
 pub(crate) mod unused;
 mod watched;
 
@@ -17,12 +14,12 @@ use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{NumberBefore, Request, Switch};
+use crate::switch::{Cause, NumberBefore, Request, Switch, What};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
-use compile::group::{check_buckets, recirculates, variants};
+use compile::group::{check_buckets, variants};
 use compile::{Instances, Network, Variant};
 use compile::{Reason, Refused};
 use instances::Change;
@@ -39,18 +36,8 @@ impl Switch {
         if group.command != GroupModCommand::DELETE {
             check_buckets(group.buckets)?;
         }
-        let is_any = group.group_id == GROUP_ALL;
-        let is_meant = |number| (is_any || number == group.group_id) && !is_egress_group(number);
-        let named: Vec<u32> = named_by(&group).collect();
-        // There it has several forms, which a change that is refused may leave half made.
-        let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
-        if self.is_open(request.tenant, Kind::Group, |it| is_meant(it) || named.contains(&it))
-            || is_network && self.is_becoming(request.tenant, is_meant)
-            || self.waits_for_users(request.tenant, &group)
-        {
-            self.postpone(request);
-            return Ok(());
-        }
+        // It is a change also if it finds nothing to delete: a change before may be refused.
+        self.begin(request);
         let groups = self.numbers(request.tenant, Kind::Group);
         let known = groups.get(group.group_id).cloned();
         match group.command {
@@ -87,7 +74,22 @@ impl Switch {
         messages.extend(rewatched.into_iter().map(|(_, message)| message));
         let cause = self.submit_numbers(request, change.before, &messages);
         self.remember_egress_groups(&cause, egress_groups);
+        self.submit_dropped(&cause, &change.dropped);
         Ok(())
+    }
+
+    /// What nothing needs after a change goes behind all else: what names others before them.
+    fn submit_dropped(&mut self, cause: &Cause, dropped: &[u32]) {
+        if dropped.is_empty() || self.is_replay() {
+            return;
+        }
+        let cause = self.begin_own(cause, What::Free);
+        for id in dropped.iter().rev() {
+            let mut message = Vec::new();
+            // It fits: a deletion is a few bytes.
+            let _ = write_deletion(Kind::Group, *id, &mut message);
+            self.submit_number(&cause, &message);
+        }
     }
 
     /// An error if a new or changed group takes more groups of its type on the switch than it does now, and the tenant's share has
@@ -157,9 +159,9 @@ impl Switch {
         number: u32,
         body: Box<[u8]>,
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
-        let physical = self.take_group()?;
+        let physical = self.take_group(tenant, number, Variant::default())?;
         let wanted = Numbered { instances: Instances::new(physical, BTreeMap::new()), body };
-        let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::ADD);
+        let formed = self.form_group(tenant, number, wanted, &|_| GroupModCommand::ADD);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
         self.replace_number(tenant, Kind::Group, number, Some(formed.after));
@@ -195,6 +197,7 @@ impl Switch {
         let cause = self.submit_numbers(request, change.before, &change.messages);
         self.remember_egress_groups(&cause, egress_groups);
         self.replace_rules(&cause, entries);
+        self.submit_dropped(&cause, &change.dropped);
         Ok(())
     }
 
@@ -206,10 +209,6 @@ impl Switch {
             number if is_egress_group(number) => Vec::new(),
             _ => Vec::from([number]),
         };
-        if self.has_open_callers(tenant, &gone) {
-            self.postpone(request);
-            return Ok(());
-        }
         if number != GROUP_ALL && !self.callers_of(tenant, number).is_empty() {
             return Err(code::GROUP_MOD_FAILED_CHAINED_GROUP.into());
         }
@@ -227,8 +226,7 @@ impl Switch {
                 let _ = write_deletion(Kind::Group, *physical, &mut message);
                 messages.push((*physical, message));
             }
-            let before = NumberBefore::new(Kind::Group, number, Some(known));
-            change.before.push(NumberBefore { deleted, ..before });
+            change.before.push(NumberBefore::new(Kind::Group, number, Some(known)));
         }
         if !change.before.is_empty() {
             let gone: BTreeSet<u32> = change.before.iter().map(|one| one.number).collect();
@@ -236,47 +234,15 @@ impl Switch {
             let rewatched = self.rewatch(tenant, |group| gone.contains(&group), &mut change);
             let cause = self.begin_numbers(request, change.before);
             let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
-            rewatched.iter().for_each(|(_, message)| self.submit_change(&cause, message));
+            rewatched.iter().for_each(|(_, message)| self.submit_number(&cause, message));
             for (physical, message) in &messages {
                 self.submit_with_users(&cause, (*physical, message), &mut users);
             }
             // Rules of these entries that name no group.
             self.mend(&cause, users.into_iter().map(|(_, key, _)| key));
+            self.submit_dropped(&cause, &change.dropped);
         }
         Ok(())
-    }
-
-    /// Whether entries are about to use a group, or to cease to, on which hangs whether it can be changed, or what goes with it.
-    fn waits_for_users(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> bool {
-        let groups = self.numbers(tenant, Kind::Group);
-        let is_all = group.group_id == GROUP_ALL;
-        let (concerns, is_any) = match group.command {
-            GroupModCommand::DELETE => (true, is_all),
-            // Entries of later tables cannot use what recirculates, by others that name the group either.
-            GroupModCommand::MODIFY if recirculates(&self.context(tenant), group) => {
-                (true, !self.callers_of(tenant, group.group_id).is_empty())
-            }
-            // Beside the group, other forms of it may be needed then.
-            GroupModCommand::MODIFY => (self.tenants[tenant.0 as usize].network.is_some(), is_all),
-            _ => (false, false),
-        };
-        let is_meant = |it: u32| is_any && groups.get(it).is_some() || it == group.group_id;
-        concerns
-            && (is_all || groups.get(group.group_id).is_some())
-            && self.has_open_users(tenant, Kind::Group, is_meant)
-    }
-
-    /// Whether a change is on its way of a group that names some of these, or did before: with it stands or falls whether they
-    /// may go, and till it is done the switch may have forms of that group which name them.
-    fn has_open_callers(&self, tenant: TenantIndex, gone: &[u32]) -> bool {
-        let groups = self.numbers(tenant, Kind::Group);
-        let names = |known: &Numbered| names(known, |named| gone.contains(&named));
-        let changes = self.operations.values().filter(|operation| operation.tenant == tenant);
-        let mut changes = changes.flat_map(|operation| &operation.numbers_before);
-        changes.any(|one| {
-            let stays = groups.get(one.number).filter(|_| !gone.contains(&one.number));
-            one.kind == Kind::Group && one.before.as_ref().into_iter().chain(stays).any(names)
-        })
     }
 
     /// The message for one instance of a group, in a network that the tenant has or is about to have.

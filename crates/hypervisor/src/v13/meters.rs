@@ -1,15 +1,12 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::{Held, Numbered, lowest_free, said, write_deletion};
-use crate::ids::TenantIndex;
-use crate::south::pending::Awaits;
+use super::numbers::{Numbered, lowest_free, write_deletion};
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Request, Switch};
-use crate::time::Instant;
+use crate::switch::{NumberBefore, Request, Switch};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use compile::Instances;
 use compile::rule::is_reportable;
+use compile::{Instances, Variant};
 use compile::{Reason, Refused};
 use openflow::error::v13 as code;
 use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
@@ -19,15 +16,9 @@ impl Switch {
     pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
         let tenant = request.tenant;
-        let is_meant = |number| meter.meter_id == METER_ALL || number == meter.meter_id;
+        // It is a change also if it finds nothing to delete: a change before may be refused.
+        self.begin(request);
         let deletes = meter.command == MeterModCommand::DELETE;
-        let is_there = || self.numbers(tenant, Kind::Meter).all().into_iter().any(is_meant);
-        if self.is_open(tenant, Kind::Meter, is_meant)
-            || deletes && is_there() && self.has_open_users(tenant, Kind::Meter, is_meant)
-        {
-            self.postpone(request);
-            return Ok(());
-        }
         let known = self.numbers(tenant, Kind::Meter).get(meter.meter_id).cloned();
         if meter
             .bands
@@ -53,7 +44,8 @@ impl Switch {
                     let reason = if is_limit { Reason::ByCode } else { Reason::MeterShare };
                     return Err(reason.with(code::METER_MOD_FAILED_OUT_OF_METERS));
                 }
-                let physical = lowest_free(&self.used.meters);
+                let again = self.id_again(Kind::Meter, meter.meter_id, Variant::default());
+                let physical = again.unwrap_or_else(|| lowest_free(&self.used.meters));
                 self.put_meter(request, &meter, physical)
             }
             MeterModCommand::MODIFY => {
@@ -105,49 +97,10 @@ impl Switch {
         let physical = before.instances.id();
         write_deletion(Kind::Meter, physical, &mut message)
             .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        let deleted = Vec::from([physical]);
-        let change =
-            NumberBefore { deleted, ..NumberBefore::new(Kind::Meter, number, Some(before)) };
+        let change = NumberBefore::new(Kind::Meter, number, Some(before));
         let cause = self.begin_numbers(request, Vec::from([change]));
         let mut users = self.take_users(&cause, Kind::Meter, |meter| meter == number);
         self.submit_with_users(&cause, (physical, &message), &mut users);
         Ok(())
-    }
-
-    /// Installs the meters that are missing, and modifies those that do something else.
-    pub(crate) fn reconcile_meters(&mut self, held: &Held, now: Instant) {
-        let mut messages = Vec::new();
-        for tenant in &self.tenants {
-            for (_, known) in tenant.meters.iter() {
-                let Ok(meter) = MeterMod::parse(&known.body) else { continue };
-                let command = match held.meters.get(&known.instances.id()) {
-                    None => MeterModCommand::ADD,
-                    Some(does) if *does == said(meter.flags, meter.bands) => continue,
-                    Some(_) => MeterModCommand::MODIFY,
-                };
-                let mut message = Vec::new();
-                let wanted = MeterMod { meter_id: known.instances.id(), command, ..meter };
-                if wanted.write_message(0, &mut message).is_ok() {
-                    messages.push(message);
-                }
-            }
-        }
-        for message in messages {
-            self.send_own(Awaits::Nothing, &message, now);
-        }
-    }
-
-    /// A tenant that is gone leaves no meters behind.
-    pub(crate) fn resync_meters(&mut self, now: Instant) {
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let present = self.tenants[at].present;
-            let gone = if present { Vec::new() } else { self.numbers(tenant, Kind::Meter).all() };
-            let gone = gone.into_iter().filter_map(|number| {
-                Some(self.replace_number(tenant, Kind::Meter, number, None)?.instances.id())
-            });
-            let gone = gone.collect();
-            self.delete_unreferenced(&Cause::own(tenant, now), Kind::Meter, gone);
-        }
     }
 }

@@ -3,13 +3,14 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
+use super::groups::{named_by, named_first};
 use crate::flows::Flow;
-use crate::flows::named::named_of;
 use crate::ids::TenantIndex;
+use crate::named::named_of;
 use crate::policy::TenantId;
-use crate::south::installed::{Effect, Owner};
+use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Cause, NumberBefore, Request, Switch};
+use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::btree_map::Entry;
@@ -23,10 +24,10 @@ use compile::{Instances, Variant};
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MeterBand, MeterConfig, MeterFlags,
-    MeterMod, MeterModCommand, PortNo,
+    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MessageType, MeterConfig, MeterMod,
+    MeterModCommand, PortNo,
 };
-use openflow::{Encode, ErrorCode, List, TooLong, Version};
+use openflow::{Encode, ErrorCode, List, TooLong, Version, frame};
 
 /// A tenant's numbers, of groups or of meters.
 #[derive(Default)]
@@ -184,8 +185,8 @@ impl Numbers {
 pub(crate) struct Used {
     pub groups: BTreeSet<u32>,
     pub meters: BTreeSet<u32>,
-    /// What the switch has refused to delete.
-    refused: Vec<(TenantIndex, Kind, u32)>,
+    /// Whose those are that tenants have, or had and that are not known to be gone.
+    owned: BTreeMap<(Kind, u32), TenantIndex>,
     /// Groups and meters that are to be deleted, and whose they were: the store knows.
     to_delete: BTreeMap<(Kind, u32), TenantId>,
 }
@@ -203,26 +204,15 @@ pub(super) fn lowest_free(used: &BTreeSet<u32>) -> u32 {
 }
 
 impl Switch {
-    /// Whether groups or meters decide what stands on the switch for an entry.
-    pub(crate) fn uses_numbers(&self, flow: &Flow) -> bool {
-        self.version != Version::V1_0 && flow.names_numbers()
-    }
-
-    /// Starts a change of groups or meters, as one operation that can be undone.
+    /// Begins a change of groups or meters.
     pub(crate) fn begin_numbers(
         &mut self,
         request: &Request<'_>,
         before: Vec<NumberBefore>,
     ) -> Cause {
-        let operation = self.begin(request.tenant);
-        self.remember_numbers(operation, before);
-        Cause {
-            tenant: request.tenant,
-            origin: Some(request.origin()),
-            operation: Some(operation),
-            direct: false,
-            now: request.now,
-        }
+        let cause = self.begin(request);
+        self.remember_numbers(&cause, before);
+        cause
     }
 
     /// Sends one.
@@ -233,7 +223,7 @@ impl Switch {
         messages: &[Vec<u8>],
     ) -> Cause {
         let cause = self.begin_numbers(request, before);
-        messages.iter().for_each(|message| self.submit_change(&cause, message));
+        messages.iter().for_each(|message| self.submit_number(&cause, message));
         cause
     }
 
@@ -244,7 +234,7 @@ impl Switch {
         cause: &Cause,
         kind: Kind,
         is_meant: impl Fn(u32) -> bool,
-    ) -> Vec<(Vec<u32>, RuleKey, Effect)> {
+    ) -> Vec<(Vec<u32>, RuleKey, Owner)> {
         let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
         let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
         let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
@@ -254,7 +244,7 @@ impl Switch {
                 let owner = Owner { tenant: cause.tenant, number };
                 taken.extend(flow.rules.iter().map(|rule| {
                     let named = named_of(kind, &rule.actions);
-                    (named, rule.key(flow.table), Effect::Remove(owner))
+                    (named, rule.key(flow.table), owner)
                 }));
                 self.await_removal(cause, number, flow);
             }
@@ -267,12 +257,22 @@ impl Switch {
         &mut self,
         cause: &Cause,
         (physical, message): (u32, &[u8]),
-        users: &mut Vec<(Vec<u32>, RuleKey, Effect)>,
+        users: &mut Vec<(Vec<u32>, RuleKey, Owner)>,
     ) {
+        if self.is_replay() {
+            users.retain(|(named, ..)| !named.contains(&physical));
+            return;
+        }
         let installed = self.session.installed_mut();
         let written = installed.begin_wide();
-        for (_, key, effect) in users.extract_if(.., |(named, ..)| named.contains(&physical)) {
-            installed.join(written, key, effect);
+        installed.join_number(written, cause.tenant, message);
+        let kind = if frame::type_(message) == Some(MessageType::METER_MOD.0) {
+            Kind::Meter
+        } else {
+            Kind::Group
+        };
+        for (_, key, owner) in users.extract_if(.., |(named, ..)| named.contains(&physical)) {
+            installed.join(written, key, Effect::GoneWith(owner, kind, physical));
         }
         self.submit_wide(cause, written, message);
     }
@@ -292,6 +292,7 @@ impl Switch {
             Kind::Meter => (&mut state.meters, &mut self.used.meters),
             _ => (&mut state.groups, &mut self.used.groups),
         };
+        state.has_loose_numbers = true;
         if kind == Kind::Group {
             state.flows.touch_all();
             self.unused.maybe = true;
@@ -300,6 +301,8 @@ impl Switch {
             Some(numbered) => {
                 self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
                 used.extend(numbered.instances.ids());
+                let owned = numbered.instances.ids().map(|id| ((kind, id), tenant));
+                self.used.owned.extend(owned);
                 numbered.instances.ids().for_each(|number| self.unmark_for_deletion(kind, number));
                 let state = &mut self.tenants[tenant.0 as usize];
                 let numbers = match kind {
@@ -317,35 +320,95 @@ impl Switch {
     }
 
     /// Takes a number for a group that is to come to the switch.
-    pub(crate) fn take_group(&mut self) -> Result<u32, ErrorCode> {
-        let number = lowest_free(&self.used.groups);
-        if number > GROUP_MAX {
+    pub(crate) fn take_group(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        variant: Variant,
+    ) -> Result<u32, ErrorCode> {
+        if let Some(again) = self.id_again(Kind::Group, number, variant) {
+            return Ok(again);
+        }
+        let free = lowest_free(&self.used.groups);
+        if free > GROUP_MAX {
             return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
         }
-        self.used.groups.insert(number);
-        Ok(number)
+        self.used.groups.insert(free);
+        self.used.owned.insert((Kind::Group, free), tenant);
+        Ok(free)
     }
 
-    /// Whether somebody has this number on the switch, or may get it back.
-    pub(crate) fn is_in_use(&self, kind: Kind, physical: u32) -> bool {
-        let holds = |numbers: &Numbers| numbers.of_physical(physical).is_some();
-        let is_held = self.tenants.iter().any(|tenant| match kind {
-            Kind::Meter => holds(&tenant.meters),
-            _ => holds(&tenant.groups),
-        });
-        is_held || self.may_return(kind, physical)
-    }
-
-    /// A number on the switch may be given out again, unless somebody has it or may get it back, or it is being deleted once
-    /// more: that would be tried again if it is refused.
+    /// An id on the switch may be given out again, unless the switch has something under the id.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
-        if !self.is_in_use(kind, physical) && !self.is_being_deleted(kind, physical) {
-            self.unmark_for_deletion(kind, physical);
-            match kind {
-                Kind::Meter => self.used.meters.remove(&physical),
-                _ => self.used.groups.remove(&physical),
-            };
+        if !self.session.installed().numbers().is_free((kind, physical)) {
+            return;
         }
+        self.unmark_for_deletion(kind, physical);
+        match kind {
+            Kind::Meter => self.used.meters.remove(&physical),
+            _ => self.used.groups.remove(&physical),
+        };
+        self.used.owned.remove(&(kind, physical));
+    }
+
+    /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that are gone.
+    pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let is_old = self.version == Version::V1_0;
+        if is_old || !state.has_loose_numbers || state.recovery.is_some() {
+            return;
+        }
+        self.delete_unwanted(&Cause::own(tenant, now));
+    }
+
+    /// The same of all tenants.
+    pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            self.tenants[at].has_loose_numbers = true;
+            self.sweep_numbers(TenantIndex(at as u32), now);
+        }
+    }
+
+    /// See [`sweep_numbers`](Self::sweep_numbers). Says whether it sends anything.
+    pub(crate) fn delete_unwanted(&mut self, cause: &Cause) -> bool {
+        let tenant = cause.tenant;
+        let is_recovering = self.tenants[tenant.0 as usize].recovery.is_some();
+        let owned = self.used.owned.iter().filter(|(_, of)| **of == tenant);
+        let owned: Vec<(Kind, u32)> = owned.map(|(key, _)| *key).collect();
+        let (mut going, mut is_open) = (BTreeMap::new(), false);
+        for key in owned {
+            let (kind, id) = key;
+            if self.numbers(tenant, kind).of_physical(id).is_some() {
+                continue;
+            }
+            let may_return = self.may_return(tenant, kind, id);
+            let installed = self.session.installed().numbers();
+            match installed.projected(key) {
+                Some(content) if !may_return || is_recovering => {
+                    going.insert(key, named_in(id, content));
+                }
+                None if !may_return && installed.is_free(key) => self.free_number(kind, id),
+                _ => is_open = true,
+            }
+        }
+        self.tenants[tenant.0 as usize].has_loose_numbers = is_open || !going.is_empty();
+        if going.is_empty() {
+            return false;
+        }
+        let ids: Vec<u32> = going.keys().filter(|it| it.0 == Kind::Group).map(|it| it.1).collect();
+        let named = |id: u32| going.get(&(Kind::Group, id)).cloned().unwrap_or_default();
+        // What names others goes before them.
+        let groups = named_first(&ids, named).into_iter().rev().map(|id| (Kind::Group, id));
+        let meters = going.keys().copied().filter(|it| it.0 == Kind::Meter);
+        let cause = self.begin_own(cause, What::Free);
+        for (kind, id) in groups.chain(meters).collect::<Vec<_>>() {
+            self.mark_for_deletion(tenant, kind, id);
+            let mut message = Vec::new();
+            // It fits: a deletion is a few bytes.
+            let _ = write_deletion(kind, id, &mut message);
+            self.submit_number(&cause, &message);
+        }
+        true
     }
 
     /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
@@ -361,47 +424,6 @@ impl Switch {
     fn unmark_for_deletion(&mut self, kind: Kind, physical: u32) {
         if let Some(id) = self.used.to_delete.remove(&(kind, physical)) {
             self.journal.push(StoreOp::Delete(deletion_key(id, kind, physical)));
-        }
-    }
-
-    /// Deletes those of these groups or meters on the switch that nobody has, in this order; their numbers are in use until
-    /// it is done.
-    pub(crate) fn delete_unreferenced(&mut self, cause: &Cause, kind: Kind, numbers: Vec<u32>) {
-        let mut seen = BTreeSet::new();
-        let mut unreferenced = numbers;
-        unreferenced.retain(|number| !self.is_in_use(kind, *number) && seen.insert(*number));
-        if unreferenced.is_empty() {
-            return;
-        }
-        unreferenced.iter().for_each(|number| self.mark_for_deletion(cause.tenant, kind, *number));
-        let frees: Vec<(Kind, u32)> =
-            unreferenced.into_iter().map(|number| (kind, number)).collect();
-        self.submit_freeing(cause, &frees, false);
-    }
-
-    /// The switch has refused twice to delete these: a change that is on its way may stand against it. Their numbers stay in use.
-    pub(crate) fn keep_refused(&mut self, tenant: TenantIndex, frees: Vec<(Kind, u32)>) {
-        self.used.refused.extend(frees.into_iter().map(|(kind, number)| (tenant, kind, number)));
-    }
-
-    /// Deletes once more what the switch has refused to delete, now that something else is done. If nothing helps, the next
-    /// connection does it.
-    pub(crate) fn delete_refused(&mut self, cause: &Cause) {
-        let own = |(tenant, ..): &mut (TenantIndex, Kind, u32)| *tenant == cause.tenant;
-        let refused: Vec<_> = self.used.refused.extract_if(.., own).collect();
-        for (_, kind, number) in refused {
-            self.delete_unreferenced(cause, kind, Vec::from([number]));
-        }
-    }
-
-    /// Deletes groups or meters without an owner, perhaps once more.
-    pub(crate) fn submit_freeing(&mut self, cause: &Cause, frees: &[(Kind, u32)], again: bool) {
-        let cause = self.begin_freeing(cause, frees, again);
-        for &(kind, number) in frees {
-            let mut message = Vec::new();
-            // It fits: a deletion is a few bytes.
-            let _ = write_deletion(kind, number, &mut message);
-            self.submit_change(&cause, &message);
         }
     }
 
@@ -426,6 +448,7 @@ impl Switch {
                     _ => (&mut state.groups, &mut self.used.groups),
                 };
                 used.extend(numbered.instances.ids());
+                self.used.owned.extend(numbered.instances.ids().map(|id| ((kind, id), tenant)));
                 numbers.insert(number, numbered);
             }
             (_, numbered) => {
@@ -443,6 +466,11 @@ impl Switch {
     /// From the store: a group or meter that was to be deleted.
     pub(crate) fn restore_deletion(&mut self, id: TenantId, kind: Kind, physical: u32) {
         self.used.to_delete.insert((kind, physical), id);
+        // Where there is nobody any more, somebody does it.
+        let tenant = self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
+        if let Some(tenant) = tenant {
+            self.used.owned.insert((kind, physical), tenant);
+        }
         match kind {
             Kind::Meter => self.used.meters.insert(physical),
             _ => self.used.groups.insert(physical),
@@ -455,46 +483,127 @@ impl Switch {
         let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
         let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
         let held = Held {
-            groups: groups.iter().map(|group| group.group_id).collect(),
-            meters: meters.iter().map(|it| (it.meter_id, said(it.flags, it.bands))).collect(),
+            groups: groups.iter().map(|it| (it.group_id, held_group(&it))).collect(),
+            meters: meters.iter().map(|it| (it.meter_id, held_meter(&it))).collect(),
         };
-        self.used.groups.extend(&held.groups);
+        self.used.groups.extend(held.groups.keys());
         self.used.meters.extend(held.meters.keys());
         held
     }
 
-    /// Deletes the groups and meters that were to be deleted before a restart. Till that is done the store keeps that they are to be.
-    pub(crate) fn reconcile_deletions(&mut self, now: Instant) {
+    /// What the switch holds of the tenants' groups and meters is known.
+    fn learn_owned(&mut self, held: &Held) {
+        for (key, tenant) in &self.used.owned {
+            let (kind, id) = *key;
+            let content = match kind {
+                Kind::Meter => held.meters.get(&id),
+                _ => held.groups.get(&id),
+            };
+            if let Some(content) = content {
+                self.session.installed_mut().numbers_mut().learn(*tenant, *key, content.clone());
+            }
+        }
+    }
+
+    /// After a new connection: groups and meters are what the tables say. What nothing needs goes later, behind the entries.
+    pub(crate) fn reconcile_numbers(&mut self, held: &Held, now: Instant) {
+        if self.version != Version::V1_0 {
+            self.learn_owned(held);
+            self.resync_numbers(now);
+        }
+    }
+
+    /// The policy or the ports have changed: groups are compiled again, and a tenant that is gone has no groups or meters.
+    pub(crate) fn resync_numbers(&mut self, now: Instant) {
         if self.version == Version::V1_0 {
             return;
         }
-        let mut unreferenced: BTreeMap<TenantIndex, Vec<(Kind, u32)>> = BTreeMap::new();
-        for ((kind, number), id) in self.used.to_delete.clone() {
-            // An operation is somebody's. Where there is nobody any more the next connection does it.
-            let tenant =
-                self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
-            match tenant.filter(|_| !self.is_in_use(kind, number)) {
-                Some(tenant) => unreferenced.entry(tenant).or_default().push((kind, number)),
-                None => self.free_number(kind, number),
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            self.reform_groups(tenant);
+            if !self.tenants[at].present {
+                for number in self.numbers(tenant, Kind::Meter).all() {
+                    self.replace_number(tenant, Kind::Meter, number, None);
+                }
+            }
+            let cause = Cause::own(tenant, now);
+            for (object, message) in self.numbers_difference(tenant) {
+                let cause = self.begin_repair(&cause, object);
+                self.submit_number(&cause, &message);
             }
         }
-        for (tenant, frees) in unreferenced {
-            self.submit_freeing(&Cause::own(tenant, now), &frees, false);
+    }
+
+    /// What makes a tenant's groups and meters on the switch what the tables say: those that are not, in order.
+    pub(crate) fn numbers_difference(&mut self, tenant: TenantIndex) -> Vec<(Object, Vec<u8>)> {
+        let mut wanted = Vec::new();
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let groups = self.numbers(tenant, Kind::Group);
+        let order = groups.egress_groups().into_iter().chain(self.groups_in_order(tenant));
+        for number in order {
+            let Some(known) = groups.any(number) else { continue };
+            let Ok(group) = GroupMod::parse(&known.body) else { continue };
+            for instance in known.instances.iter() {
+                let command = GroupModCommand::MODIFY;
+                let written = self.write_instance(tenant, network, &group, instance, command);
+                let object = Object::Number(Kind::Group, number);
+                wanted.extend(written.ok().map(|it| (object, (Kind::Group, instance.1), it)));
+            }
         }
+        let meters = self.numbers(tenant, Kind::Meter);
+        for number in meters.all() {
+            let Some(known) = meters.get(number) else { continue };
+            let Ok(meter) = MeterMod::parse(&known.body) else { continue };
+            let (meter_id, mut message) = (known.instances.id(), Vec::new());
+            let command = MeterModCommand::MODIFY;
+            let written = MeterMod { meter_id, command, ..meter }.write_message(0, &mut message);
+            if written.is_ok() {
+                let object = Object::Number(Kind::Meter, number);
+                wanted.push((object, (Kind::Meter, meter_id), message));
+            }
+        }
+        let installed = self.session.installed().numbers();
+        let mut messages = Vec::new();
+        for (object, key, mut message) in wanted {
+            let projected = installed.projected(key);
+            if projected.is_none() {
+                /// OFPGC_ADD and OFPMC_ADD.
+                const ADD: [u8; 2] = [0, 0];
+                message.iter_mut().skip(8).zip(ADD).for_each(|(at, byte)| *at = byte);
+            } else if projected == content_of(&message).as_deref() {
+                continue;
+            }
+            messages.push((object, message));
+        }
+        messages
     }
 }
 
-/// Numbers of what the switch holds, and what its meters do.
+/// What the switch holds, by the ids: see [`content_of`].
 pub(crate) struct Held {
-    pub groups: BTreeSet<u32>,
-    pub meters: BTreeMap<u32, (MeterFlags, Vec<u8>)>,
+    pub groups: BTreeMap<u32, Vec<u8>>,
+    pub meters: BTreeMap<u32, Vec<u8>>,
 }
 
-/// What a meter does, to be compared.
-pub(super) fn said(flags: MeterFlags, bands: List<'_, MeterBand<'_>>) -> (MeterFlags, Vec<u8>) {
-    let mut wire = Vec::new();
-    bands.write(&mut wire);
-    (flags, wire)
+/// The groups that a group on the switch sends to.
+fn named_in(id: u32, content: &[u8]) -> Vec<u32> {
+    let [type_, pad] = content.first_chunk().copied().unwrap_or_default();
+    let mut body = Vec::from([0, 0, type_, pad]);
+    body.extend_from_slice(&id.to_be_bytes());
+    body.extend_from_slice(content.get(2..).unwrap_or_default());
+    GroupMod::parse(&body).map(|group| named_by(&group).collect()).unwrap_or_default()
+}
+
+fn held_group(group: &GroupDesc<'_>) -> Vec<u8> {
+    let mut content = Vec::from([group.type_.0, 0]);
+    group.buckets.write(&mut content);
+    content
+}
+
+fn held_meter(meter: &MeterConfig<'_>) -> Vec<u8> {
+    let mut content = Vec::from(meter.flags.0.to_be_bytes());
+    meter.bands.write(&mut content);
+    content
 }
 
 fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {

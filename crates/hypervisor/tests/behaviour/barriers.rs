@@ -167,7 +167,6 @@ fn one_that_is_not_answered_leaves_nothing_open() {
         world.switch.switch_mut().plant(vec![]);
         world.say(blue, 2, "flow modify match=in_port=1 actions=drop");
         world.say(blue, 3, "barrier");
-        assert_eq!(world.heard(blue), [""; 0], "{version:?}");
         world.advance(9 * SECOND);
         assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"], "{version:?}");
         let heard = world.heard(red);

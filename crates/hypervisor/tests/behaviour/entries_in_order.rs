@@ -26,7 +26,7 @@ fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
     let flows = at_once(&mut world, blue, &["stats flow"]).concat();
     let left = [entry, "output:2"].map(|it| flows.contains(it));
     let count = left.iter().filter(|it| **it).count();
-    assert_eq!(world.tenant_flows().len(), count, "{change}: {flows}");
+    assert_eq!(world.tenant_flows().len(), count, "{change}: {flows} {:?}", world.tenant_flows());
     left
 }
 

@@ -85,18 +85,21 @@ fn it_goes_right_behind_a_group_that_is_refused() {
     assert_eq!(world.remembered(), 0);
 }
 
-/// A switch that says nothing is not waited for: the tenant is told that it is not done. Till then it hears that Weir is there.
+/// A switch that says nothing is not waited for: the barrier fails. Till then the tenant hears that Weir is there.
 #[test]
 fn it_is_not_waited_for_for_good() {
     let (mut world, blue) = world();
     world.lose_south(true);
-    for (xid, words) in
-        (1..).zip(["group modify id=2 buckets=drop", "group delete id=1", "echo data=01"])
-    {
+    for (xid, words) in (1..).zip([
+        "group modify id=2 buckets=drop",
+        "group delete id=1",
+        "barrier",
+        "echo data=01",
+    ]) {
         world.say(blue, xid, words);
     }
-    assert_eq!(world.heard(blue), ["3 ECHO_REPLY 01"]);
-    world.advance(11_000_000_000);
+    assert_eq!(world.heard(blue), ["4 ECHO_REPLY 01"]);
+    world.advance(25_000_000_000);
     let heard = world.heard(blue);
-    assert!(heard[0].starts_with("2 ERROR OFPBRC_EPERM") && heard.len() == 1, "{heard:?}");
+    assert!(heard[0].starts_with("3 ERROR OFPBRC_EPERM") && heard.len() == 1, "{heard:?}");
 }

@@ -294,12 +294,7 @@ fn backlog() -> Told {
     let red = world.connect("red");
     world.lose_south(true);
     let index = world.controllers[red.0].index;
-    for words in [
-        "flow add match=in_port=1 actions=output:2",
-        "flow modify match=in_port=1 actions=output:1",
-        "flow modify match=in_port=1 actions=output:1",
-        "flow modify match=in_port=1 actions=output:1",
-    ] {
+    for words in ["barrier", "features", "features", "features"] {
         let message = request(world.version, 7, words);
         world.core.handle_controller_message(index, &message, hypervisor::Instant(world.now));
     }

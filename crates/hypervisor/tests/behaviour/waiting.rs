@@ -135,7 +135,7 @@ fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
         let blue = world.connect("blue");
         world.say(blue, 1, "flow add prio=7 actions=output:1");
         world.south.clear();
-        world.say(blue, 2, "flow modify actions=output:2");
+        world.say(blue, 2, "barrier");
         world.say(blue, 3, "port_mod port=1 config=1 mask=1");
         world.say(blue, 4, "stats port port=1");
         world.core.controller_disconnected(world.controllers[blue.0].index);

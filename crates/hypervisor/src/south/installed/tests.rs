@@ -45,7 +45,10 @@ impl Model {
                     self.rules.remove(key);
                 }
             }
-            (Effect::Remove(_) | Effect::Doubt(_) | Effect::Unreported(_), _) => {}
+            (
+                Effect::Remove(_) | Effect::GoneWith(..) | Effect::Doubt(_) | Effect::Unreported(_),
+                _,
+            ) => {}
         }
     }
 

@@ -7,7 +7,7 @@
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Request, Switch};
+use crate::switch::{Cause, NumberBefore, Object, Request, Switch};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::Refused;
@@ -46,54 +46,28 @@ impl Switch {
             made => made?,
         };
         let cause = Cause { direct: false, ..Cause::own(tenant, request.now) };
-        let cause = self.begin_unasked(&cause);
         let number = change.number;
-        if let Some(operation) = cause.operation {
-            self.remember_numbers(operation, Vec::from([change]));
-        }
-        messages.iter().for_each(|message| self.submit_change(&cause, message));
+        let cause = self.begin_repair(&cause, Object::Number(Kind::Group, number));
+        messages.iter().for_each(|message| self.submit_number(&cause, message));
+        self.commit(&cause);
         Ok(number)
     }
 
-    /// The egress groups that a group's buckets send to, as far as they are there.
-    pub(crate) fn egress_groups_of(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Vec<u32> {
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
-        let outputs = network.map(|network| outputs(network, group)).unwrap_or_default();
-        let groups = self.numbers(tenant, Kind::Group);
-        outputs.into_iter().filter_map(|output| groups.egress_group(output)).collect()
-    }
-
-    /// The egress groups that groups need and that are not there: the messages that make them.
-    pub(crate) fn missing_egress_groups(&mut self, tenant: TenantIndex) -> Vec<(u32, Vec<u8>)> {
-        let mut wanted = BTreeSet::new();
-        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
-            for (_, known) in self.numbers(tenant, Kind::Group).iter() {
-                let group = GroupMod::parse(&known.body);
-                wanted.extend(group.map(|it| outputs(network, &it)).unwrap_or_default());
-            }
-        }
-        self.make_missing(tenant, wanted)
-    }
-
-    fn make_missing(
-        &mut self,
-        tenant: TenantIndex,
-        outputs: BTreeSet<PortNo>,
-    ) -> Vec<(u32, Vec<u8>)> {
+    /// Makes the egress groups that groups need and that are not there, in the tables.
+    pub(crate) fn make_missing_egress_groups(&mut self, tenant: TenantIndex) {
         let state = &self.tenants[tenant.0 as usize];
-        let mut messages = Vec::new();
-        if !state.present || state.network.is_none() {
-            return messages;
+        let Some(network) = state.network.as_deref().filter(|_| state.present) else { return };
+        let mut wanted = BTreeSet::new();
+        for (_, known) in self.numbers(tenant, Kind::Group).iter() {
+            let group = GroupMod::parse(&known.body);
+            wanted.extend(group.map(|it| outputs(network, &it)).unwrap_or_default());
         }
-        for output in outputs {
-            // A group without its egress group is given up.
-            if self.numbers(tenant, Kind::Group).egress_group(output).is_none()
-                && let Ok((exit, made)) = self.make_egress_group(tenant, output)
-            {
-                messages.extend(made.into_iter().map(|message| (exit.number, message)));
+        for output in wanted {
+            if self.numbers(tenant, Kind::Group).egress_group(output).is_none() {
+                // A group without its egress group is given up.
+                let _ = self.make_egress_group(tenant, output);
             }
         }
-        messages
     }
 
     fn make_egress_group(

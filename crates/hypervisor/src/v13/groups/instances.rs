@@ -4,13 +4,12 @@
 //! use them. What is deleted goes last.
 
 use super::{named_by, named_first, names};
-use crate::flows::named::groups_of;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::named::groups_of;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Switch, collide};
-use crate::time::Instant;
-use crate::v13::numbers::{Held, Numbered};
+use crate::switch::{NumberBefore, Switch, collide};
+use crate::v13::numbers::Numbered;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};
@@ -39,6 +38,8 @@ pub(super) struct Formed {
 pub(super) struct Change {
     pub before: Vec<NumberBefore>,
     pub messages: Vec<Vec<u8>>,
+    /// Ids on the switch that nothing needs afterwards.
+    pub dropped: Vec<u32>,
     /// Groups that have got other instances, or that begin or cease to recirculate packets.
     pub regrouped: BTreeSet<u32>,
 }
@@ -49,6 +50,7 @@ impl Switch {
     pub(super) fn form_group(
         &mut self,
         tenant: TenantIndex,
+        number: u32,
         known: Numbered,
         command: &dyn Fn(u32) -> GroupModCommand,
     ) -> Result<Formed, Refused> {
@@ -67,7 +69,7 @@ impl Switch {
         for &variant in &wanted {
             match known.instances.variants().get(&variant) {
                 Some(&id) => drop(ids.insert(variant, id)),
-                None => match self.take_group() {
+                None => match self.take_group(tenant, number, variant) {
                     Ok(id) => {
                         made.push(id);
                         ids.insert(variant, id);
@@ -105,7 +107,7 @@ impl Switch {
         number: u32,
         wanted: Numbered,
     ) -> Result<Change, Refused> {
-        let formed = self.form_group(tenant, wanted, &|_| GroupModCommand::MODIFY)?;
+        let formed = self.form_group(tenant, number, wanted, &|_| GroupModCommand::MODIFY)?;
         let mut change = Change::default();
         self.adopt_formed(tenant, number, formed, &mut change);
         if change.regrouped.is_empty() {
@@ -120,7 +122,7 @@ impl Switch {
             if caller == number || named != Ok(true) {
                 continue;
             }
-            match self.form_group(tenant, known, &|_| GroupModCommand::MODIFY) {
+            match self.form_group(tenant, caller, known, &|_| GroupModCommand::MODIFY) {
                 Ok(mut formed) => {
                     self.leave_out_unchanged(tenant, &mut formed, &change.before);
                     self.adopt_formed(tenant, caller, formed, &mut change);
@@ -179,12 +181,10 @@ impl Switch {
         if self.is_regrouped(tenant, number, &formed) {
             change.regrouped.insert(number);
         }
-        let Formed { after, made, dropped, messages } = formed;
+        let Formed { after, made, messages, dropped } = formed;
+        change.dropped.extend(dropped);
         let before = self.replace_number(tenant, Kind::Group, number, Some(after));
-        let before = NumberBefore::new(Kind::Group, number, before);
-        // The first is the one that the tenant changes.
-        let follows = !change.before.is_empty();
-        change.before.push(NumberBefore { made, dropped, follows, ..before });
+        change.before.push(NumberBefore { made, ..NumberBefore::new(Kind::Group, number, before) });
         change.messages.extend(messages);
     }
 
@@ -196,90 +196,44 @@ impl Switch {
         }
     }
 
-    /// All of a tenant's groups are compiled again, in the tables and on the switch: the network below them has changed. Those
-    /// that cannot be any more are taken out of the tables. Gives the messages, and the numbers that are to be deleted when
-    /// entries do not use them any more.
-    pub(super) fn settle_groups(
-        &mut self,
-        tenant: TenantIndex,
-        command: &dyn Fn(u32) -> GroupModCommand,
-        is_told: &dyn Fn(u32) -> bool,
-    ) -> (Vec<(u32, Vec<u8>)>, Vec<u32>) {
-        let mut unreferenced = Vec::new();
-        let (mut regrouped, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    /// All of a tenant's groups are compiled again, in the tables: the network below them has changed, or other groups. Those
+    /// that cannot be any more are taken out of the tables.
+    pub(crate) fn reform_groups(&mut self, tenant: TenantIndex) {
         let present = self.tenants[tenant.0 as usize].present;
+        self.make_missing_egress_groups(tenant);
         let egress_groups = self.numbers(tenant, Kind::Group).egress_groups();
-        let mut messages = self.missing_egress_groups(tenant);
         for number in egress_groups.into_iter().chain(self.groups_in_order(tenant)) {
             let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else {
                 continue;
             };
-            let named = GroupMod::parse(&known.body).is_ok_and(|group| {
-                let egress_groups = self.egress_groups_of(tenant, &group);
-                named_by(&group).chain(egress_groups).any(|named| regrouped.contains(&named))
-            });
             let formed = match present {
-                true => self.form_group(tenant, known.clone(), command).ok(),
+                true => self.form_group(tenant, number, known, &|_| GroupModCommand::MODIFY).ok(),
                 false => None,
             };
-            let Some(formed) = formed else {
-                self.replace_number(tenant, Kind::Group, number, None);
-                unreferenced.extend(known.instances.ids());
-                gone.insert(number);
-                continue;
-            };
-            let is_other = self.is_regrouped(tenant, number, &formed);
-            if is_other {
-                regrouped.insert(number);
-                self.replace_number(tenant, Kind::Group, number, Some(formed.after));
+            match formed {
+                Some(formed) if !self.is_regrouped(tenant, number, &formed) => {}
+                Some(formed) => {
+                    self.replace_number(tenant, Kind::Group, number, Some(formed.after));
+                }
+                None => {
+                    self.replace_number(tenant, Kind::Group, number, None);
+                }
             }
-            if is_other || named || is_told(number) {
-                messages.extend(formed.messages.into_iter().map(|message| (number, message)));
-            }
-            unreferenced.extend(formed.dropped);
         }
-        if !gone.is_empty() {
-            let is_gone = |group| gone.contains(&group);
-            messages.extend(self.rewatch(tenant, is_gone, &mut Change::default()));
-        }
-        // What names others goes before them.
-        unreferenced.reverse();
-        unreferenced.iter().for_each(|number| self.mark_for_deletion(tenant, Kind::Group, *number));
-        (messages, unreferenced)
     }
 
-    /// The policy or the ports have changed: what a group may send to is checked again, and a tenant that is gone leaves
-    /// none behind. Gives what is to be deleted once no entry uses it.
-    pub(crate) fn resync_groups(&mut self, now: Instant) -> Vec<(TenantIndex, Vec<u32>)> {
-        self.settle_all(&|_| GroupModCommand::MODIFY, now)
-    }
-
-    /// After a new connection: missing groups are installed, and the others are written again.
-    pub(crate) fn reconcile_groups(
-        &mut self,
-        held: &Held,
-        now: Instant,
-    ) -> Vec<(TenantIndex, Vec<u32>)> {
-        let command = |number| match held.groups.contains(&number) {
-            true => GroupModCommand::MODIFY,
-            false => GroupModCommand::ADD,
-        };
-        self.settle_all(&command, now)
-    }
-
-    fn settle_all(
-        &mut self,
-        command: &dyn Fn(u32) -> GroupModCommand,
-        now: Instant,
-    ) -> Vec<(TenantIndex, Vec<u32>)> {
-        let mut unreferenced = Vec::new();
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let (messages, gone) = self.settle_groups(tenant, command, &|_| true);
-            self.bring(&Cause::own(tenant, now), &messages);
-            unreferenced.push((tenant, gone));
+    /// A group and those whose buckets send to it, by whichever others, each behind one that it names.
+    pub(crate) fn with_callers(&self, tenant: TenantIndex, number: u32) -> Vec<u32> {
+        let mut found = Vec::from([number]);
+        let mut at = 0;
+        while let Some(&number) = found.get(at) {
+            let callers = self.callers_of(tenant, number);
+            // A group that is reached twice comes after all groups that it names.
+            found.retain(|other| !callers.contains(other));
+            at = found.iter().position(|other| *other == number).map_or(found.len(), |it| it + 1);
+            found.extend(callers);
         }
-        unreferenced
+        found
     }
 
     /// The entries that use some of these groups, as far as other rules are to stand on the switch for them.
@@ -292,7 +246,7 @@ impl Switch {
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
         let numbers: Vec<u32> = using.iter().map(|(number, _)| *number).collect();
-        let (_, entries_left) = self.limits_left(tenant, flows.tables_of(&numbers));
+        let entries_left = self.rules_left(tenant, flows.tables_of(&numbers));
         let mut room = flows.room_for(numbers.into_iter(), entries_left);
         let mut planned = HashMap::new();
         for (number, flow) in using {
@@ -311,7 +265,7 @@ impl Switch {
     }
 
     /// A tenant's groups, each after those that it names.
-    pub(super) fn groups_in_order(&self, tenant: TenantIndex) -> Vec<u32> {
+    pub(crate) fn groups_in_order(&self, tenant: TenantIndex) -> Vec<u32> {
         let numbers = self.numbers(tenant, Kind::Group);
         let named = |number: u32| -> Vec<u32> {
             let known = numbers.get(number).and_then(|known| GroupMod::parse(&known.body).ok());
@@ -346,25 +300,5 @@ impl Switch {
         let groups = self.numbers(tenant, Kind::Group).iter();
         let callers = groups.filter(|(_, known)| names(known, |named| named == number));
         callers.map(|(caller, _)| caller).collect()
-    }
-
-    /// Entries that use groups or meters get the rules that they need. One that cannot stand any more is given up, and its
-    /// tenant told.
-    pub(crate) fn replan_users(&mut self, cause: &Cause, is_meant: impl Fn(&Flow) -> bool) {
-        let at = cause.tenant.0 as usize;
-        let users = self.tenants[at].flows.iter().filter(|(_, flow)| is_meant(flow));
-        let users: Vec<u32> = users.map(|(number, _)| number).collect();
-        let mut planned = HashMap::new();
-        for number in users {
-            let Some(flow) = self.tenants[at].flows.get(number) else { continue };
-            let rules = self.plan(cause.tenant, flow).ok();
-            let wanted = rules.map(|rules| Flow { rules, ..flow.clone() });
-            match wanted.filter(|flow| !self.tenants[at].flows.collides(number, flow)) {
-                Some(wanted) if wanted.rules == flow.rules => {}
-                Some(wanted) => drop(planned.insert(number, wanted.rules)),
-                None => self.give_up(cause, number),
-            }
-        }
-        self.replace_rules(cause, planned);
     }
 }

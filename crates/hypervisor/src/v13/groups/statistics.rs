@@ -1,7 +1,7 @@
 //! Statistics of groups: what a group and its copies have counted, as one.
 
-use crate::flows::named::groups_of;
 use crate::ids::TenantIndex;
+use crate::named::groups_of;
 use crate::store::Kind;
 use crate::switch::Switch;
 use alloc::collections::BTreeMap;

@@ -6,7 +6,7 @@
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, Switch};
+use crate::switch::Switch;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 use compile::egress_group::outputs;
@@ -26,7 +26,7 @@ pub(crate) struct Unused {
 impl Switch {
     /// When egress groups are looked for next that are not needed.
     pub(crate) fn next_unused(&self) -> Option<Instant> {
-        self.unused.due
+        self.unused.due.filter(|_| self.recovering.is_empty())
     }
 
     /// The switch has no room: what is not needed goes now.
@@ -36,7 +36,7 @@ impl Switch {
 
     /// Time has passed, or something has gone.
     pub(crate) fn settle_unused(&mut self, now: Instant) {
-        if self.unused.due.is_some_and(|due| due <= now) {
+        if self.next_unused().is_some_and(|due| due <= now) {
             self.unused = Unused::default();
             for at in 0..self.tenants.len() {
                 self.collect_egress_groups(TenantIndex(at as u32), &BTreeSet::new(), now);
@@ -58,35 +58,28 @@ impl Switch {
         if egress_groups.is_empty() {
             return;
         }
-        if self.operations.values().any(|it| it.tenant == tenant && it.brings.is_some()) {
-            // What names an egress group on the switch may be another than in the tables.
+        if self.tenants[tenant.0 as usize].recovery.is_some() {
             self.unused.maybe = true;
             return;
         }
         let needed = self.needed_egress_groups(tenant);
-        let is_changing = |exit| {
-            let mut changes = self.operations.values().filter(|it| it.tenant == tenant);
-            changes.any(|it| it.concerns_egress_group(exit))
-        };
+        let is_changing = |exit| self.changes_of(tenant).any(|it| it.needs.contains(&exit));
         let mut unused = egress_groups;
         unused.retain(|(output, exit)| {
             !needed.contains(output) && !wanted.contains(output) && !is_changing(*exit)
         });
         for (_, exit) in unused {
-            if let Some(gone) = self.replace_number(tenant, Kind::Group, exit, None) {
-                let cause = Cause::own(tenant, now);
-                self.delete_unreferenced(&cause, Kind::Group, gone.instances.ids().collect());
-            }
+            self.replace_number(tenant, Kind::Group, exit, None);
         }
+        self.sweep_numbers(tenant, now);
     }
 
     /// The outputs that groups send by egress groups, as they are or as a change on its way would bring them back.
     fn needed_egress_groups(&self, tenant: TenantIndex) -> BTreeSet<PortNo> {
         let state = &self.tenants[tenant.0 as usize];
-        let changes = || self.operations.values().filter(|it| it.tenant == tenant);
         let mut needed = BTreeSet::new();
         if let Some(network) = state.network.as_deref() {
-            let before = changes().flat_map(|operation| &operation.numbers_before);
+            let before = self.changes_of(tenant).flat_map(|change| &change.numbers_before);
             let before = before.filter(|one| one.kind == Kind::Group);
             let before = before.filter_map(|one| one.before.as_ref());
             let groups = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);

@@ -38,7 +38,8 @@ impl Switch {
         let mut messages = Vec::new();
         for number in self.watchers_of(tenant, is_meant) {
             let known = self.numbers(tenant, Kind::Group).get(number).cloned();
-            let formed = known.map(|it| self.form_group(tenant, it, &|_| GroupModCommand::MODIFY));
+            let command = |_| GroupModCommand::MODIFY;
+            let formed = known.map(|it| self.form_group(tenant, number, it, &command));
             if let Some(Ok(mut formed)) = formed {
                 let written = core::mem::take(&mut formed.messages);
                 messages.extend(written.into_iter().map(|message| (number, message)));
@@ -46,13 +47,6 @@ impl Switch {
             }
         }
         messages
-    }
-
-    /// Whether one of the tenant's groups watches others.
-    pub(super) fn watches_groups(&self, tenant: TenantIndex, number: u32) -> bool {
-        let known = self.numbers(tenant, Kind::Group).get(number);
-        let group = known.and_then(|known| GroupMod::parse(&known.body).ok());
-        group.is_some_and(|it| it.buckets.iter().any(|bucket| bucket.watch_group != GROUP_ANY))
     }
 
     /// The tenant's groups that watch some.

@@ -121,6 +121,15 @@ impl WarmCore {
         });
     }
 
+    /// The same once the core reads from the controller.
+    pub fn say_when_read(&mut self, tenant: usize, message: &[u8]) {
+        while !self.switch.wants_read(self.controllers[tenant]) {
+            self.now += 100_000;
+            self.carry();
+        }
+        self.say(tenant, message);
+    }
+
     /// The tenants' networks are placed anew: each link has a label that is `offset` higher than at first.
     pub fn relabel(&mut self, offset: u16) {
         let policy = policy_of(self.controllers.len() as u16, Mode::Networks, offset);
