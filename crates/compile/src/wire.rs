@@ -81,7 +81,7 @@ pub enum Verb {
     },
     /// The action sends the packet to a group (1.3).
     Group(u32),
-    /// The action changes the packet, or the way in which later actions send the packet.
+    /// The action only changes the packet, or how later actions send the packet.
     Stay,
 }
 
