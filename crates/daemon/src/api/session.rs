@@ -1,4 +1,4 @@
-//! `/api/v1/session`: who asks, as Weir sees the caller. A page or program learns from it what to offer.
+//! `/api/v1/session`: the caller as Weir sees it. A page or program learns from the answer what to offer.
 
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -19,7 +19,7 @@ pub struct Session {
     pub role: Role,
     /// The tenant of the role `tenant`, else null.
     pub tenant: Option<String>,
-    /// Whether the caller may change networks; with the role `tenant` the one of its tenant.
+    /// Whether the caller may change networks; with the role `tenant`, the network of its tenant.
     pub may_change: bool,
 }
 

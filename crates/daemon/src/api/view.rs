@@ -13,21 +13,21 @@ use crate::metrics::{
     Direction, DropReason, Histogram, Snapshot, SwitchMetrics, TenantMetrics, contacts,
 };
 
-/// A tenant as configured, and as it fares.
+/// A tenant as configured, with its present state.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tenant {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its share.
+    /// The weight.
     pub weight: u32,
     controllers: Vec<String>,
     flowspace: Vec<Entry>,
     limits: Limits,
     maxima: Maxima,
     queues: Vec<u32>,
-    /// As `0x` and eight hexadecimal digits.
+    /// Experimenters as `0x` and eight hexadecimal digits.
     experimenters: Vec<String>,
-    /// Greatest age of a statistics answer in milliseconds; 0 is passthrough.
+    /// The maximum age of a statistics answer in milliseconds; 0: passthrough.
     statistics_max_age_ms: u64,
     /// One element per connected switch.
     pub switches: Vec<OnSwitch>,
@@ -55,7 +55,7 @@ struct Limits {
     state_changes: Option<Bucket>,
 }
 
-/// How large a tenant's own network may be; null is without a bound.
+/// The maximum size of a tenant's own network; null: no bound.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = NetworkMaxima)]
 struct Maxima {
@@ -63,13 +63,14 @@ struct Maxima {
     ports: Option<u64>,
     links: Option<u64>,
     hosts: Option<u64>,
-    /// What its links set aside, all together, in one direction; a backup counts as much again.
+    /// The reserved bandwidth of all links in one direction; a link with a backup counts twice.
     bandwidth_bits_per_second: Option<u64>,
-    /// Physical switches and ports where its own account may put ports, beside where it has some.
+    /// Physical switches and ports where the tenant's account may put ports, in addition to the
+    /// physical ports of the present network.
     edges: Vec<String>,
 }
 
-/// Messages or changes per second, and at once.
+/// Messages or changes per second, and the burst.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct Bucket {
     rate: u32,
@@ -79,12 +80,12 @@ struct Bucket {
 /// A connected switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Switch {
-    /// Of a big switch a number of Weir's own.
+    /// The datapath id; for a big switch a number of Weir's own.
     pub dpid: String,
     /// The name in `[[switches]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of a big switch: the datapath id that its tenant sees.
+    /// For a big switch: the datapath id that its tenant sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_as: Option<String>,
     /// The version that is spoken.
