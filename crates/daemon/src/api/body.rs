@@ -9,8 +9,8 @@ use super::answers::error;
 use super::bounds;
 use crate::unsupported;
 
-/// A JSON body with the content type of JSON: a form in a browser cannot send this content type
-/// without a CORS preflight.
+/// A JSON body with the content type of JSON: a page of another site cannot send this content type without a CORS
+/// preflight.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
