@@ -45,7 +45,7 @@ pub(crate) struct Sender {
     pub(crate) sent: u64,
 }
 
-/// What the next message of a sender is waiting for.
+/// The condition for the next message of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The intended time.
@@ -148,7 +148,7 @@ impl Sender {
         self.sequence
     }
 
-    /// What the next message is waiting for at `now`.
+    /// The condition for the next message, at `now`.
     #[inline]
     pub(crate) fn next(&self, now: u64) -> Next {
         match (self.next, &self.arrivals) {

@@ -45,7 +45,7 @@ pub struct ListWriter<'c, 'a, 'o> {
     out: &'o mut Vec<u8>,
 }
 
-/// Who sends a PACKET_IN for an output to CONTROLLER.
+/// The sender of the PACKET_IN for an output to CONTROLLER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToController {
     /// The switch.

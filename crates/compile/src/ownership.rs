@@ -50,7 +50,7 @@ impl Switches {
     }
 }
 
-/// What a tenant may do with the packets of an entry.
+/// The rights of a tenant for the packets of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// Observe: copies of PACKET_INs, statistics. A read entry does not change the owner.
@@ -97,9 +97,9 @@ const NETWORKS: u32 = 1 << 16;
 /// The space of one tenant on the switch.
 #[derive(Debug, Default)]
 pub struct Space {
-    /// Its write entries, in decreasing rank.
+    /// The tenant's write entries, in decreasing rank.
     pub write: Vec<Own>,
-    /// Its read entries.
+    /// The tenant's read entries.
     pub read: Vec<Match>,
     ports: Ports,
     write_ports: Ports,

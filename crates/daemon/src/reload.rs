@@ -33,7 +33,7 @@ impl Current {
         Current(Arc::new(Mutex::new(Arc::new(config))))
     }
 
-    /// What is in force now.
+    /// The configuration that is in force now.
     pub fn get(&self) -> Arc<Config> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

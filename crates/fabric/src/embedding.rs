@@ -229,7 +229,7 @@ impl Embedding {
         Ok(Changes { moves, ..changes })
     }
 
-    /// What [`apply`](Embedding::apply) would change.
+    /// Returns the changes that [`apply`](Embedding::apply) would make.
     pub fn dry_run(
         &self,
         network: &Network,

@@ -51,7 +51,7 @@ impl fmt::Display for PortNumber {
 /// The number is not the number of a port where a wire can be plugged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedPort {
-    /// What was given.
+    /// The given number.
     pub number: u32,
 }
 
@@ -113,7 +113,7 @@ impl fmt::Display for MacAddress {
 /// The address is a group address, or all zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAHostAddress {
-    /// What was given.
+    /// The given address.
     pub octets: [u8; 6],
 }
 

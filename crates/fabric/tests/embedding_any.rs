@@ -382,7 +382,7 @@ fn wires(network: &Network) -> Vec<PortId> {
 }
 
 proptest! {
-    /// The same while wires are discovered one by one, and links leave their detours.
+    /// The same property holds while wires are discovered one by one, and while links leave their detours.
     #[test]
     fn they_do_so_while_the_network_grows(
         network in small().prop_map(with_edges),

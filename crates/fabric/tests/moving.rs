@@ -164,7 +164,7 @@ fn a_link_reverts() {
         let mut case = away(protection);
         case.moves(set((2, 2), true));
         assert_eq!(case.passes(), [2, 3]);
-        // The same again.
+        // The same failure and recovery again.
         case.fails(set((2, 2), false));
         case.moves(set((2, 2), true));
     }

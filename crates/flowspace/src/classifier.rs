@@ -26,13 +26,13 @@ use crate::{Key, Match};
 /// An entry as the classifier shows it.
 #[derive(Debug)]
 pub struct Entry<'a, T> {
-    /// Its identity.
+    /// The identity of the entry.
     pub id: EntryId,
-    /// The packets it applies to.
+    /// The packets that the entry matches.
     pub match_: &'a Match,
-    /// Higher wins.
+    /// The priority; the entry with the highest priority applies.
     pub priority: u32,
-    /// What was inserted.
+    /// The inserted value.
     pub value: &'a T,
 }
 

@@ -72,7 +72,7 @@ impl Token {
         &self.record
     }
 
-    /// What it opens.
+    /// The rights that the token gives.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
@@ -90,7 +90,7 @@ impl Token {
 /// The request for a new token.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// What it opens.
+    /// The rights that the token gives.
     pub reach: Reach,
     /// The owner or the purpose.
     pub name: String,

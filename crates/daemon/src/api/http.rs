@@ -30,7 +30,7 @@ use super::tls::Identity;
 use crate::access::tokens::now;
 use crate::metrics::{ApiRefusal, Registry};
 
-/// What a client may use.
+/// The resources that clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most connections; for a further connection the one that has waited longest for a request is closed.
@@ -68,7 +68,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Server {
     /// The routes.
     pub router: Router,
-    /// What a client may use.
+    /// The resources that clients may use.
     pub limits: Limits,
     /// All connections, of all listeners.
     pub clients: Arc<Clients>,

@@ -84,7 +84,7 @@ struct Line {
     time_ms: u64,
     /// `info`, `warn` or `error`.
     level: &'static str,
-    /// What happened.
+    /// The text of the log line.
     message: String,
     /// The fields of the line: `tenant`, `switch`, `dpid`, `reason` and others.
     #[schema(value_type = std::collections::BTreeMap<String, String>)]

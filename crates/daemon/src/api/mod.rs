@@ -9,23 +9,23 @@
 //! | `GET /api/v1/tenants/{name}/switches/{switch}/flows` | its flow table there, as it wrote it or as it is on the switch |
 //! | `GET /api/v1/controllers` | connections to all tenants' controllers |
 //! | `GET /api/v1/limits` | how many rules each tenant may have on each switch, and why |
-//! | `GET /api/v1/refusals` | what was refused, by tenant, switch and reason |
+//! | `GET /api/v1/refusals` | the counts of refusals, by tenant, switch and reason |
 //! | `GET /api/v1/tenants/{name}/why` | the tenant's last refused requests, and why |
-//! | `GET /api/v1/tenants/{name}/switches/{switch}/trace/{flow}` | where a packet goes that comes in as the tenant sees the switch |
-//! | `GET /api/v1/switches/{switch}/trace/{flow}` | where a packet goes, whose ever it is |
-//! | `GET /api/v1/switches` | connected switches, and what their tenants count |
-//! | `GET /api/v1/tenants/{name}/labels` | what is left of links, as the tenant was told last; 404 if it is told nothing |
-//! | `GET /api/v1/tenants/{name}/labels/events` | the same as server-sent events, as it is told |
-//! | `GET /api/v1/labels` | how many flows are followed, how many labels were told |
-//! | `GET /api/v1/topology` | the physical network as it is known: switches, ports, links |
-//! | `GET /api/v1/networks` | the tenants' own networks, and where they lie |
-//! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one of them |
-//! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
+//! | `GET /api/v1/tenants/{name}/switches/{switch}/trace/{flow}` | the path of a packet that enters a switch of the tenant |
+//! | `GET /api/v1/switches/{switch}/trace/{flow}` | the path of a packet of any tenant |
+//! | `GET /api/v1/switches` | connected switches, with the counts of their tenants |
+//! | `GET /api/v1/tenants/{name}/labels` | the link labels that the tenant got last; 404 if the tenant gets no labels |
+//! | `GET /api/v1/tenants/{name}/labels/events` | the tenant's link labels as server-sent events |
+//! | `GET /api/v1/labels` | the number of followed flows, and of sent labels |
+//! | `GET /api/v1/topology` | the known physical network: switches, ports, links |
+//! | `GET /api/v1/networks` | the tenants' own networks, and their places |
+//! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one tenant's own network |
+//! | `POST /api/v1/networks/{tenant}/changes` | changes of the network's parts, all or none |
 //! | `POST /api/v1/backup` | a copy of all state |
-//! | `GET /api/v1/session` | who asks, as Weir sees the caller |
-//! | `GET /api/v1/summary` | how everything fares, in short |
+//! | `GET /api/v1/session` | the caller's role |
+//! | `GET /api/v1/summary` | a summary of switches, tenants and links |
 //! | `GET /api/v1/log` | the last lines of the log |
-//! | `GET /api/v1/events` | both as server-sent events |
+//! | `GET /api/v1/events` | the summary and the log as server-sent events |
 //! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
@@ -351,7 +351,7 @@ async fn tenant_labels(State(sources): State<Sources>, Name(name): Name) -> Resp
     }
 }
 
-/// The same as server-sent events, as it is told.
+/// Sends the tenant's link labels as server-sent events.
 #[utoipa::path(
     get,
     path = "/api/v1/tenants/{name}/labels/events",

@@ -11,11 +11,11 @@ use super::sources::Sources;
 use crate::access::caller::Caller;
 use crate::access::{Reach, Role};
 
-/// Who asks.
+/// The caller and its role.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(examples(json!({"role": "tenant", "tenant": "red", "may_change": true})))]
 pub struct Session {
-    /// What the caller may do.
+    /// The role of the caller.
     pub role: Role,
     /// The tenant of the role `tenant`, else null.
     pub tenant: Option<String>,
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<Sources> {
     Router::new().route("/api/v1/session", get(session))
 }
 
-/// Who asks, as Weir sees the caller.
+/// Returns the caller's role.
 #[utoipa::path(
     get,
     path = "/api/v1/session",

@@ -153,7 +153,7 @@ pub(super) async fn controllers(
     bounds.off_thread(work).await
 }
 
-/// What was refused.
+/// The counts of refusals.
 #[utoipa::path(
     get,
     path = "/api/v1/refusals",

@@ -34,7 +34,7 @@ pub struct Line {
     pub time_ms: u64,
     /// `info`, `warn` or `error`.
     pub level: &'static str,
-    /// What happened.
+    /// The text of the log line.
     pub message: String,
     /// The fields of the line, with their names in the log.
     pub fields: BTreeMap<&'static str, String>,

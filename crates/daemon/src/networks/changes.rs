@@ -75,7 +75,7 @@ pub struct LinkChange {
     pub started: Option<bool>,
 }
 
-/// What a path and its backup must not have in common from now on.
+/// The parts that a path and its backup must not have in common after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BackupChange {

@@ -130,7 +130,7 @@ pub enum Choice {
     Widest,
 }
 
-/// What a path and its backup must not have in common.
+/// The parts that a path and its backup must not have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backup {

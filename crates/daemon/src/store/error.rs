@@ -19,7 +19,7 @@ pub enum StoreError {
     Schema {
         /// The file.
         file: PathBuf,
-        /// Its schema.
+        /// The schema of the file.
         found: u32,
     },
     /// The folder for a restore already has state.

@@ -155,7 +155,7 @@ impl Embedding {
                     let _ = self.reservations.avoid(network, reservation, switch);
                     self.settle(network, reservation);
                 }
-                // What was there before a restart is placed like any other.
+                // A link from the time before a restart is placed like any other link.
                 None => self.give_up(id),
             }
         }
@@ -163,7 +163,7 @@ impl Embedding {
         self.share_out(network);
     }
 
-    /// What is different since the network was looked at last.
+    /// The differences since the last look at the network.
     fn look_at(&mut self, network: &Network) -> Seen {
         self.seen.resize(network.link_slots(), (false, Bandwidth::ZERO));
         self.known.resize(network.link_slots(), false);

@@ -72,7 +72,7 @@ impl Path {
     }
 }
 
-/// What two disjoint paths must not have in common.
+/// The parts that two disjoint paths must not have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disjoint {
     /// A wire, in either direction.

@@ -167,7 +167,7 @@ pub enum Order {
 pub enum Event {
     /// A plan was made and is being enacted.
     Planned {
-        /// Its number.
+        /// The number of the plan.
         epoch: Epoch,
         /// Packets per second that the plan samples.
         sampled: f64,
@@ -180,18 +180,18 @@ pub enum Event {
     Enacted(Epoch),
     /// The plan is in force on no server.
     RolledBack {
-        /// Its number.
+        /// The number of the plan.
         epoch: Epoch,
         /// The server that failed.
         server: usize,
-        /// What happened.
+        /// The reason, as a sentence.
         why: String,
     },
     /// A server has vanished; no server mirrors to it.
     Gone {
         /// The server.
         server: usize,
-        /// What happened.
+        /// The reason, as a sentence.
         why: String,
     },
     /// A server has no headroom; the server samples nothing for a while, and no server mirrors to it.

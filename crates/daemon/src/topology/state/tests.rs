@@ -257,7 +257,7 @@ fn what_a_port_says_of_its_speed_is_followed() {
         world.state.handle_port(port("2 port 1"), says(1_000_000, true), seconds(2));
         assert_eq!(world.up(), link("10Mbit"), "{text}");
         assert_eq!(world.state.take_changed().unwrap().len(), 0);
-        // The same after the port was down.
+        // The same result is expected after the port was down.
         for is_up in [false, true] {
             world.state.handle_port(port("1 port 1"), says(1_000_000, is_up), seconds(3));
         }
