@@ -1,5 +1,5 @@
-//! Runs a scenario: `scenario NAME OUT_DIR [quick] -- COMMAND…`; without a command HAProxy stands
-//! in for the hypervisor, which needs no tenants told apart.
+//! Runs a scenario: `scenario NAME OUT_DIR [quick] -- COMMAND…`; without a command HAProxy takes
+//! the place of the hypervisor; HAProxy does not separate tenants.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
 

@@ -1,6 +1,6 @@
-//! Clients of the REST interface who show tokens: requests at a steady rate, some with tokens that are wrong.
+//! Clients of the REST interface that show tokens: requests at a steady rate, some with wrong tokens.
 //!
-//! Two threads, one for each kind of token. A request has a connection of its own, as those of `weir ctl`.
+//! There are two threads, one for each kind of token. Each request has its own connection, like requests of `weir ctl`.
 
 use crate::Error;
 use crate::cpus::Cpus;
@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of an answer that are read.
+/// The most bytes of an answer that a client reads.
 const MOST: u64 = 1 << 20;
-/// Tenants that share the requests with valid tokens, so that no account asks more than Weir allows to one.
+/// Tenants that share the requests with valid tokens, so that no account sends more requests than Weir allows to one
+/// account.
 const ACCOUNTS: usize = 10;
-/// Addresses that share the requests with wrong tokens, for the same reason.
+/// Addresses that share the requests with wrong tokens, so that no address sends more requests than Weir allows to one
+/// address.
 const ADDRESSES: u8 = 5;
 
 /// Requests per second.
@@ -48,13 +50,13 @@ pub(crate) struct Clients {
     since: Instant,
 }
 
-/// What one thread asks.
+/// The requests of one thread.
 #[derive(Debug)]
 struct Questions {
     api: SocketAddr,
     per_second: u32,
     expected: u16,
-    /// One after the other, again and again.
+    /// The requests, which the thread sends one after the other, again and again.
     each: Vec<Question>,
 }
 
@@ -67,7 +69,7 @@ struct Question {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Answers {
-    /// With the status that the token must have.
+    /// Answers with the status that the token must get.
     right: u64,
     other: u64,
     slowest: Duration,
@@ -85,7 +87,7 @@ impl Clients {
         }
     }
 
-    /// Makes the tokens, and lets the clients ask.
+    /// Makes the tokens, and starts the requests of the clients.
     pub(crate) fn begin(&mut self, target: &Target) -> Result<(), Error> {
         let Some(api) = target.api else {
             return Err(Error::System("tokens need a REST interface: there is none".to_owned()));
@@ -109,7 +111,8 @@ impl Clients {
             let questions = Questions { api, per_second, expected, each };
             let (stop, cpus) = (Arc::clone(&self.stop), self.cpus.clone());
             let ask = move || {
-                // The generator's CPU, behind the generator: a client must not take the system's own.
+                // The clients run on the generator's CPU with a lower priority than the generator, because a client
+                // must not use the CPUs of the system under test.
                 if let Some(cpus) = cpus {
                     cpus.beside();
                 }
@@ -124,7 +127,7 @@ impl Clients {
     pub(crate) fn finish(mut self, collector: Option<&mut Collector>) {
         let threads = std::mem::take(&mut self.threads);
         self.stop.store(true, Ordering::Relaxed);
-        // A thread that panicked has already said so.
+        // A thread that panicked has already printed its message.
         let answers: Vec<Answers> = threads.into_iter().filter_map(|it| it.join().ok()).collect();
         let seconds = self.since.elapsed().as_secs_f64().max(1e-3);
         let Some(collector) = collector else { return };
@@ -144,7 +147,7 @@ impl Drop for Clients {
 }
 
 impl Questions {
-    /// At the stated rate; what could not be asked in its time is asked at once.
+    /// Sends requests at the stated rate. A request that is late is sent at once.
     fn ask(&self, stop: &AtomicBool) -> Answers {
         let mut answers = Answers::default();
         let since = Instant::now();

@@ -53,11 +53,12 @@ pub enum Arrivals {
         /// The times.
         #[serde(default)]
         times_ns: Vec<u64>,
-        /// A file that has them instead; see [`crate::recorded::read`].
+        /// A file with the times, in place of the list; see [`crate::recorded::read`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<PathBuf>,
     },
-    /// As fast as the peer takes them: no schedule, so the intended time is the actual one.
+    /// As fast as the peer reads the messages. There is no schedule, so the intended time is the
+    /// actual time.
     Saturate,
     /// `outstanding` messages are kept unanswered: closed loop, cbench's latency mode with 1.
     Closed {
@@ -88,7 +89,7 @@ impl Arrivals {
     /// Says what is wrong with the figures, naming the field and its range.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error, as a sentence.
     pub fn check(&self) -> Result<(), String> {
         let rate_ok = |name: &str, rate: f64| {
             if rate.is_finite() && rate > 0.0 && rate <= 10_000_000.0 {
@@ -155,11 +156,12 @@ impl Arrivals {
 pub struct Schedule {
     arrivals: Arrivals,
     random: Rng,
-    /// Messages so far.
+    /// The number of messages so far.
     count: u64,
-    /// The last time, for the processes that do add gaps; in ns.
+    /// The last time in ns, for the processes that add gaps.
     clock: f64,
-    /// A shift in ns that keeps tenants of the same rate from leaving in step.
+    /// A shift in ns, so that messages of tenants with the same rate do not leave at the same
+    /// times.
     phase: f64,
     step: usize,
 }
@@ -177,7 +179,7 @@ impl Schedule {
         Self { arrivals, random, count: 0, clock: 0.0, phase: phase * gap, step: 0 }
     }
 
-    /// The next message's intended time; `None` when the process has ended, or has no schedule.
+    /// The next message's intended time; `None` if the process has ended or has no schedule.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "an infinite schedule is no collection")]
     pub fn next(&mut self) -> Option<u64> {
@@ -234,7 +236,8 @@ fn step_time(steps: &[(f64, f64)], earliest: f64, mut step: usize) -> Option<(f6
         let (_, rate) = steps.get(step)?;
         match steps.get(step + 1) {
             Some(&(next_at, _)) if time >= next_at * 1e9 || *rate == 0.0 => {
-                // A gap of the slow step that reaches into the next one ends at its start.
+                // If a gap of a slow step reaches into the next step, the gap ends at the start of
+                // the next step.
                 time = next_at * 1e9;
                 step += 1;
             }

@@ -9,23 +9,23 @@ use crate::session::Controllers;
 use crate::system::Target;
 use crate::viewers::Viewers;
 
-/// What a case has beside its load.
+/// The activity of a case beside its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// All tenants but the first are hostile.
     Attack {
-        /// The attack that they make.
+        /// The attack of the hostile tenants.
         attack: Attack,
-        /// Rules of each hostile tenant that attacks by means of them.
+        /// Rules of each hostile tenant, if the attack needs rules.
         rules: u32,
     },
-    /// So many viewers of the page read its events.
+    /// This number of viewers of the page, who read its events.
     Viewers(usize),
-    /// Clients of the REST interface who show tokens.
+    /// Clients of the REST interface that show tokens.
     Accounts(Requests),
 }
 
-/// The same, once it is ready.
+/// The activity beside the load, ready to begin.
 #[derive(Debug)]
 pub(crate) enum Company {
     Attack(Box<Attacking>),
@@ -34,7 +34,8 @@ pub(crate) enum Company {
 }
 
 impl Company {
-    /// Before the session is opened. An attack takes all controllers but the first.
+    /// Prepares the activity before the session is opened. An attack takes all controllers except
+    /// the first.
     pub(crate) fn prepare(
         beside: Beside,
         setup: &Setup,
@@ -51,7 +52,7 @@ impl Company {
         })
     }
 
-    /// When all switches and controllers are connected.
+    /// Begins the activity when all switches and controllers are connected.
     pub(crate) fn begin(&mut self, target: &Target) -> Result<(), Error> {
         match self {
             Self::Attack(attacking) => attacking.begin(target),
@@ -60,7 +61,7 @@ impl Company {
         }
     }
 
-    /// Ends it. The samples go to `collector`, if the run counts.
+    /// Ends the activity. The samples go to `collector`, if the run counts.
     pub(crate) fn finish(self, collector: Option<&mut Collector>) {
         match self {
             Self::Attack(attacking) => attacking.finish(collector),

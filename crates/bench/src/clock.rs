@@ -15,7 +15,7 @@ impl Clock {
         self.0.elapsed().as_nanos() as u64
     }
 
-    /// Sleeps until `at`; at once when that is past.
+    /// Sleeps until `at`; returns at once if `at` is past.
     pub(crate) fn sleep_until(self, at: u64) {
         let now = self.now();
         if at > now {

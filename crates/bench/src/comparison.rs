@@ -1,5 +1,5 @@
-//! Several systems or settings measured in turn, so that what the machine does meanwhile meets all
-//! of them alike, with criteria over what comes out.
+//! Measures several systems or settings in turn, so that other work of the machine disturbs all of them equally.
+//! Criteria judge the results.
 //!
 //! Start reading at [`Comparison`] and [`Comparison::run`].
 
@@ -30,25 +30,25 @@ use std::time::Duration;
 pub struct Options {
     /// How many times each case is measured, in turn with the others.
     pub runs: usize,
-    /// How long is sent in each run, in ms.
+    /// The sending time of each run, in ms.
     pub duration_ms: u64,
-    /// How much is cut off at each end, in ms.
+    /// The time that is cut off at each end of a run, in ms.
     pub cut_ms: u64,
     /// The hypervisor to measure, usually [`System::Weir`].
     pub subject: System,
     /// The relay to compare it with.
     pub relay: System,
-    /// Further systems to compare it with, which run already.
+    /// Further systems for the comparison, which run already.
     pub others: Vec<System>,
-    /// OpenFlow version, slicing, threads and so on; topology and tenants are the case's.
+    /// OpenFlow version, slicing, threads and so on. The topology and the tenants come from the case.
     pub setup: Setup,
-    /// What random choices are drawn from.
+    /// The seed of random choices.
     pub seed: u64,
-    /// Where the systems' configurations and logs go. Removed by the caller, who made it.
+    /// The folder of the systems' configurations and logs. The caller makes and removes this folder.
     pub work_dir: PathBuf,
     /// Real switches instead of emulated ones.
     pub switches: Option<Arc<dyn RealSwitches>>,
-    /// Where runs are changed while they go on.
+    /// Changes runs while they go on.
     pub control: Option<Arc<Control>>,
     /// Ends the measurement early on request; the result then has the points measured so far.
     pub stop: Stop,
@@ -74,7 +74,7 @@ impl Options {
         }
     }
 
-    /// Three short runs: for a look, not for a verdict.
+    /// Three short runs, for a quick look without a verdict.
     #[must_use]
     pub fn quick(mut self) -> Self {
         (self.runs, self.duration_ms, self.cut_ms) = (3, 3_000, 500);
@@ -82,21 +82,21 @@ impl Options {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug)]
 pub struct Verdict {
-    /// For the results directory.
+    /// The content of the results directory.
     pub results: Results,
     /// The raw distributions by name.
     pub histograms: Vec<(String, Histogram)>,
-    /// What was asked for and what came out.
+    /// The criteria, with the measured values.
     pub criteria: Vec<Criterion>,
     /// A run's measured time.
     pub window: Duration,
 }
 
 impl Verdict {
-    /// Met where every criterion is and nothing was wrong: else it is a finding, or undecided.
+    /// Met if every criterion is met and nothing was wrong. Otherwise the result is a finding, or undecided.
     #[must_use]
     pub fn ruling(&self) -> Ruling {
         criterion::overall(&self.results, &self.criteria)
@@ -161,7 +161,7 @@ impl Verdict {
     }
 }
 
-/// Takes more samples after a run, while the system still stands.
+/// Takes more samples after a run, while the system still runs.
 pub type Afterwards = fn(&mut Collector, &Outcome, &Target);
 
 /// One system under one load.
@@ -169,20 +169,20 @@ pub type Afterwards = fn(&mut Collector, &Outcome, &Target);
 pub struct Case {
     /// The system; every run has a fresh one.
     pub system: System,
-    /// What tells this case from the others of the same system.
+    /// The parameters that distinguish this case from other cases of the same system.
     pub parameters: Vec<(&'static str, Scalar)>,
-    /// Everything but the topology, which the system gives.
+    /// The setup without the topology, which the system determines.
     pub setup: Setup,
-    /// What is sent.
+    /// The load.
     pub load: Load,
-    /// More samples, if any.
+    /// Takes more samples after each run, if set.
     pub afterwards: Option<Afterwards>,
     /// An attack, viewers of the page, or clients with tokens, if any.
     pub beside: Option<Beside>,
 }
 
 impl Case {
-    /// What is wrong with it, before anything starts.
+    /// Checks the case before any system starts.
     ///
     /// # Errors
     /// [`Error::Setting`] naming the setting and its range, [`Error::Arrivals`], [`Error::Tls`].
@@ -195,20 +195,20 @@ impl Case {
     }
 }
 
-/// Cases to be measured together, and what is asked of them.
+/// Cases that are measured together, and the criteria for their results.
 pub struct Comparison {
     /// The command, for the result.
     pub tool: String,
-    /// What is measured, in this order, again and again.
+    /// The cases, which are measured in this order, again and again.
     pub cases: Vec<Case>,
-    /// What is asked of the points.
+    /// The criteria for the points.
     pub criteria: Judge,
-    /// The kind whose generator ceiling stands beside the results.
+    /// The kind of message for the generator's maximum beside the results.
     pub kind: Kind,
 }
 
 impl Comparison {
-    /// A scenario file's load on each of these systems; it asks for nothing, so it has no criteria.
+    /// A scenario file's load on each of these systems. There are no criteria.
     ///
     /// # Errors
     /// [`Error::Setting`] or [`Error::Arrivals`] for what is wrong in the file.
@@ -228,10 +228,10 @@ impl Comparison {
         Ok(Self { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
     }
 
-    /// Measures all cases, or those until somebody asks for the end. `talk` is told what is being done.
+    /// Measures all cases, or the cases until the user ends the measurement. `talk` gets the current step.
     ///
     /// # Errors
-    /// As [`Session::open`], [`Session::run`] and [`System::start`]; [`Error::Interrupted`] where nothing was measured.
+    /// As [`Session::open`], [`Session::run`] and [`System::start`]; [`Error::Interrupted`] if nothing was measured.
     pub fn run(&self, options: &Options, talk: &mut dyn FnMut(&str)) -> Result<Verdict, Error> {
         let environment = Environment::capture(&[
             ("haproxy", "haproxy", &["-v"]),
@@ -277,7 +277,7 @@ impl Comparison {
         Ok(Verdict { results, histograms, criteria, window })
     }
 
-    /// What one run takes, with what is before and after it.
+    /// The time of one run, with the work before and after the run.
     fn run_time(&self) -> Duration {
         let sends = self.cases.iter().map(|case| case.load.duration_ms).max().unwrap_or(0);
         Duration::from_millis(sends) + AROUND_A_RUN
@@ -299,11 +299,11 @@ fn settings(results: &mut Results, options: &Options) {
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
 }
 
-/// What starts before a run, and ends after it.
+/// The time to start systems before a run and to end them after the run.
 const AROUND_A_RUN: Duration = Duration::from_millis(1_500);
 
-/// Measures every case once, then every case again, and so on: what the machine does meanwhile
-/// meets all of them alike. Every measurement has a fresh system. Also says how many runs were made.
+/// Measures every case once, then every case again, and so on, so that other work of the machine disturbs all cases
+/// equally. Every measurement has a fresh system. Also returns the number of runs.
 fn interleave(
     cases: &[Case],
     options: &Options,
@@ -331,9 +331,10 @@ fn interleave(
             }
             match kept {
                 Ok(_) => made += 1,
-                // Who asks for the end may have ended the system as well.
+                // The signal that ended the measurement may have ended the system as well.
                 Err(_) if options.stop.is_asked() => break 'runs,
-                // What a system does wrong is a part of the result, and no reason to lose the others'.
+                // A fault of one system is a part of the result, and no reason to lose the results of the other
+                // systems.
                 Err(error @ (Error::Handshake { .. } | Error::System(_))) => {
                     collector.fail(&error);
                     *failed = Some(error);
@@ -367,7 +368,7 @@ fn measure_once(
     let mut controllers = case.system.controllers(&case.setup, switches)?;
     let dir = options.work_dir.join(format!("{}-{run}", case.system.name()));
     std::fs::create_dir_all(&dir).map_err(Error::io(dir.display().to_string()))?;
-    // A fresh system starts from nothing: not from what the one before it stored.
+    // A fresh system starts without the state that the previous system stored.
     let _ = std::fs::remove_dir_all(dir.join("state"));
     let setup = case.system.fit(&case.setup);
     let mut target = case.system.start(&setup, &controllers, &dir, switches)?;
@@ -386,7 +387,8 @@ fn measure_once(
     let before = target.southbound();
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
     let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;
-    // Where the generator has a CPU to itself, it falls behind for what the machine does meanwhile: that is no measurement.
+    // If the generator has its own CPU and still falls behind, other work of the machine is the reason: such a run is
+    // no measurement.
     let is_alone = switches.is_none() && Cpus::of(&case.setup).is_some();
     let is_alone = is_alone && !matches!(case.system, System::External { .. });
     let kept = match is_alone && options.control.is_none() {
@@ -411,14 +413,14 @@ fn measure_once(
     Ok(kept)
 }
 
-/// Messages of the system's own for a hundred of tenants, between two counts.
+/// The system's own messages per hundred messages of tenants, between two counts.
 fn own_percent((before, after): (Southbound, Southbound)) -> Option<f64> {
     let own = after.own - before.own;
     let of_tenants = after.all - before.all - own;
     (of_tenants > 0.0).then(|| own / of_tenants * 100.0)
 }
 
-/// Whether a run counts, or is made once more.
+/// Whether a run counts, or is repeated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Yes,

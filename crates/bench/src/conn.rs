@@ -1,16 +1,16 @@
-//! One connection of the generator: a non-blocking stream, plain or with TLS, what is not yet written,
-//! and the part of a frame that was read.
+//! One connection of the generator: a non-blocking stream, plain or with TLS, the bytes that are
+//! not yet written, and the received part of a frame.
 
 use channel::{CloseReason, TlsStream};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A connection stops being read when this much waits to be written to it: a peer that asks and
-/// never reads must not make the generator grow.
+/// The generator stops reading from a connection when this many bytes wait to be written to it: a
+/// peer that sends requests and never reads must not use up the generator's memory.
 const STOP_READING_AT: usize = 1 << 20;
 
-/// What a write came to.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
     All,
@@ -23,14 +23,14 @@ pub(crate) enum Flushed {
 pub(crate) struct Conn {
     stream: TcpStream,
     tls: Option<Box<TlsStream>>,
-    /// Bytes to write; the first `written` of them are.
+    /// Bytes to write; the first `written` bytes are already written.
     pub(crate) out: Vec<u8>,
     written: usize,
-    /// The beginning of a frame whose rest is still to come.
+    /// The beginning of a frame whose rest has not arrived yet.
     partial: Vec<u8>,
-    /// The socket took no more at the last write.
+    /// Whether the socket was full at the last write.
     pub(crate) blocked: bool,
-    /// Why TLS ended it.
+    /// The reason why TLS ended the connection.
     failure: Option<CloseReason>,
 }
 
@@ -61,17 +61,18 @@ impl Conn {
         self.unsent() < STOP_READING_AT
     }
 
-    /// Whether reads come by records, so that a small limit would leave bytes where no poll sees them.
+    /// Whether reads return whole TLS records. With a small limit, bytes would then stay where no
+    /// poll reports them.
     pub(crate) fn reads_records(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// What was wrong with TLS, if that ended the connection.
+    /// The TLS error, if TLS ended the connection.
     pub(crate) fn failure(&self) -> Option<&CloseReason> {
         self.failure.as_ref()
     }
 
-    /// Writes what waits, with one call in the normal case.
+    /// Writes the waiting bytes, with one call in the normal case.
     pub(crate) fn flush(&mut self) -> Flushed {
         let flushed = if self.tls.is_some() { self.flush_tls() } else { self.flush_plain() };
         self.blocked = flushed == Flushed::Blocked;
@@ -109,7 +110,7 @@ impl Conn {
             });
             match step {
                 Ok(false) => return Flushed::Blocked,
-                // What rustls keeps for the time behind the handshake has a bound, too.
+                // The bytes that rustls keeps until the end of the handshake have a bound, too.
                 Ok(true) if tls.is_handshaking() && self.written < self.out.len() => {
                     return Flushed::Blocked;
                 }
@@ -130,9 +131,9 @@ impl Conn {
         }
     }
 
-    /// Reads once, at most `limit` bytes, into `scratch` behind what is left of an earlier frame.
-    /// The answer is how many bytes of `scratch` are filled, 0 when nothing has come; `None` is the
-    /// end.
+    /// Reads once, at most `limit` bytes, into `scratch` after the kept part of an earlier frame.
+    /// Returns the number of filled bytes of `scratch`, and 0 if no bytes have arrived; `None` is
+    /// the end.
     pub(crate) fn read(&mut self, scratch: &mut [u8], limit: usize) -> Option<usize> {
         let held = self.partial.len();
         scratch.get_mut(..held)?.copy_from_slice(&self.partial);
@@ -179,7 +180,8 @@ fn read_plain(stream: &mut TcpStream, room: &mut [u8]) -> Option<Option<usize>> 
 impl Drop for Conn {
     fn drop(&mut self) {
         if let Some(tls) = self.tls.as_mut().filter(|_| self.failure.is_none()) {
-            // So that the peer can tell an end from a cut; if the socket is full it will not.
+            // The peer can then distinguish a regular end from a lost connection, unless the socket
+            // is full.
             tls.finish();
             let _ = tls.write_records(&mut self.stream);
         }

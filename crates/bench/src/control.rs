@@ -1,5 +1,5 @@
-//! A running bench changed from outside, over HTTP: what a scenario file says beforehand can be said while it runs, in the
-//! same words (a [`Stream`], as JSON).
+//! Changes a running bench from outside, over HTTP. A client can add streams during the run, in the format of a
+//! scenario file (a [`Stream`], as JSON).
 //!
 //! ```text
 //!   client ──HTTP──▶ thread "bench-http" ──bounded queue──▶ session, between its looks ──▶ the generator's threads
@@ -7,12 +7,13 @@
 //!
 //! | request | does |
 //! |---|---|
-//! | `GET /streams` | tells the streams with their numbers, and how long the run has lasted |
+//! | `GET /streams` | returns the streams with their numbers, and the time since the run began |
 //! | `POST /streams` | adds a stream |
-//! | `PUT /streams/N` | ends stream N and begins another one in its place, at one moment |
+//! | `PUT /streams/N` | ends stream N and begins another stream in its place, at one moment |
 //! | `DELETE /streams/N` | ends stream N |
 //!
-//! One request at a time, each bounded in length and time. There is no authentication, so it listens on loopback only.
+//! The interface serves one request at a time, each with a bounded length and time. There is no authentication, so the
+//! interface listens on loopback only.
 
 use crate::error::{Error, setting};
 use crate::load::Stream;
@@ -24,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// What is asked of a run.
+/// A request to a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
     Look,
@@ -33,7 +34,7 @@ pub(crate) enum Change {
     Stop(usize),
 }
 
-/// A request and where its answer goes.
+/// A request, and the channel for its answer.
 pub(crate) struct Order {
     pub(crate) change: Change,
     answer: SyncSender<Result<Value, String>>,
@@ -41,7 +42,7 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) fn answer(&self, answer: Result<Value, String>) {
-        // Whoever asked may have gone.
+        // The client may have closed its connection.
         let _ = self.answer.try_send(answer);
     }
 }
@@ -50,7 +51,7 @@ impl Order {
 pub struct Control {
     address: SocketAddr,
     orders: Mutex<Receiver<Order>>,
-    /// What was changed, for the results.
+    /// The changes, for the results.
     log: Mutex<Vec<String>>,
 }
 
@@ -60,20 +61,21 @@ impl fmt::Debug for Control {
     }
 }
 
-/// Requests that may wait for the session, which looks every few milliseconds.
+/// The number of requests that may wait for the session. The session checks for requests every few milliseconds.
 const QUEUE: usize = 16;
 /// Bytes of a line, lines of a header, bytes of a body.
 const LINE: u64 = 8 << 10;
 const LINES: usize = 100;
 const BODY: usize = 256 << 10;
-/// How long a client has for its request, and the session for its answer.
+/// The time that a client has for its request, and the session for its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Control {
-    /// Listens there.
+    /// Listens at this address.
     ///
     /// # Errors
-    /// [`Error::Setting`] for an address that others can reach, [`Error::Io`] for one that cannot be had.
+    /// [`Error::Setting`] for an address that other machines can reach, [`Error::Io`] for an address that cannot be
+    /// bound.
     pub fn bind(address: SocketAddr) -> Result<Control, Error> {
         setting(
             address.ip().is_loopback(),
@@ -86,11 +88,11 @@ impl Control {
         let (sender, orders) = sync_channel(QUEUE);
         let serve = move || {
             for client in listener.incoming().flatten() {
-                // What goes wrong with one client is its own affair.
+                // An error with one client does not affect the bench.
                 let _ = serve(&client, &sender);
             }
         };
-        // It ends with the process: it holds nothing but its socket.
+        // The thread ends with the process, because it holds only its socket.
         std::thread::Builder::new()
             .name("bench-http".to_owned())
             .spawn(serve)
@@ -98,13 +100,13 @@ impl Control {
         Ok(Control { address, orders: Mutex::new(orders), log: Mutex::default() })
     }
 
-    /// Where it listens.
+    /// The address of the socket.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What was changed so far, one sentence each.
+    /// The changes so far, one sentence for each change.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
         self.log.lock().map(|log| log.clone()).unwrap_or_default()
@@ -209,7 +211,7 @@ fn read(client: &TcpStream) -> Result<Request, Refusal> {
                 length = value.trim().parse().map_err(|_| bad("Content-Length is no number"))?;
             }
             "transfer-encoding" => return Err(bad("a Content-Length is needed")),
-            // Pages in a browser on this machine have no business here.
+            // Web pages in a browser on this machine may not change the bench.
             "origin" => return Err(bad("requests of web pages are refused")),
             _ => {}
         }

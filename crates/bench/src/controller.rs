@@ -1,11 +1,11 @@
 //! `weir bench controller`: a real controller, measured by emulated switches that dial it.
 //!
-//! Here is what every benchmark is given ([`ControllerPlan`]) and how they are run one after the
-//! other; the benchmarks themselves, cbench's modes and those of RFC 8456, are in
-//! [`rfc8456`](crate::rfc8456), one file each.
+//! This module has the plan of all benchmarks ([`ControllerPlan`]) and runs the benchmarks one
+//! after the other. The benchmarks themselves, cbench's modes and the benchmarks of RFC 8456, are
+//! in [`rfc8456`](crate::rfc8456), one file each.
 //!
-//! As the RFC asks, each is at least ten trials, reported as mean and sample variance with all
-//! settings.
+//! As the RFC requires, each benchmark has at least ten trials, and reports mean and sample
+//! variance with all settings.
 
 pub mod plan;
 
@@ -21,7 +21,7 @@ use report::{Environment, Finding, Results, Scalar};
 use std::time::Duration;
 
 impl ControllerPlan {
-    /// What a test needs and this plan, with these helpers, has not.
+    /// The needs of a test that this plan does not meet with these helpers.
     #[must_use]
     pub fn missing(&self, test: Test, helpers: &Helpers) -> Option<Need> {
         test.needs.iter().copied().find(|need| match need {
@@ -31,12 +31,12 @@ impl ControllerPlan {
         })
     }
 
-    /// Runs these benchmarks. `talk` is told what is being done. One that cannot be finished is a
-    /// finding, and the others go on.
+    /// Runs these benchmarks. `talk` gets the current step. A benchmark that cannot be finished is
+    /// a finding, and the other benchmarks go on.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a bad plan; [`Error::Handshake`] and others when nothing at all could
-    /// be measured.
+    /// [`Error::Setting`] for a bad plan; [`Error::Handshake`] and other errors if nothing could be
+    /// measured.
     pub fn run(
         &self,
         tests: &[Test],
@@ -55,7 +55,7 @@ impl ControllerPlan {
             ));
         }
         talk("measuring the generator's own ceiling");
-        // Between its own two ends there is nobody to speak TLS with.
+        // The generator's own two ends do not use TLS with each other.
         let plain = Setup { tls: TlsSides::default(), ..self.setup(4) };
         let most = ceiling(&plain, Kind::PacketIn, 500)?;
         results.settings.insert("generator_ceiling_per_s".to_owned(), most.into());
@@ -69,7 +69,8 @@ impl ControllerPlan {
             context.say(&format!("{} of {} ({})", test.name, self.name, pace.step()));
             let measured = match test.measure(&mut context) {
                 Ok(measured) => measured,
-                // Who asks for the end may have ended what the test needs as well.
+                // The signal that ended the benchmark may have ended the programs that the test
+                // needs.
                 Err(_) if self.stop.is_asked() => break,
                 Err(error) if results.points.is_empty() => return Err(error),
                 Err(error) => {
@@ -101,7 +102,8 @@ impl ControllerPlan {
         Ok(Verdict { results, histograms, criteria: Vec::new(), window })
     }
 
-    /// What a test takes, more or less: some send for a time, others wait for something.
+    /// The approximate time of a test: some tests send for a fixed time, other tests wait for an
+    /// event.
     fn test_time(&self) -> Duration {
         let trials = u32::try_from(self.trials).unwrap_or(u32::MAX);
         Duration::from_millis(self.trial_ms + self.settle_ms + 500).saturating_mul(trials)

@@ -1,15 +1,15 @@
-//! A CPU for the generator, and the others for the system under test: so that what is measured is the system, and not
-//! where the scheduler happened to put the two.
+//! Gives one CPU to the generator, and the other CPUs to the system under test. So the measurement shows the system,
+//! and not the scheduler's choice of CPUs.
 //!
 //! A generator that paces by spinning looks busy to the scheduler, and a system that sleeps between two messages looks
-//! idle: on two CPUs both are at times put on the same one, and then wait for each other's time slice. For the same reason
-//! both go before whatever else the machine does, where that may be said (as root).
+//! idle: with two CPUs the scheduler at times puts both on the same CPU, where they wait for each other's time slice.
+//! For the same reason both get a higher priority than all other work of the machine, if that is allowed (as root).
 
 use crate::plan::Setup;
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The niceness of what goes before all else.
+/// The niceness of the highest priority.
 const FIRST: i32 = -20;
 
 /// The CPUs that this process may use, in two parts.
@@ -18,13 +18,13 @@ pub struct Cpus {
     all: CpuSet,
     generator: CpuSet,
     system: CpuSet,
-    /// The niceness that a thread has otherwise; `None` where none may be lower.
+    /// The niceness that a thread has otherwise; `None` if no lower niceness is allowed.
     nice: Option<i32>,
 }
 
 impl Cpus {
-    /// The first for the generator, the others for the system; `None` where there is only one, where several threads
-    /// generate, or where it is not wanted.
+    /// The first CPU for the generator, the other CPUs for the system; `None` if there is only one CPU, if several
+    /// threads generate, or if the setup does not want a division.
     #[must_use]
     pub fn of(setup: &Setup) -> Option<Cpus> {
         if !setup.apart || setup.threads != 1 {
@@ -40,19 +40,19 @@ impl Cpus {
         (system.count() > 0).then_some(Cpus { all, generator, system, nice })
     }
 
-    /// From here on this thread is the generator's.
+    /// From here on this thread belongs to the generator.
     pub fn generate(&self) {
-        // Without it the measurement is only less steady, and its lag is told anyway.
+        // Without its own CPU the measurement is only less steady, and the results show the generator's lag anyway.
         let _ = sched_setaffinity(None, &self.generator);
         self.nice.map(|_| be_nice(FIRST));
     }
 
-    /// From here on this thread runs on the generator's CPU, behind the generator.
+    /// From here on this thread runs on the generator's CPU, with a lower priority than the generator.
     pub fn beside(&self) {
         let _ = sched_setaffinity(None, &self.generator);
     }
 
-    /// What is started within inherits the system's part.
+    /// Processes and threads that `start` makes inherit the CPUs of the system.
     pub fn for_system<T>(&self, start: impl FnOnce() -> T) -> T {
         let _ = sched_setaffinity(None, &self.system);
         self.nice.map(|_| be_nice(FIRST));
@@ -72,7 +72,7 @@ impl Cpus {
     }
 }
 
-/// Says how nice this thread is, and those that it starts. The answer is whether that may be said.
+/// Sets the niceness of this thread and of the threads that it starts. Returns whether this is allowed.
 fn be_nice(nice: i32) -> bool {
     setpriority_process(None, nice).is_ok()
 }

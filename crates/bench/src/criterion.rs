@@ -1,38 +1,38 @@
-//! What is asked of a measurement, and whether it is met; or whether that cannot be said.
+//! The criteria of a measurement: whether each is met, not met, or undecided.
 
 use report::table::number;
 use report::{Finding, Point, Results, Table};
 
-/// What became of what was asked for.
+/// The result of a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// It is met.
+    /// The criterion is met.
     Met,
-    /// It is not.
+    /// The criterion is not met.
     NotMet,
-    /// The measurement does not say: the generator was late, or not everything was measured.
+    /// The measurement does not decide: the generator was late, or a part was not measured.
     Undecided,
 }
 
-/// A figure that is asked for, and what came out.
+/// A required figure, and its measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Criterion {
-    /// What is asked for.
+    /// The name of the figure.
     pub name: String,
-    /// What was measured.
+    /// The measured value.
     pub measured: f64,
     /// The limit.
     pub limit: f64,
-    /// Whether the limit is the least that will do, rather than the most.
+    /// Whether the limit is a lower limit, not an upper limit.
     pub at_least: bool,
-    /// Whether what was measured can be trusted.
+    /// Whether the measured value can be trusted.
     pub is_valid: bool,
 }
 
 impl Criterion {
     /// `measured` must not be above `limit`; `None` is not met.
     pub fn at_most(name: impl Into<String>, measured: Option<f64>, limit: f64) -> Self {
-        // What could not be measured is not met.
+        // A value that could not be measured is not met.
         let measured = measured.unwrap_or(f64::NAN);
         Self { name: name.into(), measured, limit, at_least: false, is_valid: true }
     }
@@ -42,7 +42,7 @@ impl Criterion {
         Self { at_least: true, ..Self::at_most(name, measured, limit) }
     }
 
-    /// Whether it is met.
+    /// Whether the criterion is met.
     #[must_use]
     pub fn ruling(&self) -> Ruling {
         let is_met =
@@ -58,12 +58,12 @@ impl Criterion {
 /// From points (in the cases' order) to criteria.
 pub type Judge = Box<dyn Fn(&[Point]) -> Vec<Criterion>>;
 
-/// Judges results: a criterion that rests on runs in which the generator was late is undecided, and all are where the
-/// measurement was ended before its time.
+/// Judges results. A criterion that depends on runs in which the generator was late is undecided. If the measurement
+/// ended early, all criteria are undecided.
 pub(crate) fn judge(results: &Results, judge: &Judge) -> Vec<Criterion> {
     let mut criteria = judge(&results.points);
-    // A criterion that says something else where the late points are empty rests on them. One of the generator's own lag
-    // does not: that it was late is what the criterion is about.
+    // A criterion depends on the late points if its value differs when these points are empty. A criterion about the
+    // generator's own lag does not depend on them, because such a criterion judges that lag.
     let without: Vec<Point> = results.points.iter().map(without_late_runs).collect();
     let same = |one: &Criterion, other: &Criterion| {
         (one.measured.to_bits(), one.limit.to_bits())
@@ -75,7 +75,7 @@ pub(crate) fn judge(results: &Results, judge: &Judge) -> Vec<Criterion> {
     criteria
 }
 
-/// The point, or only the generator's own lag of it if the generator was late in any of its runs.
+/// The point. If the generator was late in any run of the point, only the generator's own lag stays in the point.
 fn without_late_runs(point: &Point) -> Point {
     let mut point = point.clone();
     if point.mean(GENERATOR_BEHIND).is_some_and(|runs| runs > 0.0) {
@@ -101,7 +101,7 @@ pub(crate) fn findings(criteria: &[Criterion]) -> impl Iterator<Item = Finding> 
     })
 }
 
-/// Criteria with what became of them, for stdout.
+/// The criteria with their results, for stdout.
 pub(crate) fn table(criteria: &[Criterion]) -> Table {
     let mut table = Table::new(["criterion", "measured", "limit", ""]);
     for criterion in criteria {
@@ -121,7 +121,7 @@ pub(crate) fn table(criteria: &[Criterion]) -> Table {
     table
 }
 
-/// What became of it all: findings that say only that nothing can be said leave it undecided.
+/// The result of all criteria together. If the only findings are that criteria are undecided, the result is undecided.
 pub(crate) fn overall(results: &Results, criteria: &[Criterion]) -> Ruling {
     let is_there = |ruling| criteria.iter().any(|criterion| criterion.ruling() == ruling);
     let says_nothing =
@@ -155,7 +155,7 @@ mod tests {
         point
     }
 
-    /// What becomes of a ratio, of a figure of `weir` alone, and of the lag; and of all together.
+    /// Checks the results of a ratio, of a figure of `weir` alone, of the lag, and of all criteria together.
     #[track_caller]
     fn check(relay: Point, weir: Point, is_partial: bool, expected: [Ruling; 3], overall: Ruling) {
         let mut results = Results::new("t", 1, Environment::default());
@@ -191,7 +191,7 @@ mod tests {
         check(good(), point("weir", 16.0, 5.0, 0.0), false, [NotMet, Met, Met], NotMet);
         let late = |system| point(system, 2.8e6, 2.8e6, 1.0);
         check(late("relay"), good(), false, [Undecided, Met, Met], Undecided);
-        // The generator's own lag is what a criterion of it is about.
+        // A criterion about the generator's own lag judges late points as well.
         check(good(), late("weir"), false, [Undecided, Undecided, NotMet], NotMet);
         check(good(), good(), true, [Undecided; 3], Undecided);
     }

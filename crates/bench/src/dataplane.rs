@@ -1,13 +1,12 @@
-//! The data plane of a real switch: probes sent into its ports' far ends and captured there, with
-//! the kernel's time of arrival.
+//! The data plane of a real switch: probes are sent into the far ends of its ports and captured there, with the
+//! kernel's time of arrival.
 //!
 //! ```text
 //!   injector thread ──probe──▶ interface ═▶ switch under test ──PACKET_IN──▶ emulated controller
 //!   capturer thread ◀─packet── interface ◀═ switch under test ◀──PACKET_OUT── emulated controller
 //! ```
 //!
-//! Both take orders and give parts of results as [`crate::worker`] does, so a session need not know
-//! the difference.
+//! Both threads take orders and return parts of results like [`crate::worker`], so a session treats all threads alike.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -26,14 +25,14 @@ use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
-/// How often commands are looked for, and what has been captured: the kernel notes when packets arrive, so the capturer
-/// need not be woken by each of them, on each port, on the CPU that the system under test wants.
+/// How often the threads check for commands and captured packets. The kernel records when packets arrive, so the
+/// capturer need not wake for each packet on each port, and does not take CPU time from the system under test.
 const IDLE_NS: u64 = 2_000_000;
 
 const INJECTS: Sides = Sides { switches: true, controllers: false, sends: true };
 const CAPTURES: Sides = Sides { switches: true, controllers: false, sends: false };
 
-/// Opens something on a port's interface, in its namespace.
+/// Opens a socket on a port's interface, in the namespace of the interface.
 fn on_port<T: Send>(
     port: &DataPort,
     open: impl FnOnce(&str) -> packet::Result<T> + Send,
@@ -71,7 +70,7 @@ impl Injector {
 
     /// Works until the session hangs up.
     pub(crate) fn work(mut self) {
-        // Where the kernel refuses, the lag shows it.
+        // If the kernel refuses, the lag shows this.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         loop {
             match self.wiring.commands.try_recv() {
@@ -88,7 +87,7 @@ impl Injector {
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
                     if let Some(run) = self.run.take() {
-                        // A session that is gone needs no part.
+                        // A session that has ended needs no part.
                         let _ = self.wiring.parts.send(run.into_part(faults));
                     }
                 }
@@ -105,7 +104,7 @@ impl Injector {
         }
     }
 
-    /// Sends what is due. The answer is how many ns may be slept.
+    /// Sends the messages that are due. Returns the time in ns that the thread may sleep.
     fn send_due(&mut self) -> u64 {
         let Some(run) = &mut self.run else { return IDLE_NS };
         let clock = self.wiring.clock;
@@ -157,7 +156,7 @@ impl Injector {
     }
 }
 
-/// Sends a packet for each rule that waits for its first one. The answer is when to do so again.
+/// Sends a packet for each rule that waits for its first packet. Returns the time of the next such call.
 fn probe_rules(
     run: &mut Run,
     setup: &Setup,
@@ -175,7 +174,7 @@ fn probe_rules(
             if !hand_over(port, packet, clock) {
                 faults.count(Fault::Interface { port: tenant });
             }
-            // Who captures it says whether it came out.
+            // The capturing thread reports whether the packet came out.
             false
         });
         next = next.into_iter().chain(prober.due(now)).min();
@@ -183,7 +182,7 @@ fn probe_rules(
     next
 }
 
-/// Hands a frame to the interface; a full queue is waited for, for a millisecond.
+/// Hands a frame to the interface. If the queue is full, waits up to a millisecond for room.
 fn hand_over(port: &mut Transmitter, frame: &[u8], clock: Clock) -> bool {
     let deadline = clock.now() + 1_000_000;
     let fill = |slot: &mut [u8]| {
@@ -199,14 +198,14 @@ fn hand_over(port: &mut Transmitter, frame: &[u8], clock: Clock) -> bool {
     }
 }
 
-/// Captures what PACKET_OUTs bring to the data plane.
+/// Captures packets that PACKET_OUTs bring to the data plane.
 pub(crate) struct Capturer {
     setup: Arc<Setup>,
     ports: Vec<Capture>,
     wiring: Wiring,
     run: Option<Run>,
     faults: Faults,
-    /// What the kernel's time of day is ahead of the session's clock.
+    /// The kernel's time of day minus the session's clock.
     offset: u64,
 }
 
@@ -240,7 +239,7 @@ impl Capturer {
                 Ok(Command::Finish) => {
                     let faults = std::mem::take(&mut self.faults);
                     if let Some(run) = self.run.take() {
-                        // A session that is gone needs no part.
+                        // A session that has ended needs no part.
                         let _ = self.wiring.parts.send(run.into_part(faults));
                     }
                 }
@@ -267,7 +266,7 @@ impl Capturer {
             };
             let Some(run) = &mut self.run else { continue };
             for frame in block.frames() {
-                // What else moves on a real interface is not ours to judge.
+                // Other packets on a real interface do not belong to the measurement.
                 let Some(tag) = Tag::read_end(frame.data).filter(|tag| tag.run == run.id) else {
                     continue;
                 };
@@ -281,7 +280,7 @@ impl Capturer {
                 }
                 let arrival = frame.timestamp.0.saturating_sub(self.offset);
                 let kind = if probed { PROBED } else { Kind::PacketOut };
-                // Of a rule's packets only the first counts.
+                // Only the first packet of a rule counts.
                 if !probed || run.forwarded.mark(stream, tag.sequence) {
                     run.arrive(stream, kind, tag.sequence, tag.intended, arrival);
                 }
@@ -290,7 +289,7 @@ impl Capturer {
     }
 }
 
-/// The kernel's time of day minus the session's clock: the pair that was read in the least time.
+/// The kernel's time of day minus the session's clock, from the pair of readings that took the least time.
 fn offset(clock: Clock) -> u64 {
     let pair = || {
         let before = clock.now();

@@ -1,5 +1,5 @@
-//! The two ends of a control channel as the generator plays them: what a frame that has come means
-//! to the handshake and to the measurement.
+//! The two ends of a control channel that the generator emulates. Each end decides the effect of a
+//! received frame on the handshake and on the measurement.
 
 use crate::fault::{Fault, Faults};
 use crate::load::Kind;
@@ -17,7 +17,7 @@ use crate::wire::{
 /// The xid of the FEATURES_REQUEST that ends a controller's handshake.
 const HANDSHAKE_XID: u32 = 1;
 
-/// What a frame may change.
+/// The state that a frame may change.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) run: Option<&'a mut Run>,
@@ -25,15 +25,15 @@ pub(crate) struct Context<'a> {
     pub(crate) now: u64,
 }
 
-/// What the event loop has to do about a frame; the greatest of several counts.
+/// The reaction of the event loop to a frame. Of several reactions the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effect {
     None,
-    /// The slow switch began to work, and will be done then.
+    /// The slow switch has begun to work, and will finish at this time.
     ServiceDoneAt(u64),
     /// The handshake is over.
     Ready,
-    /// There is no point in going on.
+    /// The connection must be closed.
     Close,
 }
 
@@ -41,7 +41,8 @@ pub(crate) enum Effect {
 #[derive(Debug)]
 pub(crate) struct SwitchEnd {
     index: usize,
-    /// A switch that belongs to one tenant must not get another one's packets.
+    /// The tenant to which the switch belongs. Such a switch must not get packets of another
+    /// tenant.
     only_tenant: Option<usize>,
     version: Version,
     switch: Switch,
@@ -57,7 +58,7 @@ impl SwitchEnd {
         switch.hello(out);
         let only_tenant = match setup.topology {
             Topology::Shared { .. } => None,
-            // A controller may send a packet of one switch out by another.
+            // A controller may send a packet from one switch out of a port of another switch.
             Topology::Controller { .. } | Topology::Interfaces { .. } => None,
             Topology::Direct | Topology::PerTenant { .. } => Some(index),
         };
@@ -88,7 +89,8 @@ impl SwitchEnd {
         self.service.as_mut()?.pop(now, frame)
     }
 
-    /// A frame has come: it is processed, or queued while a run goes on and the switch is slow.
+    /// Handles a received frame: processes the frame, or queues it during a run if the switch is
+    /// slow.
     #[inline]
     pub(crate) fn frame(
         &mut self,
@@ -97,7 +99,7 @@ impl SwitchEnd {
         context: &mut Context<'_>,
     ) -> Effect {
         match (&mut self.service, &context.run) {
-            // Handshakes are not what is measured; they take no time.
+            // Handshakes are not measured, so they take no service time.
             (Some(service), Some(_)) => {
                 service.push(frame, context.now).map_or(Effect::None, Effect::ServiceDoneAt)
             }
@@ -133,12 +135,12 @@ impl SwitchEnd {
         Effect::None
     }
 
-    /// Whether its table sends a packet that comes in by the first port out by the second.
+    /// Whether the switch's table sends a packet from the first port out of the second port.
     pub(crate) fn forwards(&mut self, now: u64, ports: [u16; 2], packet: &[u8]) -> bool {
         self.table.as_mut().is_some_and(|table| table.forwards(now, ports, packet))
     }
 
-    /// The controller's answer to a PACKET_IN, by the buffer id that it repeats.
+    /// The controller's answer to a PACKET_IN, found by the repeated buffer id.
     fn response_by_buffer(&self, frame: &[u8], context: &mut Context<'_>) -> bool {
         let Some(id) = buffer_id(self.version, frame) else { return false };
         respond(id, context)
@@ -173,7 +175,8 @@ impl SwitchEnd {
     }
 }
 
-/// Counts the answer to the PACKET_IN with this number; false when none with it is waiting.
+/// Counts the answer to the PACKET_IN with this number; false if no PACKET_IN with this number
+/// waits.
 fn respond(id: u32, context: &mut Context<'_>) -> bool {
     let now = context.now;
     let Some(run) = context.run.as_deref_mut() else { return false };
@@ -190,7 +193,7 @@ fn respond(id: u32, context: &mut Context<'_>) -> bool {
     true
 }
 
-/// The tag at a packet's end, its tenant and the run, when it is of the run that goes on.
+/// The tag at a packet's end, its tenant and the run, if the tag belongs to the current run.
 #[inline]
 fn tagged<'a>(
     data: &[u8],
@@ -201,7 +204,7 @@ fn tagged<'a>(
         faults.count(Fault::Untagged);
         return None;
     };
-    // Between runs stragglers are nobody's business: they were counted as unanswered.
+    // Between runs late packets are ignored: they have been counted as unanswered.
     let run = run?;
     if tag.run != run.id {
         faults.count(Fault::Stale);
@@ -237,7 +240,7 @@ impl ControllerEnd {
         self.tenant
     }
 
-    /// A frame has come.
+    /// Handles a received frame.
     #[inline]
     pub(crate) fn frame(
         &mut self,
@@ -275,7 +278,7 @@ impl ControllerEnd {
                     run.notice(self.tenant, context.now);
                 }
             }
-            // FLOW_REMOVED is news, not an answer.
+            // FLOW_REMOVED is a notification, not an answer.
             _ => {}
         }
         Effect::None
@@ -302,7 +305,7 @@ impl ControllerEnd {
             let stream = usize::from(tag.stream);
             if tenant == self.tenant {
                 if run.is_probed(stream) {
-                    // A rule that is not there yet: the packet is a miss.
+                    // The rule is not installed yet: the packet is a miss.
                     return;
                 }
                 run.arrive(stream, Kind::PacketIn, tag.sequence, tag.intended, context.now);
@@ -312,7 +315,7 @@ impl ControllerEnd {
         }
     }
 
-    /// A buffered packet waits for an answer: it is dropped, by a PACKET_OUT without actions.
+    /// A buffered packet waits for an answer: a PACKET_OUT without actions drops the packet.
     fn respond(&self, buffer_id: u32, out: &mut Vec<u8>) {
         let mut body = [0; 16];
         put32(&mut body, 0, buffer_id);
@@ -349,7 +352,7 @@ impl ControllerEnd {
         if message_type == self.types.stats_reply
             && be16(body, 2).is_some_and(|flags| flags & 1 != 0)
         {
-            // More parts follow: it is the last one that counts.
+            // More parts follow: only the last part counts.
             return;
         }
         let (sequence, intended) = (waiting.sequence, waiting.intended);
@@ -357,7 +360,7 @@ impl ControllerEnd {
             context.faults.count(Fault::EchoPayload { tenant: self.tenant });
         }
         if waiting.refused {
-            // The FLOW_MOD before this BARRIER was refused, and counted as that.
+            // The FLOW_MOD before this BARRIER was refused, and has been counted as refused.
             return;
         }
         let first = !std::mem::replace(&mut waiting.answered, true);
@@ -374,7 +377,7 @@ impl ControllerEnd {
             Kind::PortStats | Kind::FlowStats => self.types.stats_reply,
             Kind::Barrier | Kind::FlowMod | Kind::FlowChange => self.types.barrier_reply,
             Kind::Role => ROLE_REPLY,
-            // These have no answer.
+            // These kinds have no answer.
             Kind::PacketIn
             | Kind::PacketOut
             | Kind::Response

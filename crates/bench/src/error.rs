@@ -1,41 +1,41 @@
-//! What can keep a measurement from being made. What the system under test does wrong is no error:
-//! it is part of the result.
+//! The errors that prevent a measurement. A fault of the system under test is no error: the fault
+//! is a part of the result.
 
 use std::fmt;
 use std::io;
 
-/// Why no measurement was made.
+/// The reason why no measurement was made.
 #[derive(Debug)]
 pub enum Error {
     /// A setting is out of its range.
     Setting {
-        /// Which.
+        /// The setting.
         name: String,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is allowed.
+        /// The allowed range.
         range: String,
     },
-    /// An arrival process makes no sense; the sentence says why.
+    /// An arrival process is invalid; the sentence says why.
     Arrivals(String),
-    /// The operating system refused something; the text says what was tried.
+    /// The operating system refused a call; the text names the step.
     Io(String, io::Error),
     /// An interface could not be used.
     Interface(String, packet::Error),
-    /// Not everybody was connected in time.
+    /// Some connections were missing at the end of the time limit.
     Handshake {
         /// How many tenants' controllers were ready.
         ready: usize,
-        /// How many should have been.
+        /// How many controllers should have been ready.
         wanted: usize,
-        /// What was seen, in sentences.
+        /// The observations, as sentences.
         seen: Vec<String>,
     },
     /// A TLS identity cannot be used; the sentence names the file.
     Tls(String),
     /// The system under test did not start, or ended.
     System(String),
-    /// Somebody asked for the end before anything was measured.
+    /// The user ended the measurement before the first result.
     Interrupted,
     /// A thread of the generator ended early: a defect of this program.
     Internal(&'static str),
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: says what was being done.
+    /// For `map_err`: adds the current step to the error.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Io(doing, error)

@@ -1,61 +1,61 @@
-//! What the system under test did wrong, counted by name. None of it is ever counted as latency.
+//! Faults of the system under test, counted by name. No fault is ever counted as latency.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Something that the system under test should not have done.
+/// A fault of the system under test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// A tenant's packet reached another tenant's controller.
     Leak {
-        /// Whose packet it was.
+        /// The tenant of the packet.
         of: usize,
-        /// Who got it.
+        /// The tenant whose controller got the message.
         to: usize,
     },
     /// A reply came to a controller that had not asked: the xid is another tenant's.
     ForeignXid {
-        /// Whose request it was.
+        /// The tenant of the request.
         of: usize,
-        /// Who got the reply.
+        /// The tenant whose controller got the reply.
         to: usize,
     },
-    /// A reply whose xid nobody used.
+    /// A reply with an xid that no request had.
     UnknownXid {
-        /// Who got it.
+        /// The tenant whose controller got the message.
         tenant: usize,
     },
-    /// A reply of another type than the request asks for.
+    /// A reply of another type than the request requires.
     WrongReply {
-        /// Who got it.
+        /// The tenant whose controller got the message.
         tenant: usize,
     },
     /// An ECHO_REPLY without the request's payload.
     EchoPayload {
-        /// Who got it.
+        /// The tenant whose controller got the message.
         tenant: usize,
     },
     /// A packet without a tag of this program.
     Untagged,
     /// A packet or reply of an earlier run.
     Stale,
-    /// A tenant's packet came out of another port than it was sent to.
+    /// A tenant's packet came out of another port than the requested one.
     Misdelivered {
-        /// Whose packet it was.
+        /// The tenant of the packet.
         of: usize,
-        /// The port, in the order that they were given.
+        /// The port, by its place in the order of the setup.
         port: usize,
     },
-    /// An interface took no probe, or could not be captured on.
+    /// An interface did not accept a probe, or packets could not be captured there.
     Interface {
-        /// The tenant whose probe it was, or the port.
+        /// The tenant of the probe, or the port.
         port: usize,
     },
     /// A frame whose length field is below 8.
     BadLength,
-    /// A message too short to hold what it says.
+    /// A message that is too short for its content.
     Truncated,
-    /// A message, or a HELLO, of another version than was agreed on.
+    /// A message, or a HELLO, of another version than the negotiated one.
     WrongVersion {
         /// The version byte.
         version: u8,
@@ -69,17 +69,17 @@ pub enum Fault {
     },
     /// A controller's connection was closed.
     ControllerClosed {
-        /// Whose.
+        /// The tenant.
         tenant: usize,
     },
     /// A switch's connection was closed, or refused.
     SwitchClosed {
-        /// Which.
+        /// The switch.
         switch: usize,
     },
-    /// TLS could not be agreed on, or broke.
+    /// The TLS handshake failed, or the TLS connection broke.
     Tls {
-        /// What the other end said, or what was wrong with it.
+        /// The message of the other end, or the error at the other end.
         reason: String,
     },
 }
@@ -172,13 +172,13 @@ impl Faults {
         self.iter().filter(|(fault, _)| fault.code() == code).map(|(_, count)| count).sum()
     }
 
-    /// Whether nothing was wrong.
+    /// Whether there were no faults.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sentences, the most frequent fault first.
+    /// The faults as sentences, the most frequent fault first.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut all: Vec<_> = self.iter().collect();

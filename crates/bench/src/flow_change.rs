@@ -1,9 +1,10 @@
-//! Rules that come and go, each for one sender and one receiver ([`crate::Kind::FlowChange`]).
+//! Rules that are added and deleted, each for one sender and one receiver ([`crate::Kind::FlowChange`]).
 //!
-//! A stream's first [`RULES`] messages add its rules; from then on each rule in turn is deleted and added again, so that
-//! every message changes the table, and the table stays as full as it is. What is added again sends by the other of two
-//! ports. A hypervisor that follows flows has as many of them to follow if it is told of the hosts ([`hosts`]), and what is
-//! left of the links behind the ports changes with every message.
+//! A stream's first [`RULES`] messages add its rules; from then on each rule in turn is deleted and added again, so
+//! that every message changes the table, and the number of rules stays the same. A rule that is added again sends by
+//! the other of two ports. A hypervisor that follows flows has to follow as many flows as there are rules, if its
+//! configuration has the hosts ([`hosts`]). The residual bandwidth of the links at the ports then changes with every
+//! message.
 
 use crate::plan::{Setup, Slicing};
 
@@ -16,20 +17,20 @@ const RECEIVERS: u32 = RULES / SENDERS;
 const ADD: u8 = 0;
 const DELETE_STRICT: u8 = 4;
 
-/// What one message does.
+/// The effect of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     /// The rule's source.
     pub(crate) source: [u8; 4],
     /// The rule's destination.
     pub(crate) destination: [u8; 4],
-    /// The FLOW_MOD's.
+    /// The command of the FLOW_MOD.
     pub(crate) command: u8,
-    /// By which of the two ports the rule sends.
+    /// The port by which the rule sends, of the two ports.
     pub(crate) out: usize,
 }
 
-/// What message `sequence` of a stream does.
+/// The effect of message `sequence` of a stream.
 pub(crate) fn change(network: [u8; 4], sequence: u32) -> Change {
     let (number, command, out) = match sequence.checked_sub(RULES) {
         None => (sequence, ADD, 0),
@@ -66,7 +67,7 @@ mod tests {
     use crate::plan::Topology;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Every message changes the table; all rules are between hosts, and all but one are there.
+    /// Every message changes the table. All rules are between hosts, and at any time at most one rule is missing.
     #[test]
     fn rules_come_once_and_then_each_goes_and_comes_again() {
         let setup = Setup::new(Topology::Direct, 2);

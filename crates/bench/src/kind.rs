@@ -1,8 +1,8 @@
-//! The kinds of messages that can be sent, and how much there may be of them.
+//! The kinds of messages that can be sent, and their limits.
 
 use serde::{Deserialize, Serialize};
 
-/// Rules of one stream in one run: their numbers have 16 bits, and a switch's table has its end.
+/// The most rules of one stream in one run: the numbers of rules have 16 bits, and a switch's table has a limited size.
 pub(crate) const MOST_RULES: usize = 10_000;
 /// The kind that this module measures.
 pub(crate) const PROBED: Kind = Kind::FlowModPacket;
@@ -14,7 +14,7 @@ pub const MAX_STREAMS: usize = 2046;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Switch to controller: until the controller has it.
+    /// Switch to controller: until the controller has the PACKET_IN.
     PacketIn,
     /// Controller to switch: until the packet is at the data plane.
     PacketOut,
@@ -32,20 +32,21 @@ pub enum Kind {
     FlowMod,
     /// ROLE_REQUEST (no change) to ROLE_REPLY; 1.3 only.
     Role,
-    /// PACKET_IN to the controller's PACKET_OUT or FLOW_MOD for it, whichever comes first: what
-    /// cbench measures, but matched by buffer id or tag.
+    /// PACKET_IN to the controller's PACKET_OUT or FLOW_MOD for this PACKET_IN, whichever comes first. cbench measures
+    /// the same, but here the answer is matched by buffer id or tag.
     Response,
-    /// A PACKET_IN that ends in the middle of its fields: nothing is expected back.
+    /// A PACKET_IN that ends in the middle of its fields; no answer is expected.
     Malformed,
     /// FLOW_MOD that adds or deletes a rule for one sender and one receiver, with a BARRIER_REQUEST behind it, to the
     /// BARRIER_REPLY: every message changes the table.
     FlowChange,
-    /// FLOW_MOD, to the first packet that its rule forwards: what the switch does, not what it says.
+    /// FLOW_MOD, to the first packet that its rule forwards. This measures the data plane of the switch, not its
+    /// answers.
     FlowModPacket,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::PacketIn,
         Self::PacketOut,
@@ -82,13 +83,13 @@ impl Kind {
         }
     }
 
-    /// Whether the switch sends it, rather than the controller.
+    /// Whether the switch sends messages of this kind, not the controller.
     #[must_use]
     pub const fn from_switch(self) -> bool {
         matches!(self, Self::PacketIn | Self::Response | Self::Malformed)
     }
 
-    /// Whether it has a reply, by which its latency is told.
+    /// Whether messages of this kind have a reply, which gives the latency.
     #[must_use]
     pub const fn has_reply(self) -> bool {
         !matches!(self, Self::PacketIn | Self::PacketOut | Self::Malformed | Self::FlowModPacket)

@@ -1,21 +1,22 @@
 #![forbid(unsafe_code)]
 //! Measures any OpenFlow switch, controller or hypervisor from outside.
 //!
-//! It connects emulated switches on one side and emulated tenant controllers on the other around a
-//! system under test, sends tagged messages on an open-loop schedule and accounts for each of them.
-//! It deliberately knows nothing of Weir's own hypervisor: every system is a black box behind
-//! addresses.
+//! The crate connects emulated switches on one side and emulated tenant controllers on the other
+//! side of a system under test, sends tagged messages on an open-loop schedule and accounts for
+//! each message. The crate deliberately has no knowledge of Weir's own hypervisor: every system is
+//! a black box behind addresses.
 //!
-//! What can be asked for: a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
-//! tenants, one of the named [`scenarios`], or a tenant beside [`hostile`] ones), a
-//! [`Search`] for the highest rate, the [`controller`] benchmarks ([`rfc8456`]); or, underneath all
-//! of these, a [`Session`] over which any [`Load`] is run.
+//! The measurements are a [`Comparison`] of systems (a [`Matrix`] of systems, messages, rates and
+//! tenants, one of the named [`scenarios`], or a tenant beside [`hostile`] ones), a [`Search`] for
+//! the highest rate, the [`controller`] benchmarks ([`rfc8456`]); and, below all of these, a
+//! [`Session`] that runs any [`Load`].
 //!
-//! Start reading at [`plan`] and [`load`] (what is connected, what is sent) and [`session`] (how it
-//! is run). Below them, each in its file: when messages leave (`arrivals`, `sender`, `template`),
-//! one thread's event loop (`worker`, `conn`; `dataplane` for real interfaces), what frames mean
-//! (`endpoint`, `switch`, `wire`, `tag`, `probing`), the accounts (`track`, `run`, `fault`, `outcome`,
-//! `measure`) and the system under test seen from outside (`system`, `observe`, `segments`).
+//! Start reading at [`plan`] (the connections), [`load`] (the messages) and [`session`] (the runs).
+//! The parts below, each in its own file: the times of messages (`arrivals`, `sender`, `template`),
+//! one thread's event loop (`worker`, `conn`; `dataplane` for real interfaces), the handling of
+//! frames (`endpoint`, `switch`, `wire`, `tag`, `probing`), the accounts (`track`, `run`, `fault`,
+//! `outcome`, `measure`) and the system under test as seen from outside (`system`, `observe`,
+//! `segments`).
 
 mod accounts;
 pub mod arrivals;

@@ -1,6 +1,7 @@
-//! Who sends what when: kinds of messages, streams, and the load that is made of them.
+//! The senders, messages and times: kinds of messages, streams, and the load, which consists of
+//! streams.
 //!
-//! Plain data that can be written in a scenario file; nothing here opens a socket.
+//! This module has plain data that can be written in a scenario file, and opens no socket.
 
 use crate::arrivals::{Arrivals, Schedule};
 use crate::error::{Error, setting};
@@ -16,9 +17,9 @@ pub use crate::kind::{Kind, MAX_STREAMS};
 pub struct Stream {
     /// The tenant, counted from 0.
     pub tenant: usize,
-    /// What is sent, with weights: each message is drawn on its own.
+    /// The kinds of messages with weights; the kind of each message is drawn independently.
     pub mix: Vec<(Kind, u32)>,
-    /// When.
+    /// The send times.
     pub arrivals: Arrivals,
     /// The first message not before this, in ms since the run's start.
     #[serde(default)]
@@ -26,8 +27,8 @@ pub struct Stream {
     /// The last message before this, in ms since the run's start; absent: until the end.
     #[serde(default)]
     pub stop_ms: Option<u64>,
-    /// Whether its latency counts in the total, or only in its own tenant's row: a neighbour that
-    /// misbehaves is load, not a subject.
+    /// Whether the stream's latency counts in the total, or only in the row of its own tenant: a
+    /// neighbour that misbehaves is load, not a subject of the measurement.
     #[serde(default = "yes")]
     pub subject: bool,
 }
@@ -39,12 +40,12 @@ impl Stream {
         Self { tenant, mix: vec![(kind, 1)], arrivals, start_ms: 0, stop_ms: None, subject: true }
     }
 
-    /// Whether it has rules that the data plane probes.
+    /// Whether the stream has rules that the data plane probes.
     pub(crate) fn is_probed(&self) -> bool {
         self.mix.iter().any(|&(kind, weight)| kind == PROBED && weight > 0)
     }
 
-    /// The same stream as a neighbour whose own latency is not the subject.
+    /// The same stream as a neighbour whose own latency is not measured.
     #[must_use]
     pub fn as_background(mut self) -> Self {
         self.subject = false;
@@ -52,41 +53,41 @@ impl Stream {
     }
 }
 
-/// A scenario file: who is connected to whom, and who sends what when. Tenants, rates and mixes
-/// change in mid-run by streams with start and stop times, and by [`Arrivals::Steps`].
+/// A scenario file: the connections, and the load. Tenants, rates and mixes change in mid-run by
+/// streams with start and stop times, and by [`Arrivals::Steps`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Who is connected to whom.
+    /// The connections.
     pub setup: Setup,
-    /// Who sends what when.
+    /// The load: senders, messages and times.
     pub load: Load,
 }
 
-/// Who sends what when.
+/// The load: senders, messages and times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// The streams of all tenants.
     pub streams: Vec<Stream>,
-    /// How long is sent.
+    /// The sending time.
     pub duration_ms: u64,
-    /// How much is cut off at each end before figures are drawn.
+    /// The time that is cut off at each end of the results.
     #[serde(default)]
     pub cut_ms: u64,
-    /// How long after the end is waited for what is under way.
+    /// How long to wait after the end for messages in flight.
     #[serde(default = "two_thousand")]
     pub drain_ms: u64,
-    /// A message that takes longer than this is counted as late (and still measured).
+    /// A message with a higher latency than this counts as late, and is still measured.
     #[serde(default = "one_thousand")]
     pub late_ms: u64,
-    /// At most this many messages in one write; 0: all that are due, up to 64 KiB.
+    /// The most messages in one write; 0: all messages that are due, up to 64 KiB.
     #[serde(default)]
     pub batch: usize,
-    /// How many messages' times are kept one by one; 0: none.
+    /// The number of messages whose individual times are kept; 0: none.
     #[serde(default)]
     pub records: usize,
-    /// What random choices are drawn from.
+    /// The seed of random choices.
     #[serde(default = "seed")]
     pub seed: u64,
 }
@@ -128,19 +129,19 @@ impl Load {
         Self::new((0..tenants).map(stream).collect(), duration_ms)
     }
 
-    /// Every tenant sends `kind` as fast as the system under test takes it.
+    /// Every tenant sends `kind` as fast as the system under test reads it.
     #[must_use]
     pub fn saturating(kind: Kind, tenants: usize, duration_ms: u64) -> Self {
         let stream = |tenant| Stream::new(tenant, kind, Arrivals::Saturate);
         Self::new((0..tenants).map(stream).collect(), duration_ms)
     }
 
-    /// What stream `number` draws its random numbers from.
+    /// The seed of stream `number`.
     pub(crate) fn seed_of(&self, number: usize) -> u64 {
         self.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// When stream `number`'s messages are meant to leave: the same for everybody who asks.
+    /// The intended send times of stream `number`; every call returns the same times.
     pub(crate) fn schedule(&self, number: usize) -> Option<Schedule> {
         let arrivals = self.streams.get(number)?.arrivals.clone();
         let phase = number as f64 / self.streams.len() as f64;

@@ -1,5 +1,5 @@
-//! `weir bench` as such: every system × message × rate × number of tenants that is asked for, as
-//! one [`Comparison`]. Latency against rate, and latency against tenants, are matrices.
+//! `weir bench run`: every requested system × message × rate × number of tenants, as one
+//! [`Comparison`]. Latency against rate, and latency against tenants, are matrices.
 
 use crate::Error;
 use crate::arrivals::Arrivals;
@@ -19,7 +19,7 @@ pub enum Shape {
     Constant,
     /// Exponentially distributed gaps.
     Poisson,
-    /// So many at once; the bursts evenly.
+    /// Bursts of this many messages, evenly spaced.
     Burst(u32),
 }
 
@@ -37,28 +37,28 @@ impl Shape {
     }
 }
 
-/// What is varied.
+/// The varied parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     /// The systems.
     pub systems: Vec<System>,
-    /// The mixes; one with a single kind is that message alone.
+    /// The mixes; a mix with a single kind is this message alone.
     pub mixes: Vec<Vec<(Kind, u32)>>,
-    /// Messages per second over all tenants; 0 is as many as the system takes.
+    /// Messages per second over all tenants; 0 is as many messages as the system reads.
     pub rates: Vec<f64>,
     /// Numbers of tenants, among whom the rate is divided.
     pub tenants: Vec<usize>,
     /// How messages are spaced.
     pub shape: Shape,
-    /// At most so many messages per write; 0: all that are due.
+    /// The most messages per write; 0: all messages that are due.
     pub batch: usize,
 }
 
 impl Matrix {
-    /// The comparison; it asks for nothing, so it has no criteria.
+    /// The comparison, which has no criteria.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming what is missing or out of range.
+    /// [`Error::Setting`] with the name of the missing setting, or of the setting out of range.
     pub fn comparison(&self, options: &Options) -> Result<Comparison, Error> {
         let mut cases = Vec::new();
         for &tenants in &self.tenants {
@@ -78,7 +78,7 @@ impl Matrix {
                 range: "at least one of each".to_owned(),
             });
         };
-        // What is wrong is told before the first run, not in the middle.
+        // Errors are reported before the first run, not during the runs.
         cases.iter().try_for_each(Case::check)?;
         Ok(Comparison { tool: "bench".to_owned(), cases, criteria: Box::new(|_| Vec::new()), kind })
     }

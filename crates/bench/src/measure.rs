@@ -1,5 +1,4 @@
-//! From the outcomes of several runs to one point of a result: samples per run, merged
-//! distributions, findings.
+//! Makes one point of a result from the outcomes of several runs: samples per run, merged distributions, findings.
 
 use crate::criterion::{GENERATOR_BEHIND, GENERATOR_BEHIND_CODE};
 use crate::kind::PROBED;
@@ -12,23 +11,22 @@ use report::stats::jain;
 use report::{Better, Finding, Histogram, Interval, Metric, Point, Precision, Scalar, TenantRow};
 use std::collections::BTreeMap;
 
-/// When the 99th percentile of (actual − intended send time) is above this, the generator was not
-/// keeping its schedule: 100 µs.
+/// If the 99th percentile of (actual − intended send time) is above 100 µs, the generator did not keep its schedule.
 pub const LAG_LIMIT_NS: u64 = 100_000;
 
-/// The metric that says how much CPU time the system took for each message that was sent, in µs.
+/// The metric for the CPU time of the system per sent message, in µs.
 pub(crate) const CPU_PER_MESSAGE: &str = "cpu_us_per_message";
-/// The metric that says how many messages of its own the system sent to the switch for a hundred of tenants.
+/// The metric for the system's own messages to the switch per hundred messages of tenants.
 pub(crate) const OWN_MESSAGES: &str = "own_messages_percent";
 
-/// All that is known of one system under one combination of parameters.
+/// The results of one system with one combination of parameters.
 #[derive(Debug)]
 pub struct Measurement {
-    /// What goes into the result.
+    /// The point for the result.
     pub point: Point,
-    /// The raw distributions behind it, by name.
+    /// The raw distributions of the point, by name.
     pub histograms: Vec<(String, Histogram)>,
-    /// What a reader has to know.
+    /// The findings of the point.
     pub findings: Vec<Finding>,
 }
 
@@ -42,17 +40,17 @@ pub struct Collector {
     by_kind: BTreeMap<Kind, Histogram>,
     tenants: BTreeMap<usize, (Counts, Histogram)>,
     faults: crate::fault::Faults,
-    /// Why no further run could be made.
+    /// The reason why no further run could be made.
     failure: Option<String>,
-    /// How many runs the generator was behind in, and the worst of their lags in ns.
+    /// The number of runs in which the generator was behind, and the largest lag of these runs in ns.
     behind: (u64, u64),
-    /// How many such runs do not count.
+    /// The number of these runs that do not count.
     aside: usize,
     runs: u64,
 }
 
 impl Collector {
-    /// Of `system`, under these parameters.
+    /// A collector for `system` with these parameters.
     #[must_use]
     pub fn new(system: &str, parameters: &[(&str, Scalar)]) -> Self {
         Self {
@@ -75,20 +73,20 @@ impl Collector {
         self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
     }
 
-    /// Whether anything is known: a run, or why there is none.
+    /// Whether there is a run, or a reason why there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs == 0 && self.failure.is_none()
     }
 
-    /// Says that a run could not be made, and why.
+    /// Records that a run could not be made, and the reason.
     pub fn fail(&mut self, error: &Error) {
         self.failure = Some(error.to_string());
     }
 
-    /// Whether a run does not count, since the generator was behind its schedule in it: it shows what else the machine did,
-    /// whoever was measured. At most as many are set aside as count: else that is how things are. What the system has done wrong in it
-    /// is told all the same.
+    /// Whether a run does not count because the generator was behind its schedule: such a run shows other work of the
+    /// machine. At most as many runs are set aside as runs count; with more late runs the generator's delay is normal
+    /// on this machine. Faults of the system in a run that is set aside are reported all the same.
     pub fn sets_aside(&mut self, outcome: &Outcome, runs: usize) -> bool {
         let is_aside = self.aside < runs && is_behind(outcome).is_some();
         if is_aside {
@@ -209,7 +207,7 @@ impl Collector {
         self.sample("busiest_thread_percent", "%", Better::Neither, busiest.fold(0.0, f64::max));
     }
 
-    /// Fairness among tenants whose streams are the subject: of their mean latencies.
+    /// Adds the fairness of the mean latencies of tenants whose streams are measured.
     fn add_fairness(&mut self, outcome: &Outcome) {
         let subjects = outcome.streams.iter().filter(|stream| stream.subject);
         let means: Vec<f64> = subjects.filter_map(|stream| stream.latency.mean()).collect();
@@ -247,7 +245,7 @@ impl Collector {
         }
         for (tenant, (counts, latency)) in self.tenants {
             let mut summary = latency.summary();
-            // A thousand tenants' curves would be most of the file; they are in the raw log.
+            // The curves of a thousand tenants would be most of the file. The raw log has these curves.
             summary.cdf.clear();
             self.point.tenants.push(TenantRow {
                 tenant: format!("tenant {tenant}"),
@@ -310,19 +308,19 @@ fn intervals(outcome: &Outcome) -> Vec<Interval> {
     (0..seconds).map(one).collect()
 }
 
-/// What the generator itself can do with messages of `kind`: as many per second as go straight
-/// from its one side to its other, the null reflector, in `duration_ms`.
+/// The generator's own maximum with messages of `kind`: the messages per second that go directly from one side of the
+/// generator to the other (the null reflector), in `duration_ms`.
 ///
 /// # Errors
 /// As [`Session::open`] and [`Session::run`].
 pub fn ceiling(setup: &Setup, kind: Kind, duration_ms: u64) -> Result<f64, Error> {
-    // A rule whose first packet counts needs a schedule. For the generator such a rule is a FLOW_MOD.
+    // A rule whose first packet is measured needs a schedule. For the generator such a rule is a FLOW_MOD.
     let kind = if kind == PROBED { Kind::FlowMod } else { kind };
     // More than a few connections would measure the kernel's socket table, not the generator.
     let tenants = setup.tenants.min(4);
     let mut direct = Setup { topology: Topology::Direct, tenants, ..setup.clone() };
     if direct.check_tls_sides(&Topology::Direct).is_err() {
-        // Without anything between, one side cannot speak what the other does not.
+        // If both sides are connected directly, both must use the same protocol.
         direct.tls = crate::TlsSides::default();
     }
     let direct =

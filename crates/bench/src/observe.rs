@@ -1,28 +1,29 @@
-//! What a process uses, seen from outside in `/proc`: CPU by thread, memory, context switches.
+//! The resources of a process, seen from outside in `/proc`: CPU by thread, memory, context
+//! switches.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What one process used between two moments.
+/// The resources that one process used between two moments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// The process.
     pub pid: u32,
-    /// Its name.
+    /// The name of the process.
     pub name: String,
     /// CPU in user mode, in percent of one core.
     pub user_percent: f64,
-    /// CPU in the kernel on its behalf, in percent of one core.
+    /// CPU in the kernel for the process, in percent of one core.
     pub system_percent: f64,
     /// Each thread (name, then number) with its CPU in percent of one core.
     pub threads: Vec<(String, f64)>,
-    /// The most memory that was seen resident, in bytes.
+    /// The largest resident memory that was seen, in bytes.
     pub resident_bytes: u64,
-    /// Times that it gave the CPU away itself, per second.
+    /// How often per second the process gave up the CPU itself.
     pub voluntary_switches: f64,
-    /// Times that the CPU was taken from it, per second.
+    /// How often per second the kernel took the CPU from the process.
     pub involuntary_switches: f64,
 }
 
@@ -46,7 +47,7 @@ struct Snapshot {
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl Observer {
-    /// Begins to watch these processes; one that does not exist is left out.
+    /// Begins to watch these processes. A process that does not exist is omitted.
     #[must_use]
     pub fn start(pids: &[u32]) -> Self {
         let processes = pids.iter().filter_map(|&pid| Some((pid, snapshot(pid)?, 0))).collect();
@@ -55,7 +56,7 @@ impl Observer {
         observer
     }
 
-    /// Looks at the memory; to be called now and then.
+    /// Samples the memory. The caller should call this from time to time.
     pub fn sample(&mut self) {
         for (pid, _, most) in &mut self.processes {
             *most = (*most).max(resident(*pid).unwrap_or(0));
@@ -91,7 +92,7 @@ impl Observer {
     }
 }
 
-/// What is observed of a system that runs already.
+/// The observed processes of a system that runs already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// One process.
@@ -104,7 +105,7 @@ impl Watched {
     /// Reads `PID`, or `cgroup:FOLDER`, which is below `/sys/fs/cgroup` unless it begins with `/`.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error, as a sentence.
     pub fn read(text: &str) -> Result<Watched, String> {
         if let Some(folder) = text.strip_prefix("cgroup:") {
             let folder = Path::new("/sys/fs/cgroup").join(folder);
@@ -117,7 +118,7 @@ impl Watched {
         pid.ok_or_else(|| format!("{text:?} is neither a process id nor cgroup:FOLDER"))
     }
 
-    /// The processes that there are now.
+    /// The current processes.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         match self {
@@ -197,7 +198,8 @@ fn snapshot(pid: u32) -> Option<Snapshot> {
     Some(snapshot)
 }
 
-/// User and system ticks from a `stat` file. The name in it may hold spaces and parentheses.
+/// User and system ticks from a `stat` file. The name in the file may contain spaces and
+/// parentheses.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
     // The name is field 2; utime is field 14 and stime field 15 (proc(5)).

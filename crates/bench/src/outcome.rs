@@ -1,4 +1,4 @@
-//! What one run found: the parts of all threads put together.
+//! The result of one run, combined from the parts of all threads.
 
 use crate::fault::Faults;
 use crate::load::{Kind, Load};
@@ -9,48 +9,48 @@ use crate::track::{Counts, Record, Second};
 use report::{Histogram, Precision};
 use std::io::{self, Write};
 
-/// What one run found.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Outcome {
     /// By stream, in the load's order.
     pub streams: Vec<StreamOutcome>,
-    /// By kind, where the load has several.
+    /// Latency by kind, if the load has several kinds.
     pub by_kind: Vec<(Kind, Histogram)>,
-    /// How far behind schedule messages were written, for what the system under test did not hold up.
+    /// How late messages were written, without messages that the system under test delayed.
     pub lag: Histogram,
-    /// Times of single messages, where the load asked for them: by stream, then by number.
+    /// Times of single messages, if the load requests them: by stream, then by number.
     pub records: Vec<Record>,
-    /// What was wrong.
+    /// The faults.
     pub faults: Faults,
     /// The share of the window that slow switches were busy: 1 is always. 0 without service time.
     pub switch_busy: f64,
-    /// By tenant: PORT_STATUS that came in the window.
+    /// PORT_STATUS messages that arrived in the window, by tenant.
     pub notices: Vec<u64>,
     /// Messages per write call of the generator.
     pub messages_per_write: f64,
-    /// Messages per TCP segment, where the kernel could be asked.
+    /// Messages per TCP segment, if the kernel reports segments.
     pub segments: Option<Segments>,
-    /// What the observed processes used in the window.
+    /// The resources that the observed processes used in the window.
     pub usage: Vec<Usage>,
-    /// Messages that were sent in the whole run, and the observed processes' CPU time from its beginning until what was sent
-    /// had arrived, in ns: what is sent in the window may be worked on after it.
+    /// The messages of the whole run, and the observed processes' CPU time in ns, from the start of the run until all
+    /// sent messages had arrived. A system may process messages of the window after the window.
     pub whole: (u64, u64),
     /// The window's length in seconds.
     pub window_s: f64,
 }
 
-/// What one run found about one stream.
+/// The result of one run for one stream.
 #[derive(Debug)]
 pub struct StreamOutcome {
-    /// Whose it is.
+    /// The tenant of the stream.
     pub tenant: usize,
-    /// Whether its latency is the subject.
+    /// Whether the latency of the stream is measured.
     pub subject: bool,
-    /// What became of its messages.
+    /// The counts of its messages.
     pub counts: Counts,
-    /// Their latency.
+    /// The latency of its messages.
     pub latency: Histogram,
-    /// Second by second.
+    /// The figures of each second.
     pub seconds: Vec<Second>,
 }
 
@@ -77,11 +77,11 @@ impl Outcome {
         self.counts().received as f64 / self.window_s
     }
 
-    /// The kept times of single messages as CSV, in ns of the session's clock; an empty arrival
-    /// never came.
+    /// The kept times of single messages as CSV, in ns of the session's clock. An empty arrival time means that the
+    /// message never arrived.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// The error of `out`.
     pub fn write_times(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"tenant,stream,sequence,intended_ns,actual_ns,arrival_ns\r\n")?;
         for record in &self.records {
@@ -172,7 +172,7 @@ pub(crate) fn merge(load: &Load, parts: Vec<Part>, switches: usize) -> Outcome {
     outcome
 }
 
-/// Puts both sides' times of each message together.
+/// Combines both sides' times of each message.
 fn join(parts: Vec<Part>) -> Vec<Record> {
     let (mut sent, mut arrived) = (Vec::new(), Vec::new());
     for part in parts {

@@ -1,7 +1,7 @@
-//! Who is connected to whom: versions, topologies, what tells tenants apart, the emulated switch.
+//! The connections of a measurement: versions, topologies, the separation of tenants, the emulated switch.
 //!
-//! Plain data that can be written in a scenario file; nothing here opens a socket. Who sends what
-//! when is in [`crate::load`].
+//! This module has plain data that can be written in a scenario file, and opens no socket. [`crate::load`] has the
+//! senders, messages and times.
 
 use crate::error::{Error, setting};
 use crate::kind::{Kind, MAX_STREAMS};
@@ -32,27 +32,27 @@ impl Version {
     }
 }
 
-/// What stands between the emulated switches and the emulated controllers.
+/// The system between the emulated switches and the emulated controllers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
-    /// Nothing: every tenant has its own switch, which dials the tenant's controller.
+    /// No system: every tenant has its own switch, which dials the tenant's controller.
     #[default]
     Direct,
-    /// A relay: tenant *i*'s own switch dials address *i*, behind which stands its controller.
+    /// A relay: tenant *i*'s own switch dials address *i*, and the relay connects it to the tenant's controller.
     PerTenant {
         /// One address per tenant.
         switch_addresses: Vec<SocketAddr>,
     },
     /// A hypervisor: the switches are shared by all tenants.
     Shared {
-        /// Where switches connect to.
+        /// The address that the switches dial.
         switch_address: SocketAddr,
-        /// How many of them there are.
+        /// The number of switches.
         switches: usize,
     },
-    /// A real switch, or a hypervisor with real switches behind it: it dials the controllers, and
-    /// the data plane is its ports' far ends.
+    /// A real switch, or a hypervisor with real switches. The switch or hypervisor dials the controllers, and the data
+    /// plane is at the far ends of the switch's ports.
     Interfaces {
         /// The ports; tenants take turns over them.
         ports: Vec<DataPort>,
@@ -62,10 +62,10 @@ pub enum Topology {
         #[serde(default = "one_dpid")]
         dpid: u64,
     },
-    /// A real controller: every "tenant" is a switch of its own that dials it, and there are no
-    /// emulated controllers.
+    /// A real controller: every "tenant" is a separate switch that dials the controller, and there are no emulated
+    /// controllers.
     Controller {
-        /// Where it listens.
+        /// The address of the controller.
         address: SocketAddr,
     },
 }
@@ -76,14 +76,14 @@ pub enum Topology {
 pub struct DataPort {
     /// The interface at the far end.
     pub interface: String,
-    /// The network namespace that it is in, by name; absent: this process's.
+    /// The name of the interface's network namespace; absent: this process's namespace.
     #[serde(default)]
     pub namespace: Option<String>,
     /// The port's number at the switch.
     pub switch_port: u16,
 }
 
-/// What tells the tenants' packets apart.
+/// The field that separates the tenants' packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Slicing {
@@ -127,31 +127,32 @@ impl Slicing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchModel {
-    /// How long it works on each message that it receives, one after the other; 0 is no time.
+    /// The service time of each received message, one message after the other; 0 is no time.
     pub service_ns: u64,
-    /// How many messages it works on at once: it looks at what waits only when it would be done with so many. 0 and 1 are one
-    /// at a time.
+    /// The number of messages in one batch. The switch takes waiting messages only at the end of the time for a whole
+    /// batch. 0 and 1 mean one message at a time.
     pub batch: u32,
-    /// How many received messages may wait for service before it stops reading; 0 is 64.
+    /// The number of received messages that may wait for service before the switch stops reading; 0 is 64.
     pub queue: usize,
-    /// How many ports it has; 0 is 4, or one per tenant when ports tell tenants apart.
+    /// The number of ports; 0 is 4, or one per tenant if ports separate tenants.
     pub ports: usize,
-    /// Whether each [`Kind::PortStats`] asks for another port, in turn, rather than for all: so that
-    /// a hypervisor cannot answer several by asking the switch once.
+    /// Whether each [`Kind::PortStats`] requests another port in turn, not all ports. A hypervisor then cannot answer
+    /// several requests with one request to the switch.
     pub ports_in_turn: bool,
-    /// Whether it keeps a real flow table, which [`Kind::FlowModPacket`] needs; without one a
-    /// FLOW_MOD is taken and counted.
+    /// Whether the switch has a real flow table, which [`Kind::FlowModPacket`] needs. Without a flow table the switch
+    /// only counts FLOW_MODs.
     pub table: bool,
-    /// With a table: a FLOW_MOD takes effect only so long after it came, whatever barriers say.
+    /// With a table: the time from the arrival of a FLOW_MOD until it takes effect, whatever barrier replies say.
     pub lies_ns: u64,
     /// Whether each tenant needs two ports: its rules forward from one to the other.
     pub pairs: bool,
-    /// How many hosts' addresses the packets of [`Kind::Response`] go through; 0 is 100.
+    /// The number of host addresses that the packets of [`Kind::Response`] use in turn; 0 is 100.
     pub macs: u32,
 }
 
 impl SwitchModel {
-    /// The same with a flow table and two ports for each tenant, if one of these kinds needs them.
+    /// The same switch with a flow table and two ports for each tenant, if one of these kinds needs a table or two
+    /// ports.
     #[must_use]
     pub fn for_kinds(&self, kinds: impl IntoIterator<Item = Kind>) -> Self {
         let needed = kinds.into_iter().any(|kind| kind == Kind::FlowModPacket);
@@ -167,71 +168,72 @@ pub struct Identity {
     pub private_key: PathBuf,
     /// The certificate.
     pub certificate: PathBuf,
-    /// Who signs for its peers.
+    /// The authority that signs the peers' certificates.
     pub ca: PathBuf,
 }
 
-/// Which sides speak TLS, and as whom.
+/// The sides that use TLS, with their identities.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSides {
-    /// The emulated switches' identity; absent: they speak plain TCP.
+    /// The emulated switches' identity; absent: the switches use plain TCP.
     pub switches: Option<Identity>,
-    /// The emulated controllers' identity; absent: they speak plain TCP.
+    /// The emulated controllers' identity; absent: the controllers use plain TCP.
     pub controllers: Option<Identity>,
-    /// The identity of a system under test that is started here, towards both.
+    /// The identity, towards both sides, of a system under test that this crate starts.
     pub system: Option<Identity>,
 }
 
 impl TlsSides {
-    /// Whether anybody speaks TLS.
+    /// Whether any side uses TLS.
     #[must_use]
     pub fn is_used(&self) -> bool {
         self.switches.is_some() || self.controllers.is_some()
     }
 }
 
-/// Who is connected to whom, and how.
+/// The connections of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// The OpenFlow version.
     #[serde(default)]
     pub version: Version,
-    /// What stands in the middle.
+    /// The system between switches and controllers.
     #[serde(default)]
     pub topology: Topology,
     /// How many tenants there are.
     pub tenants: usize,
-    /// What tells their packets apart.
+    /// The field that separates the tenants' packets.
     #[serde(default)]
     pub slicing: Slicing,
     /// The emulated switches.
     #[serde(default)]
     pub switch: SwitchModel,
-    /// How many ports each tenant has to itself; 0: tenants take turns over all ports.
+    /// The number of ports that belong to each tenant alone; 0: tenants use all ports in turn.
     #[serde(default)]
     pub own_ports: usize,
-    /// Whether slices are on the first switch alone: a stranger who plays a switch has none of them.
+    /// Whether slices are on the first switch alone: a stranger that emulates a switch has no slices.
     #[serde(default)]
     pub bound_to_switch: bool,
-    /// TCP_NODELAY on the generator's sockets (ND); off is AGG.
+    /// Whether the generator's sockets have TCP_NODELAY (ND); without TCP_NODELAY the mode is AGG.
     #[serde(default = "yes")]
     pub nodelay: bool,
-    /// The same for the emulated switches' sockets alone; absent: as the others.
+    /// Whether the emulated switches' sockets have TCP_NODELAY; absent: like the other sockets.
     #[serde(default)]
     pub switch_nodelay: Option<bool>,
-    /// Which sides speak TLS, and as whom.
+    /// The sides that use TLS, with their identities.
     #[serde(default)]
     pub tls: TlsSides,
-    /// 1: one thread does both sides, which leaves the other core of two to the system under test.
-    /// 2: one thread for switches, one for controllers.
+    /// 1: one thread plays both sides, so that with two cores the other core is free for the system under test. 2: one
+    /// thread for switches, one for controllers.
     #[serde(default = "one")]
     pub threads: usize,
-    /// With one thread: whether it has the first CPU to itself, and a system that is started here the others.
+    /// With one thread: whether the thread alone uses the first CPU, and a system that this crate starts uses the other
+    /// CPUs.
     #[serde(default)]
     pub apart: bool,
-    /// A thread spins instead of sleeping when the next send is nearer than this.
+    /// A thread spins and does not sleep if the time until the next message is shorter than this.
     #[serde(default = "default_spin_ns")]
     pub spin_ns: u64,
     /// The longest time in ms for all handshakes.
@@ -298,7 +300,7 @@ impl Setup {
         }
     }
 
-    /// The port that tenant `index`'s packets come in by and go out by.
+    /// The port by which tenant `index`'s packets enter and leave the switch.
     #[must_use]
     pub fn port(&self, index: usize) -> u16 {
         if matches!(self.topology, Topology::Interfaces { .. }) {
@@ -349,7 +351,7 @@ impl Setup {
         }
     }
 
-    /// The highest port number that packets come in or go out by.
+    /// The highest port number by which packets enter or leave the switch.
     #[must_use]
     pub fn last_port(&self) -> usize {
         match &self.topology {
@@ -360,7 +362,7 @@ impl Setup {
         }
     }
 
-    /// The port that tenant `index`'s rules send to, where another one than [`Setup::port`] is needed.
+    /// The port to which tenant `index`'s rules send, if this port must differ from [`Setup::port`].
     #[must_use]
     pub fn other_port(&self, index: usize) -> u16 {
         match &self.topology {
@@ -409,15 +411,15 @@ impl Setup {
         Ok(())
     }
 
-    /// Whether the sides that speak TLS fit to what is between them; not a part of [`Setup::check`],
-    /// because a system under test may bring the topology only when it starts.
+    /// Checks whether the sides that use TLS fit the system between them. This is not a part of [`Setup::check`],
+    /// because a system under test may determine the topology only when it starts.
     ///
     /// # Errors
     /// [`Error::Setting`].
     pub fn check_tls_sides(&self, topology: &Topology) -> Result<(), Error> {
         let sides = (self.tls.switches.is_some(), self.tls.controllers.is_some());
         let (good, range) = match topology {
-            // The two sides talk to each other, if through a relay.
+            // The two sides are connected to each other, directly or through a relay.
             Topology::Direct | Topology::PerTenant { .. } => {
                 (sides.0 == sides.1, "both sides or none, where nothing ends TLS between them")
             }

@@ -1,13 +1,14 @@
 //! FLOW_MODs measured by the first packet that the rule forwards ([`Kind::FlowModPacket`]).
 //!
-//! The data plane walks the same schedule as the controllers do. From the time at which a FLOW_MOD is
-//! meant to leave, it sends packets that only this rule matches, again and again, until one comes out
-//! of the port that the rule sends to; the FLOW_MOD's latency is from its intended send time until
-//! then. So what is told is at most [`PROBE_EVERY_NS`] too long per rule that waits before it, and no
-//! barrier is asked.
+//! The data plane follows the same schedule as the controllers. From the intended send time of a
+//! FLOW_MOD the data plane sends packets that only this rule matches, again and again, until a
+//! packet comes out of the rule's output port. The FLOW_MOD's latency is the time from its intended
+//! send time until this packet. So the latency is at most [`PROBE_EVERY_NS`] too long for each rule
+//! that waits before this rule, and no barrier is needed.
 //!
-//! Over real interfaces one thread sends the probes and another captures what comes out; they share
-//! [`Forwarded`], one bit per rule. With emulated switches, a table of crate `emulate` is asked.
+//! Over real interfaces one thread sends the probes and another thread captures the packets that
+//! come out. Both threads share [`Forwarded`], one bit per rule. With emulated switches, the table
+//! of crate `emulate` decides whether a packet comes out.
 
 use crate::arrivals::Schedule;
 use crate::kind::MOST_RULES;
@@ -20,17 +21,17 @@ use crate::wire::put32;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often a rule that waits is probed.
+/// The time between two probes of a waiting rule.
 pub(crate) const PROBE_EVERY_NS: u64 = 200_000;
-/// How many of a stream's rules that wait are probed at once over real interfaces; those behind them
-/// wait for their turn.
+/// The number of a stream's waiting rules that are probed at once over real interfaces; further
+/// rules wait for their turn.
 pub(crate) const AT_ONCE: usize = 4;
-/// The IPv4 destination that only this rule matches, among all of a session's.
+/// The IPv4 destination that, of all rules of a session, only this rule matches.
 pub(crate) fn rule_address(run: u16, sequence: u32) -> u32 {
     0x0b00_0000 | u32::from(run & 0xff) << 16 | sequence & 0xffff
 }
 
-/// Which rules of a run have forwarded a packet.
+/// The rules of a run that have forwarded a packet.
 #[derive(Debug)]
 pub(crate) struct Forwarded(Vec<Vec<AtomicU64>>);
 
@@ -49,7 +50,7 @@ impl Forwarded {
         self.word(stream, sequence).is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Says that the rule has forwarded; false when that was known.
+    /// Records that the rule has forwarded a packet; false if that was known.
     pub(crate) fn mark(&self, stream: usize, sequence: u32) -> bool {
         let bit = 1 << (sequence % 64);
         self.word(stream, sequence)
@@ -71,7 +72,7 @@ pub(crate) struct Prober {
     stop: u64,
     /// The next rule and its FLOW_MOD's intended time.
     next: Option<(u32, u64)>,
-    /// Rules whose time has come and that have not forwarded yet.
+    /// Rules that are due and have not forwarded a packet yet.
     waiting: VecDeque<(u32, u64)>,
     packet: Vec<u8>,
     run: u16,
@@ -108,7 +109,7 @@ impl Prober {
         self.next = at.filter(|&at| at < self.stop).map(|at| (sequence, at));
     }
 
-    /// When there is something to probe: at once while a rule waits, else at the next one's time.
+    /// The time of the next probe: at once while a rule waits, else the next rule's time.
     pub(crate) fn due(&self, now: u64) -> Option<u64> {
         if self.waiting.is_empty() {
             return self.next.map(|(_, at)| at);
@@ -116,9 +117,9 @@ impl Prober {
         Some(now + PROBE_EVERY_NS)
     }
 
-    /// Probes rules whose time has come, until `limit` have not forwarded: `forwards` is given a packet
-    /// and says whether it is known to have come out. The answer is those that have, with their
-    /// FLOW_MODs' intended times.
+    /// Probes rules that are due, until `limit` rules have not forwarded the probe. `forwards`
+    /// sends a packet and returns whether the packet is known to have come out. Returns the rules
+    /// that have forwarded, with their FLOW_MODs' intended times.
     pub(crate) fn probe(
         &mut self,
         now: u64,
@@ -138,7 +139,8 @@ impl Prober {
                 done.push((sequence, intended));
                 continue;
             }
-            // Behind the others: a rule that never forwards must not keep them from being probed.
+            // The rule goes to the end of the queue: a rule that never forwards must not stop the
+            // probes of other rules.
             self.waiting.push_back((sequence, intended));
             misses += 1;
             if misses == limit {
@@ -148,13 +150,13 @@ impl Prober {
         done
     }
 
-    /// Forgets rules that have forwarded, as the capturing thread says.
+    /// Removes rules that have forwarded a packet by the record of the capturing thread.
     pub(crate) fn forget(&mut self, forwarded: &Forwarded) {
         let stream = self.stream;
         self.waiting.retain(|&(sequence, _)| !forwarded.has(stream, sequence));
     }
 
-    /// Makes the packet that of a rule.
+    /// Writes a rule's address and tag into the packet.
     fn address(&mut self, sequence: u32, intended: u64) {
         let ip = if self.packet.get(12..14) == Some(&[0x81, 0]) { 18 } else { 14 };
         put32(&mut self.packet, ip + 16, rule_address(self.run, sequence));

@@ -1,16 +1,16 @@
-//! How far a run is, for those who do not run it.
+//! The progress of a run, for threads that do not take part.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// What all can see while a worker works.
+/// The progress of a worker, which all threads can read.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) sent: AtomicU64,
     pub(crate) arrived: AtomicU64,
-    /// Senders that still have something to send in this run.
+    /// Senders that still have messages to send in this run.
     pub(crate) unfinished: AtomicUsize,
     /// Controllers' connections that have shaken hands.
     pub(crate) ready: AtomicUsize,
-    /// Switches that a controller has asked for their features.
+    /// Switches from which a controller has requested the features.
     pub(crate) introduced: AtomicUsize,
 }

@@ -1,24 +1,24 @@
-//! Real switches where the emulated ones would stand: what a measurement needs of them, so that who
-//! makes them (a lab of network namespaces, a rack) need not be known here.
+//! Real switches in the place of emulated switches. This module has the interface that a measurement needs; the
+//! provider of the switches (a lab of network namespaces, a rack) implements it.
 
 use crate::Error;
 use crate::plan::{DataPort, Topology, Version};
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 
-/// How many real switches, and how many data ports each has.
+/// The number of real switches, and the number of data ports of each switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
     /// How many switches.
     pub switches: usize,
-    /// Ports of each that the data plane's packets go in and out by.
+    /// Ports of each switch by which the data plane's packets enter and leave.
     pub ports: usize,
 }
 
-/// What there is of real switches.
+/// The available real switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stand {
-    /// This machine's address as the switches see it: what they are to dial must listen there.
+    /// This machine's address as the switches see it. A program that the switches dial must listen there.
     pub host: IpAddr,
     /// The first switch's datapath id.
     pub dpid: u64,
@@ -26,9 +26,9 @@ pub struct Stand {
     pub ports: Vec<DataPort>,
 }
 
-/// Real switches that stand ready to be connected.
+/// Real switches that are ready to be connected.
 pub trait RealSwitches: Debug + Send + Sync {
-    /// What results call them, such as `Open vSwitch 3.1.0`.
+    /// The name in results, such as `Open vSwitch 3.1.0`.
     fn name(&self) -> String;
 
     /// Makes sure that there are so many switches with so many ports.
@@ -37,26 +37,26 @@ pub trait RealSwitches: Debug + Send + Sync {
     /// A sentence.
     fn prepare(&self, size: Size) -> Result<Stand, String>;
 
-    /// Empties the switches' tables and makes switch *i* dial address *i*, and nobody else.
+    /// Empties the switches' tables and makes switch *i* dial address *i* only.
     ///
     /// # Errors
     /// A sentence.
     fn connect(&self, size: Size, addresses: &[SocketAddr], version: Version)
     -> Result<(), String>;
 
-    /// These switches' controllers are there now: what a switch has cached of the time when
-    /// nobody listened has to go.
+    /// The controllers of these switches listen now. The switches must drop their cached state of the time when no
+    /// controller listened.
     ///
     /// # Errors
     /// A sentence.
     fn forget(&self, size: Size) -> Result<(), String>;
 
-    /// Removes or gives back what [`RealSwitches::prepare`] made or took. No more are to be had.
+    /// Removes or returns the switches of [`RealSwitches::prepare`]. After this call no switches are available.
     fn down(&self);
 }
 
-/// Connects real switches in the place of the emulated ones. The answer is the topology with them; `controllers` are the
-/// tenants'.
+/// Connects real switches in the place of the emulated switches, and returns the topology with the real switches.
+/// `controllers` are the tenants' controllers.
 pub(crate) fn topology(
     switches: &dyn RealSwitches,
     (size, stand): (Size, Stand),
@@ -70,7 +70,7 @@ pub(crate) fn topology(
         Topology::Shared { switch_address, switches } => vec![*switch_address; *switches],
         Topology::Interfaces { .. } | Topology::Controller { .. } => return Ok(emulated.clone()),
     };
-    // A tenant behind a hypervisor has a session with every switch, one without has its own switch.
+    // With a hypervisor a tenant has a session with every switch; without a hypervisor a tenant has its own switch.
     let sessions = if matches!(emulated, Topology::Shared { .. }) { addresses.len() } else { 1 };
     let seen: Vec<SocketAddr> =
         addresses.iter().map(|address| SocketAddr::new(stand.host, address.port())).collect();

@@ -1,4 +1,4 @@
-//! Arrival times that were recorded: of a text, or of the packets in a pcap or pcapng file.
+//! Recorded arrival times: from a text, or of the packets in a pcap or pcapng file.
 
 use crate::arrivals::Arrivals;
 use crate::error::Error;
@@ -7,16 +7,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// Times in one file at most: ten minutes of 16,000 messages a second.
+/// The most times in one file: ten minutes of 16,000 messages a second.
 const MOST: usize = 10_000_000;
-/// A block of a capture file that is longer than this is no packet.
+/// A longer block of a capture file is no packet.
 const LONGEST: u32 = 64 << 20;
 
 impl Load {
-    /// Reads the files that streams' traces name, from beside `folder`.
+    /// Reads the files that streams' traces name; relative paths start at `folder`.
     ///
     /// # Errors
-    /// [`Error::Arrivals`] naming the file: it cannot be read, or holds no times.
+    /// [`Error::Arrivals`] with the name of a file that cannot be read or has no times.
     pub fn read_traces(&mut self, folder: &Path) -> Result<(), Error> {
         for stream in &mut self.streams {
             let Arrivals::Trace { times_ns, file } = &mut stream.arrivals else { continue };
@@ -32,10 +32,10 @@ impl Load {
 
 /// Times in ns since the first, in rising order.
 ///
-/// A text has one time per line, in seconds with as many decimals as one likes; what is behind `#` is a remark.
+/// A text has one time per line, in seconds with any number of decimals. `#` begins a comment.
 ///
 /// # Errors
-/// It is none of the three, holds no time, or too many.
+/// The input has none of the three formats, no time, or too many times.
 pub fn read(mut input: impl BufRead) -> io::Result<Vec<u64>> {
     let magic: [u8; 4] = input.fill_buf()?.first_chunk().copied().unwrap_or_default();
     let mut times = match magic {
@@ -79,7 +79,7 @@ fn text(input: impl BufRead) -> io::Result<Vec<u64>> {
     Ok(times)
 }
 
-/// Decimal by decimal: seconds since 1970 with nanoseconds do not fit into a floating-point number.
+/// Reads each decimal digit: seconds since 1970 with nanoseconds do not fit into a floating-point number.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -121,7 +121,7 @@ fn is_over(input: &mut impl BufRead) -> io::Result<bool> {
     Ok(input.fill_buf()?.is_empty())
 }
 
-/// `unit` is how many ns a count of the packets' fractions is.
+/// `unit` is the number of ns of one unit of the packets' fractions of a second.
 fn pcap(input: &mut impl BufRead, unit: u64) -> io::Result<Vec<u64>> {
     let little = take::<4>(input)?[0] != 0xa1;
     skip(input, 20)?;
@@ -135,17 +135,18 @@ fn pcap(input: &mut impl BufRead, unit: u64) -> io::Result<Vec<u64>> {
     Ok(times)
 }
 
-/// Sections, interfaces and enhanced packets; other blocks are passed over.
+/// Reads sections, interfaces and enhanced packets, and skips other blocks.
 fn pcapng(input: &mut impl BufRead) -> io::Result<Vec<u64>> {
     const SECTION: u32 = 0x0a0d_0d0a;
     const INTERFACE: u32 = 1;
     const PACKET: u32 = 6;
     const MAGIC: [u8; 4] = [0x4d, 0x3c, 0x2b, 0x1a];
     let (mut times, mut little) = (Vec::new(), true);
-    // By interface: ns of a count, as a fraction.
+    // By interface: the ns of one unit of time, as a fraction.
     let mut units: Vec<(u64, u64)> = Vec::new();
     while !is_over(input)? {
-        // A section's type reads the same in both orders; its length cannot be read before its magic is.
+        // A section's type is the same in both byte orders. The section's length can be read only after its magic
+        // number.
         let kind = word(input, little)?;
         let length = take::<4>(input)?;
         let mut read = 8;
@@ -183,7 +184,7 @@ fn pcapng(input: &mut impl BufRead) -> io::Result<Vec<u64>> {
     Ok(times)
 }
 
-/// What an interface's option `if_tsresol` says; microseconds if there is none.
+/// The resolution in an interface's option `if_tsresol`; without the option microseconds.
 fn resolution(mut options: &[u8], little: Little) -> (u64, u64) {
     const IF_TSRESOL: u64 = 9;
     const MICROSECONDS: (u64, u64) = (1_000, 1);
@@ -228,7 +229,7 @@ mod tests {
         check(&[0xff, 0xfe], Err("UTF-8"));
     }
 
-    /// Both orders of bytes and both units.
+    /// Both byte orders and both units are read.
     #[test]
     fn pcaps() {
         for (magic, unit) in [(0xa1b2_c3d4_u32, 1_000), (0xa1b2_3c4d, 1)] {
@@ -258,7 +259,7 @@ mod tests {
         let file = writer.finish().unwrap();
         check(&file, Ok(&[0, 2]));
         for length in 5..file.len() {
-            // Wherever it is cut: an error, or fewer packets.
+            // A file that is cut at any place gives an error, or fewer packets.
             let _ = read(&file[..length]);
         }
     }

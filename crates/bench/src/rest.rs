@@ -1,17 +1,17 @@
-//! A question to the REST interface of a system under test, and its answer.
+//! Requests to the REST interface of a system under test, and their answers.
 
 use rest::Request;
 use serde_json::Value;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Bytes of an answer that are read.
+/// The most bytes of an answer that are read.
 const MOST: u64 = 64 << 20;
 
-/// Asks, and gives the status and what was answered, as JSON.
+/// Sends a request, and returns the status and the answer, as JSON.
 ///
 /// # Errors
-/// A sentence.
+/// The error, as a sentence.
 pub(crate) fn ask(
     api: SocketAddr,
     method: &str,
@@ -24,10 +24,10 @@ pub(crate) fn ask(
     Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
 }
 
-/// The same with texts.
+/// Sends a request with a text, and returns the answer as a text.
 ///
 /// # Errors
-/// A sentence.
+/// The error, as a sentence.
 pub(crate) fn text(
     api: SocketAddr,
     method: &str,
@@ -46,7 +46,8 @@ pub(crate) fn text(
     ask().map_err(|error: std::io::Error| format!("{method} {path}: {error}"))
 }
 
-/// The sum of a metric's samples in Prometheus' text format, of those whose labels contain `label`.
+/// The sum of a metric's samples in Prometheus' text format, over the samples whose labels contain
+/// `label`.
 pub(crate) fn sum(text: &str, name: &str, label: &str) -> f64 {
     let value = |line: &str| {
         let rest = line.strip_prefix(name)?;

@@ -1,4 +1,4 @@
-//! One thread's part of one run: its senders, its tracks, and what it counted.
+//! One thread's part of one run: its senders, its tracks, and its counts.
 
 use crate::fault::Faults;
 use crate::load::{Kind, Load, MAX_STREAMS, Stream};
@@ -13,16 +13,16 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Which sides of the measurement a thread plays.
+/// The sides of the measurement that a thread plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sides {
     pub(crate) switches: bool,
     pub(crate) controllers: bool,
-    /// Whether it sends, rather than only receives.
+    /// Whether the thread sends, and does not only receive.
     pub(crate) sends: bool,
 }
 
-/// Something that is due at a time.
+/// An action that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// A message of this sender.
@@ -43,10 +43,10 @@ pub(crate) struct Run {
     /// Where this thread sends probes into the data plane.
     pub(crate) probers: Vec<Prober>,
     pub(crate) forwarded: Arc<Forwarded>,
-    /// By stream; only where this thread is a receiver of it.
+    /// The tracks by stream; only for streams that this thread receives.
     pub(crate) tracks: Vec<Option<Track>>,
     pub(crate) pending: Vec<Option<Pending>>,
-    /// Which sender of this thread a stream is, for closed loops.
+    /// By stream: its sender in this thread, for closed loops.
     pub(crate) sender_of: Vec<Option<usize>>,
     pub(crate) by_kind: Vec<Option<Histogram>>,
     pub(crate) lag: Histogram,
@@ -55,11 +55,11 @@ pub(crate) struct Run {
     pub(crate) arrived: Vec<Record>,
     pub(crate) total_sent: u64,
     pub(crate) total_arrived: u64,
-    /// Writes that had messages of the load in them.
+    /// Writes that contained messages of the load.
     pub(crate) writes: u64,
     /// How long slow switches worked inside the window.
     pub(crate) busy_ns: u64,
-    /// By tenant: how many PORT_STATUS came inside the window.
+    /// By tenant: the number of PORT_STATUS messages that arrived inside the window.
     pub(crate) notices: Vec<u64>,
 }
 
@@ -117,7 +117,7 @@ impl Run {
         run
     }
 
-    /// Goes on with a load that has further streams, and in which others end earlier.
+    /// Goes on with a changed load, which has further streams, or in which streams end earlier.
     pub(crate) fn change(&mut self, setup: &Setup, load: Arc<Load>, sides: Sides) {
         self.load = load;
         for number in self.sender_of.len()..self.load.streams.len() {
@@ -136,7 +136,7 @@ impl Run {
         let has = |test: fn(Kind) -> bool| stream.mix.iter().any(|&(kind, w)| w > 0 && test(kind));
         let at_switch = sides.switches
             && has(|kind| matches!(kind, Kind::PacketOut | Kind::Response | Kind::FlowModPacket));
-        // Controllers receive all replies, and the ERRORs to messages that have none.
+        // Controllers receive all replies, and the ERRORs to messages without a reply.
         let at_controller = sides.controllers;
         let seconds = self.load.duration_ms as f64 / 1e3;
         let rate = stream.arrivals.mean_rate(seconds);
@@ -215,7 +215,7 @@ impl Run {
         }
     }
 
-    /// A message that has no reply was answered by an ERROR.
+    /// A message without a reply was answered by an ERROR.
     pub(crate) fn refuse_unmatched(&mut self, stream: usize, now: u64) {
         if let Some(Some(track)) = self.tracks.get_mut(stream) {
             track.refuse_unmatched(now);
@@ -223,7 +223,7 @@ impl Run {
         }
     }
 
-    /// A closed loop's message was answered: the next may go.
+    /// A closed loop's message was answered: the next message may be sent.
     pub(crate) fn release(&mut self, stream: usize, now: u64) {
         let Some(Some(place)) = self.sender_of.get(stream).copied() else { return };
         let Some(sender) = self.senders.get_mut(place).filter(|sender| sender.is_closed_loop())
@@ -262,14 +262,14 @@ impl Run {
         Some((stream, waiting))
     }
 
-    /// Lets the session see how far this is.
+    /// Publishes the progress for the session.
     pub(crate) fn publish(&self, progress: &Progress, now: u64) {
         progress.sent.store(self.total_sent, Ordering::Relaxed);
         progress.arrived.store(self.total_arrived, Ordering::Relaxed);
         progress.unfinished.store(self.unfinished(now), Ordering::Relaxed);
     }
 
-    /// Senders that have something to send yet; only looked at closely after the schedule's end.
+    /// The number of senders that still have messages to send; exact only after the schedule's end.
     pub(crate) fn unfinished(&self, now: u64) -> usize {
         if now < self.window.end {
             return self.senders.len();
@@ -283,19 +283,19 @@ impl Run {
         self.busy_ns += to.saturating_sub(from);
     }
 
-    /// A tenant's controller was told of a port.
+    /// A tenant's controller got a PORT_STATUS.
     pub(crate) fn notice(&mut self, tenant: usize, now: u64) {
         if let Some(count) = self.notices.get_mut(tenant).filter(|_| self.window.contains(now)) {
             *count += 1;
         }
     }
 
-    /// Whether a stream's packets are probes of its rules: then a miss is no news.
+    /// Whether a stream's packets are probes of its rules; a miss of such a packet is expected.
     pub(crate) fn is_probed(&self, stream: usize) -> bool {
         self.load.streams.get(stream).is_some_and(Stream::is_probed)
     }
 
-    /// Whose stream it is.
+    /// The tenant of the stream.
     pub(crate) fn tenant_of(&self, stream: usize) -> Option<usize> {
         self.load.streams.get(stream).map(|stream| stream.tenant)
     }
@@ -330,7 +330,7 @@ impl Run {
     }
 }
 
-/// What one thread counted for one stream.
+/// The counts of one thread for one stream.
 #[derive(Debug, Default)]
 pub(crate) struct StreamPart {
     pub(crate) counts: Counts,
@@ -338,7 +338,7 @@ pub(crate) struct StreamPart {
     pub(crate) seconds: Vec<Second>,
 }
 
-/// What one thread counted in one run.
+/// The counts of one thread in one run.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) streams: Vec<StreamPart>,

@@ -1,4 +1,4 @@
-//! The highest rate that a system under test stands, by bisection (RFC 8456, section 5.1.3).
+//! The highest rate that a system under test sustains, by bisection (RFC 8456, section 5.1.3).
 
 use crate::Error;
 use crate::Verdict;
@@ -12,42 +12,42 @@ use report::table::number;
 use report::{Better, Environment, Finding, LatencySummary, Metric, Point, Results, Scalar, Table};
 use std::time::Duration;
 
-/// What a rate has to fulfil.
+/// The condition that a rate must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// At least 98 % of the messages asked for are served within the run: the highest rate.
+    /// At least 98 % of the requested messages are served within the run: the highest rate.
     Highest,
-    /// Every message is sent on schedule, arrives and is in time: the highest loss-free rate.
+    /// Every message is sent on schedule and arrives in time: the highest loss-free rate.
     LossFree,
 }
 
-/// What to search for.
+/// The parameters of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
     /// The message.
     pub kind: Kind,
-    /// Over how many tenants the rate is spread.
+    /// The number of tenants that share the rate.
     pub tenants: usize,
-    /// The lowest rate that is of interest, in messages per second in total.
+    /// The lowest rate of the search, in messages per second in total.
     pub low: f64,
-    /// The highest.
+    /// The highest rate of the search.
     pub high: f64,
-    /// Stop when the bounds are nearer than this: 0.02 is 2 %.
+    /// The search stops when the bounds differ by less than this: 0.02 is 2 %.
     pub resolution: f64,
-    /// How long each rate is tried, in ms.
+    /// The time of each trial, in ms.
     pub trial_ms: u64,
-    /// What counts.
+    /// The condition for a rate.
     pub goal: Goal,
 }
 
-/// One rate that was tried.
+/// A trial of one rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// The rate asked for, per second.
+    /// The requested rate, per second.
     pub asked: f64,
-    /// The rate that was served.
+    /// The served rate.
     pub served: f64,
-    /// Messages that never arrived, or were never taken by the system under test.
+    /// Messages that never arrived, or that the system under test never read.
     pub lost: u64,
     /// Messages later than the load's limit.
     pub late: u64,
@@ -61,21 +61,21 @@ pub struct Trial {
     pub passed: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The highest rate that passed; `None` when not even the lowest did.
+    /// The highest rate that passed; `None` if even the lowest rate did not pass.
     pub rate: Option<f64>,
-    /// Whether the highest rate of interest passed, so that the true limit is beyond it.
+    /// Whether the highest rate of the search passed, so that the true limit is higher.
     pub at_upper_bound: bool,
     /// Every trial, in order.
     pub trials: Vec<Trial>,
-    /// Whether it was ended before its time.
+    /// Whether the search was ended early.
     pub is_partial: bool,
 }
 
 impl Found {
-    /// Whether a trial failed because of the generator, so that the rate found is its own.
+    /// Whether a trial failed because of the generator, so that the rate is the generator's limit.
     #[must_use]
     pub fn limited_by_generator(&self) -> bool {
         let lowest_failed = self
@@ -86,7 +86,7 @@ impl Found {
         lowest_failed.is_some_and(|trial| !trial.generator_kept_up)
     }
 
-    /// As a result: the rate that was found, and every trial.
+    /// The content of a result: the highest rate, and every trial.
     #[must_use]
     pub fn verdict(&self, search: &Search, system: &str, settings: &[(&str, Scalar)]) -> Verdict {
         let mut results = Results::new("bench search", 1, Environment::capture(&[]));
@@ -175,11 +175,11 @@ impl Trial {
 }
 
 impl Search {
-    /// Tries rates over an open session until the highest that passes is known, or the session is asked to stop. Before each
-    /// trial `talk` gets the rate, and how long the other trials take at most.
+    /// Tries rates over an open session until the highest passing rate is known, or the session is stopped. Before each
+    /// trial `talk` gets the rate and the longest time of the remaining trials.
     ///
     /// # Errors
-    /// [`Error::Setting`] for bounds that make no sense, otherwise as [`Session::run`].
+    /// [`Error::Setting`] for invalid bounds, otherwise as [`Session::run`].
     pub fn run(&self, session: &mut Session, talk: &mut dyn FnMut(&str)) -> Result<Found, Error> {
         self.check()?;
         let mut trials: Vec<Trial> = Vec::new();
@@ -204,11 +204,11 @@ impl Search {
         }
     }
 
-    /// How many rates are tried at the most.
+    /// The largest number of trials.
     #[must_use]
     pub fn most_trials(&self) -> u32 {
         let halvings = ((self.high / self.low).ln() / self.resolution.ln_1p()).log2().ceil();
-        // Negative, or no number, where the bounds make no sense.
+        // Negative, or NaN, if the bounds are invalid.
         2 + halvings.max(0.0) as u32
     }
 
@@ -233,8 +233,9 @@ impl Search {
         let rate = asked / self.tenants as f64;
         let stream = |tenant| Stream::new(tenant, self.kind, Arrivals::Constant { rate });
         let load = Load::new((0..self.tenants).map(stream).collect(), self.trial_ms);
-        // A rate that is not sustained leaves a backlog that grows with the trial: what has not come
-        // soon after its end counts as lost. The ends are not cut: the backlog is at the end.
+        // A rate that is not sustained leaves a backlog that grows with the trial. Messages that have not arrived soon
+        // after the end of the trial count as lost. The ends of the trial are not cut off, because the backlog is at
+        // the end.
         let load = Load { drain_ms: self.trial_ms / 50 + 20, ..load };
         let outcome = session.run(&load, &[])?;
         let counts = outcome.counts();
@@ -290,7 +291,7 @@ fn bisect<E>(
 mod tests {
     use super::*;
 
-    /// The result, whether at the bound, and how many trials it took.
+    /// The result, whether the result is the bound, and the number of trials.
     fn search(limit: f64) -> (Option<f64>, bool, usize) {
         let mut count = 0;
         let passes = |rate: f64| {

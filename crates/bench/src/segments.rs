@@ -1,9 +1,9 @@
-//! Messages per TCP segment, asked of the kernel: whether batching and Nagle's algorithm did what the settings say, at
-//! the generator and at the system under test.
+//! Messages per TCP segment, from the kernel's counters. They show whether batching and Nagle's algorithm have the
+//! effect of the settings, at the generator and at the system under test.
 
 use crate::track::Counts;
 
-/// How many messages went into one TCP segment with data, on average.
+/// The mean number of messages in one TCP segment with data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segments {
     /// Segments per second that the sockets next to the controllers received.
@@ -17,8 +17,8 @@ pub struct Segments {
     /// Messages received in the window per data segment of the side where they arrived: the busier
     /// of the two sides' incoming segments.
     pub messages_per_segment: f64,
-    /// Messages that the generator sent in the window per data segment that it sent: what batching and
-    /// Nagle's algorithm made of them. 0 where it sent none over sockets.
+    /// Messages that the generator sent in the window per data segment that the generator sent: the effect of batching
+    /// and Nagle's algorithm. 0 if the generator sent no messages over sockets.
     pub sent_per_segment: f64,
 }
 
@@ -60,8 +60,8 @@ impl Segments {
     }
 }
 
-/// Adds up the data segments of all connections to `controller_ports` (as the listening side sees
-/// them) and to `switch_ports` (as the dialling side does). `None` when the kernel does not say.
+/// Adds up the data segments of all connections to `controller_ports` (as the listening side sees them) and to
+/// `switch_ports` (as the dialling side does). `None` if the kernel has no such counters.
 pub(crate) fn count(controller_ports: &[u16], switch_ports: &[u16]) -> Option<SegmentCounts> {
     let (mut controllers, mut switches) = (controller_ports.to_vec(), switch_ports.to_vec());
     controllers.sort_unstable();

@@ -1,4 +1,4 @@
-//! The sending side of one stream: its schedule, its templates and how far it is.
+//! The sending side of one stream: its schedule, its templates and its progress.
 
 use crate::arrivals::{Arrivals, Schedule};
 use crate::kind::PROBED;
@@ -11,14 +11,14 @@ use crate::track::{self, Counts, Waiting, Window};
 use crate::wire::put32;
 use fastrand::Rng;
 
-/// Rules of one FLOW_MOD stream: after so many its messages replace earlier ones, so that a long
-/// run does not fill the table.
+/// The number of different rules of one FLOW_MOD stream. After this number the messages replace
+/// earlier rules, so that a long run does not fill the table.
 const RULES: u32 = 10_000;
 
-/// One stream as one side of the generator sends it.
+/// One side's part of one stream.
 ///
-/// When a mix has messages of both sides, both sides walk the same schedule and draw the same
-/// kinds, and each sends only its own: no word has to pass between them.
+/// If a mix has messages of both sides, both sides follow the same schedule and draw the same
+/// kinds, and each side sends only its own messages. So the two sides need no communication.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) stream: usize,
@@ -36,29 +36,30 @@ pub(crate) struct Sender {
     start: u64,
     stop: u64,
     window: Window,
-    /// Closed loop: how many more may be sent before a reply comes.
+    /// Closed loop: the number of messages that may be sent before a reply arrives.
     pub(crate) credit: u32,
-    /// Messages meant to leave before this were held up by the system under test, not by us.
+    /// Messages with an intended time before this were delayed by the system under test, not by the
+    /// generator.
     pub(crate) excused_until: u64,
     pub(crate) counts: Counts,
     pub(crate) sent: u64,
 }
 
-/// What the next message of a sender is waiting for.
+/// The condition for the next message of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Its time.
+    /// The intended time.
     At(u64),
-    /// Nothing: it goes as soon as there is room.
+    /// No condition: the message is sent as soon as there is room.
     Now,
     /// A reply.
     Reply,
-    /// There is none.
+    /// There is no next message.
     Over,
 }
 
 impl Sender {
-    /// `None` when this side has nothing of the stream to send.
+    /// `None` if this side has no messages of the stream to send.
     pub(crate) fn new(
         setup: &Setup,
         load: &Load,
@@ -108,7 +109,7 @@ impl Sender {
         Some(sender)
     }
 
-    /// Says when it is over; absent: at the run's end.
+    /// Sets the end of the stream; absent: the run's end.
     pub(crate) fn end_at(&mut self, stop_ms: Option<u64>) {
         let ms = |ms: u64| self.window.start.saturating_add(ms.saturating_mul(1_000_000));
         self.stop = stop_ms.map_or(self.window.end, ms).min(self.window.end);
@@ -147,7 +148,7 @@ impl Sender {
         self.sequence
     }
 
-    /// What the next message is waiting for at `now`.
+    /// The condition for the next message, at `now`.
     #[inline]
     pub(crate) fn next(&self, now: u64) -> Next {
         match (self.next, &self.arrivals) {
@@ -167,7 +168,7 @@ impl Sender {
         }
     }
 
-    /// Whether there is no schedule: the intended time is the actual one.
+    /// Whether there is no schedule, so that the intended time is the actual time.
     pub(crate) fn is_unscheduled(&self) -> bool {
         matches!(self.arrivals, Arrivals::Saturate | Arrivals::Closed { .. })
     }
@@ -176,8 +177,8 @@ impl Sender {
         matches!(self.arrivals, Arrivals::Closed { .. })
     }
 
-    /// Appends the next message to `out` and goes on to the one behind it. `intended` is its
-    /// scheduled time, or now.
+    /// Appends the next message to `out` and goes on to the message after it. `intended` is the
+    /// message's scheduled time, or now.
     #[inline]
     pub(crate) fn build(
         &mut self,
@@ -233,7 +234,7 @@ impl Sender {
         Waiting { sequence, kind, intended, actual, ..Waiting::default() }
     }
 
-    /// Counts what was due but never left.
+    /// Counts messages that were due but were never sent.
     pub(crate) fn count_blocked(&mut self) {
         while let Next::At(at) = self.next(u64::MAX) {
             self.counts.blocked += u64::from(self.window.contains(at));
@@ -278,7 +279,7 @@ mod tests {
         let sequences: Vec<u32> = all.iter().map(|&(_, sequence, _)| sequence).collect();
         assert_eq!(sequences, (0..all.len() as u32).collect::<Vec<_>>());
         assert!((ins / all.len() as f64 - 0.5).abs() < 0.03, "{ins} of {}", all.len());
-        // The total is the plain schedule, whatever the mix.
+        // All sides together send the plain schedule, whatever the mix.
         let plain = walk(&[(Kind::Echo, 1)], arrivals, false);
         assert!(plain.iter().map(|s| s.0).eq(all.iter().map(|s| s.0)));
     }

@@ -1,11 +1,10 @@
-//! A session: emulated switches and controllers connected around a system under test, over which
-//! any number of runs are made.
+//! A session: emulated switches and controllers that are connected to a system under test, for any number of runs.
 //!
 //! ```text
 //!   emulated switches ──▶ system under test ──▶ emulated controllers   (one listening socket each)
 //! ```
 //!
-//! The session's own thread sleeps while a run goes on, but for looking at `/proc` now and then.
+//! The session's own thread sleeps during a run, and reads `/proc` from time to time.
 
 use crate::clock::Clock;
 use crate::control::{Change, Control};
@@ -30,8 +29,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The tenants' controllers' listening sockets. They are bound before the system under test is
-/// started, because it is the system that dials.
+/// The tenants' controllers' listening sockets. The sockets are bound before the system under test starts, because the
+/// system dials the controllers.
 #[derive(Debug)]
 pub struct Controllers {
     listeners: Vec<TcpListener>,
@@ -39,7 +38,7 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// One socket per tenant: on ports counted up from `base`'s, or on free ones if that is 0.
+    /// Binds one socket per tenant: on consecutive ports from `base`'s port, or on free ports if `base`'s port is 0.
     ///
     /// # Errors
     /// [`Error::Io`] naming the address that could not be bound.
@@ -64,33 +63,33 @@ impl Controllers {
         Ok(Self { listeners, addresses })
     }
 
-    /// Takes the sockets of all tenants from that one on. Their addresses are theirs no more.
+    /// Removes and returns the sockets of this tenant and all later tenants. `self` no longer has their addresses.
     pub(crate) fn split_off(&mut self, tenant: usize) -> Vec<TcpListener> {
         self.addresses.truncate(tenant);
         self.listeners.split_off(tenant.min(self.listeners.len()))
     }
 
-    /// None: a real controller is measured.
+    /// No sockets, for the measurement of a real controller.
     #[must_use]
     pub fn none() -> Self {
         Self { listeners: Vec::new(), addresses: Vec::new() }
     }
 
-    /// Where each tenant's controller listens.
+    /// The address of each tenant's controller.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 }
 
-/// Connected ends, ready to run loads.
+/// A session with connected ends, ready to run loads.
 #[derive(Debug)]
 pub struct Session {
     setup: Arc<Setup>,
     clock: Clock,
     workers: Vec<Remote>,
     runs: u16,
-    /// The controllers' ports, by which their sockets are known in the kernel's tables.
+    /// The controllers' ports, by which their sockets are found in the kernel's tables.
     controller_ports: Vec<u16>,
     switch_ports: Vec<u16>,
     stop: Stop,
@@ -109,13 +108,13 @@ impl Session {
     /// Connects all ends and waits until every tenant's controller has shaken hands.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a bad setup, [`Error::Io`] when a thread or socket cannot be made,
-    /// [`Error::Handshake`] when the system under test does not bring all together in time.
+    /// [`Error::Setting`] for a bad setup, [`Error::Io`] when a thread or socket cannot be made, [`Error::Handshake`]
+    /// if the system under test does not connect all ends in time.
     pub fn open(setup: Setup, controllers: &Controllers) -> Result<Self, Error> {
         Session::open_until(setup, controllers, Stop::default())
     }
 
-    /// The same, and whatever it waits for ends when somebody asks for that.
+    /// Like [`Session::open`], but `stop` ends each wait.
     ///
     /// # Errors
     /// As [`Session::open`], and [`Error::Interrupted`].
@@ -169,7 +168,7 @@ impl Session {
         let (wiring, remote) = self.wire();
         let worker = Worker::new(Arc::clone(&self.setup), sides, listeners, dials, wiring)?;
         let name = if sides.controllers { "bench-control" } else { "bench-data" };
-        // A real switch or controller has CPUs of its own choice.
+        // A real switch or controller chooses its own CPUs.
         let is_real = matches!(self.setup.topology, Topology::Controller { .. });
         let is_all_ours = sides.controllers && sides.switches && !is_real;
         let cpus = is_all_ours.then(|| Cpus::of(&self.setup)).flatten();
@@ -190,7 +189,7 @@ impl Session {
         self.start("bench-inject", remote, move || injector.work())
     }
 
-    /// A thread's ends of its channels, and the session's.
+    /// The thread's ends and the session's ends of a thread's channels.
     fn wire(&self) -> (Wiring, Remote) {
         let (commands, orders) = channel();
         let (results, parts) = channel();
@@ -216,7 +215,7 @@ impl Session {
         Ok(())
     }
 
-    /// How many controller sessions there must be.
+    /// The required number of controller sessions.
     fn wanted(&self) -> usize {
         match self.setup.topology {
             Topology::Shared { switches, .. } | Topology::Interfaces { switches, .. } => {
@@ -243,7 +242,7 @@ impl Session {
             self.stop.check()?;
             if self.clock.now() > deadline {
                 let (ready, wanted) = (self.ready(), self.wanted());
-                // A run of no length brings the faults to light.
+                // A run without messages collects the faults.
                 let load = Load { drain_ms: 0, ..Load::constant(Kind::Echo, 1, 1.0, 1) };
                 let seen =
                     self.run_once(&load, &[], true, None).map(|outcome| outcome.faults.sentences());
@@ -254,13 +253,13 @@ impl Session {
         Ok(())
     }
 
-    /// Whether somebody asked it to stop.
+    /// Whether the session has been stopped.
     #[must_use]
     pub fn is_asked_to_stop(&self) -> bool {
         self.stop.is_asked()
     }
 
-    /// Runs one load. `pids` are processes whose use of CPU and memory is observed in the window.
+    /// Runs one load, and observes the CPU and memory of the processes `pids` in the window.
     ///
     /// # Errors
     /// [`Error::Setting`] for a bad load, [`Error::Internal`] when a thread of the generator died, [`Error::Interrupted`].
@@ -268,7 +267,7 @@ impl Session {
         self.run_under(load, pids, None)
     }
 
-    /// The same, changed by what `control` is asked while it goes on.
+    /// Like [`Session::run`], with changes by requests to `control` during the run.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -291,14 +290,14 @@ impl Session {
     ) -> Result<Outcome, Error> {
         self.runs = self.runs.wrapping_add(1);
         let mut load = Arc::new(load.clone());
-        // Who asked between two runs was told that there is none.
+        // Requests between two runs have been answered: no run.
         while control.is_some_and(|control| control.next().is_some()) {}
         let forwarded = Arc::new(Forwarded::new(&load));
         // Everything is allocated before the first message is due.
         let prepare = 20_000_000 + load.streams.len() as u64 * 300_000;
         let start = self.clock.now() + prepare;
         for worker in &self.workers {
-            // Until the worker says otherwise.
+            // The value until the worker publishes its progress.
             worker.progress.unfinished.store(1, Ordering::Relaxed);
             let command = Command::Run {
                 id: self.runs,
@@ -331,7 +330,7 @@ impl Session {
         outcome.usage = usage;
         outcome.whole.1 = cpu_ns;
         outcome.segments = segments_before.zip(segments_after).map(|(before, after)| {
-            // Probes into a real switch's ports cross no socket of ours.
+            // Probes into a real switch's ports do not pass the generator's TCP sockets.
             let on_wires = matches!(self.setup.topology, Topology::Interfaces { .. });
             let probes = |stream: &Stream| stream.mix.iter().all(|(kind, _)| kind.from_switch());
             let by_sockets = !(on_wires && load.streams.iter().all(probes));
@@ -340,7 +339,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Sleeps until then, or until somebody asks for the end, but for doing what is asked.
+    /// Sleeps until this time or until the session is stopped, and carries out requests.
     fn pass(
         &self,
         until: u64,
@@ -375,14 +374,15 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until all that was sent has arrived, but no longer than the load says.
+    /// Waits until all sent messages have arrived, at most for the load's time.
     fn drain(&self, load: &Load) {
         let deadline = self.clock.now() + load.drain_ms * 1_000_000;
         let sum = |counter: fn(&Progress) -> u64| -> u64 {
             self.workers.iter().map(|worker| counter(&worker.progress)).sum()
         };
         while self.clock.now() < deadline && !self.stop.is_asked() {
-            // In this order: what is sent after the second look was not finished at the first.
+            // The order of the two readings matters: a message that is sent after the second reading belongs to a
+            // sender that was unfinished at the first reading.
             let unfinished = sum(|progress| progress.unfinished.load(Ordering::Relaxed) as u64);
             let sent = sum(|progress| progress.sent.load(Ordering::Relaxed));
             let arrived = sum(|progress| progress.arrived.load(Ordering::Relaxed));
@@ -404,14 +404,14 @@ impl Session {
     }
 }
 
-/// How often a session looks whether somebody asks for the end.
+/// The time between two checks whether the session is stopped.
 const LOOK_FOR_END_NS: u64 = 200_000_000;
-/// How often a session looks whether somebody asks for a change.
+/// The time between two checks for requests to `control`.
 const LOOK_NS: u64 = 5_000_000;
-/// How much later than it was asked for a change comes, so that all threads know of it in time.
+/// The time from a request to its change, so that all threads get the change in time.
 const LEAD_MS: u64 = 100;
 
-/// What is answered, and the load as it is after a change.
+/// The answer to a request, and the load after the change.
 fn changed(
     load: &Load,
     setup: &Setup,
@@ -481,7 +481,7 @@ impl Drop for Session {
         for worker in &mut self.workers {
             worker.commands = None;
             if let Some(thread) = worker.thread.take() {
-                // A thread that panicked has already said so.
+                // A thread that panicked has already printed its message.
                 let _ = thread.join();
             }
         }

@@ -1,29 +1,29 @@
-//! Whether a measurement is to end before its time: what was measured until then counts.
+//! Ends a measurement early; the results until then count.
 
 use crate::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Clones share the wish.
+/// A request to end a measurement, which all clones share.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks for the end.
+    /// Requests the end.
     pub fn ask(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether somebody asked.
+    /// Whether the end has been requested.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// For `?` between steps.
+    /// Checks for the request, for `?` between steps.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] once somebody asked.
+    /// [`Error::Interrupted`] if the end has been requested.
     pub fn check(&self) -> Result<(), Error> {
         if self.is_asked() { Err(Error::Interrupted) } else { Ok(()) }
     }

@@ -1,8 +1,8 @@
-//! The emulated switch, made for load: it answers every request at once or, when it is given a
-//! service time, one after the other like a slow switch's processor.
+//! The emulated switch for load. The switch answers every request at once. With a service time it
+//! answers one request after the other, like a slow switch's processor.
 //!
-//! It keeps no flow table unless it is asked to ([`Table`], of crate `emulate`): a FLOW_MOD is taken
-//! and counted, flow statistics are empty.
+//! Without the option [`Table`] (of crate `emulate`) the switch has no flow table: it only counts
+//! FLOW_MODs, and flow statistics are empty.
 
 use crate::plan::{Setup, Version};
 use crate::wire::{
@@ -13,12 +13,12 @@ use crate::wire::{
 /// The default for [`crate::plan::SwitchModel::queue`].
 const DEFAULT_QUEUE: usize = 64;
 
-/// Tables on 1.3; on 1.0 there is one.
+/// The number of tables on 1.3; on 1.0 there is one table.
 const TABLES: u8 = 254;
-/// Entries that each table says it has room for.
+/// The reported size of each table, in entries.
 const MAX_ENTRIES: u32 = 1 << 20;
 
-/// What the switch's answers depend on.
+/// The state that determines the switch's answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Switch {
     version: Version,
@@ -28,18 +28,18 @@ pub(crate) struct Switch {
     pub(crate) flow_mods: u64,
 }
 
-/// What a message meant to the measurement.
+/// The meaning of a message for the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Answered, or needing no answer.
+    /// The message is answered, or needs no answer.
     Done,
     /// A PACKET_OUT: the packet is at the data plane.
     PacketOut,
-    /// A FLOW_MOD: taken and counted.
+    /// A FLOW_MOD, which is counted.
     FlowMod,
-    /// The controller knows what the switch is: its handshake is over.
+    /// The controller has the switch's features, so the handshake is complete.
     Introduced,
-    /// The other end does not speak our version.
+    /// The other end does not have the switch's version.
     WrongVersion(u8),
 }
 
@@ -140,7 +140,7 @@ impl Switch {
         body
     }
 
-    /// One port: 48 bytes in 1.0, 64 in 1.3.
+    /// The description of one port: 48 bytes in 1.0, 64 bytes in 1.3.
     pub(crate) fn port(&self, number: u16) -> Vec<u8> {
         let mut port = match self.version {
             Version::V1_0 => number.to_be_bytes().to_vec(),
@@ -184,7 +184,7 @@ impl Switch {
                 text("none", 32);
                 text(&format!("switch {}", self.dpid), 256);
             }
-            // No flows and no queues, so no entry of any of these.
+            // The switch has no flows and no queues, so these statistics have no entries.
             1 | 5 => {}
             3 if v13 => (0..TABLES).for_each(|table| {
                 body.push(table);
@@ -240,7 +240,7 @@ impl Switch {
     }
 }
 
-/// A role reply repeats the role that was asked for; "no change" is answered by EQUAL.
+/// A role reply repeats the requested role; the answer to "no change" is EQUAL.
 fn role_reply(body: &[u8]) -> Vec<u8> {
     let mut answer = body.get(..16).unwrap_or(&[0; 16]).to_vec();
     if be32(&answer, 0) == Some(0)
@@ -265,7 +265,8 @@ pub(crate) fn error_body(error_type: u16, code: u16, offending: &[u8]) -> Vec<u8
     body
 }
 
-/// A real flow table behind the load's switch: FLOW_MODs go into it, packets through it.
+/// A real flow table of the load's switch: FLOW_MODs change the table, and packets pass through the
+/// table.
 pub(crate) struct Table(emulate::Switch);
 
 impl Table {
@@ -283,14 +284,14 @@ impl Table {
         Self(table)
     }
 
-    /// A FLOW_MOD; an ERROR, if there is one, is appended to `out`.
+    /// Carries out a FLOW_MOD, and appends the ERROR, if any, to `out`.
     pub(crate) fn modify(&mut self, now: u64, frame: &[u8], out: &mut Vec<u8>) {
         self.0.handle_message(now, frame, out);
     }
 
-    /// Whether a packet that comes in by the first port goes out by the second.
+    /// Whether a packet that enters by the first port leaves by the second port.
     pub(crate) fn forwards(&mut self, now: u64, [from, to]: [u16; 2], packet: &[u8]) -> bool {
-        // What misses is news for a controller; here nobody wants it.
+        // A miss would make a PACKET_IN for a controller; here the PACKET_IN is ignored.
         let mut ignored = Vec::new();
         let outcome = self.0.receive_packet(now, u32::from(from), packet, &mut ignored);
         outcome.sent.iter().any(|sent| sent.port == u32::from(to))
@@ -308,10 +309,10 @@ impl std::fmt::Debug for Table {
 pub(crate) struct Service {
     service_ns: u64,
     batch: u32,
-    /// How many frames are done at `done_at`.
+    /// The number of frames that are done at `done_at`.
     taken: u32,
     limit: usize,
-    /// Waiting frames, one behind the other; the first `head` bytes are done.
+    /// The waiting frames, one after the other; the first `head` bytes are done.
     frames: Vec<u8>,
     head: usize,
     count: usize,
@@ -319,7 +320,7 @@ pub(crate) struct Service {
     done_at: u64,
 }
 
-/// A frame that a slow switch is done with.
+/// A frame that a slow switch has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     /// When work on it began, and when it was done.
@@ -347,20 +348,21 @@ impl Service {
         self.count >= self.limit
     }
 
-    /// A frame arrived. The answer is when it will be done, if the processor was idle.
+    /// A frame arrived. Returns the time when the frame will be done, if the processor was idle.
     pub(crate) fn push(&mut self, frame: &[u8], now: u64) -> Option<u64> {
         self.frames.extend_from_slice(frame);
         self.count += 1;
         if self.count > 1 {
             return None;
         }
-        // A processor that was idle starts now, or when it would have been free: a wake-up that
-        // came late must not slow the switch down.
+        // A processor that was idle starts now, or at the earlier time when it became free: a late
+        // wake-up must not slow the switch down.
         self.done_at = self.next(now.max(self.done_at));
         Some(self.done_at)
     }
 
-    /// When the next frame is done that is there at `from`.
+    /// The time when the next frame is done, if the frame waits and the processor is free from
+    /// `from` on.
     fn next(&mut self, from: u64) -> u64 {
         if self.batch < 2 {
             return from + self.service_ns;
@@ -376,7 +378,7 @@ impl Service {
         at
     }
 
-    /// Takes the frame that is done by `now`, if one is, into `frame`.
+    /// Takes the frame that is done by `now`, if any, into `frame`.
     pub(crate) fn pop(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Served> {
         if self.count == 0 || self.done_at > now {
             return None;
@@ -431,7 +433,7 @@ mod tests {
         let mut taken = Vec::new();
         let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
         assert_eq!(done.collect::<Vec<_>>(), [300, 300, 300, 600, 600, 600, 900]);
-        // Two more find room in the last batch, the next ones do not.
+        // Two more frames have room in the last batch, the next frames do not.
         let more = [900, 900, 900].map(|now| {
             let at = service.push(&frame, now);
             assert!(service.pop(10_000, &mut taken).is_some());
@@ -441,7 +443,7 @@ mod tests {
         assert_eq!(service.push(&frame, 1_201), Some(1_500));
     }
 
-    /// As many tables in statistics and features as in FEATURES_REPLY.
+    /// Statistics and table features have as many tables as FEATURES_REPLY.
     #[test]
     fn all_tables_are_told() {
         use openflow::{v10, v13};
@@ -558,7 +560,7 @@ mod tests {
         assert_eq!(service.push(&frame(2), 1010), None);
         assert!(service.is_full());
         assert_eq!(service.pop(1099, &mut done), None);
-        // Seen late, yet the second one is done on time.
+        // The first frame is taken late, but the second frame is done on time.
         let first = service.pop(1150, &mut done);
         assert_eq!(first, Some(Served { work: (1000, 1100), next: Some(1200) }));
         assert_eq!(be32(&done, 4), Some(1));

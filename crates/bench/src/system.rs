@@ -1,5 +1,5 @@
-//! Systems under test that this crate starts itself: a command, the addresses that it will listen
-//! on, and a configuration written for it. Everything else about them is a black box.
+//! Systems under test that this crate starts itself: a command, the addresses where the system will listen, and its
+//! configuration. Otherwise the systems are black boxes.
 
 use crate::cpus::Cpus;
 use crate::flow_change;
@@ -17,74 +17,75 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// How long a system may take until it listens.
+/// The time that a system may take until it listens.
 const START_LIMIT: Duration = Duration::from_secs(15);
-/// How long a system may take to end after it was asked to.
+/// The time that a system may take to end after the signal.
 const STOP_LIMIT: Duration = Duration::from_secs(3);
 
-/// What stands between the emulated ends.
+/// The system between the emulated ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum System {
     /// Nothing.
     Direct,
-    /// HAProxy in TCP mode: the least that anything in this place can cost.
+    /// HAProxy in TCP mode: the lowest cost of any system in this place.
     Haproxy {
         /// The program.
         program: PathBuf,
     },
-    /// A hypervisor that is configured by a file as Weir is: the file's path is appended.
+    /// A hypervisor that is configured by a file like Weir's: the file's path is appended to the command.
     Weir {
         /// The command with its first arguments, such as `weir serve`.
         command: Vec<String>,
-        /// Lines appended to the configuration, such as another table. `{dpid}` in them is the first switch's,
-        /// `{port}` and `{other}` are the numbers of two of its ports.
+        /// Lines appended to the configuration, such as another table. In these lines `{dpid}` is the datapath id of
+        /// the first switch, `{port}` and `{other}` are the numbers of two of its ports.
         extra: String,
-        /// What each tenant has.
+        /// The part of the network that each tenant has.
         tenancy: Tenancy,
     },
     /// A hypervisor that runs already.
     External {
-        /// What it is called in results.
+        /// The name in results.
         name: String,
-        /// Where its switches connect to.
+        /// The address that the switches dial.
         switch_address: SocketAddr,
-        /// Where it expects the first tenant's controller; the others' are on the ports behind.
+        /// The address of the first tenant's controller, as the hypervisor expects it. The other tenants' controllers
+        /// have the next ports.
         controllers: SocketAddr,
-        /// What of it to observe, where it is on this machine.
+        /// The processes to observe, if the hypervisor runs on this machine.
         watched: Option<Watched>,
     },
 }
 
-/// What each of Weir's tenants has.
+/// The part of the network that each of Weir's tenants has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tenancy {
     /// A slice.
     #[default]
     Slices,
-    /// A network of its own, at a switch port of its own.
+    /// Its own network, at its own switch port.
     Networks,
-    /// A slice, with virtual interfaces between which [`crate::Kind::FlowChange`] makes flows; it is told labels.
+    /// A slice, with virtual interfaces between which [`crate::Kind::FlowChange`] makes flows. The tenant gets labels.
     Labels,
-    /// Nothing: it gets a network through the REST interface.
+    /// Nothing: the tenant gets a network through the REST interface.
     Nothing,
 }
 
 /// A system under test that is ready for [`crate::Session::open`].
 #[derive(Debug)]
 pub struct Target {
-    /// What to put into the setup.
+    /// The topology for the setup.
     pub topology: Topology,
-    /// What to observe.
+    /// The processes to observe.
     pub pids: Vec<u32>,
-    /// Where its REST interface is, if it has one of Weir's kind.
+    /// The address of its REST interface, if the system has a REST interface like Weir's.
     pub api: Option<SocketAddr>,
-    /// Where a hypervisor's switches connect.
+    /// The address that a hypervisor's switches dial.
     pub switch_address: Option<SocketAddr>,
     process: Option<Process>,
 }
 
 impl System {
-    /// The name that results use.
+    /// The name in results.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -97,7 +98,7 @@ impl System {
         }
     }
 
-    /// The same with networks of the tenants' own, where it can have them.
+    /// The same system with tenants' own networks, if the system supports them.
     #[must_use]
     pub fn with_networks(mut self) -> Self {
         if let Self::Weir { tenancy, .. } = &mut self {
@@ -106,7 +107,7 @@ impl System {
         self
     }
 
-    /// The same with flows that are followed and labels that are told, where it can do that.
+    /// The same system with followed flows and with labels for tenants, if the system supports them.
     #[must_use]
     pub fn with_labels(mut self) -> Self {
         if let Self::Weir { tenancy, .. } = &mut self {
@@ -115,7 +116,7 @@ impl System {
         self
     }
 
-    /// The same with more lines in its configuration, where it has one of ours.
+    /// The same system with more lines in its configuration, if this crate writes the configuration.
     #[must_use]
     pub fn with_extra(mut self, lines: &str) -> Self {
         if let Self::Weir { extra, .. } = &mut self {
@@ -124,10 +125,10 @@ impl System {
         self
     }
 
-    /// The tenants' controllers, listening where this system will look for them.
+    /// The tenants' controllers, which listen at the addresses that this system will dial.
     ///
     /// # Errors
-    /// As [`Controllers::bind`]; [`Error::System`] when the real switches cannot be had.
+    /// As [`Controllers::bind`]; [`Error::System`] if the real switches are not available.
     pub fn controllers(
         &self,
         setup: &Setup,
@@ -135,7 +136,7 @@ impl System {
     ) -> Result<Controllers, Error> {
         let base = match (self, switches) {
             (Self::External { controllers, .. }, _) => *controllers,
-            // Without anything between, it is the switches that look for the controllers.
+            // Without a system in between, the switches dial the controllers.
             (Self::Direct, Some(switches)) => {
                 SocketAddr::new(switches.prepare(self.size(setup)).map_err(Error::System)?.host, 0)
             }
@@ -144,12 +145,12 @@ impl System {
         Controllers::bind(setup.tenants, base)
     }
 
-    /// Starts it for these controllers, before emulated switches, or before `switches`; files go into
-    /// `dir`. It ends with the [`Target`].
+    /// Starts the system for these controllers, with emulated switches or with `switches`. Files go into `dir`. The
+    /// system ends when the [`Target`] is dropped.
     ///
     /// # Errors
-    /// [`Error::System`] when it does not start or does not listen in time, or when the real switches
-    /// cannot be connected.
+    /// [`Error::System`] if the system does not start or does not listen in time, or if the real switches cannot be
+    /// connected.
     pub fn start(
         &self,
         setup: &Setup,
@@ -166,7 +167,7 @@ impl System {
             setup.topology = Topology::Interfaces { ports, switches: 1, dpid };
         }
         let setup = &setup;
-        // Real switches run wherever they like, and the generator has several threads then.
+        // Real switches use any CPU, and the generator then has several threads.
         let cpus = Cpus::of(setup).filter(|_| switches.is_none());
         let apart = |start: &dyn Fn() -> Result<Target, Error>| match &cpus {
             Some(cpus) => cpus.for_system(start),
@@ -202,7 +203,8 @@ impl System {
         Ok(target)
     }
 
-    /// The real switches before it: a hypervisor's tenants share one, and in networks of their own each has its ports.
+    /// The number of real switches for this system: a hypervisor's tenants share one switch, and with their own
+    /// networks each tenant has its own ports.
     pub(crate) fn size(&self, setup: &Setup) -> Size {
         let each = if setup.switch.pairs { 2 } else { 1 };
         let (switches, ports) = match self {
@@ -247,7 +249,7 @@ fn start_haproxy(
     Ok(Target { topology, pids, api: None, switch_address: None, process: Some(process) })
 }
 
-/// Starts Weir with these tenants' controllers. It ends with the [`Target`].
+/// Starts Weir with these tenants' controllers. Weir ends when the [`Target`] is dropped.
 pub(crate) fn start_weir(
     (command, extra, tenancy): (&[String], &str, Tenancy),
     setup: &Setup,
@@ -262,7 +264,7 @@ pub(crate) fn start_weir(
     write(&file, &weir_config(setup, switch_address, api, addresses, (extra, tenancy)))?;
     if let Some(system) = &setup.tls.system {
         for (peer, _, name) in authorities(setup) {
-            // Weir takes one authority for both sides from nobody; here one file may hold both.
+            // Weir refuses one authority for both sides. Here one file may contain both authorities.
             let signed = channel::issuers(&peer.certificate, &system.ca);
             write(&dir.join(name), &signed.map_err(|error| Error::System(error.to_string()))?)?;
         }
@@ -303,7 +305,8 @@ pub fn haproxy_config(switch_addresses: &[SocketAddr], controllers: &[SocketAddr
     text
 }
 
-/// Of each side that speaks TLS: who is there, and what Weir calls its authority, in which file.
+/// For each side that uses TLS: its identity, the name of its authority in Weir's configuration, and the authority's
+/// file.
 fn authorities(setup: &Setup) -> impl Iterator<Item = (&Identity, &'static str, &'static str)> {
     let switches = setup.tls.switches.iter().map(|it| (it, "switch_ca", "switch-ca.pem"));
     let controllers =
@@ -311,7 +314,7 @@ fn authorities(setup: &Setup) -> impl Iterator<Item = (&Identity, &'static str, 
     switches.chain(controllers)
 }
 
-/// How Weir is to know the certificate of a side that speaks TLS.
+/// The fingerprint by which Weir recognizes the certificate of a side that uses TLS.
 fn fingerprint(side: &Option<Identity>) -> Option<channel::CertificateName> {
     let shown = channel::PeerCertificate::of_file(&side.as_ref()?.certificate)?;
     Some(shown.fingerprint())
@@ -332,7 +335,7 @@ pub fn weir_config(
         "[listen]\nopenflow = \"{southbound}:{switch_address}\"\napi = \"{api}\"\napi_changes = \"loopback\"\n"
     );
     if let Some(identity) = setup.tls.system.as_ref().filter(|_| setup.tls.is_used()) {
-        // TOML's literal strings take a path as it is.
+        // TOML's literal strings need no escapes in a path.
         let _ = write!(
             text,
             "\n[tls]\nprivate_key = '{}'\ncertificate = '{}'\n",
@@ -358,7 +361,7 @@ pub fn weir_config(
             continue;
         }
         if tenancy == Tenancy::Networks {
-            // One switch on the one that there is; its ports have the numbers that the generator uses.
+            // One virtual switch on the only physical switch. Its ports have the numbers that the generator uses.
             let (dpid, on) = (0x100 + index, setup.dpid());
             let _ = write!(
                 text,
@@ -397,8 +400,8 @@ pub fn weir_config(
     text
 }
 
-/// The virtual interfaces of a tenant whose flows are followed, and how it is told labels. They are at ports that
-/// nothing else uses.
+/// The virtual interfaces of a tenant whose flows are followed, and the way by which the tenant gets labels. The
+/// interfaces are at ports without other use.
 fn vnics(setup: &Setup, index: usize) -> String {
     let form = match setup.version {
         Version::V1_0 => "of10",
@@ -419,7 +422,7 @@ fn vnics(setup: &Setup, index: usize) -> String {
     text
 }
 
-/// The configuration stands in another folder than the one that the user is in.
+/// Makes a path absolute, because the configuration is in another folder than the user's current folder.
 fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
@@ -428,9 +431,9 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
     fs::write(file, text).map_err(Error::io(file.display().to_string()))
 }
 
-/// Ports that were free a moment ago, one of each host.
+/// Ports that were free a moment ago, one for each host.
 fn free_ports(hosts: &[IpAddr]) -> Result<Vec<SocketAddr>, Error> {
-    // All are held until all are known, so that no port is given out twice.
+    // All sockets stay open until all ports are known, so that no port occurs twice.
     let held: Result<Vec<_>, _> =
         hosts.iter().map(|&host| TcpListener::bind(SocketAddr::new(host, 0))).collect();
     let held = held.map_err(Error::io("free ports"))?;
@@ -474,8 +477,8 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits until all of these ports are listened on; it does not connect, because a connection
-    /// is an event for a system under test.
+    /// Waits until programs listen on all of these ports. It does not connect, because a connection is an event for a
+    /// system under test.
     fn wait_listening(&self, addresses: &[SocketAddr]) -> Result<(), Error> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
@@ -513,7 +516,7 @@ impl Drop for Process {
     }
 }
 
-/// All TCP ports that are listened on, in rising order.
+/// All TCP ports with a listening program, in rising order.
 fn listening_ports() -> Vec<u16> {
     let mut ports = Vec::new();
     for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -529,19 +532,19 @@ fn listening_ports() -> Vec<u16> {
     ports
 }
 
-/// Messages to switches, as a system of Weir's kind counts them.
+/// Counts of messages to switches, from a system with Weir's metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Southbound {
-    /// Those that no tenant asked for.
+    /// Messages that no tenant requested.
     pub(crate) own: f64,
     pub(crate) all: f64,
 }
 
-/// How old Weir's figures may be.
+/// The largest age of Weir's metrics.
 const METRICS_AGE: Duration = Duration::from_millis(300);
 
 impl Target {
-    /// What it has sent to switches so far, if it says so.
+    /// The messages that the system has sent to switches so far, if the system reports them.
     pub(crate) fn southbound(&self) -> Option<Southbound> {
         let api = self.api?;
         std::thread::sleep(METRICS_AGE);
@@ -553,12 +556,12 @@ impl Target {
         })
     }
 
-    /// Where the system that was started here writes what it says.
+    /// The log file of the system that this crate started.
     pub(crate) fn log(&self) -> Option<&Path> {
         self.process.as_ref().map(|process| process.log.as_path())
     }
 
-    /// Whether the system that was started here still runs.
+    /// Whether the system that this crate started still runs.
     #[must_use]
     pub fn is_alive(&mut self) -> bool {
         self.process.as_mut().is_none_or(|process| matches!(process.child.try_wait(), Ok(None)))
@@ -593,7 +596,7 @@ mod tests {
         );
     }
 
-    /// The numbers of a real switch are in the configuration: its datapath id, and two ports for each tenant whose rules
+    /// The configuration has the numbers of a real switch: its datapath id, and two ports for each tenant whose rules
     /// forward.
     #[test]
     fn weir_is_told_of_a_real_switch() {

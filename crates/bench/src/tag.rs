@@ -1,8 +1,8 @@
-//! The unique tag that every probe carries: which run, stream and message it is, and when it was
-//! meant to leave. The receiving side needs nothing else to tell latency, so the two sides share no
-//! memory and take no lock.
+//! The unique tag of every probe: the run, stream and number of the message, and its intended send
+//! time. The receiving side needs only the tag to compute the latency, so the two sides share no
+//! memory and need no lock.
 
-/// Eighteen bytes: what a 64-byte Ethernet frame with a VLAN tag has left behind its UDP header.
+/// Eighteen bytes: the space after the UDP header of a 64-byte Ethernet frame with a VLAN tag.
 pub(crate) const TAG_LEN: usize = 18;
 
 const MAGIC: u16 = 0x5742; // "WB"
@@ -10,7 +10,7 @@ const MAGIC: u16 = 0x5742; // "WB"
 /// A probe's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
-    /// The run within the session, so that stragglers of an earlier run are told apart.
+    /// The run within the session, so that late messages of an earlier run are recognized.
     pub(crate) run: u16,
     /// The stream's place in the load.
     pub(crate) stream: u16,
@@ -21,7 +21,7 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    /// Writes the tag over the first [`TAG_LEN`] bytes of `at`; shorter room is left untouched.
+    /// Writes the tag over the first [`TAG_LEN`] bytes of `at`. If `at` is shorter, writes nothing.
     #[inline]
     pub(crate) fn write(&self, at: &mut [u8]) {
         let Some(room) = at.first_chunk_mut::<TAG_LEN>() else { return };
@@ -32,8 +32,8 @@ impl Tag {
         room[10..18].copy_from_slice(&self.intended.to_be_bytes());
     }
 
-    /// Reads a tag from the last [`TAG_LEN`] bytes of a packet: the end stays where it is when a
-    /// system under test adds or removes headers. `None` when there is none.
+    /// Reads a tag from the last [`TAG_LEN`] bytes of a packet, because the end of a packet stays
+    /// the same when a system under test adds or removes headers. `None` if there is no tag.
     #[inline]
     #[must_use]
     pub(crate) fn read_end(packet: &[u8]) -> Option<Self> {

@@ -1,5 +1,5 @@
-//! Messages that are sent many times: copied, with an xid and a tag written over, because a
-//! generator that builds messages field by field is its own bottleneck.
+//! Messages that are sent many times. The generator copies a message and overwrites the xid and the tag, because a
+//! generator that builds messages field by field would be its own bottleneck.
 
 use crate::flow_change;
 use crate::kind::Kind;
@@ -8,7 +8,7 @@ use crate::plan::{Setup, Slicing, Topology, Version};
 use crate::tag::TAG_LEN;
 use crate::wire::{HEADER_LEN, ROLE_REQUEST, Types, be16, kind, message, put32};
 
-/// The length of a probe's Ethernet frame: the smallest that Ethernet knows, with its checksum's room.
+/// The length of a probe's Ethernet frame: the smallest Ethernet frame, with the space for its checksum.
 const PROBE_LEN: usize = 64;
 
 /// A message that is sent many times with another xid and tag.
@@ -16,24 +16,24 @@ const PROBE_LEN: usize = 64;
 pub(crate) struct Template {
     /// One message, or a FLOW_MOD and its BARRIER_REQUEST.
     pub(crate) bytes: Vec<u8>,
-    /// Whether there are xids to patch: a bare packet has none.
+    /// Whether there are xids to patch: a bare packet has no xid.
     pub(crate) has_xid: bool,
-    /// Where the tag goes, when the message carries one.
+    /// The place of the tag, if the message has a tag.
     pub(crate) tag_at: Option<usize>,
-    /// Where the second message starts, when there are two.
+    /// The start of the second message, if there are two.
     pub(crate) second_at: Option<usize>,
-    /// Where a number that makes each FLOW_MOD another rule goes.
+    /// The place of a number that makes each FLOW_MOD another rule.
     pub(crate) rule_at: Option<usize>,
-    /// Where the port's number goes when each request asks for another one, and how many there are.
+    /// The place of the port number, and the number of ports, if each request is for another port.
     pub(crate) port_in_turn: Option<(usize, u16)>,
-    /// Where each FLOW_MOD becomes another change.
+    /// The places that make each FLOW_MOD another change.
     pub(crate) change: Option<Change>,
-    /// Where the buffer id goes that the answer repeats, the packet, and the ingress port's low
-    /// byte: hosts of their own for every message.
+    /// The places of the buffer id that the answer repeats, of the packet, and of the low byte of the ingress port, so
+    /// that every message has its own hosts.
     pub(crate) hosts: Option<Hosts>,
 }
 
-/// What is patched so that a message seems to come from another host each time.
+/// The places that are patched so that each message seems to come from another host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hosts {
     pub(crate) macs: u32,
@@ -44,8 +44,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Host `sequence` sends to the next one; each has its port, so that a learning controller has
-    /// seen both after one round.
+    /// Host `sequence` sends to the next host. Each host has its own port, so that a learning controller has seen both
+    /// hosts after one round.
     #[inline]
     pub(crate) fn patch(&self, bytes: &mut [u8], buffer_id: u32, sequence: u32) {
         let (source, destination) = (sequence % self.macs, (sequence + 1) % self.macs);
@@ -58,14 +58,14 @@ impl Hosts {
     }
 }
 
-/// What is patched so that each FLOW_MOD is another of [`flow_change`]'s.
+/// The places that are patched so that each FLOW_MOD is another change of [`flow_change`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     network: [u8; 4],
     source_at: usize,
     destination_at: usize,
     command_at: usize,
-    /// The ports that rules send by, and where they stand.
+    /// The output ports of rules, and the place of the output port.
     ports: [u16; 2],
     port_at: usize,
 }
@@ -151,7 +151,7 @@ impl Template {
             Kind::Barrier => simple(types.barrier_request, &[]),
             Kind::PortStats => {
                 let mut template = simple(types.stats_request, &port_stats_request(version));
-                // The low half of the port's number; in 1.3 the high half is 0 for any one port.
+                // The low half of the port's number; in 1.3 the high half is 0 for every single port.
                 let at = if version == Version::V1_0 { 12 } else { 18 };
                 if setup.switch.ports_in_turn
                     && version == Version::V1_3
@@ -176,9 +176,8 @@ impl Template {
                 let second_at = Some(bytes.len());
                 message(&mut bytes, version, types.barrier_request, 0, &[]);
                 let destination_at = HEADER_LEN + at;
-                // The low byte of 1.0's command behind match and cookie; 1.3's, behind cookie, mask and table. In 1.3
-                // the destination has a field's header before it.
-                // The rule ends with its one action: port, length and padding.
+                // The command: in 1.0 its low byte, after match and cookie; in 1.3 after cookie, mask and table. In 1.3
+                // a field header precedes the destination. The rule ends with its one action: port, length and padding.
                 let end = HEADER_LEN + body.len();
                 let (source_at, command_at, port_at) = match version {
                     Version::V1_0 => (destination_at - 4, HEADER_LEN + 49, end - 4),
@@ -212,7 +211,7 @@ impl Template {
 }
 
 impl Template {
-    /// A packet for the data plane of a real switch, which makes the PACKET_IN of it.
+    /// A packet for the data plane of a real switch. The switch makes the PACKET_IN of this packet.
     fn bare(bytes: Vec<u8>) -> Self {
         let tag_at = Some(bytes.len() - TAG_LEN);
         Self {
@@ -228,7 +227,7 @@ impl Template {
     }
 }
 
-/// What a controller tells a real switch so that every packet without a rule comes to it whole: a
+/// The message of a controller to a real switch, so that the controller gets every packet without a rule completely: a
 /// table-miss rule in 1.3, SET_CONFIG in 1.0.
 pub(crate) fn ask_for_misses(version: Version, out: &mut Vec<u8>) {
     match version {
@@ -267,7 +266,7 @@ pub(crate) fn probe(setup: &Setup, index: usize) -> Vec<u8> {
     ip.extend_from_slice(&[10, 255, 255, 254]);
     write_ipv4_checksum(&mut ip);
     packet.extend_from_slice(&ip);
-    // A UDP checksum of 0 is none: the tag changes with every message.
+    // The UDP checksum is 0, which means no checksum, because the tag changes with every message.
     packet.extend_from_slice(&[0x23, 0x28, 0x23, 0x29]);
     packet.extend_from_slice(&(ip_len - 20).to_be_bytes());
     packet.extend_from_slice(&[0, 0]);
@@ -275,7 +274,7 @@ pub(crate) fn probe(setup: &Setup, index: usize) -> Vec<u8> {
     packet
 }
 
-/// The checksum (RFC 1071) of an IPv4 header without options, in its place.
+/// Writes the checksum (RFC 1071) of an IPv4 header without options.
 pub(crate) fn write_ipv4_checksum(header: &mut [u8]) {
     if let Some(place) = header.get_mut(10..12) {
         place.fill(0);
@@ -377,8 +376,8 @@ fn flow_stats_request(version: Version) -> Vec<u8> {
     }
 }
 
-/// A rule inside tenant `index`'s space, and where the four bytes are that tell its rules apart
-/// (the IPv4 destination). With `one_source` the source is an address too, not a network.
+/// A rule inside tenant `index`'s flowspace, and the place of the four bytes that differ between its rules (the IPv4
+/// destination). With `one_source` the source is an address, not a network.
 fn flow_mod(setup: &Setup, index: usize, out_port: u16, one_source: bool) -> (Vec<u8>, usize) {
     let (network, length) = Slicing::source_network(index, setup.tenants);
     let length = if one_source { 32 } else { length };
@@ -386,7 +385,8 @@ fn flow_mod(setup: &Setup, index: usize, out_port: u16, one_source: bool) -> (Ve
     let mut body = Vec::new();
     match setup.version {
         Version::V1_0 => {
-            // Wildcards: all but in_port or VLAN where these bound the tenant, dl_type, nw_src, nw_dst.
+            // Wildcards: all fields except dl_type, nw_src, nw_dst, and in_port or VLAN if these fields separate
+            // tenants.
             let mut wildcards: u32 = 0x003f_ffff & !(1 << 4) & !(0x3f << 8) & !(0x3f << 14);
             wildcards |= u32::from(32 - length) << 8;
             let mut vlan = 0;

@@ -1,46 +1,48 @@
-//! What the receiving side knows of one stream: which messages arrived, when, and what was wrong
-//! with them. Pure; nothing is allocated per message.
+//! The receiving side's account of one stream: the messages that arrived, their times, and their
+//! faults. The module is pure, and allocates nothing per message.
 
 use crate::kind::Kind;
 use crate::kind::PROBED;
 use report::{Histogram, Precision};
 
-/// When a message was meant to leave, did leave and arrived, in ns of the session's clock.
+/// The intended and actual send times and the arrival time of a message, in ns of the session's
+/// clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The stream's place in the load.
     pub stream: u16,
     /// The message's number within its stream.
     pub sequence: u32,
-    /// When it was meant to leave.
+    /// The intended send time.
     pub intended: u64,
-    /// When it was written to the socket; 0 where the receiving side did not know.
+    /// The time when the message was written to the socket; 0 if unknown to the receiving side.
     pub actual: u64,
-    /// When it, or its reply, was read; 0 where the sending side did not know.
+    /// The time when the message, or its reply, was read; 0 if unknown to the sending side.
     pub arrival: u64,
 }
 
-/// Counts of what can happen to a message. Those of the measured window only, unless said otherwise.
+/// Counts of messages by their fate. Messages of the measured window only, unless noted otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Written to a socket.
+    /// Messages that were written to a socket.
     pub sent: u64,
-    /// Due, but never written: the system under test stopped reading, or had closed.
+    /// Messages that were due, but never written: the system under test stopped reading, or had
+    /// closed the connection.
     pub blocked: u64,
-    /// Arrived, or were answered, for the first time.
+    /// Messages that arrived, or were answered, for the first time.
     pub received: u64,
-    /// Of those, later than the load's limit.
+    /// Received messages that were later than the load's limit.
     pub late: u64,
-    /// Of those, after one that was sent later.
+    /// Received messages that arrived after a message that was sent later.
     pub reordered: u64,
-    /// Arrived or were answered again; over the whole run.
+    /// Messages that arrived or were answered again, over the whole run.
     pub duplicates: u64,
-    /// Were answered by an OpenFlow ERROR; no latency is counted.
+    /// Messages that were answered by an OpenFlow ERROR; their latency does not count.
     pub refused: u64,
 }
 
 impl Counts {
-    /// Sent, but neither arrived nor were answered nor refused.
+    /// Messages that were sent, but neither arrived nor were answered nor refused.
     #[must_use]
     pub fn unanswered(&self) -> u64 {
         self.sent.saturating_sub(self.received + self.refused)
@@ -57,7 +59,7 @@ impl Counts {
     }
 }
 
-/// The window of intended times that counts, and the limits that go with it; ns of the clock.
+/// The window of intended times that counts, with its limits, in ns of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) start: u64,
@@ -77,15 +79,15 @@ impl Window {
 /// One second of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Arrived or answered.
+    /// Messages that arrived or were answered.
     pub received: u64,
-    /// The sum of their latencies in ns.
+    /// The sum of the latencies of these messages, in ns.
     pub sum_ns: u64,
-    /// The greatest of them in ns.
+    /// The largest latency of these messages, in ns.
     pub max_ns: u64,
 }
 
-/// How many messages, in words of 64, may be lost in a row beyond what was expected.
+/// The most messages that may be lost in a row beyond the expected number, in words of 64 messages.
 const JUMP: usize = 1 << 17;
 
 /// The receiving side's account of one stream.
@@ -94,18 +96,19 @@ pub(crate) struct Track {
     window: Window,
     /// One bit per message that arrived.
     seen: Vec<u64>,
-    /// One more than the highest number that arrived, by kind: a mix's kinds overtake one another
-    /// by nature.
+    /// One more than the highest number that arrived, by kind, because messages of different kinds
+    /// in a mix overtake each other.
     next: [u32; Kind::ALL.len()],
     pub(crate) counts: Counts,
-    /// Unique arrivals over the whole run, inside the window or not.
+    /// Unique arrivals over the whole run, inside and outside the window.
     pub(crate) arrived: u64,
     pub(crate) latency: Histogram,
     pub(crate) seconds: Vec<Second>,
 }
 
 impl Track {
-    /// `expected` is how many messages room is made for beforehand; more than that is possible.
+    /// `expected` is the number of messages for which space is allocated in advance; more messages
+    /// are possible.
     pub(crate) fn new(window: Window, expected: usize, precision: Precision) -> Self {
         let seconds = (window.end - window.start).div_ceil(1_000_000_000) as usize;
         Self {
@@ -119,7 +122,8 @@ impl Track {
         }
     }
 
-    /// Message `sequence`, meant to leave at `intended`, arrived at `now`. False when it had already.
+    /// Message `sequence` with the intended time `intended` arrived at `now`. False if the message
+    /// had arrived already.
     #[inline]
     pub(crate) fn arrive(&mut self, kind: Kind, sequence: u32, intended: u64, now: u64) -> bool {
         let in_window = self.window.contains(intended);
@@ -130,7 +134,8 @@ impl Track {
         self.arrived += 1;
         let mut reordered = false;
         if let Some(next) = self.next.get_mut(kind as usize) {
-            // Rules are probed in turns: their order is ours, not the system's.
+            // Rules are probed in turn, so the order of arrivals is the generator's order, not the
+            // system's.
             reordered = sequence < *next && kind != PROBED;
             *next = sequence.saturating_add(1).max(*next);
         }
@@ -152,7 +157,7 @@ impl Track {
         true
     }
 
-    /// Message `sequence` was answered by an ERROR. False when it had been answered already.
+    /// Message `sequence` was answered by an ERROR. False if the message had been answered already.
     pub(crate) fn refuse(&mut self, sequence: u32, intended: u64) -> bool {
         if !self.mark(sequence) {
             self.counts.duplicates += 1;
@@ -168,14 +173,14 @@ impl Track {
         self.counts.refused += u64::from(self.window.contains(now));
     }
 
-    /// Sets the message's bit; false when it was set.
+    /// Sets the message's bit; false if the bit was set already.
     #[inline]
     fn mark(&mut self, sequence: u32) -> bool {
         let (word, bit) = (sequence as usize / 64, 1u64 << (sequence % 64));
         if word >= self.seen.len() {
-            // Only without a schedule, and then once per doubling. The generator numbers its
-            // messages itself, so a number far beyond what has arrived cannot come from this run
-            // unless a system under test made it up: it must not make us allocate.
+            // Allocation happens only without a schedule, and then once per doubling. The generator
+            // numbers its messages itself. A number far beyond the arrived numbers is an invention
+            // of the system under test, and must not cause an allocation.
             if word >= self.seen.len() * 2 + JUMP {
                 return false;
             }
@@ -206,11 +211,11 @@ pub(crate) struct Pending {
     ring: Vec<Waiting>,
 }
 
-/// How many bits of an xid number a stream's messages.
+/// The number of bits of an xid that number a stream's messages.
 pub(crate) const SEQUENCE_BITS: u32 = 20;
 const COMPANION: u32 = 1 << 31;
 
-/// The xid of message `sequence` of `stream`. `companion` marks the FLOW_MOD that goes before its
+/// The xid of message `sequence` of `stream`. `companion` marks the FLOW_MOD before its
 /// BARRIER_REQUEST.
 #[inline]
 pub(crate) fn xid(stream: usize, sequence: u32, companion: bool) -> u32 {
@@ -226,7 +231,7 @@ pub(crate) fn stream_of(xid: u32) -> Option<usize> {
 }
 
 impl Pending {
-    /// Room for `expected` requests at once, at most 2^20.
+    /// Space for `expected` requests at once, at most 2^20.
     pub(crate) fn new(expected: usize) -> Self {
         let size = expected.clamp(1024, 1 << SEQUENCE_BITS).next_power_of_two();
         Self { ring: vec![Waiting::default(); size] }
@@ -318,7 +323,7 @@ mod tests {
         pending.insert(waiting);
         assert_eq!(pending.find(xid(3, 1_048_577, false)).map(|w| w.intended), Some(9));
         assert_eq!(pending.find(xid(3, 2, false)), None);
-        // A request whose place was taken by a later one is not found any more.
+        // A request whose place was taken by a later request is not found any more.
         pending.insert(Waiting { sequence: 1_048_577 + 1024, ..waiting });
         assert_eq!(pending.find(xid(3, 1_048_577, false)), None);
     }

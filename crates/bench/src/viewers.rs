@@ -1,4 +1,4 @@
-//! Viewers of the page: each opens a stream of server-sent events, and reads all of it.
+//! Viewers of the page: each viewer opens a stream of server-sent events, and reads all events.
 
 use crate::Error;
 use crate::measure::Collector;
@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 /// The path of the page's events.
 const EVENTS: &str = "/api/v1/events";
-/// How long a viewer waits for the head of the answer, and then for each event.
+/// The time that a viewer waits for the header of the answer, and then for each event.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The first summary is larger work than the following ones, so no run begins with it.
+/// The first summary is more work than the following summaries, so no run begins during the first
+/// summary.
 const SETTLING: Duration = Duration::from_secs(1);
 
 /// All viewers of one run.
@@ -29,7 +30,7 @@ pub(crate) struct Viewers {
 #[derive(Debug)]
 struct Viewer {
     stream: TcpStream,
-    /// Bytes of the body.
+    /// The received bytes of the body.
     bytes: Arc<AtomicU64>,
     before: u64,
     thread: JoinHandle<()>,
@@ -65,7 +66,7 @@ impl Viewers {
         for viewer in self.viewers {
             let bytes = viewer.bytes.load(Ordering::Relaxed) - viewer.before;
             most = most.max(bytes as f64 / seconds);
-            // A viewer whose stream ended has a thread that ended.
+            // If a viewer's stream has ended, the viewer's thread has ended.
             served += usize::from(bytes > 0 && !viewer.thread.is_finished());
             // The stream may have ended already.
             let _ = viewer.stream.shutdown(Shutdown::Both);

@@ -1,7 +1,7 @@
-//! The few bytes of OpenFlow that the generator's hot path needs: headers, types, and where to find
-//! a packet or a buffer id in a message. Everything is big-endian.
+//! The few bytes of OpenFlow that the generator's hot path needs: headers, types, and the place of
+//! a packet or a buffer id in a message. All numbers are big-endian.
 //!
-//! A complete codec is in crate `openflow`; here nothing is decoded that is not measured.
+//! The crate `openflow` has a complete codec; this module decodes only fields that are measured.
 
 use crate::plan::Version;
 
@@ -81,14 +81,14 @@ pub(crate) fn header(out: &mut Vec<u8>, version: Version, kind: u8, length: usiz
     out.extend_from_slice(&xid.to_be_bytes());
 }
 
-/// Appends a whole message; a body that would not fit into one is cut.
+/// Appends a whole message; a body that is too long for one message is cut.
 pub(crate) fn message(out: &mut Vec<u8>, version: Version, kind: u8, xid: u32, body: &[u8]) {
     let body = body.get(..usize::from(u16::MAX) - HEADER_LEN).unwrap_or(body);
     header(out, version, kind, HEADER_LEN + body.len(), xid);
     out.extend_from_slice(body);
 }
 
-/// The packet inside a PACKET_IN, or `None` when the message is too short for one.
+/// The packet inside a PACKET_IN, or `None` if the message is too short.
 #[inline]
 pub(crate) fn packet_in_data(version: Version, message: &[u8]) -> Option<&[u8]> {
     match version {
@@ -100,7 +100,7 @@ pub(crate) fn packet_in_data(version: Version, message: &[u8]) -> Option<&[u8]> 
     }
 }
 
-/// The packet inside a PACKET_OUT, or `None` when the message is too short for one.
+/// The packet inside a PACKET_OUT, or `None` if the message is too short.
 #[inline]
 pub(crate) fn packet_out_data(version: Version, message: &[u8]) -> Option<&[u8]> {
     match version {
@@ -109,7 +109,7 @@ pub(crate) fn packet_out_data(version: Version, message: &[u8]) -> Option<&[u8]>
     }
 }
 
-/// Where a message has its buffer id: a PACKET_OUT, or a FLOW_MOD.
+/// The place of the buffer id in a PACKET_OUT or a FLOW_MOD.
 #[inline]
 pub(crate) fn buffer_id(version: Version, message: &[u8]) -> Option<u32> {
     let at = match (message.get(1)?, version) {

@@ -1,4 +1,5 @@
-//! A thread of the generator: one epoll loop that sends what is due and reads what has come.
+//! A thread of the generator: one epoll loop that sends the messages that are due and reads arrived
+//! messages.
 //!
 //! ```text
 //!  session ──commands──▶ worker ──────────────────────────────┐
@@ -10,8 +11,9 @@
 //!                          └──────────────────────────────────┘
 //! ```
 //!
-//! With one thread it plays both sides; with two, one plays the switches and one the controllers.
-//! Threads share nothing but two counters each, by which the session sees when all has arrived.
+//! With one thread the thread plays both sides; with two threads one thread plays the switches and
+//! the other the controllers. Each thread shares only two counters, by which the session sees when
+//! all messages have arrived.
 
 mod connections;
 
@@ -36,41 +38,41 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-/// A loop reads at most this much of one connection, so that sending is not held up by more than
-/// some thirty microseconds.
+/// A loop reads at most this many bytes of one connection, so that reading delays sending by at
+/// most some thirty microseconds.
 const READ_AT_ONCE: usize = 64 * 1024;
-/// Room for a kept partial frame and a read.
+/// The space for a kept partial frame and a read.
 const SCRATCH: usize = 64 * 1024 + READ_AT_ONCE;
-/// A slow switch reads in small pieces, as its queue is short.
+/// A slow switch reads few bytes at once, because its queue is short.
 const READ_SLOWLY: usize = 2 * 1024;
-/// Messages of one sender, and of all, before the loop looks at its sockets again.
+/// The messages of one sender, and of all senders, before the loop checks its sockets again.
 const SENDER_TURN: usize = 512;
 const SEND_TURN: usize = 1024;
-/// Connections to be written to before the loop looks at its sockets again: each write costs
-/// microseconds.
+/// The number of connections that are written before the loop checks its sockets again, because
+/// each write costs microseconds.
 const CONNECTIONS_TURN: usize = 32;
-/// A full write.
+/// The bytes of a full write.
 const WRITE_AT_ONCE: usize = 64 * 1024;
-/// How often commands are looked for when nothing is due.
+/// The time between two checks for commands when nothing is due.
 const IDLE_NS: u64 = 2_000_000;
 const LISTENER: u64 = 1 << 32;
 
-/// What the session tells a worker.
+/// A command of the session to a worker.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Begin a run with this number.
+    /// Begin the run with this number.
     Run {
         id: u16,
         load: Arc<Load>,
         start: u64,
-        /// Which rules have forwarded, where the load has such.
+        /// The rules that have forwarded a packet, if the load probes rules.
         forwarded: Arc<Forwarded>,
-        /// Keep what was wrong before the run, to explain a handshake that failed.
+        /// Whether the faults before the run are kept, to explain a failed handshake.
         keep_faults: bool,
     },
-    /// Streams came, and others end earlier.
+    /// The load has further streams, or streams end earlier.
     Change(Arc<Load>),
-    /// The run is over: send the part.
+    /// The run has ended: send the part of the result.
     Finish,
 }
 
@@ -85,12 +87,12 @@ struct Peer {
     conn: Conn,
     end: End,
     reads: bool,
-    /// Senders that wait for room.
+    /// Senders that wait for room in the connection.
     parked: Vec<usize>,
     dirty: bool,
     /// Messages since the last write.
     batched: usize,
-    /// Whether epoll was told to say when there is room.
+    /// Whether epoll reports when there is room.
     watches_room: bool,
 }
 
@@ -105,7 +107,7 @@ pub(crate) struct Worker {
     epoll: OwnedFd,
     listeners: Vec<TcpListener>,
     peers: Vec<Option<Peer>>,
-    /// Ready connections of each tenant, by peer.
+    /// The ready connections of each tenant, as numbers of peers.
     controllers: Vec<Vec<usize>>,
     /// Each switch's peer.
     switches: Vec<Option<usize>>,
@@ -113,7 +115,7 @@ pub(crate) struct Worker {
     redial_at: u64,
     run: Option<Run>,
     faults: Faults,
-    /// Senders that have no connection at all at the moment.
+    /// Senders that have no connection at the moment.
     homeless: Vec<usize>,
     dirty: Vec<usize>,
     scratch: Vec<u8>,
@@ -123,7 +125,7 @@ pub(crate) struct Worker {
     parts: Sender<Part>,
 }
 
-/// The ends of the channels and what else a worker gets from its session.
+/// The ends of the channels, and other values that a worker gets from its session.
 #[derive(Debug)]
 pub(crate) struct Wiring {
     pub(crate) clock: Clock,
@@ -133,8 +135,8 @@ pub(crate) struct Wiring {
 }
 
 impl Worker {
-    /// `listeners` are the tenants' controllers' sockets, in order; `dials` where each switch
-    /// connects to.
+    /// `listeners` are the tenants' controllers' sockets, in order; `dials` has the address that
+    /// each switch dials.
     pub(crate) fn new(
         setup: Arc<Setup>,
         sides: Sides,
@@ -175,10 +177,10 @@ impl Worker {
         })
     }
 
-    /// Works until the session hangs up.
+    /// Works until the session ends.
     pub(crate) fn work(mut self) {
-        // Without this the kernel lets sleeps overrun by 50 µs to save wake-ups; where it refuses,
-        // the lag shows it.
+        // Without this call the kernel extends sleeps by up to 50 µs to save wake-ups. If the
+        // kernel refuses the call, the lag shows this.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
         loop {
@@ -230,14 +232,14 @@ impl Worker {
                 self.finish_service();
                 if let Some(run) = run {
                     let part = run.into_part(faults);
-                    // A session that is gone needs no part.
+                    // A session that has ended needs no part.
                     let _ = self.parts.send(part);
                 }
             }
         }
     }
 
-    /// Outside of runs switches take no time: what still waits is answered now.
+    /// Outside of runs switches have no service time: waiting requests are answered now.
     fn finish_service(&mut self) {
         for token in 0..self.peers.len() {
             if matches!(self.peers.get(token), Some(Some(Peer { end: End::Switch(end), .. })) if end.is_slow())
@@ -253,7 +255,8 @@ impl Worker {
         }
     }
 
-    /// Sends what is due. The answer is how many ns may be slept: 0 when the next is near.
+    /// Sends the messages that are due. Returns the time in ns that the thread may sleep: 0 if the
+    /// next message is due soon.
     fn send_due(&mut self) -> u64 {
         let now = self.clock.now();
         let homeless = std::mem::take(&mut self.homeless);
@@ -280,7 +283,7 @@ impl Worker {
         wait
     }
 
-    /// Lets one sender send what is due, up to a limit. The answer is how many left.
+    /// Sends the due messages of one sender, up to a limit. Returns the number of sent messages.
     fn turn(&mut self, place: usize, mut now: u64) -> usize {
         let mut count = 0;
         loop {
@@ -296,7 +299,8 @@ impl Worker {
                 Next::Reply | Next::Over => return count.max(1),
             };
             if count >= SENDER_TURN {
-                // Others first: this one is put behind everybody who is already due.
+                // Other senders go first: this sender goes to the end of the queue of senders that
+                // are due.
                 run.due.push(Reverse((now, Due::Send(place))));
                 return count;
             }
@@ -308,7 +312,8 @@ impl Worker {
             let Some((token, peer)) =
                 route.and_then(|token| Some((token, self.peers.get_mut(token)?.as_mut()?)))
             else {
-                // Nobody to send to: looked at again soon; what is due meanwhile is not our lag.
+                // There is no connection: the sender tries again soon. Messages that are due in the
+                // meantime do not count as the generator's lag.
                 sender.excused_until = now + 1_000_000;
                 run.due.push(Reverse((now + 1_000_000, Due::Send(place))));
                 return count.max(1);
@@ -337,7 +342,7 @@ impl Worker {
         }
     }
 
-    /// Asks the switches' tables whether rules that wait forward a packet by now.
+    /// Checks in the switches' tables whether waiting rules now forward a packet.
     fn probe(&mut self, again: bool) {
         let Some(run) = self.run.as_mut().filter(|run| !run.probers.is_empty()) else { return };
         let now = self.clock.now();
@@ -370,7 +375,7 @@ impl Worker {
         }
     }
 
-    /// The slow switch is done with a message, perhaps with several.
+    /// The slow switch has finished one or several messages.
     fn serve(&mut self, token: usize, now: u64) {
         let Some(Some(Peer { end: End::Switch(end), conn, .. })) = self.peers.get_mut(token) else {
             return;
@@ -394,7 +399,7 @@ impl Worker {
     }
 }
 
-/// The identity in these files, read.
+/// Reads the identity in these files.
 pub(crate) fn identity(files: Option<&Identity>) -> Result<Option<Tls>, Error> {
     let load = |files: &Identity| {
         let Identity { private_key, certificate, ca } = files.clone();

@@ -22,7 +22,7 @@ fn a_run_of_many_messages_allocates_no_more_than_one_of_few() {
         };
         let (few, many) = (count(200.0), count(20_000.0));
         assert_eq!((few.0, many.0), (100, 10_000));
-        // An emulated switch builds the body of a statistics reply: that is its own affair.
+        // An emulated switch builds the body of a statistics reply, which needs allocations.
         let allowed = if kind == Kind::PortStats { 100_000 } else { 500 };
         assert!(many.1 < few.1 + allowed, "{kind:?}: {many:?} against {few:?}");
     }

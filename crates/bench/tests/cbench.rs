@@ -1,6 +1,6 @@
-//! Beside cbench, where it is installed (it is no Debian package): both in throughput mode against the
-//! same controller, in turn within one run. What both reached is printed; which is faster depends on
-//! the controller, so only that both measured something is asserted.
+//! Compares the benchmark with cbench, if cbench is installed (Debian has no package of cbench). Both run in throughput
+//! mode against the same controller, in turn within one run. The test prints both rates. Which rate is higher depends
+//! on the controller, so the test asserts only that both rates are above 0.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
@@ -40,7 +40,7 @@ fn cbench_says_its_average_third() {
 #[test]
 fn throughput_beside_cbench() {
     if Command::new("cbench").arg("-h").output().is_err() {
-        // Nobody packages it, so that it is missing is no fault of a machine that has to have everything.
+        // There is no package of cbench, so cbench may be missing on a machine that must have all other programs.
         let word = if std::env::var_os("CI").is_some() { "not compared:" } else { "SKIPPED" };
         eprintln!(
             "{word} throughput_beside_cbench: cbench is not installed, and is no Debian package"

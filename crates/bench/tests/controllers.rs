@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 struct Controller {
     child: Child,
     address: SocketAddr,
-    /// Removed at the end: a killed process does not.
+    /// Files that are removed at the end, because a killed process does not remove them.
     leftovers: Vec<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ impl Controller {
         Self::ovs_testcontroller_as("ptcp", |_| {})
     }
 
-    /// Listening by this scheme, with more arguments.
+    /// Starts `ovs-testcontroller`, which listens by this scheme, with more arguments.
     fn ovs_testcontroller_as(scheme: &str, more: impl FnOnce(&mut Command)) -> Self {
         let socket = |port| std::env::temp_dir().join(format!("weir-bench-controller-{port}.ctl"));
         let mut controller = Self::start(|port| {
@@ -92,7 +92,7 @@ fn shell(command: &str) {
     assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
 }
 
-/// A command for when this is dropped.
+/// A command that runs when this is dropped.
 struct AtEnd(String);
 
 impl Drop for AtEnd {
@@ -101,7 +101,7 @@ impl Drop for AtEnd {
     }
 }
 
-/// Whether to go on without `what`: says so loudly, and fails where everything must be there.
+/// Reports that `what` is missing. Fails on machines that must have all programs.
 fn missing(test: &str, what: &str) {
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{test}: {what} is missing");
     eprintln!("SKIPPED {test}: {what} is missing");
@@ -141,7 +141,7 @@ fn run(plan: &ControllerPlan, tests: &[&str], helpers: &mut Helpers) -> Verdict 
     verdict
 }
 
-/// The points of this test all have these figures, above 0 on average.
+/// Asserts that all points of this test have these figures, above 0 on average.
 #[track_caller]
 fn check(verdict: &Verdict, test: &str, figures: &[&str]) {
     let points = &verdict.results.points;
@@ -156,10 +156,10 @@ fn check(verdict: &Verdict, test: &str, figures: &[&str]) {
     }
 }
 
-/// These, and no others, were found.
+/// Asserts that the findings are these and no others.
 #[track_caller]
 fn check_findings(verdict: &Verdict, expected: &[&str]) {
-    // The machine may be busy, which is not the controller's fault.
+    // These findings come from few trials or from a busy machine, not from the controller.
     let own = ["few-trials", "generator-behind"];
     let findings = verdict.results.findings.iter().map(|finding| finding.code.as_str());
     let mut codes: Vec<&str> = findings.filter(|code| !own.contains(code)).collect();
@@ -234,7 +234,7 @@ fn ovs_testcontroller_has_its_limits() {
     let verdict = run(&plan, &["sessions", "rate"], &mut Helpers::default());
     check(&verdict, "sessions", &["sessions"]);
     check_findings(&verdict, &["at-upper-bound"]);
-    // It is built with MAX_SWITCHES 16, and closes every connection beyond.
+    // `ovs-testcontroller` is built with MAX_SWITCHES 16, and closes every further connection.
     (plan.most_sessions, plan.handshake_ms, plan.trials) = (40, 1_000, 1);
     let verdict = run(&plan, &["sessions"], &mut Helpers::default());
     assert_eq!(verdict.results.points[0].mean("sessions"), Some(16.0));
@@ -257,7 +257,8 @@ fn ovs_testcontroller_in_trouble() {
         let of = report::Scalar::from(test);
         let points = verdict.results.points.iter();
         let points: Vec<_> = points.filter(|point| point.parameters["test"] == of).collect();
-        // Three benchmarks thrice, and the one without discovery once.
+        // Three benchmarks have three points each, and the benchmark without discovery has one
+        // point.
         assert_eq!(points.len(), 10, "{test}");
         for (benchmark, figure) in [
             ("reactive-path-time", "path_ms"),
@@ -278,7 +279,7 @@ fn ovs_testcontroller_fails_over() {
         return;
     }
     let backup = Controller::ovs_testcontroller();
-    // The first one is the shell commands' own.
+    // The shell commands start and end the first controller.
     let mut active = Controller::ovs_testcontroller();
     let _ = active.child.kill().and_then(|()| active.child.wait().map(drop));
     let port = active.address.port();
@@ -298,9 +299,9 @@ fn ovs_testcontroller_fails_over() {
     let operator = OperatorCommands { fail, restore };
     let mut helpers = Helpers { operator: Some(Box::new(operator)), ..Helpers::default() };
     let verdict = run(&plan, &["failover"], &mut helpers);
-    // It was started again after the last trial.
+    // The controller was started again after the last trial.
     drop(end);
-    // Both are active at any time, so that nothing but the packets' distance is seen.
+    // Both controllers are always active, so the gap is only the distance of two packets.
     check(&verdict, "failover", &["gap_ms", "spacing_ms"]);
     check_findings(&verdict, &[]);
 }
@@ -329,7 +330,7 @@ fn os_ken_discovers_provisions_and_reroutes() {
     let (orders, answers) = (folder.join("orders"), folder.join("answers"));
     let made = Command::new("mkfifo").args([&orders, &answers]).status().unwrap();
     assert!(made.success());
-    // Both ends at once, so that opening waits for nobody.
+    // The file is opened for reading and writing, so that opening does not wait for the other end.
     let open = |path: &Path| std::fs::File::options().read(true).write(true).open(path).unwrap();
     let (stdin, stdout) = (open(&orders), open(&answers));
     for version in [Version::V1_0, Version::V1_3] {

@@ -1,5 +1,5 @@
-//! The generator against its own ends, with nothing between: everything must be accounted for.
-//! Counts are asserted, never times.
+//! The generator with its two ends connected directly: every message must be accounted for. The
+//! tests assert counts, never times.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are test code too")]
 
@@ -128,7 +128,8 @@ fn one_message_per_write_is_one_per_write() {
         let outcome = session.run(&load, &[]).unwrap();
         check_whole(&outcome, 200);
         let got = outcome.messages_per_write;
-        // A burst that the operating system interrupts may be caught up with the next one.
+        // If the operating system interrupts a burst, the rest of the burst may be sent with the
+        // next burst.
         assert!(got >= want && (batch == 0 || got <= want), "{got} is not {want}");
     }
 }
@@ -141,7 +142,8 @@ fn saturation_and_closed_loop_lose_nothing() {
         Load::saturating(Kind::PacketOut, 2, 100),
         Load::new(vec![Stream::new(0, Kind::Barrier, Arrivals::Closed { outstanding: 4 })], 100),
     ] {
-        // On a loaded machine TCP itself drops and waits to send again when a buffer overflows.
+        // On a loaded machine TCP itself drops segments when a buffer overflows, and retransmits
+        // them after a wait.
         let load = Load { drain_ms: 20_000, ..load };
         let outcome = session.run(&load, &[]).unwrap();
         let counts = outcome.counts();
@@ -162,14 +164,15 @@ fn a_slow_switch_works_at_its_rate_and_loses_nothing() {
     let load = Load { drain_ms: 5000, ..Load::constant(Kind::PortStats, 1, 2000.0, 200) };
     let outcome = session.run(&load, &[]).unwrap();
     check_whole(&outcome, 400);
-    // 400 messages of a millisecond each, in a schedule of 200 ms: the last waits some 200 ms.
+    // The schedule has 400 messages of a millisecond each within 200 ms, so the last message waits
+    // some 200 ms.
     assert!(outcome.latency().percentile(100.0) >= Some(190_000_000));
     assert!((0.01..=1.001).contains(&outcome.switch_busy), "{}", outcome.switch_busy);
 }
 
 #[test]
 fn a_search_finds_a_rate_below_what_the_switch_can_do() {
-    // 100 µs a message: 10,000 per second is the most, so the upper bound cannot pass.
+    // With 100 µs per message the maximum is 10,000 per second, so the upper bound cannot pass.
     let mut session = open(|setup| setup.switch.service_ns = 100_000, 1);
     let search = Search {
         kind: Kind::Barrier,
@@ -201,7 +204,7 @@ fn every_arrival_process_sends_what_it_says() {
         let stream = Stream::new(0, Kind::Echo, arrivals.clone());
         let outcome = session.run(&Load::new(vec![stream], 200), &[]).unwrap();
         let sent = outcome.counts().sent;
-        // A ramp's last message may fall on either side of the end.
+        // A ramp's last message may be before or after the end.
         assert!(sent.abs_diff(want) <= 1, "{arrivals:?}: {sent} is not {want}");
         check_whole(&outcome, sent);
     }
@@ -209,7 +212,8 @@ fn every_arrival_process_sends_what_it_says() {
 
 #[test]
 fn a_loss_free_search_is_stricter_than_one_for_the_highest_rate() {
-    // A switch of 5,000 a second: what is above queues up, and is late.
+    // The switch handles 5,000 messages per second. Messages above this rate wait in its queue and
+    // are late.
     let mut session = open(|setup| setup.switch.service_ns = 200_000, 1);
     let search = |goal| Search {
         kind: Kind::Barrier,
@@ -247,10 +251,11 @@ fn the_first_packet_finds_a_switch_that_lies_about_barriers() {
                 check_whole(&outcome, 40);
                 outcome.latency().percentile(0.0).unwrap()
             };
-            // By barrier it looks fast; by its packets it is as slow as it is.
+            // Measured by barriers the switch seems fast; measured by packets the switch shows its
+            // real speed.
             let (barrier, packet) =
                 (run(&mut session, Kind::FlowMod), run(&mut session, Kind::FlowModPacket));
-            // Histograms tell values to three digits, rounded down.
+            // Histograms have values with three digits, rounded down.
             assert!(barrier < LIE && packet >= LIE - LIE / 1000, "{barrier} {packet}");
         }
     }

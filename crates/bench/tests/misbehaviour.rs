@@ -1,5 +1,5 @@
-//! Systems under test that do wrong: each is reported by name, nothing hangs, and nothing wrong is
-//! ever counted as latency.
+//! Systems under test with faults: each fault is reported by name, no test hangs, and no fault is ever counted as
+//! latency.
 
 #![allow(clippy::unwrap_used, reason = "the relay below is test code too")]
 
@@ -14,7 +14,7 @@ const PACKET_IN: u8 = 10;
 const ECHO_REPLY: u8 = 3;
 const PACKET_OUT: u8 = 13;
 
-/// 100 messages of `kind` from each of two tenants, through a relay that behaves like this.
+/// Sends 100 messages of `kind` from each of two tenants, through a relay with this behaviour.
 fn run(
     kind: Kind,
     behaviour: impl Fn(Way, usize, u64, Vec<u8>) -> Option<Vec<(usize, Vec<u8>)>>
@@ -110,7 +110,7 @@ fn a_lost_echo_payload_is_told() {
 
 #[test]
 fn an_error_is_a_refusal_and_no_latency() {
-    // The relay refuses what goes south, by an ERROR that it sends north in the reply's place.
+    // The relay refuses requests to the switch: it sends an ERROR to the controller in place of the reply.
     let outcome = run(Kind::Echo, |_, tenant, _, mut frame| {
         if is(&frame, ECHO_REPLY) {
             frame[1] = 1;
@@ -196,7 +196,8 @@ fn a_handshake_that_never_ends_is_an_error_that_says_so() {
 
 #[test]
 fn what_is_late_and_what_is_overtaken_are_counted_apart() {
-    // Every tenth message waits for the one behind it: reordered. From the 60th on all wait 60 ms: late.
+    // Every tenth message waits for the next message, so messages are reordered. From the 60th message on all messages
+    // wait 60 ms, so these messages are late.
     let held: std::sync::Mutex<Vec<Option<Vec<u8>>>> = std::sync::Mutex::new(vec![None, None]);
     let controllers = Controllers::bind(2, "127.0.0.1:0".parse().unwrap()).unwrap();
     let behaviour = move |_, tenant: usize, _: u64, frame: Vec<u8>| {
@@ -225,7 +226,7 @@ fn what_is_late_and_what_is_overtaken_are_counted_apart() {
     let counts = outcome.counts();
     assert_eq!((counts.sent, counts.received, counts.duplicates), (200, 200, 0), "{counts:?}");
     assert_eq!(counts.reordered, 20, "{counts:?}");
-    // Sequence 60 to 99 wait for up to 60 ms, the last of them for 20: at least half of them are late.
+    // Messages 60 to 99 wait for up to 60 ms, the last message for 20 ms, so at least half of these messages are late.
     assert!(counts.late >= 40, "{counts:?}");
     assert_eq!(outcome.latency().count(), 200, "late is still measured");
 }

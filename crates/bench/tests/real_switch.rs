@@ -6,7 +6,7 @@ use bench::{Controllers, DataPort, Kind, Load, Session, Setup, Topology, Version
 use lab::{Controller, FailMode, Lab, LabGuard, Options, Protocol, Requirements, StateDirectory};
 use std::net::SocketAddr;
 
-/// A switch with two hosts whose interfaces are ours, and one controller.
+/// A switch with one controller and two hosts, whose interfaces the test uses.
 fn open(name: &str, version: Version) -> (LabGuard, Session, u32) {
     let name = format!("b{}-{name}", std::process::id());
     let protocol = match version {
@@ -64,8 +64,8 @@ fn root_open_vswitch_over_interfaces() {
                 "{kind:?} {version:?} {counts:?}"
             );
             assert!(outcome.faults.is_empty(), "{kind:?}: {:?}", outcome.faults.sentences());
-            // The kernel's time of arrival and ours are one scale: nothing arrives before it is
-            // sent, and nothing half a minute later.
+            // The kernel's times of arrival and the generator's times have one scale: no packet
+            // arrives before it is sent, or half a minute later.
             let (least, most) =
                 (outcome.latency().percentile(0.0), outcome.latency().percentile(100.0));
             assert!(least > Some(1_000) && most < Some(30_000_000_000), "{least:?} {most:?}");

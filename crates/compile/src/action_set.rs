@@ -1,29 +1,30 @@
 //! Action sets of 1.3 (specification 1.3.5, section 5.10).
 //!
-//! A set that is merged with what other tables wrote cannot put on the label of a link for one port, so in a network such a set
-//! sends by no port. But most sets are not merged: the entry is in the tenant's first table, or clears the set, and goes on to no
-//! other table. Then the set is carried out at once, one action of each kind and in the order of the specification, as a list is.
-//! So the compiler writes it as a list, behind what the entry applies anyway.
+//! The switch merges an action set with the actions that other tables write. A merged set cannot put a link's label on
+//! packets for one port only. So in a network a merged set sends by no port. Most sets are not merged: the entry is in
+//! the tenant's first table, or clears the set, and has no GOTO_TABLE. The switch carries out such a set at once: one
+//! action of each kind, in the order of the specification. So the compiler writes such a set as a list of actions,
+//! behind the actions that the entry applies.
 
 use alloc::vec::Vec;
 use core::mem::discriminant;
 use openflow::List;
 use openflow::v13::{Action, Instruction, PortNo};
 
-/// The instructions of an entry, as far as they are about lists and the set.
+/// The instructions of an entry that concern action lists and the action set.
 #[derive(Clone, Copy, Default)]
 pub struct Program<'a> {
     /// The list that is applied.
     pub applied: Option<List<'a, Action<'a>>>,
-    /// What is written to the set.
+    /// The actions that the entry writes to the set.
     pub written: Option<List<'a, Action<'a>>>,
-    /// Whether nothing stays of what earlier tables wrote.
+    /// Whether the entry clears the set that earlier tables wrote.
     pub clears: bool,
-    /// Whether the packets go on to another table.
+    /// Whether the entry has GOTO_TABLE.
     pub goes_on: bool,
     /// Whether the entry writes metadata.
     pub writes_metadata: bool,
-    /// Whether an instruction is there twice: a switch refuses that.
+    /// Whether the entry has an instruction twice: a switch refuses such an entry.
     is_double: bool,
 }
 
@@ -48,15 +49,15 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// What the entry applies and writes, as one list in the order in which it is carried out; `None` if the set is not known in
-    /// full, or the entry writes nothing to the set. `is_empty` says that nothing is in the set before.
+    /// The applied actions and the action set, as one list in the order of execution. `None` if the set is not known in
+    /// full, or if the entry writes no action to the set. `is_empty`: the set is empty before the entry.
     pub fn as_list(&self, is_empty: bool) -> Option<Vec<u8>> {
         if self.is_double || self.goes_on || !(is_empty || self.clears) {
             return None;
         }
         let written = self.written?;
         if self.writes_metadata && sent_by(written).is_some_and(may_inform_controller) {
-            // A list comes before the metadata are written, of which a set informs the controller.
+            // A list is carried out before WRITE_METADATA, a set after it: a PACKET_IN would show other metadata.
             return None;
         }
         let has_unknown_place =
@@ -71,12 +72,12 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Whether packets leave by an action.
+/// Whether an action sends packets out.
 pub fn sends(action: &Action<'_>) -> bool {
     matches!(action, Action::Output { .. } | Action::Group(_))
 }
 
-/// The action of a set by which packets leave: the last group or, if there is none, the last output.
+/// The action of a set that sends packets out: the last group or, without a group, the last output.
 pub fn sent_by<'a>(written: List<'a, Action<'a>>) -> Option<Action<'a>> {
     let mut sent = None;
     for action in written {
@@ -89,7 +90,7 @@ pub fn sent_by<'a>(written: List<'a, Action<'a>>) -> Option<Action<'a>> {
     sent
 }
 
-/// The order in which the actions of a set are carried out.
+/// The place of an action in the execution order of a set.
 pub fn order_in_set(action: &Action<'_>) -> u8 {
     match action {
         Action::CopyTtlIn => 0,
@@ -110,7 +111,8 @@ fn may_inform_controller(sent: Action<'_>) -> bool {
     matches!(sent, Action::Group(_) | Action::Output { port: PortNo::CONTROLLER, .. })
 }
 
-/// The set in the order in which it is carried out: the last of each kind counts, and a group takes an output's place.
+/// The actions of a set in execution order: the last action of each kind counts, and a group takes the place of an
+/// output.
 pub fn in_order<'a>(written: impl IntoIterator<Item = Action<'a>>) -> Vec<Action<'a>> {
     let mut set: Vec<Action<'a>> = Vec::new();
     for action in written {

@@ -1,4 +1,4 @@
-//! What is known of the packets to which a list of actions is applied, as the list goes on.
+//! Facts about the packets of a list of actions. Each action of the list can change these facts.
 
 use crate::network::{Encapsulation, Ingress, Stop, Written};
 use crate::refusal::Reason;
@@ -8,35 +8,36 @@ use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, Match};
 use openflow::error::v13 as code;
 
-/// Packets of a network of which the same is known.
+/// Packets of a network that have the same known properties.
 #[derive(Clone, Debug)]
 pub struct PacketClass {
-    /// How they came.
+    /// The ingress of the packets.
     pub ingress: Ingress,
-    /// Their outermost VLAN tag, but for tags that the list has pushed.
+    /// The outermost VLAN tag of the packets, without the tags that the list has pushed.
     came: Vlan,
     /// How many tags the list has pushed.
     pushed: usize,
-    /// The label that they carry in the place of a VLAN tag of their own, where labels are not stacked.
+    /// The label that the packets carry in place of a VLAN tag of their own, where labels are not stacked.
     label: Option<u16>,
-    /// Their destination address, where it is the same for all.
+    /// The destination address, if all packets have the same.
     pub destination: Option<u128>,
-    /// Their Ethernet type, where it is the same for all. No action changes it for the hypervisor's purposes.
+    /// The Ethernet type, if all packets have the same. No action changes the Ethernet type as far as Weir is
+    /// concerned.
     pub dl_type: Option<u128>,
 }
 
-/// What is known of the VLAN tag of packets, as their tenant sees it.
+/// The known state of the packets' VLAN tag, as the tenant sees the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vlan {
-    /// Some may have one.
+    /// Some packets may have a tag.
     Unknown,
-    /// All have one.
+    /// All packets have a tag.
     Tagged,
-    /// None has one.
+    /// No packet has a tag.
     Untagged,
 }
 
-/// Whether packets carry a VLAN tag, for groups that have instances by that.
+/// Whether packets carry a VLAN tag: some groups have one instance for each of these two states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TagState {
     /// No tag.
@@ -47,12 +48,12 @@ pub enum TagState {
 }
 
 impl Vlan {
-    /// By a field of a packet or of an exact match.
+    /// The state from the VLAN field of a packet or of an exact match.
     pub fn of_field(value: u128) -> Vlan {
         if value & VLAN_PRESENT != 0 { Vlan::Tagged } else { Vlan::Untagged }
     }
 
-    /// Of the packets of a match.
+    /// The state of the packets of a match.
     pub fn of_match(match_: &Match) -> Vlan {
         match (match_.exact_value(Field::VlanVid), match_.get(Field::VlanVid)) {
             (Some(vid), _) => Vlan::of_field(vid),
@@ -63,14 +64,14 @@ impl Vlan {
 }
 
 impl PacketClass {
-    /// Packets that came so, with such a tag.
+    /// Packets with this ingress and this tag state.
     #[inline]
     pub fn new(ingress: Ingress, vlan: Vlan) -> PacketClass {
         let (pushed, label, destination, dl_type) = (0, None, None, None);
         PacketClass { ingress, came: vlan, pushed, label, destination, dl_type }
     }
 
-    /// The packets of a match that came so.
+    /// The packets of a match with this ingress.
     pub fn of_match(ingress: Ingress, match_: &Match) -> PacketClass {
         PacketClass {
             destination: match_.exact_value(Field::DlDst),
@@ -89,34 +90,34 @@ impl PacketClass {
         }
     }
 
-    /// The same packets, bearing this label in the place of a VLAN tag.
+    /// The same packets, with this label in place of a VLAN tag.
     pub fn labelled(self, label: u16) -> PacketClass {
         PacketClass { came: Vlan::Untagged, label: Some(label), ..self }
     }
 
-    /// Those of the packets that have no VLAN tag of their own.
+    /// The part of the packets without a VLAN tag of their own.
     pub fn untagged(self) -> PacketClass {
         PacketClass { came: Vlan::Untagged, ..self }
     }
 
-    /// Their outermost VLAN tag. A tag below one that they came with cannot be matched in the same table, so once a list has
-    /// taken off the first, packets count as untagged.
+    /// The outermost VLAN tag. One table cannot match a tag below the outermost tag. So after a list has removed the
+    /// outermost tag, packets count as untagged.
     #[inline]
     pub fn vlan(&self) -> Vlan {
         if self.pushed > 0 { Vlan::Tagged } else { self.came }
     }
 
-    /// The label that they carry in the place of a VLAN tag.
+    /// The label that the packets carry in place of a VLAN tag.
     pub fn label(&self) -> Option<u16> {
         self.label
     }
 
-    /// Their label is taken off, or exchanged.
+    /// Notes that the label is removed or exchanged.
     pub fn set_label(&mut self, label: Option<u16>) {
         self.label = label;
     }
 
-    /// Notes what an action makes of them.
+    /// Notes how an action changes the packets.
     #[inline]
     pub fn follow(&mut self, action: &impl Action) {
         if let Some(destination) = action.destination() {
@@ -124,7 +125,7 @@ impl PacketClass {
         }
         match action.vlan_change() {
             Some(VlanChange::SetsId) => (self.came, self.label) = (Vlan::Tagged, None),
-            // Without a tag they get one, of VLAN 0.
+            // Untagged packets get a tag of VLAN 0.
             Some(VlanChange::SetsPriority) if self.came == Vlan::Untagged => {
                 self.came = Vlan::Tagged;
             }
@@ -137,7 +138,7 @@ impl PacketClass {
         }
     }
 
-    /// Which instance of a group that has them by tag is for these packets.
+    /// The tag state that selects the instance of a group for these packets.
     pub fn tag_state(&self) -> Written<TagState> {
         match self.vlan() {
             Vlan::Untagged => Ok(TagState::Untagged),
@@ -146,8 +147,8 @@ impl PacketClass {
         }
     }
 
-    /// Whether they can get such an encapsulation: where a frame carries one tag, here or at the remote end, frames with a tag of
-    /// their own cannot get a label.
+    /// Whether the packets can get this encapsulation. Where a frame has room for one tag, on this switch or at the
+    /// remote end, frames with a tag of their own cannot get a label.
     #[inline]
     pub fn check(&self, encapsulation: Encapsulation, stacks_labels: bool) -> Written {
         let Encapsulation::Label { remote, .. } = encapsulation else { return Ok(()) };

@@ -19,9 +19,9 @@ pub struct Context<'a> {
     pub target: Target,
     /// The tenant, as the switch's [`Ownership`] numbers it.
     pub tenant: TenantIndex,
-    /// The tenant's number, which stands in the metadata.
+    /// The tenant's number, which table 0 writes to the metadata.
     pub id: TenantId,
-    /// What the tenant has there.
+    /// The tenant's slice or network on the switch.
     pub space: Space<'a>,
     /// Experimenters whose actions the tenant may use.
     pub experimenters: &'a [u32],
@@ -45,15 +45,15 @@ pub enum Space<'a> {
 /// A part of the physical network.
 #[derive(Clone, Copy)]
 pub struct Slice<'a> {
-    /// Who owns what on the switch.
+    /// The owners of packets and ports on the switch.
     pub ownership: &'a Ownership,
     /// The switch's ports.
     pub ports: &'a BTreeMap<u32, PhysicalPort>,
 }
 
-/// The ids on the switch of a tenant's groups and meters.
+/// The ids that a tenant's groups and meters have on the switch.
 pub trait GroupTable {
-    /// The instances of a group of the tenant's.
+    /// The instances of one of the tenant's groups.
     fn instances(&self, group: u32) -> Option<&Instances>;
 
     /// The instances of the egress group for an output: see [`crate::egress_group`].
@@ -64,7 +64,7 @@ pub trait GroupTable {
 }
 
 impl<'a> Context<'a> {
-    /// The tenant's network, if it has one.
+    /// The tenant's network, if the tenant has one.
     #[inline]
     pub fn network(&self) -> Option<&'a Network> {
         match self.space {
@@ -73,17 +73,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same for another network, which the tenant is about to have.
+    /// The same context with another network: the tenant is about to get this network.
     pub fn within(&self, network: &'a Network) -> Context<'a> {
         Context { space: Space::Network(network), ..*self }
     }
 
-    /// Tables that the tenant sees.
+    /// The number of tables that the tenant sees.
     pub fn tables(&self) -> u8 {
         self.target.tenant_tables(self.network().is_some())
     }
 
-    /// Whether the tenant may use an action on packets that are its own.
+    /// Whether the tenant may use an action on the tenant's own packets.
     #[inline]
     pub fn check(&self, action: &impl Action) -> Result<(), Refused> {
         action.check(self.network().is_some(), self.experimenters, self.queues)

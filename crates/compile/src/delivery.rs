@@ -1,4 +1,4 @@
-//! Delivery by the last table: outputs to shared edge ports by entries that do not say for which host packets are (1.3).
+//! Delivery by the last table: outputs to shared edge ports by entries that do not name a destination host (1.3).
 //!
 //! ```text
 //!   the tenant writes             on the switch (port 1 is a whole edge port, 7 and 8 are shared ones)
@@ -7,10 +7,11 @@
 //!   output:7, mod_dl_dst          refused: the packet would leave changed
 //!   output:7, goto 1              refused: there is one GOTO_TABLE
 //! ```
-//! The last table acts when all else is done. So an entry can leave an output to it only where nothing comes after that would show:
-//! no change of the packet, no other table, and no action set but one that is [written as a list](crate::action_set). An
-//! entry that may find in the set what earlier tables wrote cannot either, since that set would be carried out on a packet that
-//! may carry one host's address. No tenant sees the metadata afterwards, so they may name the ports.
+//! The last table acts after all other tables. So an entry can leave an output to the last table only if nothing after
+//! the output would show in the packet: no change of the packet, no other table, and no action set except a set that is
+//! [written as a list](crate::action_set). The entry also cannot leave an output to the last table if the set may have
+//! actions of earlier tables: the switch would carry out that set on a packet that may have one host's address. No
+//! tenant sees the metadata after the last table, so the metadata may name the ports.
 
 use crate::action_set::Program;
 use crate::class::PacketClass;
@@ -21,20 +22,20 @@ use alloc::vec::Vec;
 use openflow::List;
 use openflow::v13::{self, Instruction, PortNo};
 
-/// All shared ports, in the metadata: above all numbers of ports.
+/// The value for all shared ports in the metadata: higher than each port number.
 const ALL: u64 = 1 << 16;
 
-/// By which shared edge ports packets leave from the last table.
+/// The shared edge ports by which packets leave from the last table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// By this one.
+    /// This port.
     Port(u32),
-    /// By all.
+    /// All shared edge ports.
     All,
 }
 
 impl Selector {
-    /// How it is written to the metadata, with the mask.
+    /// The selector as bits of the metadata, with the mask.
     pub fn to_metadata(self) -> (u64, u64) {
         let value = match self {
             Selector::Port(number) => to_16_bits(number).map_or(0, u64::from),
@@ -43,7 +44,7 @@ impl Selector {
         (value, metadata::OWN)
     }
 
-    /// The inverse.
+    /// The selector that these metadata have: the inverse of `to_metadata`.
     pub fn from_metadata(metadata: u64) -> Selector {
         match metadata & metadata::OWN {
             ALL => Selector::All,
@@ -51,7 +52,7 @@ impl Selector {
         }
     }
 
-    /// The ports, as far as packets can leave by them.
+    /// The selected ports by which packets can leave.
     pub fn ports(self, network: &Network) -> Vec<u32> {
         let is_meant = |number: &u32| self == Selector::All || self == Selector::Port(*number);
         let is_open = |number: &u32| network.egress_back(*number).is_some();
@@ -59,24 +60,24 @@ impl Selector {
     }
 }
 
-/// An entry that leaves to the last table all outputs that it has to; these may be none.
+/// An entry whose outputs to shared ports, if any, are left to the last table.
 pub struct Delivery {
-    /// What its lists do at once.
+    /// The actions that the entry's lists carry out at once.
     pub at_once: Vec<Vec<u8>>,
-    /// What the last table does, and which table that is.
+    /// The part of the last table, and the number of that table.
     pub later: Option<Later>,
 }
 
-/// What the last table does.
+/// The part of the last table.
 pub struct Later {
     selector: Selector,
     table: u8,
 }
 
 impl Delivery {
-    /// `None` if there is an output that the entry cannot leave to the last table. `lists` are what it applies, also of its set;
-    /// `is_empty` says that nothing is in the set when the entry gets its packets, `leaves_set` that something is afterwards;
-    /// `last_table` is the switch's last table, if that is Weir's.
+    /// `None` if the entry has an output that cannot be left to the last table. `lists`: the applied lists, with the
+    /// set if the set is written as a list. `is_empty`: the set is empty before the entry. `leaves_set`: the set is not
+    /// empty after the entry. `last_table`: the switch's last table, if this table is Weir's.
     pub fn of(
         network: &Network,
         class: &PacketClass,
@@ -99,7 +100,7 @@ impl Delivery {
     }
 }
 
-/// The ports to which outputs are left to the last table, as lists go on.
+/// Collects the ports whose outputs are left to the last table.
 struct Ports<'a> {
     network: &'a Network,
     class: PacketClass,
@@ -107,7 +108,7 @@ struct Ports<'a> {
 }
 
 impl Ports<'_> {
-    /// What of a list is done at once.
+    /// The actions of a list that are carried out at once.
     fn take_from(&mut self, list: List<'_, v13::Action<'_>>) -> Option<Vec<u8>> {
         let mut at_once = Vec::new();
         for action in list {
@@ -126,7 +127,7 @@ impl Ports<'_> {
         Some(at_once)
     }
 
-    /// What of an OUTPUT is done at once.
+    /// The part of an OUTPUT that is carried out at once.
     fn output(
         &mut self,
         port: PortNo,
@@ -140,7 +141,7 @@ impl Ports<'_> {
                     self.select(*number)?;
                 }
             }
-            // Each host behind that port would get the packet, but for the one that sent it.
+            // Each host behind the ingress port would have to get the packet, except the host that sent the packet.
             PortNo::IN_PORT if self.may_have_come_by_shared_port() => return None,
             PortNo(number) if self.select(number)? => return Some(()),
             _ => {}
@@ -156,8 +157,8 @@ impl Ports<'_> {
         }
     }
 
-    /// Whether an output to a port is not done at once: then it is left to the last table, if any packet leaves by the port.
-    /// `None`: packets would leave twice.
+    /// Whether an output to a port is left to the last table (if packets can leave by the port at all). `None`: packets
+    /// would leave twice.
     fn select(&mut self, number: u32) -> Option<bool> {
         if !self.network.is_shared_edge(number) {
             return Some(false);
@@ -167,12 +168,12 @@ impl Ports<'_> {
         (!leaves || self.selected.insert(number)).then_some(true)
     }
 
-    /// What selects all of them: one port, or all that there are.
+    /// The selector for all collected ports: one port, or all shared ports.
     fn selector(&self) -> Option<Selector> {
         if let (Some(&first), 1) = (self.selected.first(), self.selected.len()) {
             return Some(Selector::Port(first));
         }
-        // A packet is not sent back anyway.
+        // The ingress port makes no difference: the switch does not send a packet back.
         let mut all = Selector::All.ports(self.network);
         all.retain(|number| self.class.ingress.port() != Some(*number));
         self.selected.iter().copied().eq(all).then_some(Selector::All)
@@ -180,7 +181,7 @@ impl Ports<'_> {
 }
 
 impl Later {
-    /// The instructions of such an entry. The tenant's own metadata would be for tables that do not come.
+    /// The instructions of the entry on the switch, without the tenant's own metadata: no table of the tenant follows.
     pub fn appended_to(&self, instructions: List<'_, Instruction<'_>>) -> Vec<u8> {
         let mut out = Vec::new();
         for instruction in instructions {

@@ -1,14 +1,14 @@
 //! *Egress groups*: groups of Weir's own by which [buckets](crate::group) of tenants send (1.3).
 //!
-//! A bucket has one output and one PUSH_VLAN. Where that is not enough, an egress group stands in the output's place:
+//! A bucket has one output and one PUSH_VLAN. If a bucket needs more, an egress group replaces the output:
 //!
 //! ```text
 //!   the tenant's bucket        instead         the egress group, of type INDIRECT or, for FLOOD and ALL, ALL
 //!   VLAN 7, output:10          GROUP 7         label of 10, OUTPUT 5
 //!   flood                      GROUP 9         one bucket for each port
 //! ```
-//! An egress group is described as a tenant would describe it, under a number that tenants cannot use, and is compiled, stored and
-//! follows the network as the tenant's groups do.
+//! An egress group is described as a tenant would describe a group, with a number that tenants cannot use. Egress
+//! groups are compiled, stored and updated like the tenant's groups.
 
 use crate::action_set::sent_by;
 use crate::network::{Network, is_here};
@@ -23,12 +23,12 @@ use openflow::v13::{
 };
 use openflow::{Header, List, ListBuf};
 
-/// Whether an output stands for several ports.
+/// Whether an output means several ports.
 pub fn is_for_several(port: PortNo) -> bool {
     matches!(port, PortNo::FLOOD | PortNo::ALL)
 }
 
-/// The ports by which an output may send. 1.3 has no bit that tells FLOOD and ALL apart.
+/// The ports by which an output may send. On 1.3 FLOOD and ALL mean the same ports, because 1.3 has no bit `NO_FLOOD`.
 pub fn ports_of(network: &Network, port: PortNo) -> impl Iterator<Item = u32> {
     let numbers = match port {
         port if port == PortNo::IN_PORT || is_for_several(port) => 0..=u32::MAX,
@@ -43,18 +43,18 @@ pub fn numbers() -> impl Iterator<Item = u32> {
     GROUP_MAX + 1..GROUP_ALL
 }
 
-/// Whether a number is one that tenants cannot use.
+/// Whether a group number is in the range of egress groups, which tenants cannot use.
 pub fn is_egress_group(number: u32) -> bool {
     number > GROUP_MAX
 }
 
-/// The outputs of a group's buckets in whose place egress groups stand. An egress group's own buckets have none.
+/// The outputs of a group's buckets that egress groups replace. The buckets of an egress group have no such outputs.
 pub fn outputs(network: &Network, group: &GroupMod<'_>) -> BTreeSet<PortNo> {
     let buckets = group.buckets.iter().filter(|_| !is_egress_group(group.group_id));
     buckets.filter_map(|bucket| output_of(network, bucket.actions)).collect()
 }
 
-/// The output of a bucket in whose place an egress group stands.
+/// The output of a bucket that an egress group replaces.
 pub fn output_of(network: &Network, actions: List<'_, v13::Action<'_>>) -> Option<PortNo> {
     let Some(v13::Action::Output { port, .. }) = sent_by(actions) else { return None };
     let gets_label = || ports_of(network, port).any(|port| network.is_labelled(port));
@@ -69,7 +69,7 @@ fn is_about_vlan(action: &v13::Action<'_>) -> bool {
         || matches!(action, v13::Action::SetField(oxm) if oxm.basic().is_some_and(is_vlan))
 }
 
-/// The output in whose place an egress group stands that is described so.
+/// The output that an egress group with this description replaces.
 pub fn output_described(body: &[u8]) -> Option<PortNo> {
     let group = GroupMod::parse(body).ok()?;
     match group.buckets.iter().next()?.actions.iter().next()? {
@@ -86,7 +86,7 @@ pub fn description(port: PortNo) -> Box<[u8]> {
     let type_ = if is_for_several(port) { GroupType::ALL } else { GroupType::INDIRECT };
     let command = GroupModCommand::ADD;
     let mut message = Vec::new();
-    // It fits: it is one bucket with one action.
+    // One bucket with one action always fits.
     let _ = GroupMod { command, type_, group_id: GROUP_ANY, buckets: buckets.as_list() }
         .write_message(0, &mut message);
     message.get(Header::LEN..).unwrap_or_default().into()

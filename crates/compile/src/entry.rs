@@ -7,13 +7,14 @@
 //!   1.0, per ingress    in_port=3, no VLAN tag, dl_dst=H         set_vlan 2001, output 5
 //!                       in_port=6, dl_vlan=2107, dl_dst=H        set_vlan 2001, output 5
 //! ```
-//! On 1.3 table 0 has written to the metadata whose a packet is and by which virtual port it came, and has taken the label off. So
-//! an entry is one rule, and a match on IN_PORT is one on the metadata. Only where a list [stops](Stop) because its result depends
-//! on the ingress port, the entry becomes a rule per ingress port, or per physical ingress port.
+//! On 1.3 table 0 has written the tenant and the virtual ingress port of a packet to the metadata, and has removed the
+//! label. So an entry is one rule, and a match on IN_PORT becomes a match on the metadata. If the result of a list
+//! depends on the ingress port, the compilation of the list [stops](Stop), and the entry becomes one rule per ingress
+//! port, or per physical ingress port.
 //!
-//! On 1.0 there is one table and no metadata. So an entry is a rule for each ingress. In a slice these are the tenant's flowspace
-//! entries; in a network they are the virtual ports, and a label stays on a packet all the way through the table: the label is a
-//! part of the match.
+//! On 1.0 there is one table and no metadata. So an entry is one rule for each ingress: for each flowspace entry of the
+//! tenant in a slice, for each virtual port in a network. In a network a packet has its label in the table, so the
+//! label is a part of the match.
 
 use crate::action_set::{Program, sent_by};
 use crate::class::{PacketClass, Vlan};
@@ -49,8 +50,9 @@ pub struct EntrySpec<'a> {
     pub actions: &'a [u8],
 }
 
-/// The rules that stand for an entry. In a network these may be none: its packets come in on another switch, or its link has no
-/// path. An entry that could not stand were all ports of the network in use cannot stand at all: ports come into use again.
+/// The rules of an entry. In a network there may be none: the packets enter on another switch, or the link has no path.
+/// The compiler also refuses an entry that would be impossible with all ports of the network in use, because ports can
+/// come into use again.
 pub fn compile(cx: &Context<'_>, entry: &EntrySpec<'_>) -> Result<Vec<Rule>, Refused> {
     let has_metadata = cx.target.has_metadata();
     match cx.space {
@@ -68,7 +70,8 @@ pub fn compile(cx: &Context<'_>, entry: &EntrySpec<'_>) -> Result<Vec<Rule>, Ref
     }
 }
 
-/// The same for an entry in a slice of 1.3 that only does something else: its rule has the match of the rule that stands.
+/// The rules of an entry in a slice of 1.3 of which only the instructions change: the new rule has the match of the
+/// installed rule.
 pub fn compile_like(
     cx: &Context<'_>,
     entry: &EntrySpec<'_>,
@@ -82,9 +85,10 @@ pub fn compile_like(
     }
 }
 
-/// The priority of an entry of 1.0 on the switch: an entry without wildcards has the highest, whatever it says (specification
-/// section 3.4). The match of a packet as a controller fills it has no wildcards either, if the packet has no VLAN tag, and so no
-/// VLAN priority. But to the switch, which is told what the match means, it has.
+/// The priority of an entry of 1.0 on the switch: an entry without wildcards has the highest priority, whatever
+/// priority field the entry has (specification section 3.4). A controller's match for one untagged packet has no
+/// wildcard bit either. But untagged packets have no VLAN priority, so Weir writes the match to the switch with the
+/// VLAN priority as a wildcard.
 pub fn priority_v10(match_: &v10::Match, said: u16) -> u16 {
     if match_.wildcards.intersects(Wildcards::ALL) { said } else { u16::MAX }
 }
@@ -140,8 +144,8 @@ pub fn slice_instructions(
     Ok(())
 }
 
-/// A match of a slice's, with the tenant's number in the metadata. On a big switch nobody else has entries, and the members mark
-/// what is the tenant's.
+/// A match of a slice, with the tenant's number in the metadata. On a big switch only one tenant has entries, and the
+/// members write the tenant's number.
 pub fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, Refused> {
     let (value, mask) = match_.get(Field::Metadata);
     let match_ = match cx.target.is_joined {
@@ -157,8 +161,9 @@ pub fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, Refused
     Ok(out)
 }
 
-/// 1.0: a rule for each flowspace entry that the entry meets. Where a flowspace entry of another tenant ranks higher, the packets
-/// are not this tenant's. OpenFlow 1.0 has no "but not", so an entry that would reach these packets is refused.
+/// 1.0: one rule for each flowspace entry that the entry overlaps. If a flowspace entry of another tenant ranks higher,
+/// the packets in it belong to the other tenant. OpenFlow 1.0 cannot exclude packets from a match, so an entry that
+/// would match these packets is refused.
 fn slice_rules(
     cx: &Context<'_>,
     slice: Slice<'_>,
@@ -192,7 +197,7 @@ fn network_rules(
     entry: &EntrySpec<'_>,
 ) -> Result<Vec<Rule>, Refused> {
     if entry.table >= cx.tables() {
-        // The entry was there when the tenant had a slice.
+        // The tenant added this entry when the tenant had a slice.
         return Err(error::v13::FLOW_MOD_FAILED_BAD_TABLE_ID.into());
     }
     let budget = Budget::default();
@@ -208,7 +213,7 @@ fn network_rules(
         if !network.has_port(port) {
             return Err(Reason::InPort.of(port, error::v13::BAD_MATCH_BAD_VALUE));
         }
-        // By ports of other members packets come in there.
+        // Packets enter by ports of other members on those members.
         return match network.is_ingress(port) {
             true => by_ingress(network, port, &rules).map_err(Stop::refusal),
             false => Ok(Vec::new()),
@@ -220,7 +225,7 @@ fn network_rules(
             for port in network.ingress_ports() {
                 all.extend(by_ingress(network, port, &rules).map_err(Stop::refusal)?);
             }
-            // And for what a controller sends into the tables, which has no port to go back by.
+            // Packets that a controller sends into the tables need a rule, too; these packets have no ingress port.
             match rules(Ingress::Controller) {
                 Err(Stop::Refused(refused))
                     if refused.code() == error::v13::BAD_ACTION_BAD_OUT_PORT => {}
@@ -232,7 +237,7 @@ fn network_rules(
     }
 }
 
-/// The rules for packets that come by a port: for all, or by the physical port at which they come in.
+/// The rules for the packets of one ingress port: one rule for all, or one for each physical ingress port.
 fn by_ingress(
     network: &Network,
     port: u32,
@@ -250,7 +255,8 @@ fn by_ingress(
     }
 }
 
-/// The rule for the packets of a match: for all, or for those without a VLAN tag. Packets with a tag do not meet it then.
+/// The rule for the packets of a match: for all packets, or for untagged packets only. Then tagged packets do not match
+/// the rule.
 fn by_vlan(match_: &Match, rule: &impl Fn(&Match) -> Written<Rule>) -> Written<Vec<Rule>> {
     match rule(match_) {
         Err(Stop::ByVlan) => untagged(match_).map(|part| rule(&part)).into_iter().collect(),
@@ -258,7 +264,7 @@ fn by_vlan(match_: &Match, rule: &impl Fn(&Match) -> Written<Rule>) -> Written<V
     }
 }
 
-/// The rule for those of an entry's packets that `match_` means and that came so.
+/// The rule for the packets of an entry that match `match_` and have this ingress.
 fn network_rule(
     cx: &Context<'_>,
     network: &Network,
@@ -268,7 +274,7 @@ fn network_rule(
 ) -> Written<Rule> {
     let instructions = instructions(cx, entry)?;
     let class = PacketClass::of_match(ingress, match_);
-    // Nothing is in the action set of packets that an entry of the first table gets.
+    // In the first table the action set of a packet is empty.
     let is_empty = entry.table == 0;
     let program = Program::new(instructions);
     let whole = program.as_list(is_empty);
@@ -318,9 +324,9 @@ fn network_rule(
     Ok(Rule { match_wire, priority: entry.priority, actions: actions.into() })
 }
 
-/// A match of a network's, with the tenant's number and the virtual port in the metadata.
+/// A match of a network, with the tenant's number and the virtual port in the metadata.
 fn network_match(cx: &Context<'_>, match_: &Match, ingress: Ingress) -> Result<MatchBuf, Refused> {
-    // More was allowed when the tenant had a slice.
+    // In a slice the tenant may match more bits, and the tenant may have had a slice before.
     let match_ = metadata::own_part(match_, metadata::PORT)?;
     let (value, mask) = match_.get(Field::Metadata);
     let (own, own_mask) = match ingress {
@@ -342,9 +348,9 @@ fn network_match(cx: &Context<'_>, match_: &Match, ingress: Ingress) -> Result<M
     Ok(out)
 }
 
-/// Appends WRITE_ACTIONS of a set that may be merged with other sets, and is carried out behind the last table. In it a label
-/// cannot be put on for one port alone, and nobody knows the destination of packets then. So such a set sends to the controller, or
-/// to a group that is the same for all tags.
+/// Appends WRITE_ACTIONS of a set that may be merged with other sets. The switch carries out such a set at the end of
+/// the pipeline, where no action can put on a label for one port alone, and where the destination of packets is
+/// unknown. So such a set may send only to the controller, or to a group without instances by VLAN tag.
 fn merged_set(
     cx: &Context<'_>,
     network: &Network,
@@ -380,7 +386,7 @@ fn merged_set(
     Ok(())
 }
 
-/// 1.0: a rule for each ingress.
+/// 1.0: one rule for each ingress.
 fn network_rules_by_port(
     cx: &Context<'_>,
     network: &Network,
@@ -404,7 +410,8 @@ fn network_rules_by_port(
             match write(&class, &mut out) {
                 Ok(()) => rules.add_at(cx, network, entry, (port, &region), &out)?,
                 Err(Stop::ByVlan) => {
-                    // Frames with a tag do not pass, so they do not meet the rule. A refusal is one all the same.
+                    // Tagged frames do not pass, so they do not match the rule. A refusal for untagged frames is still
+                    // a refusal.
                     out.clear();
                     write(&class.untagged(), &mut out).map_err(Stop::refusal)?;
                     if let Some(part) = untagged(&region) {
@@ -418,8 +425,8 @@ fn network_rules_by_port(
     Ok(rules.rules)
 }
 
-/// The incoming packets that a tenant's match means; `None` if it means none of them. A label takes the VLAN tag's place, so with a
-/// label there is no tag of the tenant's.
+/// The incoming packets that a tenant's match contains; `None` if there are none. A label takes the place of the VLAN
+/// tag, so packets with a label have no VLAN tag of the tenant.
 fn incoming_region(incoming: &Incoming, match_: &Match) -> Option<Match> {
     let match_ = match_.without(Field::InPort);
     if incoming.label.is_none() {
@@ -453,7 +460,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// Adds the rule for a region of a slice, if there is none with the same match.
+    /// Adds the rule for a region of a slice, unless a rule with the same match exists.
     fn add(
         &mut self,
         cx: &Context<'_>,
@@ -470,7 +477,7 @@ impl Rules {
         self.push(cx, match_wire, priority_v10(&match_, entry.priority), &out)
     }
 
-    /// Adds the rule for packets that come by a port of a network, if there is none with the same match.
+    /// Adds the rule for packets of an ingress port of a network, unless a rule with the same match exists.
     fn add_at(
         &mut self,
         cx: &Context<'_>,
@@ -481,7 +488,8 @@ impl Rules {
     ) -> Result<(), Refused> {
         let (match_, match_wire) = match_v10(region)?;
         let priority = priority_v10(&match_, entry.priority);
-        // Where a port lets nothing in, rules stand and age below the one that drops; this would be its equal.
+        // If a port lets no packets in, a dropping rule has the highest priority, above the tenant's rules. This rule
+        // would have the same priority as the dropping rule.
         let is_hidden = !network.admits(port) && priority == u16::MAX;
         if is_hidden || self.matches.contains(&match_wire) {
             return Ok(());
@@ -567,9 +575,9 @@ fn instructions<'a>(
     Ok(instructions)
 }
 
-/// An error if an entry behind the tenant's first table applies what a switch does by recirculating the packet: Open vSwitch 3.1
-/// ends on an assertion if it has to keep a longer action set meanwhile. In the first table the set is empty, and a set that is
-/// carried out at the end of the pipeline is, too.
+/// An error if an entry behind the tenant's first table applies an action for which a switch recirculates the packet.
+/// Open vSwitch 3.1 ends on an assertion if a recirculated packet has a long action set. In the first table the action
+/// set is empty; when the set is carried out at the end of the pipeline, the set is empty as well.
 fn check_recirculation(
     cx: &Context<'_>,
     table: u8,
@@ -578,7 +586,7 @@ fn check_recirculation(
     if table == 0 {
         return Ok(());
     }
-    // In a network such a set becomes a list.
+    // In a network a set that is not merged becomes a list.
     let is_list =
         cx.network().is_some() && instructions.iter().any(|it| it == Instruction::ClearActions);
     let lists = instructions.into_iter().filter_map(|instruction| match instruction {
@@ -594,9 +602,9 @@ fn check_recirculation(
     }
 }
 
-/// An error if an entry names a group twice. Open vSwitch 3.1 ends on an assertion when a group is deleted that one rule names
-/// twice, in its lists and sets together, and a switch that ends takes all tenants along. A rule names a group of the switch
-/// once if its entry names each of the tenant's groups once.
+/// An error if an entry names a group twice, in its lists and sets together. Open vSwitch 3.1 ends on an assertion when
+/// a group is deleted that one rule names twice, and then all tenants lose the switch. If an entry names each of the
+/// tenant's groups once, each rule of the entry names each group of the switch once.
 fn check_groups(instructions: List<'_, Instruction<'_>>) -> Result<(), Refused> {
     let lists = instructions.into_iter().filter_map(|instruction| match instruction {
         Instruction::ApplyActions(list) | Instruction::WriteActions(list) => Some(list),
@@ -626,7 +634,7 @@ fn applied<'a>(
     })
 }
 
-/// A list that was written here.
+/// The actions of a list that the compiler has written.
 fn parsed<'a>(cx: &Context<'_>, actions: &'a [u8]) -> Result<List<'a, v13::Action<'a>>, ErrorCode> {
     List::parse(actions).map_err(|error| cx.target.wire.unreadable(error))
 }

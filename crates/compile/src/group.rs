@@ -1,9 +1,10 @@
-//! Groups: a tenant's group is one on the switch, or several *instances* (1.3).
+//! Groups: a tenant's group becomes one group on the switch, or several *instances* (1.3).
 //!
-//! A switch sends nothing back by the physical port by which a packet came unless told IN_PORT, and a packet is never sent back by
-//! the virtual port by which it came. So where several virtual ports stand on one physical port, what a bucket has to say depends
-//! on the ingress port, and a bucket cannot ask for it. Such a group has an instance for each [`Variant`] of packets: for each
-//! ingress port where that matters and, since the end of a link may receive at several physical ports, each of these.
+//! A switch sends a packet back by its physical ingress port only if the output is IN_PORT. Weir never sends a packet
+//! back by its virtual ingress port. So if several virtual ports are on one physical port, the right action of a bucket
+//! depends on the ingress port, but a bucket cannot match the ingress port. Such a group has one instance for each
+//! [`Variant`] of packets: for each ingress port that matters and, because the end of a link may receive at several
+//! physical ports, for each of these physical ports.
 //!
 //! ```text
 //!   the tenant's buckets         for packets by 10      by 11                by others, or from a controller
@@ -11,16 +12,17 @@
 //!   output:11                    label of 11, IN_PORT   does nothing         label of 11, OUTPUT 5
 //!   output:1                     OUTPUT 1               OUTPUT 1             OUTPUT 1
 //! ```
-//! The same holds for the VLAN tag where a bucket sends by a link whose remote end is on 1.0: the group has an instance for frames
-//! with a tag, which do not pass there.
+//! A bucket that sends by a link with a remote end on 1.0 depends on the VLAN tag in the same way: the group has an
+//! instance for tagged frames, which do not pass this link.
 //!
 //! ```text
 //!   the tenant's bucket         without a tag             with one
 //!   output:10                   label of 10, OUTPUT 5     does nothing
 //! ```
-//! A bucket that does nothing stays a bucket: it has its weight, its counters, and what it watches. A bucket that names another
-//! group names the instance of that for the same packets, so a group has the variants of all groups that it names. Entries that
-//! use a group with variants become a rule per ingress port, as other entries do that send to hairpin ports.
+//! A bucket that does nothing is still written, because a bucket has a weight, counters, and a watched port or group. A
+//! bucket that names another group names the instance of that group for the same packets. So a group has the variants
+//! of all groups that the group names. An entry that uses a group with variants becomes one rule per ingress port, like
+//! other entries that send to hairpin ports.
 //!
 //! ```text
 //!   the tenant's bucket          on the switch
@@ -30,7 +32,8 @@
 //!   flood                        GROUP of the egress group for FLOOD; ALL the same
 //!   eth_dst of a host, output:7  eth_dst of the host, OUTPUT 4 if the host is behind that port, a shared edge
 //! ```
-//! Only a bucket that writes one host's address sends by a shared edge port: a bucket cannot ask for the destination.
+//! Only a bucket that writes one host's address sends by a shared edge port, because a bucket cannot match the
+//! destination.
 
 use crate::action_set::{order_in_set, sends, sent_by};
 use crate::class::{PacketClass, TagState};
@@ -95,7 +98,7 @@ pub fn recirculates(cx: &Context<'_>, group: &GroupMod<'_>) -> bool {
     group.type_ == GroupType::SELECT || actions.any(|action| recirculates_by(cx, &action))
 }
 
-/// The same of one action.
+/// Whether an action makes Open vSwitch recirculate packets.
 pub(crate) fn recirculates_by(cx: &Context<'_>, action: &v13::Action<'_>) -> bool {
     match action {
         v13::Action::PopMpls(_) => true,
@@ -106,8 +109,8 @@ pub(crate) fn recirculates_by(cx: &Context<'_>, action: &v13::Action<'_>) -> boo
     }
 }
 
-/// A group's buckets as they have to be on the switch, in the instance for a variant. A bucket that could not be there were all
-/// ports of the network in use cannot be there at all: ports come into use again.
+/// The buckets on the switch of a group's instance for a variant. The compiler also refuses a bucket that would be
+/// impossible with all ports of the network in use, because ports can come into use again.
 pub fn buckets(
     cx: &Context<'_>,
     group: &GroupMod<'_>,
@@ -124,20 +127,20 @@ pub fn buckets(
     Ok(buckets)
 }
 
-/// An error if statistics have no room for so many buckets, or so long ones.
+/// An error if a statistics reply has no room for these buckets: too many, or too long.
 pub fn check_buckets(buckets: List<'_, Bucket<'_>>) -> Result<(), Refused> {
     let is_reportable = is_reportable(buckets.as_bytes().len(), buckets.iter().count());
     is_reportable.then_some(()).ok_or(code::GROUP_MOD_FAILED_OUT_OF_BUCKETS.into())
 }
 
-/// The instance of a group that a bucket watches, if the group is there. All instances watch the same.
+/// The instance of the group that a bucket watches, if the group exists. All instances watch the same ports and groups.
 pub fn watched(cx: &Context<'_>, group: u32) -> Option<u32> {
     cx.groups.instances(group).map(Instances::id)
 }
 
-/// Whether a bucket is not written: its group is for failing over, and the bucket watches nothing but a port that is not live,
-/// though the physical port may be, or a group that is gone. A group may be deleted while others watch it. On the switch the id is
-/// another group's by then, perhaps another tenant's.
+/// Whether a bucket is left out: its group is a fast-failover group, and the bucket watches only a virtual port that is
+/// not live (the physical port may be live), or a deleted group. A group may be deleted while other groups watch it;
+/// the id on the switch may then belong to another group, perhaps of another tenant.
 pub fn is_left_out(cx: &Context<'_>, type_: GroupType, bucket: &Bucket<'_>) -> bool {
     let Bucket { watch_port: port, watch_group: group, .. } = *bucket;
     let may_live = port != PortNo::ANY && cx.network().is_none_or(|it| it.is_live(port.0))
@@ -234,12 +237,12 @@ fn send_by_bucket(
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
     if port == PortNo::IN_PORT && class.ingress == Ingress::Controller {
-        // A packet from a controller has nowhere to go back to.
+        // A packet from a controller has no ingress port to go back by.
         return Ok(());
     }
     let mut leaving = Vec::new();
     match ListWriter::new(cx, network, class, &mut leaving).output(port, max_len) {
-        // With this tag it cannot pass there.
+        // A packet in this tag state cannot pass the link.
         Err(Stop::Refused(refused)) if refused.reason() == Reason::TagOnLink => return Ok(()),
         done => done.map_err(Stop::refusal)?,
     }
@@ -247,7 +250,7 @@ fn send_by_bucket(
     for action in leaving.map_err(|error| cx.target.wire.unreadable(error))? {
         action.write(out);
         if matches!(action, v13::Action::Output { .. }) {
-            // The packet is a copy, so its label needs not be taken off again.
+            // The bucket works on a copy of the packet, so the label need not be removed again.
             break;
         }
     }

@@ -1,7 +1,9 @@
-//! Weir's own rules: whose a packet is, what passes through for networks, and what is not let in.
+//! Infrastructure rules: Weir's own rules that identify the owner of packets, pass packets through for networks, and
+//! drop packets at closed ports.
 //!
-//! On 1.3 these are all of table 0, which writes to the metadata whose a packet is and sends it to that tenant's tables, and the
-//! [last table](crate::last_table). On 1.0 they are the rules for what passes through, and for ports that let nothing in.
+//! On 1.3 the infrastructure rules are the rules of table 0 and of the [last table](crate::last_table). Table 0 writes
+//! the owner of a packet to the metadata, and sends the packet to that tenant's tables. On 1.0 the infrastructure rules
+//! pass packets through, and drop packets at closed ports.
 
 use crate::ids::TenantIndex;
 use crate::last_table;
@@ -21,46 +23,46 @@ use flowspace::{Field, Match};
 use openflow::v13::{CONTROLLER_NO_BUFFER, Instruction, PortNo};
 use openflow::{ErrorCode, List};
 
-/// What carries a label, above all: also a tenant's own link probes.
+/// Packets with a label, above all other rules: this includes a tenant's own link probes.
 const LABELLED: u16 = u16::MAX;
-/// Frames of known hosts at an edge port that several networks share: no link ends there.
+/// Frames of known hosts at an edge port that several networks share. No link ends at such a port.
 const HOSTS: u16 = u16::MAX - 1;
-/// Whatever comes in at an edge port of a network.
+/// All packets that enter at an edge port of a network.
 const EDGES: u16 = u16::MAX - 2;
-/// Above all rules for slices: link probes of Weir's own, and those of tenants that no tenant's entries may meet.
+/// Above all rules for slices: Weir's own link probes, and tenants' link probes that must not match any tenant's entry.
 const PROBES: u16 = u16::MAX - 3;
-/// A label where none should be.
+/// Packets with a label at a port where no link uses this label.
 const STRAY: u16 = u16::MAX - 4;
 /// The highest priority of rules for slices.
 const HIGHEST: u16 = u16::MAX - 16;
-/// Below all rules for slices: link probes that come in where LLDP has no owner.
+/// Below all rules for slices: link probes that enter where LLDP has no owner.
 const STRANDED: u16 = 0;
-/// What passes through on 1.0, and ports that let nothing in there: no tenant's entry is above.
+/// Transit and closed ports on 1.0: no tenant's entry has a higher priority.
 const ABOVE_TENANTS: u16 = u16::MAX;
 
 /// All bits of a hardware address.
 const ADDRESS: u128 = 0xffff_ffff_ffff;
 
-/// What Weir's own rules depend on.
+/// The input of the infrastructure rules.
 pub struct Infra<'a> {
     /// The switch.
     pub target: Target,
-    /// What the networks need on the switch.
+    /// The parts of the networks on the switch.
     pub map: Option<&'a SwitchMap>,
     /// VLAN ids that are reserved for labels.
     pub labels: Option<&'a RangeInclusive<u16>>,
-    /// Who owns what.
+    /// The owners of packets and ports.
     pub ownership: &'a Ownership,
     /// All tenants, as [`TenantIndex`] counts them.
     pub tenants: Vec<InfraTenant<'a>>,
 }
 
-/// A tenant, as far as Weir's own rules depend on it.
+/// The data of a tenant that the infrastructure rules depend on.
 #[derive(Clone, Copy)]
 pub struct InfraTenant<'a> {
     /// The tenant's number.
     pub id: TenantId,
-    /// Its network here.
+    /// The tenant's network on this switch.
     pub network: Option<&'a Network>,
     /// The network's ports that are down because the switch refuses their rules (1.3).
     pub refused_ports: &'a BTreeSet<u32>,
@@ -70,7 +72,7 @@ impl Infra<'_> {
     /// The rules.
     pub fn rules(&self) -> Vec<InfraRule> {
         match self.target.wire {
-            // The members of a big switch have table 0.
+            // For a big switch, table 0 is on its members.
             Wire::V13 if self.target.is_joined => Vec::new(),
             Wire::V13 => self.rules_v13(),
             Wire::V10 => self.rules_v10(),
@@ -102,7 +104,7 @@ impl Infra<'_> {
         let mut level: Vec<usize> = Vec::new();
         let ranked = self.ownership.slices();
         for (rank, (match_, tenant)) in ranked.iter().enumerate() {
-            // A new level begins where an entry overlaps one of another tenant in the level before.
+            // A new level begins if an entry overlaps an entry of another tenant in the current level.
             let collides = level
                 .iter()
                 .any(|&other| ranked[other].1 != *tenant && ranked[other].0.overlaps(match_));
@@ -125,7 +127,7 @@ impl Infra<'_> {
         self.tenants[tenant.0 as usize].id
     }
 
-    /// How packets of networks come in, and pass through.
+    /// Adds the rules by which packets of networks enter and pass through.
     fn add_networks(&self, rules: &mut Vec<InfraRule>) {
         let Some(map) = self.map else { return };
         for (&id, member) in &map.members {
@@ -172,7 +174,7 @@ pub fn rules_of_port(
     rules
 }
 
-/// Whose port a rule of table 0 is about, if it is about one (1.3).
+/// The tenant and the virtual port of a rule of table 0, if the rule is for one port (1.3).
 pub fn port_of(rule: &InfraRule) -> Option<(TenantId, u32)> {
     let instructions = List::<Instruction<'_>>::parse(&rule.actions).ok()?;
     let written = instructions.iter().find_map(|instruction| match instruction {
@@ -185,7 +187,7 @@ pub fn port_of(rule: &InfraRule) -> Option<(TenantId, u32)> {
     written.filter(|(_, port)| *port != metadata::NO_PORT).or_else(counted)
 }
 
-/// To whose tables a rule of table 0 leads (1.3).
+/// The tenant to whose tables a rule of table 0 sends packets (1.3).
 pub fn leads_to(rule: &InfraRule) -> Option<TenantId> {
     let instructions = List::<Instruction<'_>>::parse(&rule.actions).ok()?;
     instructions.iter().find_map(|instruction| match instruction {
@@ -194,7 +196,7 @@ pub fn leads_to(rule: &InfraRule) -> Option<TenantId> {
     })
 }
 
-/// How packets come in that a controller sends into the tables and does not say to have come by a port.
+/// The rule for packets that a controller sends into the tables without an ingress port.
 fn from_controller(id: TenantId, label: u16) -> InfraRule {
     let match_ =
         at_port(PortNo::CONTROLLER.0).with(Field::VlanVid, u128::from(label) | VLAN_PRESENT);
@@ -203,7 +205,7 @@ fn from_controller(id: TenantId, label: u16) -> InfraRule {
     rule(match_, LABELLED, entering(id, metadata::NO_PORT, &pop))
 }
 
-/// How packets come in by one port of a network, or are dropped there.
+/// Adds the rules by which packets enter by one port of a network, or are dropped there.
 fn add_port(
     id: TenantId,
     number: u32,
@@ -214,10 +216,10 @@ fn add_port(
     if !port.up {
         return;
     }
-    // For a port that is the tenant's whole the tenant gets the switch's own counters.
+    // For a whole edge port the tenant gets the switch's own counters.
     let counts = CountedPort::new(id, number);
     let mut add = |match_, priority, actions: &[u8], counted| {
-        // Without a rule, what the port does not let in would be a slice's.
+        // Without a dropping rule, the packets that the port does not let in would reach a slice.
         let instructions = if admits { entering(id, number, actions) } else { Vec::new() };
         rules.push(InfraRule { counted, ..rule(match_, priority, instructions) });
     };
@@ -240,7 +242,7 @@ fn add_port(
     }
 }
 
-/// The instructions that let packets in by a port, with these actions before.
+/// The instructions that let packets in by a port, after these actions.
 fn entering(id: TenantId, number: u32, actions: &[u8]) -> Vec<u8> {
     let mut out = if actions.is_empty() { Vec::new() } else { applied(actions) };
     let metadata = metadata::of_port(id, number);
@@ -249,7 +251,7 @@ fn entering(id: TenantId, number: u32, actions: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What passes something on. The error is for a port that 1.0 cannot name.
+/// The rule for transit packets on 1.0. The error is for a port that 1.0 cannot name.
 fn passing_v10(transit: &Transit) -> Result<InfraRule, ErrorCode> {
     Ok(rule(at_hop(&transit.from), ABOVE_TENANTS, passing(Wire::V10, transit)?))
 }
@@ -278,7 +280,7 @@ fn passing(wire: Wire, transit: &Transit) -> Result<Vec<u8>, ErrorCode> {
     Ok(actions)
 }
 
-/// What drops the packets that come to a port which lets nothing in (1.0).
+/// The rules that drop the packets of a closed port (1.0).
 fn closed(network: &Network, port: u32) -> Vec<InfraRule> {
     if network.admits(port) {
         return Vec::new();

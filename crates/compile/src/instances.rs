@@ -1,19 +1,20 @@
-//! The instances of a group on the switch, and for which packets each is: see [`crate::group`].
+//! The instances of a group on the switch, and the packets of each instance: see [`crate::group`].
 
 use crate::class::{PacketClass, TagState, Vlan};
 use crate::network::{Ingress, IngressPort};
 use alloc::collections::BTreeMap;
 
-/// Packets for which a group may have an instance of its own; by default those for which it has none.
+/// Packets for which a group may have an instance of its own. The default is all packets without an instance of their
+/// own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant {
-    /// They came by this port.
+    /// The ingress port of the packets.
     pub ingress: Option<IngressPort>,
-    /// They carry a VLAN tag or not.
+    /// Whether the packets carry a VLAN tag.
     pub tag: TagState,
 }
 
-/// The ids on the switch of one group's instances.
+/// The ids that the instances of one group have on the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instances {
     id: u32,
@@ -22,17 +23,17 @@ pub struct Instances {
 }
 
 impl Variant {
-    /// Of packets that came so, with such a tag.
+    /// The variant of packets with this ingress and this tag state.
     pub fn new(ingress: Ingress, tag: TagState) -> Variant {
         let ingress = match ingress {
             Ingress::At(ingress) => Some(ingress),
-            // Where it mattered, it would be known.
+            // Where the ingress matters, the physical ingress port is known.
             Ingress::Any | Ingress::Port(_) | Ingress::Controller => None,
         };
         Variant { ingress, tag }
     }
 
-    /// What is known of its packets.
+    /// The known properties of the packets of this variant.
     pub fn class(self) -> PacketClass {
         let vlan = match self.tag {
             TagState::Untagged => Vlan::Untagged,
@@ -48,7 +49,8 @@ impl Instances {
         Instances { id, variants, recirculates: false }
     }
 
-    /// The same of a group that makes a switch recirculate packets, or does not: see [`crate::group::recirculates`].
+    /// The same instances, with the note whether the group makes a switch recirculate packets: see
+    /// [`crate::group::recirculates`].
     pub fn recirculating(self, recirculates: bool) -> Instances {
         Instances { recirculates, ..self }
     }
@@ -58,7 +60,7 @@ impl Instances {
         self.recirculates
     }
 
-    /// The id of the instance for packets of no variant.
+    /// The id of the instance for all packets without an instance of their own.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -68,14 +70,14 @@ impl Instances {
         &self.variants
     }
 
-    /// The id of the instance for such packets.
+    /// The id of the instance for packets of this variant.
     pub fn id_for(&self, variant: Variant) -> u32 {
         let tag = if self.depend_on_tag() { variant.tag } else { TagState::Untagged };
         let of = |ingress| self.variants.get(&Variant { ingress, tag }).copied();
         of(variant.ingress).or_else(|| of(None)).unwrap_or(self.id)
     }
 
-    /// All instances, and for which packets they are.
+    /// All instances, each with the variant of its packets.
     pub fn iter(&self) -> impl Iterator<Item = (Variant, u32)> + '_ {
         let variants = self.variants.iter().map(|(&variant, &id)| (variant, id));
         core::iter::once((Variant::default(), self.id)).chain(variants)
@@ -86,7 +88,7 @@ impl Instances {
         self.iter().map(|(_, id)| id)
     }
 
-    /// Whether more has to be known of where packets came in to choose an instance for them.
+    /// Whether the choice of an instance needs a more exact ingress than this one.
     pub fn depend_on_ingress(&self, ingress: Ingress) -> bool {
         let mut ports = self.variants.keys().filter_map(|variant| variant.ingress);
         match ingress {
@@ -96,7 +98,7 @@ impl Instances {
         }
     }
 
-    /// Whether there are instances by VLAN tag.
+    /// Whether the group has instances by VLAN tag.
     pub fn depend_on_tag(&self) -> bool {
         self.variants.keys().any(|variant| variant.tag != TagState::Untagged)
     }

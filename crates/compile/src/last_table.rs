@@ -1,6 +1,6 @@
-//! The switch's last table, Weir's own for networks (1.3): it delivers to the hosts behind shared edge ports what entries
-//! [leave to it](crate::delivery). A frame for one of the tenant's hosts there goes to that host, a frame for many goes to each, and
-//! all else ends here.
+//! The switch's last table (1.3). In networks this table belongs to Weir, and carries out the outputs to shared edge
+//! ports that entries [leave to the last table](crate::delivery). A unicast frame for one of the tenant's hosts goes to
+//! that host, a broadcast or multicast frame goes to each of these hosts, and all other frames are dropped.
 //!
 //! ```text
 //!   priority    metadata                in_port   eth_dst      does
@@ -9,11 +9,12 @@
 //!   HAIRPIN     tenant, port, selector  one       as above     the same but for hosts at that port; IN_PORT where that leads
 //!                                                              back
 //! ```
-//! On a big switch a host may be behind a port of another member. Then OUTPUT is with the label of the tunnel to that port, by
-//! which the frame leaves there without asking anybody.
+//! On a big switch a host may be behind a port of another member. Then the frame gets the label of the tunnel to that
+//! port before the OUTPUT, and the other member sends the frame out by this label alone.
 //!
-//! There are rules for each selector, whatever the tenant has in its tables. So they follow the map and the configuration of the
-//! ports, as table 0 does, and no change of a tenant's has to wait for one. Other tenants' hosts add none.
+//! Each selector has its rules, independent of the tenant's entries. So the rules change with the map and the
+//! configuration of the ports, like table 0, and no change of a tenant waits for such a rule. Hosts of other tenants
+//! add no rules.
 
 use crate::delivery::Selector;
 use crate::list::send_labelled;
@@ -28,9 +29,9 @@ use flowspace::{Field, Match};
 use openflow::List;
 use openflow::v13::{Instruction, PortNo};
 
-/// Wherever packets came from.
+/// Rules for all ingress ports.
 const ANY_PORT: u16 = 1;
-/// Packets that may have to go back by the physical port by which they came.
+/// Rules for packets that may have to leave by their physical ingress port.
 const HAIRPIN: u16 = 2;
 
 /// Appends the rules of the last table for a tenant.
@@ -49,7 +50,7 @@ pub fn rules(table: u8, id: TenantId, network: &Network, rules: &mut Vec<InfraRu
     }
 }
 
-/// For whose packets a rule of this table is, and which ports they leave by.
+/// The tenant of a rule of this table, and the ports by which the packets leave.
 pub fn selected_by(rule: &InfraRule) -> Option<(TenantId, Selector)> {
     let metadata = rule.match_.get(Field::Metadata).0 as u64;
     (rule.table > 0).then(|| (metadata::tenant(metadata), Selector::from_metadata(metadata)))
@@ -65,7 +66,7 @@ struct Selected<'a> {
 }
 
 impl Selected<'_> {
-    /// Adds the rules that send to the hosts behind these ports, but for the port by which packets came.
+    /// Adds the rules that send to the hosts behind these ports, except the ingress port.
     fn add(&mut self, ports: &[u32], ingress: Option<IngressPort>, priority: u16) {
         let mut hosts: BTreeMap<MacAddress, Vec<u8>> = BTreeMap::new();
         for &number in ports.iter().filter(|port| ingress.map(|it| it.port) != Some(**port)) {

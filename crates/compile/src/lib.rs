@@ -1,8 +1,8 @@
-//! The compiler: what a tenant's entries, groups and packets come to on a physical switch.
+//! The compiler: turns a tenant's entries, groups and packets into rules, buckets and actions for a physical switch.
 //!
-//! All of it is pure functions. A [`Context`] says for whom is compiled and on which switch; the results are [`Rule`]s,
-//! buckets, and lists of actions. There are no sessions here, no queues, no transaction ids, no time and no state between
-//! calls, so each result can be shown by a test of a few lines (`tests/fixtures.rs`).
+//! All functions are pure. A [`Context`] names the tenant and the switch; the results are [`Rule`]s, buckets, and lists
+//! of actions. The crate has no sessions, no queues, no transaction ids, no time and no state between calls, so a test
+//! of a few lines can show each result (`tests/fixtures.rs`).
 //!
 //! ```text
 //!   a tenant's   entry ─────► entry::compile ──┐                    ┌──► Rules of one physical switch
@@ -11,9 +11,9 @@
 //!                                              └─ list    (network) ─┴──► actions
 //!   the map of the physical network ─────────► infra::rules ───────────► Weir's own rules
 //! ```
-//! Start reading at [`entry`]. [`slice`](mod@slice) and [`list`] are the two modes of a list of actions: in a slice a packet must stay
-//! in the tenant's flowspace; in a network virtual ports become physical ports and labels. OpenFlow 1.0 and 1.3 differ in
-//! [`Target`] and in [`wire`], and nowhere else by more than a question to these two.
+//! Start reading at [`entry`]. [`slice`](mod@slice) and [`list`] are the two modes of a list of actions: in a slice a
+//! packet must stay in the tenant's flowspace; in a network virtual ports become physical ports and labels. [`Target`]
+//! and [`wire`] contain the differences between OpenFlow 1.0 and 1.3; the other modules only call these two.
 #![no_std]
 #![forbid(unsafe_code)]
 

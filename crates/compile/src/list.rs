@@ -5,12 +5,13 @@
 //!   output:1, an edge   OUTPUT 3                                       STRIP_VLAN if there is a label, OUTPUT 3
 //!   output:10, a link   PUSH_VLAN, set label, OUTPUT 5, POP_VLAN       SET_VLAN_VID label, OUTPUT 5
 //! ```
-//! Between two switches of 1.3 the tenant's VLAN tags travel behind the label, and nobody asks for them. Where this switch or the
-//! remote end is on 1.0, a frame carries one tag. There only frames without a tag of the tenant's pass a link: a list that sends
-//! into such a link and is for frames with and without a tag [stops](Stop::ByVlan), and is written for frames without.
+//! Between two switches of 1.3 the tenant's VLAN tags travel behind the label. If this switch or the remote end is on
+//! 1.0, a frame has room for one tag, so only untagged frames of the tenant pass the link. The compilation of a list
+//! that sends tagged and untagged frames into such a link [stops](Stop::ByVlan); the list is then written for untagged
+//! frames.
 //!
-//! By an edge port that other tenants share, frames leave for the tenant's own hosts only. So a list has to know the destination
-//! address, or [the last table](crate::delivery) asks for it.
+//! By a shared edge port, frames leave for the tenant's own hosts only. So the list has to name the destination
+//! address, or [the last table](crate::delivery) matches the destination address.
 
 use crate::class::{PacketClass, Vlan};
 use crate::context::Context;
@@ -27,34 +28,34 @@ use openflow::error::v13 as code;
 use openflow::v13::{self, PortNo};
 use openflow::{ErrorCode, List};
 
-/// A list on its way to the switch.
+/// Writes a list of actions for the switch.
 pub struct ListWriter<'c, 'a, 'o> {
     cx: &'c Context<'a>,
     network: &'a Network,
-    /// The packets, as the list has changed them so far.
+    /// The packets after the actions written so far.
     class: PacketClass,
-    /// Who sends to the controller.
+    /// Whether the switch or Weir sends PACKET_IN for an output to CONTROLLER.
     controller: ToController,
     /// Whether outputs to shared edge ports are left to [the last table](crate::delivery) if the destination is unknown.
     is_delivered_later: bool,
-    /// Whether the list has an experimenter's action: what that makes of packets only the switch knows.
+    /// Whether the list has an experimenter's action: only the switch knows how such an action changes packets.
     has_experimenter: bool,
-    /// Whether packets may carry another source address than the one with which they came.
+    /// Whether the list may have changed the source address.
     has_other_source: bool,
     out: &'o mut Vec<u8>,
 }
 
-/// Who sends a PACKET_IN for an output to CONTROLLER.
+/// The sender of the PACKET_IN for an output to CONTROLLER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToController {
     /// The switch.
     Switch,
-    /// Weir, since the switch would report a packet that has come in.
+    /// Weir: the switch's own PACKET_IN would look like the report of a packet that has entered.
     Weir,
 }
 
 impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
-    /// A list for such packets in a network, appended to `out`.
+    /// A list for these packets in a network, appended to `out`.
     #[inline]
     pub fn new(
         cx: &'c Context<'a>,
@@ -74,7 +75,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
     }
 
-    /// The same list, with outputs to CONTROLLER by `controller`.
+    /// The same list; `controller` sends the PACKET_INs.
     pub fn informing(self, controller: ToController) -> Self {
         ListWriter { controller, ..self }
     }
@@ -110,7 +111,8 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
                 self.has_experimenter |= action.is_experimenter();
                 self.has_other_source |= action.is_experimenter() || action.source().is_some();
                 if action.vlan_change() == Some(VlanChange::SetsPriority) {
-                    // The action changes a part of the tag only, so the packet needs its own.
+                    // The action changes only a part of the tag, so the packet needs a tag of its own instead of the
+                    // label.
                     self.carry(None);
                 }
                 self.class.follow(action);
@@ -154,13 +156,13 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
             let max_len = max_len.max(packet_in_len::HEADERS);
             return Ok(self.wire().output(PortNo::CONTROLLER, max_len, self.out)?);
         }
-        // By the source address Weir knows whose the packet is.
+        // The source address identifies the tenant of the packet.
         let came_by_shared_edge =
             self.class.ingress.port().is_some_and(|number| self.network.is_shared_edge(number));
         if self.has_other_source && came_by_shared_edge {
             return Err(Reason::SourceToController.with(code::BAD_ACTION_BAD_OUT_PORT).into());
         }
-        // With the label by which Weir knows how the packet came.
+        // The label identifies the ingress of the packet.
         let label = match self.class.ingress {
             Ingress::At(IngressPort { port, at }) => self.network.label_received(port, at),
             _ => None,
@@ -185,14 +187,14 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
                 && network.is_shared_edge(number);
             let egress = network.egress(number, self.class.ingress).flatten();
             let Some(egress) = egress.filter(|_| !is_later) else { continue };
-            // The packet would come back to where it was.
+            // The packet would return to its ingress port.
             if self.class.ingress == Ingress::Any
                 && network.received_elsewhere(number).next().is_some()
             {
                 return Err(Stop::ByIngress);
             }
             match self.leave(egress) {
-                // Of a copy for each port, those stay that cannot pass.
+                // Copies that cannot pass a port are not sent.
                 Err(Stop::Refused(refused))
                     if refused.reason() == Reason::TagOnLink && self.cx.target.stacks_labels() => {}
                 done => done?,
@@ -201,7 +203,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         Ok(())
     }
 
-    /// Writes what sends to a group.
+    /// Writes the actions that send to a group.
     pub fn group(&mut self, instances: &Instances) -> Written {
         let group = self.instance(instances)?;
         v13::Action::Group(group).write(self.out);
@@ -219,7 +221,8 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         Ok(instances.id_for(Variant::new(self.class.ingress, tag)))
     }
 
-    /// Writes what sends a packet by a port and, where labels are stacked, leaves it as it was for what comes after.
+    /// Writes the actions that send a packet by a port. If labels are stacked, the packet is unchanged for the
+    /// following actions.
     #[inline]
     fn leave(&mut self, egress: Egress<'_>) -> Written {
         let is_back = self.network.is_back(egress.port, self.class.ingress)?;
@@ -238,7 +241,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         let is_behind = |address| egress.hosts.iter().any(|host| number_of(*host) == address);
         match self.class.destination {
             None => Err(Reason::SharedEdge.with(code::BAD_ACTION_BAD_OUT_PORT).into()),
-            // What is for many goes to each of the tenant's own hosts.
+            // A broadcast or multicast frame goes to each of the tenant's own hosts.
             Some(address) if is_for_many(address) => {
                 for host in egress.hosts {
                     self.wire().set_destination(number_of(*host), self.out);
@@ -263,7 +266,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         Ok(())
     }
 
-    /// Writes what sends a packet to the tables, with this label in front of its own tags (1.3).
+    /// Writes the actions that send a packet to the tables, with this label in front of the packet's own tags (1.3).
     pub fn enter_tables(&mut self, label: Option<u16>) -> Result<(), ErrorCode> {
         match label {
             Some(label) => send_labelled(label, PortNo::TABLE, self.out),
@@ -271,7 +274,7 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
         }
     }
 
-    /// Makes the packet carry this label, or none, where labels take the tag's place.
+    /// Writes the actions after which the packet has this label, or none, where labels take the place of the tag.
     #[inline]
     pub fn carry(&mut self, label: Option<u16>) {
         match (self.class.label(), label) {
@@ -291,7 +294,8 @@ impl<'c, 'a, 'o> ListWriter<'c, 'a, 'o> {
     }
 }
 
-/// Whether each action of a set, or of a bucket, is one that the tenant may use, also those whose place others take.
+/// An error if the tenant may not use one of the actions of a set or of a bucket. This includes actions that other
+/// actions of the set replace.
 pub fn check_set(
     cx: &Context<'_>,
     network: &Network,
@@ -314,7 +318,8 @@ pub fn check_set(
     Ok(())
 }
 
-/// Appends what sends a packet with a label in front of its own tags, and takes the label off again (1.3).
+/// Appends the actions that put a label in front of a packet's own tags, send the packet, and remove the label again
+/// (1.3).
 pub fn send_labelled(label: u16, port: PortNo, out: &mut Vec<u8>) -> Result<(), ErrorCode> {
     Wire::push_label(label, out);
     Wire::V13.output(port, 0, out)?;

@@ -8,18 +8,18 @@
 //!   on another member     –                                             the label of a tunnel is put on, OUTPUT; if the port is
 //!                                                                       a shared edge, for frames to its hosts only
 //! ```
-//! A packet is never sent back by the virtual port by which it came in, unless an action says IN_PORT. Several virtual ports may
-//! stand on one physical port, a *hairpin* port. A switch sends nothing back by the physical port by which a packet came, unless
-//! told IN_PORT; so an entry that sends to a hairpin port is written once per ingress port.
+//! A packet leaves by its virtual ingress port only if the action is IN_PORT. Several virtual ports may be on one
+//! physical port, a *hairpin* port. A switch sends a packet back by its physical ingress port only if the output is
+//! IN_PORT, so an entry that sends to a hairpin port is written once per ingress port.
 //!
-//! The end of a link sends by one physical port and may receive by others as well: its backup, and the port that the remote end
-//! still uses. So the switch is told IN_PORT only in rules that match on the physical ingress port. Otherwise IN_PORT would send
-//! the label of one port by another port, where that label may be another tenant's.
+//! The end of a link sends by one physical port and may receive by others as well: the port of its backup, and the port
+//! that the remote end still uses. So rules have the output IN_PORT only if they match the physical ingress port.
+//! Otherwise IN_PORT would send the label of one port by another port, where the label may belong to another tenant.
 //!
 //! LOCAL is a port like any other: at an edge, or the end of a link.
 //!
-//! What the tenant configures of its ports (PORT_MOD) is kept here too. The switch's own ports are not configured, since they may
-//! carry packets of others.
+//! The module also keeps the tenant's configuration of its ports (PORT_MOD). Weir does not configure the switch's own
+//! ports, because they may carry packets of other tenants.
 
 use crate::refusal::Refused;
 use alloc::boxed::Box;
@@ -34,34 +34,34 @@ use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use openflow::v10::PortConfig;
 
-/// The bit of addresses that are for many hosts.
+/// The bit of broadcast and multicast addresses.
 pub const MULTICAST: u128 = 1 << 40;
 
-/// A tenant's virtual switch on this switch.
+/// The part of a tenant's virtual switch that lies on this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     datapath: u64,
     ports: BTreeMap<u32, VirtualPort>,
-    /// What the tenant has configured of its ports: bits of `ofp_port_config`. 1.3 has some of 1.0's.
+    /// The tenant's configuration of its ports: bits of `ofp_port_config`. 1.3 has some of the bits of 1.0.
     config: BTreeMap<u32, PortConfig>,
-    /// The same network with all its ports in use, if some are not.
+    /// The same network with all ports in use, if some ports are not in use.
     open: Option<Box<Network>>,
-    /// Physical ports on which several virtual ports stand, one of which receives there.
+    /// Physical ports with several virtual ports, of which at least one receives by the physical port.
     hairpins: BTreeSet<u32>,
-    /// By which virtual port a packet came, by the physical port and what the packet carries.
+    /// The virtual ingress port of a packet, by the physical port and the packet's mark.
     received: HashMap<(u32, Mark), u32>,
 }
 
-/// Packets that come in by a virtual port.
+/// Packets that enter by a virtual port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// As they are on the switch.
+    /// The match of the packets on the switch.
     pub match_: Match,
-    /// The label that they carry, and the physical port; `None` at the edge.
+    /// The label of the packets, and the physical port; `None` at an edge port.
     pub label: Option<Hop>,
 }
 
-/// What a packet carries that tells by which of several virtual ports it came.
+/// The part of a packet that identifies the virtual ingress port where several are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Mark {
     Nothing,
@@ -69,20 +69,20 @@ enum Mark {
     Source(u128),
 }
 
-/// How packets came to the virtual switch.
+/// The ingress of packets at the virtual switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingress {
-    /// By any port, or none.
+    /// Any port, or no port.
     Any,
-    /// By this virtual port, at whichever physical port.
+    /// This virtual port, at any physical port.
     Port(u32),
-    /// By this virtual port, at this physical port.
+    /// This virtual port, at this physical port.
     At(IngressPort),
-    /// Out of a controller's hands.
+    /// No port: a controller has sent the packets.
     Controller,
 }
 
-/// A virtual port by which packets come in, and the physical port at which they do: the end of a link may have several.
+/// A virtual ingress port, and the physical ingress port: the end of a link may have several physical ingress ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IngressPort {
     /// The virtual port.
@@ -91,37 +91,37 @@ pub struct IngressPort {
     pub at: u32,
 }
 
-/// How packets leave for a virtual port.
+/// The egress of packets for a virtual port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Egress<'a> {
     /// The physical port.
     pub port: u32,
-    /// What is done to packets before.
+    /// The change of packets before they leave.
     pub encapsulation: Encapsulation,
-    /// If other tenants' hosts are behind the port too: the tenant's own hosts there, which alone may get packets.
+    /// The tenant's own hosts behind a port with hosts of other tenants: only the tenant's own hosts may get packets.
     pub hosts: &'a [MacAddress],
 }
 
-/// What is done to packets before they leave.
+/// A change of packets before they leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encapsulation {
-    /// Nothing.
+    /// No change.
     None,
-    /// They get a label. `remote` says what the other end can do with VLAN tags.
+    /// Packets get a label. `remote`: how the remote end handles VLAN tags.
     Label {
         /// The label.
         label: Tag,
-        /// Of the other end.
+        /// The tagging at the remote end.
         remote: Tagging,
     },
 }
 
-/// Why a list of actions is not written for a whole class of packets.
+/// The reason why a list of actions cannot be written for a whole class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The result depends on the ingress port: the class is to be split by that.
+    /// The result depends on the ingress port: the caller splits the class by ingress port.
     ByIngress,
-    /// The result depends on whether there is a VLAN tag: the class is to be split by that.
+    /// The result depends on the VLAN tag: the caller splits the class into tagged and untagged packets.
     ByVlan,
     /// The tenant's request is refused.
     Refused(Refused),
@@ -143,7 +143,8 @@ impl From<ErrorCode> for Stop {
 }
 
 impl Stop {
-    /// The error of a list that stops where the ingress port and the VLAN tag are known: nothing is left to split by.
+    /// The error of a list that stops although the ingress port and the VLAN tag are known: the class cannot be split
+    /// further.
     pub fn refusal(self) -> Refused {
         match self {
             Stop::Refused(refused) => refused,
@@ -164,7 +165,7 @@ impl Ingress {
 }
 
 impl Network {
-    /// The part of a virtual switch that lies on this switch, with its ports configured so.
+    /// The part of a virtual switch that lies on this switch, with this configuration of its ports.
     pub fn new(member: &Member, config: BTreeMap<u32, PortConfig>) -> Network {
         let open = config.values().any(|config| config.intersects(CLOSED));
         let open = open.then(|| Box::new(Network::new(member, BTreeMap::new())));
@@ -172,7 +173,7 @@ impl Network {
         for port in member.ports.values().filter_map(physical) {
             *standing.entry(port).or_default() += 1;
         }
-        // Where nothing comes in, nothing has to go back: by a wire that leads to other members' ports only.
+        // A wire that leads only to ports of other members receives no packets, so no packets go back by this wire.
         let receiving = member.ports.values().filter(|port| is_here(port));
         let receiving: BTreeSet<u32> = receiving.filter_map(physical).collect();
         let hairpins =
@@ -197,18 +198,18 @@ impl Network {
         &self.ports
     }
 
-    /// Whether there is such a port.
+    /// Whether the port exists.
     #[inline]
     pub fn has_port(&self, number: u32) -> bool {
         self.ports.contains_key(&number)
     }
 
-    /// Ports by which packets come in here: not those of other members.
+    /// Ports by which packets enter this switch: not the ports of other members.
     pub fn ingress_ports(&self) -> impl Iterator<Item = u32> + '_ {
         self.ports.iter().filter(|(_, port)| is_here(port)).map(|(&number, _)| number)
     }
 
-    /// Whether packets come in here by that port.
+    /// Whether packets enter this switch by the port.
     pub fn is_ingress(&self, number: u32) -> bool {
         self.ports.get(&number).is_some_and(is_here)
     }
@@ -225,20 +226,20 @@ impl Network {
         matches!(self.kind(number), Some(PortKind::Link { .. }))
     }
 
-    /// The physical port on which a virtual port stands.
+    /// The physical port of a virtual port.
     #[inline]
     pub fn physical(&self, number: u32) -> Option<u32> {
         self.ports.get(&number).and_then(physical)
     }
 
-    /// The physical ports at which packets come in by a virtual port, in order.
+    /// The physical ingress ports of a virtual port, in order.
     pub fn received_at(&self, number: u32) -> impl Iterator<Item = IngressPort> + use<> {
         let ports: BTreeSet<u32> =
             self.ports.get(&number).into_iter().flat_map(receives_at).collect();
         ports.into_iter().map(move |at| IngressPort { port: number, at })
     }
 
-    /// The ingress ports for which packets that leave by this port go back by the physical port by which they came.
+    /// The ingress ports whose packets leave by their physical ingress port if they leave by this virtual port.
     pub fn hairpins(&self, number: u32) -> impl Iterator<Item = IngressPort> + '_ {
         let at = self.physical(number).filter(|at| self.hairpins.contains(at));
         let beside = at.into_iter().flat_map(|at| self.ingress_ports().map(move |port| (port, at)));
@@ -249,14 +250,15 @@ impl Network {
         beside.map(|(port, at)| IngressPort { port, at })
     }
 
-    /// Where packets come in by a port that sends by another physical port. A rule that sends to the port and does not know by
-    /// which port packets came would send these back, since the switch does not see that it does.
+    /// The physical ports at which a virtual port receives although it sends by another physical port. A rule without
+    /// ingress port that sends to this virtual port would send these packets back, because for the switch the two
+    /// physical ports differ.
     pub fn received_elsewhere(&self, number: u32) -> impl Iterator<Item = IngressPort> + use<> {
         let sends = self.physical(number);
         self.received_at(number).filter(move |it| sends.is_some_and(|sends| sends != it.at))
     }
 
-    /// The physical port that is a virtual port's alone.
+    /// The physical port of a whole edge port.
     pub fn whole_edge(&self, number: u32) -> Option<u32> {
         match self.kind(number)? {
             PortKind::Edge { port, hosts } if hosts.is_empty() => Some(port.get()),
@@ -264,13 +266,13 @@ impl Network {
         }
     }
 
-    /// Whether other tenants' hosts may be behind the port as well, here or on another member.
+    /// Whether other tenants' hosts may be behind the port, on this switch or on another member.
     #[inline]
     pub fn is_shared_edge(&self, number: u32) -> bool {
         !self.hosts_behind(number).is_empty()
     }
 
-    /// The tenant's own hosts behind a port that others share.
+    /// The tenant's own hosts behind a shared edge port.
     #[inline]
     pub fn hosts_behind(&self, number: u32) -> &[MacAddress] {
         match self.kind(number) {
@@ -279,13 +281,13 @@ impl Network {
         }
     }
 
-    /// Edge ports that other tenants share.
+    /// Shared edge ports.
     pub fn shared_edges(&self) -> impl Iterator<Item = u32> + '_ {
         self.ports.keys().copied().filter(|number| self.is_shared_edge(*number))
     }
 
-    /// How packets leave for a port: not at all if the port is down, is told not to forward, or the packets came by it. `None` for
-    /// the outer option is a port that does not exist.
+    /// The egress for a port. The inner option is `None` if the port is down, has NO_FWD, or is the packets' ingress
+    /// port. The outer option is `None` if the port does not exist.
     #[inline]
     pub fn egress(&self, number: u32, ingress: Ingress) -> Option<Option<Egress<'_>>> {
         self.ports.get(&number)?;
@@ -295,51 +297,51 @@ impl Network {
         Some(self.egress_back(number))
     }
 
-    /// How packets leave for a port, also for the one by which they came.
+    /// The egress for a port, also for the ingress port.
     #[inline]
     pub fn egress_back(&self, number: u32) -> Option<Egress<'_>> {
         let closed = PortConfig::PORT_DOWN | PortConfig::NO_FWD;
         egress(self.ports.get(&number)?).filter(|_| !self.config(number).intersects(closed))
     }
 
-    /// What the tenant has configured of a port.
+    /// The tenant's configuration of a port.
     #[inline]
     pub fn config(&self, number: u32) -> PortConfig {
         self.config.get(&number).copied().unwrap_or_default()
     }
 
-    /// The network with all ports in use, if it is another.
+    /// The network with all ports in use, if some ports are not in use now.
     pub fn open(&self) -> Option<&Network> {
         self.open.as_deref()
     }
 
-    /// Ports that FLOOD means.
+    /// The ports of FLOOD.
     pub fn flooded(&self) -> impl Iterator<Item = u32> + '_ {
         let flooded = |number: &u32| !self.config(*number).contains(PortConfig::NO_FLOOD);
         self.ports.keys().copied().filter(flooded)
     }
 
-    /// Whether packets are let in by a port.
+    /// Whether a port lets packets in.
     #[inline]
     pub fn admits(&self, number: u32) -> bool {
         !self.config(number).intersects(PortConfig::PORT_DOWN | PortConfig::NO_RECV)
     }
 
-    /// Whether the controller gets no PACKET_IN of a packet that has come by this port.
+    /// Whether the port has NO_PACKET_IN: the controller gets no PACKET_IN for misses from this port.
     #[inline]
     pub fn sends_no_packet_in(&self, number: u32, is_miss: bool) -> bool {
         let is_unwanted = is_miss && self.config(number).contains(PortConfig::NO_PACKET_IN);
         is_unwanted || !self.admits(number)
     }
 
-    /// Whether packets can leave by the port, as far as is known here.
+    /// Whether packets can leave by the port, as far as Weir knows.
     pub fn is_live(&self, number: u32) -> bool {
         self.ports.get(&number).is_some_and(|port| port.up)
             && !self.config(number).contains(PortConfig::PORT_DOWN)
             && self.physical(number).is_some()
     }
 
-    /// Whether the switch has to be told IN_PORT to send by this physical port.
+    /// Whether the output has to be IN_PORT to send by this physical port.
     #[inline]
     pub fn is_back(&self, port: u32, ingress: Ingress) -> Written<bool> {
         let comes =
@@ -352,8 +354,8 @@ impl Network {
         }
     }
 
-    /// The packets that come in by a virtual port, as the switch sees them; several sets for a link with a backup and for a
-    /// shared edge.
+    /// The packets that enter by a virtual port, as matches on the switch: several matches for a link with a backup and
+    /// for a shared edge port.
     pub fn incoming(&self, number: u32) -> Vec<Incoming> {
         let plain = |match_| Incoming { match_, label: None };
         match self.kind(number) {
@@ -374,7 +376,7 @@ impl Network {
         }
     }
 
-    /// Whether a port leads to where a frame carries one VLAN tag.
+    /// Whether a port leads to a remote end where a frame has room for one VLAN tag.
     pub fn leads_to_single_tags(&self, number: u32) -> bool {
         match self.kind(number) {
             Some(PortKind::Link { far, .. }) => far.tagging == Tagging::Single,
@@ -383,7 +385,7 @@ impl Network {
         }
     }
 
-    /// The virtual port by which a packet came that the switch shows as it came.
+    /// The virtual ingress port of a packet that the switch shows unchanged.
     #[inline]
     pub fn ingress_of(&self, key: &Key) -> Option<u32> {
         let port = key.get(Field::InPort) as u32;
@@ -393,14 +395,14 @@ impl Network {
         marks.into_iter().flatten().find_map(|mark| self.received.get(&(port, mark)).copied())
     }
 
-    /// The label with which packets come by the end of a link at this physical port.
+    /// The label of packets that enter by the end of a link at this physical port.
     #[inline]
     pub fn label_received(&self, number: u32, at: u32) -> Option<Tag> {
         let mut hops = hops_received(self.kind(number)?).iter();
         hops.find(|hop| hop.port.get() == at).map(|hop| hop.tag)
     }
 
-    /// The physical port and the label for a packet that is made to look as if it came by the end of a link.
+    /// The physical port and the label that make a packet look like a packet that enters by the end of a link.
     pub fn hop_received(&self, number: u32) -> Option<Hop> {
         match self.kind(number)? {
             PortKind::Link { receives, sends, .. } => {
@@ -417,17 +419,17 @@ impl Network {
     }
 }
 
-/// What keeps packets from a port.
+/// The configuration bits that close a port.
 const CLOSED: PortConfig = PortConfig(
     PortConfig::PORT_DOWN.0 | PortConfig::NO_RECV.0 | PortConfig::NO_FWD.0 | PortConfig::NO_FLOOD.0,
 );
 
-/// Packets that come in at a physical port.
+/// The match of packets that enter at a physical port.
 pub fn at_port(port: u32) -> Match {
     Match::exact(Field::InPort, u128::from(port))
 }
 
-/// Packets that come in at a physical port with a label.
+/// The match of packets that enter at a physical port with a label.
 pub fn at_hop(hop: &Hop) -> Match {
     at_port(hop.port.get()).with(Field::VlanVid, u128::from(hop.tag.get()) | VLAN_PRESENT)
 }
@@ -447,7 +449,7 @@ pub fn untagged(match_: &Match) -> Option<Match> {
     match_.intersect(&Match::exact(Field::VlanVid, 0))
 }
 
-/// How packets come by a link; not at all by other ports.
+/// The physical ports and labels by which packets of a link enter; empty for other ports.
 pub fn hops_received(kind: &PortKind) -> &[Hop] {
     match kind {
         PortKind::Link { receives, .. } => receives,
@@ -455,12 +457,12 @@ pub fn hops_received(kind: &PortKind) -> &[Hop] {
     }
 }
 
-/// Whether packets come in by a port here: it is not another member's.
+/// Whether packets enter this switch by a port: the port does not belong to another member.
 pub fn is_here(port: &VirtualPort) -> bool {
     !matches!(port.kind, PortKind::Remote { .. })
 }
 
-/// The physical ports at which packets come in by a virtual port; some several times.
+/// The physical ingress ports of a virtual port; a port can occur several times.
 fn receives_at(port: &VirtualPort) -> impl Iterator<Item = u32> + '_ {
     let edge = match &port.kind {
         PortKind::Edge { port, .. } => Some(port.get()),

@@ -1,7 +1,9 @@
-//! Who owns a packet, who sees a port, and what stays inside a tenant's space: the flowspaces of all tenants on one switch.
+//! The flowspaces of all tenants on one switch: who owns a packet, who sees a port, and whether packets stay inside a
+//! tenant's space.
 //!
-//! Write entries of all tenants are ranked by priority, then by their order in the configuration. The owner of a packet is the
-//! tenant of the highest entry that contains the packet. Tenants with read entries observe, and take nothing away from anyone.
+//! Write entries of all tenants are ranked by priority, then by their order in the configuration. The owner of a packet
+//! is the tenant of the highest entry that contains the packet. Tenants with read entries observe; read entries do not
+//! change the owner.
 
 use crate::ids::TenantIndex;
 use crate::network::{at_hop, at_port, hops_received, number_of};
@@ -12,7 +14,8 @@ use fabric::embedding::{Member, PortKind, Transit, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Classifier, Field, Key, Match, wins_everywhere};
 
-/// Parts that a containment check may split a region into before it gives up and answers "no".
+/// The largest number of parts into which a containment check splits a region. Beyond this number the check answers
+/// "no".
 const PART_LIMIT: usize = 1024;
 
 /// A set of packet headers on some switches, with a priority and a permission.
@@ -20,15 +23,15 @@ const PART_LIMIT: usize = 1024;
 pub struct FlowspaceEntry {
     /// The headers, possibly with an input port.
     pub match_: Match,
-    /// Where entries of several tenants overlap, the highest priority owns the packets.
+    /// The priority: if entries of several tenants overlap, the entry with the highest priority owns the packets.
     pub priority: u16,
-    /// Where the entry holds.
+    /// The switches where the entry applies.
     pub switches: Switches,
-    /// What may be done with packets in it.
+    /// The tenant's permission for the packets.
     pub permission: Permission,
 }
 
-/// The switches on which an entry holds.
+/// The switches on which an entry applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Switches {
     /// On each switch.
@@ -38,7 +41,7 @@ pub enum Switches {
 }
 
 impl Switches {
-    /// Whether the switch is among them.
+    /// Whether the switch is one of these switches.
     pub fn includes(&self, dpid: u64) -> bool {
         match self {
             Switches::Any => true,
@@ -47,56 +50,56 @@ impl Switches {
     }
 }
 
-/// What a tenant may do with the packets of an entry.
+/// The rights of a tenant for the packets of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// Observe: copies of PACKET_INs, statistics. A read entry takes nothing away from anyone.
+    /// Observe: copies of PACKET_INs, statistics. A read entry does not change the owner.
     Read,
     /// Own: install rules, send packets.
     Write,
 }
 
-/// What tenants claim on one switch.
+/// The claims of tenants on one switch.
 #[derive(Default)]
 pub struct Claims<'a> {
     /// The switch's datapath id.
     pub dpid: u64,
-    /// How many tenants there are; each index is below.
+    /// The number of tenants; each index is lower.
     pub tenants: usize,
     /// Entries of slices, by tenants in the order of the configuration.
     pub flowspaces: Vec<(TenantIndex, &'a [FlowspaceEntry])>,
-    /// Networks, as far as they lie on the switch.
+    /// The parts of networks on the switch.
     pub networks: Vec<(TenantIndex, &'a Member)>,
-    /// What passes through for networks.
+    /// The transit of networks.
     pub transit: &'a [Transit],
     /// VLAN ids that are reserved for labels.
     pub labels: Option<&'a RangeInclusive<u16>>,
 }
 
-/// Who owns what on one switch.
+/// The owners of packets and ports on one switch.
 pub struct Ownership {
     owners: Classifier<TenantIndex>,
     readers: Classifier<TenantIndex>,
-    /// What belongs to networks, then write entries of slices, in decreasing rank.
+    /// The matches of networks, then the write entries of slices, in decreasing rank.
     ranked: Vec<(Match, TenantIndex)>,
-    /// How many of those are of networks.
+    /// The number of matches of networks in `ranked`.
     above: usize,
     spaces: Vec<Space>,
-    /// Ports at the edge of networks, where slices own nothing.
+    /// Edge ports of networks, where slices own no packets.
     taken: BTreeSet<u32>,
 }
 
-/// Who owns what passes through for networks, and what carries a label where none should be.
+/// The owner of transit packets, and of packets with a label at a port where no link uses this label.
 const FABRIC: TenantIndex = TenantIndex(u32::MAX);
 /// Networks rank above all priorities of slices.
 const NETWORKS: u32 = 1 << 16;
 
-/// What one tenant has on the switch.
+/// The space of one tenant on the switch.
 #[derive(Debug, Default)]
 pub struct Space {
-    /// Its write entries, in decreasing rank.
+    /// The tenant's write entries, in decreasing rank.
     pub write: Vec<Own>,
-    /// Its read entries.
+    /// The tenant's read entries.
     pub read: Vec<Match>,
     ports: Ports,
     write_ports: Ports,
@@ -147,7 +150,7 @@ impl Ports {
 }
 
 impl Ownership {
-    /// Ranks what tenants claim.
+    /// Ranks the claims of all tenants.
     pub fn new(claims: &Claims<'_>) -> Ownership {
         let mut networks: Vec<(u32, Match, TenantIndex)> = Vec::new();
         let mut taken = BTreeSet::new();
@@ -186,7 +189,7 @@ impl Ownership {
         for (rank, match_, at) in &networks {
             owners.insert(*match_, *rank, *at);
         }
-        // Stable: among equals the order of the configuration decides, as it does in the classifier.
+        // The sort is stable: among equals the order of the configuration decides, as in the classifier.
         ranked.sort_by_key(|(priority, _, _)| core::cmp::Reverse(*priority));
         for (rank, (priority, match_, at)) in ranked.iter().enumerate() {
             let contested = networks.iter().any(|(_, other, _)| other.overlaps(match_))
@@ -216,7 +219,7 @@ impl Ownership {
         self.readers.for_each_match(key, |entry| f(*entry.value));
     }
 
-    /// What a tenant has; `None` if the index is out of range.
+    /// The space of a tenant; `None` if the index is out of range.
     pub fn space(&self, tenant: TenantIndex) -> Option<&Space> {
         self.spaces.get(tenant.0 as usize)
     }
@@ -238,7 +241,7 @@ impl Ownership {
             && self.space(tenant).is_some_and(|space| space.write_ports.contains(port))
     }
 
-    /// Whether every port of the switch, present or future, is the tenant's to send to.
+    /// Whether the tenant may send to every port of the switch, present or future.
     pub fn may_output_everywhere(&self, tenant: TenantIndex) -> bool {
         self.taken.is_empty()
             && self.space(tenant).is_some_and(|space| space.write_ports == Ports::All)
@@ -249,7 +252,8 @@ impl Ownership {
         self.space(tenant).is_some_and(|space| !space.write.is_empty())
     }
 
-    /// Whether all packets of the port are the tenant's and nobody else sees the port: only then may it configure it.
+    /// Whether all packets of the port are the tenant's and no other tenant sees the port: only then may the tenant
+    /// configure the port.
     pub fn owns_port_whole(&self, tenant: TenantIndex, port: u32) -> bool {
         let whole = Match::exact(Field::InPort, u128::from(port));
         self.spaces
@@ -278,7 +282,8 @@ impl Ownership {
         if in_port.is_some() {
             return self.owner(key) == Some(tenant);
         }
-        // A packet out of nowhere is the tenant's if it would be at one of its ports.
+        // A packet without ingress port is the tenant's if the packet would be the tenant's at one of the tenant's
+        // ports.
         match self.space(tenant).map(|space| &space.write_ports) {
             Some(Ports::Only(ports)) => ports.iter().any(|&port| {
                 let mut there = *key;
@@ -292,7 +297,7 @@ impl Ownership {
 }
 
 impl Ownership {
-    /// The same for a whole frame, however many VLAN tags the switch looks behind.
+    /// Whether a whole frame is the tenant's, for each number of VLAN tags that the switch may parse.
     pub fn owns_frame(
         &self,
         tenant: TenantIndex,
@@ -307,7 +312,7 @@ impl Ownership {
     }
 }
 
-/// What comes in at a virtual port is its tenant's.
+/// Adds the packets that enter at a virtual port, for the port's tenant.
 fn add_network_port(
     port: &VirtualPort,
     tenant: TenantIndex,
@@ -332,7 +337,7 @@ fn add_network_port(
     }
 }
 
-/// The packets that carry a VLAN id which is reserved for labels, in as few matches as possible.
+/// The packets with a VLAN id that is reserved for labels, in as few matches as possible.
 pub fn reserved(labels: &RangeInclusive<u16>) -> Vec<Match> {
     let mut matches = Vec::new();
     let mut from = *labels.start();
@@ -349,7 +354,7 @@ pub fn reserved(labels: &RangeInclusive<u16>) -> Vec<Match> {
     matches
 }
 
-/// The set of just this packet.
+/// The match of this packet alone.
 pub fn exactly(key: &Key) -> Match {
     Field::ALL.into_iter().fold(Match::ANY, |match_, field| {
         if match_.permits(field) { match_.with(field, key.get(field)) } else { match_ }

@@ -1,4 +1,4 @@
-//! Packets of a network that pass a controller: PACKET_OUT, and the ingress port of a PACKET_IN.
+//! PACKET_OUT in a network, and the virtual ingress port of a PACKET_IN.
 
 use crate::class::{PacketClass, Vlan};
 use crate::context::Context;
@@ -16,15 +16,16 @@ use openflow::v13::PortNo;
 /// A packet that a controller sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
-    /// Its headers. Of a packet that a switch of 1.0 keeps, as they were when it came in, with the label.
+    /// The headers of the packet. For a packet in the buffer of a 1.0 switch: the headers at the ingress, with the
+    /// label.
     pub key: &'a Key,
-    /// The virtual port by which it came, if it did, or by which the controller says that it came.
+    /// The virtual ingress port of a buffered packet, or the ingress port that the controller names.
     pub in_port: Option<u32>,
-    /// Whether the switch keeps it.
+    /// Whether the packet is in the switch's buffer.
     pub is_buffered: bool,
 }
 
-/// Appends the actions of a PACKET_OUT, and gives the physical port by which the packet is to enter: ANY if by none.
+/// Appends the actions of a PACKET_OUT, and returns the physical ingress port for the PACKET_OUT: ANY if there is none.
 pub fn compile(
     cx: &Context<'_>,
     network: &Network,
@@ -38,21 +39,23 @@ pub fn compile(
     }
 }
 
-/// The virtual port by which a packet came, by its metadata or, before table 0 has written these, by its headers (1.3).
+/// The virtual ingress port of a packet, from the metadata, or from the headers if table 0 has not written the metadata
+/// yet (1.3).
 pub fn ingress_by_metadata(network: &Network, metadata: u64, key: &Key) -> Option<u32> {
     let written = metadata::port(metadata);
     let in_port = key.get(Field::InPort) as u32;
     if network.has_port(written) {
         Some(written)
     } else if written == metadata::NO_PORT && in_port == PortNo::CONTROLLER.0 {
-        // The tenant has sent it into the tables, and they send it back.
+        // The tenant sent the packet into the tables, and the tables send the packet to the controller.
         Some(in_port)
     } else {
         network.ingress_of(key)
     }
 }
 
-/// 1.3: the packet goes through the tables as any other, once it has the label with which packets come by its port.
+/// 1.3: the packet gets the label of packets from its ingress port, and then goes through the tables like any other
+/// packet.
 fn compile_by_metadata(
     cx: &Context<'_>,
     network: &Network,
@@ -63,7 +66,7 @@ fn compile_by_metadata(
     let (ingress, in_port) = match sent.in_port.map_or(PortNo::ANY, PortNo) {
         PortNo::CONTROLLER | PortNo::ANY => (Ingress::Controller, PortNo::CONTROLLER),
         PortNo(port) if network.has_port(port) => {
-            // Wherever the packet came in by another way, it is treated as if it had come by the active one.
+            // A packet that entered by another physical port is treated like a packet from the active physical port.
             let at = ingress_at(network, port).unwrap_or(PortNo::CONTROLLER.0);
             (Ingress::At(IngressPort { port, at }), PortNo(at))
         }
@@ -95,7 +98,8 @@ fn compile_by_metadata(
     Ok(in_port)
 }
 
-/// The label with which a packet of that source enters the tables as if it had come by a port; `None` for none.
+/// The label with which a packet of this source address enters the tables like a packet from the port; `None`: no
+/// label.
 fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option<u16>, Refused> {
     let port = network.ports().get(&number).ok_or(code::BAD_REQUEST_BAD_PORT)?;
     let no_entrance = Reason::NoEntrance.of(number, code::BAD_ACTION_BAD_OUT_PORT);
@@ -112,7 +116,7 @@ fn label_to_enter(network: &Network, number: u32, source: u128) -> Result<Option
     }
 }
 
-/// 1.0: the list knows by which port the packet came, since only its headers tell.
+/// 1.0: the list is written for the ingress port, because only the packet's headers identify the ingress port.
 fn compile_by_headers(
     cx: &Context<'_>,
     network: &Network,
@@ -135,7 +139,7 @@ fn compile_by_headers(
         _ => None,
     });
     if let Some(max_len) = to_table {
-        // Back through the table as if it had come by the port; nothing else may be done with the packet.
+        // The packet goes through the table like a packet from its ingress port; other actions are not allowed.
         if actions.iter().count() != 1 {
             return Err(Reason::TableNotAlone.with(code::BAD_ACTION_EPERM));
         }
@@ -154,7 +158,7 @@ fn compile_by_headers(
     Ok(in_port)
 }
 
-/// A packet from a controller: it carries what its headers say.
+/// The class of a packet that the controller sends: the headers show label and tag.
 fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass {
     let ingress = in_port.map_or(Ingress::Controller, |port| {
         let hop = network.hop_received(port).map(|hop| hop.port.get());
@@ -164,7 +168,7 @@ fn class_sent(network: &Network, key: &Key, in_port: Option<u32>) -> PacketClass
     PacketClass::of_packet(ingress, key)
 }
 
-/// A packet that the switch keeps: it carries the label with which it came.
+/// The class of a packet in the switch's buffer: the packet has the label with which it entered.
 fn class_buffered(network: &Network, key: &Key) -> PacketClass {
     let Some(port) = network.ingress_of(key) else { return class_sent(network, key, None) };
     if !network.is_link(port) {
@@ -176,7 +180,7 @@ fn class_buffered(network: &Network, key: &Key) -> PacketClass {
     PacketClass::of_packet(Ingress::At(IngressPort { port, at }), key).labelled(label)
 }
 
-/// The label that a packet has to carry for the table to take it for a packet of its port; `None` if it cannot be taken for one.
+/// The label with which the table treats a packet as a packet from its ingress port; `None` if this is impossible.
 fn label_to_look_like(network: &Network, class: &PacketClass, key: &Key) -> Option<Option<u16>> {
     let Ingress::At(IngressPort { port, at }) = class.ingress else { return None };
     match &network.ports().get(&port)?.kind {
@@ -193,7 +197,7 @@ fn label_to_look_like(network: &Network, class: &PacketClass, key: &Key) -> Opti
     }
 }
 
-/// The physical port that stands for where a packet is said to have come in.
+/// The physical ingress port for the ingress port that the controller names.
 fn ingress_at(network: &Network, number: u32) -> Option<u32> {
     match network.ports().get(&number).map(|port| &port.kind) {
         Some(PortKind::Edge { port, .. }) => Some(port.get()),

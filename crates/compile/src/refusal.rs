@@ -1,7 +1,9 @@
-//! Why a request of a tenant is refused: the OpenFlow error for the controller, and the check that refused, for people who ask.
+//! The reason why a tenant's request is refused: the OpenFlow error for the controller, and the check that refused, for
+//! `weir ctl why`.
 //!
-//! Several checks give the same error, since OpenFlow has no finer one. [`Reason`] tells these checks apart; an error that one check
-//! gives needs no reason of its own ([`Reason::ByCode`]). The hypervisor has the words for each.
+//! Several checks give the same error, because OpenFlow has no more exact error. [`Reason`] distinguishes these checks.
+//! An error that only one check gives needs no reason of its own ([`Reason::ByCode`]). The crate `hypervisor` has the
+//! words for each reason.
 
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
@@ -26,12 +28,13 @@ impl Refused {
         self.reason
     }
 
-    /// The number that the check is about: a port (as 1.3 numbers ports), a table, a group. 0 if the check is about no number.
+    /// The number that the check names: a port (in the numbering of 1.3), a table, a group. 0 if the check names no
+    /// number.
     pub const fn value(self) -> u32 {
         self.value
     }
 
-    /// The same with another error.
+    /// The same refusal with another error.
     pub const fn as_code(self, code: ErrorCode) -> Refused {
         Refused { code, ..self }
     }
@@ -54,19 +57,19 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// All of them.
+            /// All reasons.
             pub const ALL: &[Reason] = &[ $( Reason::$name, )* ];
         }
     };
 }
 
 reasons! {
-    /// The check that its error and the type of the request name.
+    /// The error and the type of the request identify the check.
     ByCode,
 
     /// The tenant may only read.
     ReadOnly,
-    /// Too many requests wait.
+    /// Too many requests of the tenant wait.
     Backlog,
     /// The answer is too large.
     AnswerTooLarge,
@@ -75,7 +78,7 @@ reasons! {
     /// The tenant's part of the store is full.
     StoreFull,
 
-    /// An action sends to a port (the value) that is not the tenant's.
+    /// An action sends to a port (the value) that does not belong to the tenant.
     OutPort,
     /// An action sends to NORMAL.
     Normal,
@@ -83,24 +86,24 @@ reasons! {
     TableInEntry,
     /// An action set, or a bucket, floods in a slice that does not have all ports.
     FloodInSet,
-    /// A packet that has come by no port is sent back to IN_PORT.
+    /// A packet without ingress port is sent to IN_PORT.
     NoInPort,
-    /// An output to an edge port that other tenants share does not say for which host packets are.
+    /// An output to a shared edge port does not name the destination host.
     SharedEdge,
-    /// An entry changes source addresses, and sends to the controller packets that come by a shared edge port (1.0).
+    /// An entry changes source addresses, and sends packets from a shared edge port to the controller (1.0).
     SourceToController,
     /// The ingress port (the value) is not the tenant's.
     InPort,
 
-    /// The switch has given the buffer of a packet to another one while the request waited.
+    /// The switch has reused the buffer of the packet for another packet while the request waited.
     BufferReused,
     /// The packet of a PACKET_OUT is outside the flowspace.
     ForeignPacket,
-    /// The packet of a PACKET_OUT is a link probe of Weir's.
+    /// The packet of a PACKET_OUT is one of Weir's own link probes.
     WeirsProbe,
-    /// LLDP outside the flowspace that is no link probe.
+    /// The packet is LLDP outside the flowspace, and is no link probe.
     NoProbe,
-    /// A link probe outside the flowspace is to be changed.
+    /// An action changes a link probe outside the flowspace.
     ProbeChanged,
     /// The packet of a PACKET_OUT is shorter than an Ethernet header (1.0).
     ShortPacket,
@@ -108,28 +111,28 @@ reasons! {
     PacketTooLong,
     /// A packet for TABLE would be looked up in too many entries (1.0).
     LongTable,
-    /// A packet for TABLE is not the tenant's in the tables.
+    /// A packet for TABLE would not belong to the tenant in the tables.
     ForeignInTables,
-    /// A changed packet for TABLE has come by no port.
+    /// A changed packet for TABLE has no ingress port.
     ChangedFromNowhere,
     /// A packet for TABLE has the source address of a host that is not at the port.
     ForeignSource,
-    /// A packet for TABLE would enter by a port (the value) by which no packets come in at this switch.
+    /// A packet for TABLE would enter by a port (the value) by which no packets enter this switch.
     NoEntrance,
-    /// No label is left by which packets of the controller could enter the tables (1.3).
+    /// No label is left with which packets of the controller could enter the tables (1.3).
     NoControllerLabel,
-    /// Something else is to be done with a packet for TABLE (1.0).
+    /// A packet for TABLE has further actions (1.0).
     TableNotAlone,
-    /// A packet for TABLE does not look like one that comes by its port (1.0).
+    /// A packet for TABLE does not look like a packet from its ingress port (1.0).
     UnlikeItsPort,
 
-    /// A push action has an Ethernet type (the value) of something else.
+    /// A push action has an Ethernet type (the value) that is not the type of such a tag.
     PushType,
-    /// A VLAN tag is to come from under an MPLS shim in a network.
+    /// POP_MPLS in a network has the Ethernet type of a VLAN tag.
     VlanUnderMpls,
-    /// A frame with a VLAN tag is sent by a link where a frame has one tag.
+    /// A tagged frame is sent by a link where a frame has room for one tag.
     TagOnLink,
-    /// A frame that came with a label gets a VLAN tag before the controller gets the frame (1.0).
+    /// A frame from a link gets a VLAN tag before the frame goes to the controller (1.0).
     TagToController,
     /// PBB in a network.
     PbbInNetwork,
@@ -140,7 +143,7 @@ reasons! {
 
     /// An entry names a group (the value) twice.
     GroupTwice,
-    /// An entry behind the first table applies what makes a switch recirculate packets.
+    /// An entry behind the first table applies an action that makes a switch recirculate packets.
     Recirculates,
     /// GOTO_TABLE leads to the same table or an earlier one (the value).
     GotoBack,
@@ -149,41 +152,41 @@ reasons! {
     /// An action set that is merged with others sends to a group with instances by VLAN tag.
     SetToGroupByTag,
 
-    /// The match is on bits of the metadata that are Weir's.
+    /// The match names bits of the metadata that belong to Weir.
     WeirsMetadata,
     /// Another tenant's flowspace entry ranks higher for some of the packets (1.0).
     Contested,
-    /// Two entries would be one rule on the switch.
+    /// Two entries would become the same rule on the switch.
     SameRule,
-    /// The tenant has as many entries as its limit says.
+    /// The tenant has reached its limit of entries.
     EntryLimit,
-    /// The tenant has as many rules as its limit says.
+    /// The tenant has reached its limit of rules.
     RuleLimit,
-    /// The tenant has as many rules as its share of the table.
+    /// The tenant has reached its share of the rules of the table.
     RuleShare,
     /// One message would become too many rules.
     RulesAtOnce,
 
-    /// The tenant has as many groups of a type as its share of the switch.
+    /// The tenant has reached its share of the groups of one type on the switch.
     GroupShare,
     /// A packet would pass too many buckets in a chain of groups.
     GroupPasses,
-    /// The tenant's groups become too many on the switch.
+    /// The tenant's groups have too many instances on the switch.
     GroupInstances,
     /// The switch has refused an egress group.
     NoEgressGroup,
-    /// A bucket watches a port that is not the tenant's.
+    /// A bucket watches a port that does not belong to the tenant.
     WatchedPort,
-    /// The tenant has as many meters as its share of the switch.
+    /// The tenant has reached its share of the meters of the switch.
     MeterShare,
 
     /// Other tenants use the port of a PORT_MOD.
     PortShared,
-    /// A PORT_MOD asks for a configuration that cannot be enforced (1.0).
+    /// A PORT_MOD asks for a configuration that Weir cannot enforce (1.0).
     PortConfig,
     /// A PORT_MOD of a virtual port advertises features (1.0).
     PortAdvertises,
-    /// With a port configured so, an entry or a group could not stand.
+    /// With this port configuration an entry or a group would be impossible.
     PortInUse,
 }
 
@@ -193,13 +196,13 @@ impl Reason {
         self.of(0, code)
     }
 
-    /// The same, about a number.
+    /// The refusal with this error, about this number.
     pub const fn of(self, value: u32, code: ErrorCode) -> Refused {
         Refused { code, reason: self, value }
     }
 }
 
-/// The refusal of an output to a port that is not the tenant's.
+/// The refusal of an output to a port that does not belong to the tenant.
 pub(crate) fn not_own(port: PortNo) -> Refused {
     let reason = match port {
         PortNo::NORMAL => Reason::Normal,

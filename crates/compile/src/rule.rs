@@ -1,4 +1,4 @@
-//! The result of the compiler: rules on the switch, and what one entry may become at most.
+//! The result of the compiler: rules on the switch, and the limits for the rules of one entry.
 
 use crate::metadata::to_16_bits;
 use crate::refusal::{Reason, Refused};
@@ -10,19 +10,19 @@ use fabric::TenantId;
 use flowspace::Match;
 use openflow::error::v13 as code;
 
-/// An entry on the physical switch. Copies share their bytes: an entry that changes is kept as it was, too, until the switch has
-/// confirmed the change.
+/// An entry on the physical switch. Copies share their bytes, because Weir keeps the old rules of a changed entry until
+/// the switch has confirmed the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The match on the wire.
     pub match_wire: Arc<[u8]>,
-    /// The priority there: the tenant's, but the highest where the match has no wildcards (1.0).
+    /// The priority on the switch: the tenant's priority, or the highest priority if the match has no wildcards (1.0).
     pub priority: u16,
     /// The actions (1.0) or instructions (1.3) on the wire.
     pub actions: Arc<[u8]>,
 }
 
-/// What identifies a rule on the switch.
+/// The identity of a rule on the switch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleKey {
     /// The tenant's table; 0 on OpenFlow 1.0.
@@ -33,7 +33,7 @@ pub struct RuleKey {
     pub match_wire: Arc<[u8]>,
 }
 
-/// A rule of Weir's own.
+/// An infrastructure rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InfraRule {
     /// The switch's table (1.3).
@@ -44,11 +44,11 @@ pub struct InfraRule {
     pub priority: u16,
     /// Actions (1.0) or instructions (1.3).
     pub actions: Vec<u8>,
-    /// For whose port it counts what comes in, if it does (1.3).
+    /// The port whose received packets the rule counts, if any (1.3).
     pub counted: Option<CountedPort>,
 }
 
-/// A port of a network of which a rule of table 0 counts what comes in.
+/// A port of a network whose received packets a rule of table 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CountedPort {
     /// The tenant.
@@ -57,34 +57,35 @@ pub struct CountedPort {
     pub port: u32,
 }
 
-/// Bytes that all rules of one entry may take together, and what each takes beside its own.
+/// Bytes that all rules of one entry may take together, and the bytes of each rule in addition to its match and
+/// actions.
 const MOST: usize = 4 << 20;
 const EACH: usize = 256;
-/// Bytes in flow statistics of 1.0 before an entry's actions. A FLOW_MOD has fewer.
+/// Bytes in flow statistics of 1.0 before an entry's actions. A FLOW_MOD has fewer bytes before the actions.
 const BEFORE_ACTIONS_V10: usize = 12 + 88;
-/// Bytes in flow statistics of 1.3 before an entry's match. A FLOW_MOD has fewer.
+/// Bytes in flow statistics of 1.3 before an entry's match. A FLOW_MOD has fewer bytes before the match.
 const BEFORE_MATCH_V13: usize = 16 + 48;
-/// Bytes of an OpenFlow message.
+/// The most bytes of an OpenFlow message.
 const LONGEST: usize = u16::MAX as usize;
 
-/// What the rules of one entry take while they are made: they are made before anybody can say that there is no room for them.
+/// The memory of the rules of one entry during the compilation: the check for room comes only after the compilation.
 #[derive(Debug, Default)]
 pub struct Budget(Cell<usize>);
 
 impl Rule {
-    /// Bytes of its match and its actions.
+    /// Bytes of the rule's match and actions.
     pub fn size(&self) -> usize {
         self.match_wire.len() + self.actions.len()
     }
 
-    /// What identifies the rule in this table of its tenant.
+    /// The identity of the rule in this table of the tenant.
     pub fn key(&self, table: u8) -> RuleKey {
         RuleKey { table, priority: self.priority, match_wire: Arc::clone(&self.match_wire) }
     }
 }
 
 impl CountedPort {
-    /// A port of a network; `None` for one that table 0 cannot tell from others either.
+    /// A port of a network; `None` for a port that table 0 cannot distinguish from other ports.
     pub fn new(tenant: TenantId, port: u32) -> Option<CountedPort> {
         to_16_bits(port).filter(|port| *port != 0)?;
         Some(CountedPort { tenant, port })
@@ -92,7 +93,7 @@ impl CountedPort {
 }
 
 impl Budget {
-    /// Takes one more rule in, or says why it cannot be.
+    /// Adds one more rule. The error says which limit the rule exceeds.
     pub fn add(&self, rule: &Rule, wire: Wire) -> Result<(), Refused> {
         let taken = self.0.get() + rule.size() + EACH;
         self.0.set(taken);
@@ -113,7 +114,8 @@ pub fn check_reportable(wire: Wire, match_: &[u8], actions: &[u8]) -> Result<(),
 /// Whether statistics of 1.3 have room for a group or a meter: for its description, whose buckets or bands take `described`
 /// bytes, and for the counters of its `parts`.
 pub fn is_reportable(described: usize, parts: usize) -> bool {
-    // The header of a reply; then that of the description, or that of the counters and, for each part, two counters.
+    // The header of a reply; then the header of the description, or the header of the counters and two counters for
+    // each part.
     16 + (8 + described).max(40 + 16 * parts) <= LONGEST
 }
 

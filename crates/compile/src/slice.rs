@@ -1,8 +1,9 @@
 //! A list of actions in a slice: packets may leave by the slice's ports only, and only with headers inside the slice's flowspace.
 //!
-//! Packets in a tenant's tables are the tenant's: on 1.3 table 0 saw to it, on 1.0 the match of each rule. They stay the tenant's by
-//! induction: before packets leave or go on to another table, their changed headers are checked to be inside the flowspace. Action
-//! sets are merged from several tables, so in a set each change has to keep the whole flowspace inside, by itself.
+//! Packets in a tenant's tables belong to the tenant: table 0 ensures this on 1.3, the match of each rule on 1.0.
+//! Before packets leave or go to another table, the compiler checks that their changed headers are inside the
+//! flowspace. So packets in a tenant's tables always belong to the tenant. Action sets are merged from several tables,
+//! so in a set each single change has to keep all packets of the flowspace inside the flowspace.
 
 use crate::action_set::{order_in_set, sends};
 use crate::context::{Context, Slice};
@@ -17,21 +18,21 @@ use openflow::List;
 use openflow::error::v13 as code;
 use openflow::v13::{self, PortNo};
 
-/// The packets that a list is applied to.
+/// The packets of a list.
 #[derive(Clone, Copy)]
 pub enum Packets<'a> {
-    /// Those of these regions.
+    /// The packets of these regions.
     Regions(&'a [Match]),
-    /// One packet that a controller sends, and the port by which it entered, if it did.
+    /// One packet that a controller sends, and the packet's ingress port, if any.
     One(&'a Key, Option<u32>),
 }
 
-/// Where a list stands.
+/// The place of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It is carried out in order.
+    /// A list that is carried out in order.
     List,
-    /// An action set or a bucket: it has one output at most, so FLOOD cannot become several.
+    /// An action set or a bucket: it has at most one output, so FLOOD cannot become several outputs.
     Set,
 }
 
@@ -43,7 +44,7 @@ impl Packets<'_> {
         }
     }
 
-    /// Their Ethernet type, where it is the same for all.
+    /// The Ethernet type of the packets, if all have the same.
     fn dl_type(self) -> Option<u128> {
         match self {
             Packets::Regions(regions) => {
@@ -62,13 +63,13 @@ struct Lister<'c, 'a> {
     slice: Slice<'a>,
     packets: Packets<'c>,
     place: Place,
-    /// What the list has made of the packets, if it has changed them.
+    /// The packets after the changes of the list, if the list has changed them.
     images: Option<Vec<Match>>,
-    /// Whether those are known to be inside the flowspace.
+    /// Whether the changed packets are known to be inside the flowspace.
     is_inside: bool,
 }
 
-/// Appends a list as it has to be on the switch.
+/// Appends a list in the form for the switch.
 pub fn list(
     cx: &Context<'_>,
     slice: Slice<'_>,
@@ -82,7 +83,7 @@ pub fn list(
         Actions::V13(list) => list.iter().try_for_each(|action| lister.write(&action, out))?,
     }
     match packets {
-        // What goes on to other tables has to be inside too.
+        // Packets that go to other tables have to be inside the flowspace, too.
         Packets::Regions(_) if cx.target.has_metadata() => lister.check_images(),
         Packets::Regions(_) | Packets::One(..) => Ok(()),
     }
@@ -142,8 +143,8 @@ pub fn bucket(
     Ok(())
 }
 
-/// Appends the list of a link probe that a tenant sends where LLDP is not the tenant's: it may leave by the slice's ports, and
-/// nothing else may be done with it.
+/// Appends the list for a link probe of a tenant that does not own LLDP: the probe may leave by the slice's ports, and
+/// no other action is allowed.
 pub fn probe(
     cx: &Context<'_>,
     slice: Slice<'_>,
@@ -170,7 +171,7 @@ pub fn probe(
     }
 }
 
-/// The parts of the tenant's space that a match meets, whatever the match says of metadata.
+/// The parts of the tenant's space that a match overlaps. The metadata of the match make no difference.
 pub fn regions(cx: &Context<'_>, slice: Slice<'_>, match_: &Match) -> Vec<Match> {
     let match_ = match_.without(Field::Metadata);
     let Some(space) = slice.ownership.space(cx.tenant) else { return Vec::new() };
@@ -205,7 +206,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         }
     }
 
-    /// Notes what an action makes of the packets.
+    /// Notes how an action changes the packets.
     fn follow(&mut self, action: &impl Action) {
         if action.changes_headers() {
             let before = self.images.take().unwrap_or_else(|| self.packets.regions());
@@ -237,7 +238,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         Ok(())
     }
 
-    /// For a region without a port: whether it is the tenant's at one of the tenant's ports.
+    /// Whether a region without ingress port belongs to the tenant at one of the tenant's ports.
     fn wins_at_own_ports(&self, region: &Match) -> bool {
         let Slice { ownership, ports } = self.slice;
         let tenant = self.cx.tenant;
@@ -248,7 +249,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         region.is_wild(Field::InPort) && ports.keys().any(wins)
     }
 
-    /// Appends an action by which packets leave.
+    /// Appends an action that sends packets out.
     fn send(&self, action: &impl Action, verb: Verb, out: &mut Vec<u8>) -> Result<(), Refused> {
         let Slice { ownership, ports } = self.slice;
         let (cx, tenant) = (self.cx, self.cx.tenant);
@@ -293,7 +294,8 @@ impl<'c, 'a> Lister<'c, 'a> {
                 }
             }
             PortNo::TABLE => {
-                // Back through the tables, where the packet has to meet its own tenant's rules and no other's.
+                // TABLE: the packet goes through the tables, where it has to match its own tenant's rules and no rules
+                // of other tenants.
                 let Packets::One(key, in_port) = self.packets else { return Err(not_own(port)) };
                 if ownership.owner(key) != Some(tenant) {
                     return Err(Reason::ForeignInTables.with(code::BAD_ACTION_EPERM));
@@ -308,7 +310,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 cx.target.wire.output(port, max_len, out)?;
             }
             PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.append(out),
-            // NORMAL would hand packets to a forwarding that knows no tenants.
+            // NORMAL would use the switch's own forwarding, which does not separate tenants.
             PortNo::NORMAL | PortNo::ANY => return Err(not_own(port)),
             port if ownership.may_output(tenant, port.0) => action.append(out),
             _ => return Err(not_own(port)),

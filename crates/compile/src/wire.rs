@@ -1,4 +1,4 @@
-//! Actions of both versions, and how the compiler writes its own. Nothing else in this crate knows the bytes of an action.
+//! Actions of both versions in bytes, read and written. Only this module of the crate knows the bytes of an action.
 //!
 //! Ports are numbered as in 1.3 everywhere: see [`flowspace::port_from_v10`].
 
@@ -11,7 +11,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{Oxm, OxmField, PortNo};
 use openflow::{DecodeError, ErrorCode, List, Version, v10, v13};
 
-/// The version of OpenFlow that the switch speaks, and so its tenants.
+/// The version of OpenFlow that the switch and its tenants' controllers speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// OpenFlow 1.0.
@@ -29,18 +29,19 @@ pub enum Actions<'a> {
     V13(List<'a, v13::Action<'a>>),
 }
 
-/// An action of either version, as far as the compiler asks about it. What the compiler does not change is written as it was.
+/// The questions of the compiler about an action of either version. The compiler writes actions that it does not change
+/// byte by byte.
 pub trait Action: Copy {
-    /// Whether a packet leaves by the action, and how.
+    /// Whether and how the action sends a packet out.
     fn verb(&self) -> Verb;
 
-    /// Whether headers that a flowspace can tell may change.
+    /// Whether the action may change headers that a flowspace can match.
     fn changes_headers(&self) -> bool;
 
-    /// What the packets of a set become, or a superset of it.
+    /// The packets of a set after the action, or a superset of these packets.
     fn image(&self, packets: &Match) -> Match;
 
-    /// What the action does to the outermost VLAN tag.
+    /// The change of the outermost VLAN tag.
     fn vlan_change(&self) -> Option<VlanChange>;
 
     /// The destination address that the action writes.
@@ -49,11 +50,11 @@ pub trait Action: Copy {
     /// The source address that the action writes.
     fn source(&self) -> Option<u128>;
 
-    /// Whether only the switch knows what the action makes of a packet.
+    /// Whether only the switch knows the effect of the action on a packet.
     fn is_experimenter(&self) -> bool;
 
-    /// Whether a tenant may use the action, with such arguments, on packets that are its own. Where packets may leave is another
-    /// question. The errors have the same numbers in both versions.
+    /// An error if a tenant may not use the action with these arguments on the tenant's own packets. Other code checks
+    /// the ports by which packets may leave. The errors have the same numbers in both versions.
     fn check(&self, in_network: bool, experimenters: &[u32], queues: &[u32])
     -> Result<(), Refused>;
 
@@ -61,39 +62,39 @@ pub trait Action: Copy {
     fn append(&self, out: &mut Vec<u8>);
 }
 
-/// What the compiler asks first of an action: whether a packet leaves by it.
+/// The kind of an action: whether and how the action sends a packet out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// The packet leaves by a port.
+    /// The action sends the packet by a port.
     Output {
         /// The port.
         port: PortNo,
-        /// How many bytes the controller gets.
+        /// The number of bytes for the controller.
         max_len: u16,
     },
-    /// The packet leaves by a queue of a port (1.0).
+    /// The action sends the packet by a queue of a port (1.0).
     Enqueue {
         /// The port.
         port: PortNo,
         /// The queue.
         queue: u32,
     },
-    /// The packet goes to a group (1.3).
+    /// The action sends the packet to a group (1.3).
     Group(u32),
-    /// It does not leave: it is changed, or how it will leave.
+    /// The action only changes the packet, or how later actions send the packet.
     Stay,
 }
 
-/// What an action does to the outermost VLAN tag.
+/// The change of the outermost VLAN tag by an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VlanChange {
-    /// A tag is there afterwards, with another id (1.0).
+    /// The packet then has a tag with another id (1.0).
     SetsId,
-    /// A tag is there afterwards, with another priority (1.0).
+    /// The packet then has a tag with another priority (1.0).
     SetsPriority,
-    /// There is one tag more (1.3).
+    /// The packet then has one more tag (1.3).
     Push,
-    /// There is one tag less, if there was one.
+    /// The packet then has one tag less, if it had a tag.
     Pop,
 }
 
@@ -101,7 +102,7 @@ pub enum VlanChange {
 const VLAN: u16 = 0x8100;
 
 impl Wire {
-    /// The version, if it is one of those that are compiled for.
+    /// The version, if the compiler supports it.
     #[inline]
     pub fn of(version: Version) -> Wire {
         match version {
@@ -120,7 +121,7 @@ impl Wire {
         .map_err(|error| self.unreadable(error))
     }
 
-    /// The error for bytes that make no sense.
+    /// The error for bytes that cannot be decoded.
     pub fn unreadable(self, error: DecodeError) -> ErrorCode {
         match self {
             Wire::V10 => error.openflow_error(Version::V1_0),
@@ -152,7 +153,7 @@ impl Wire {
         }
     }
 
-    /// Appends an action that writes the VLAN id; on 1.3 of a tag that is there.
+    /// Appends an action that writes the VLAN id; on 1.3 the packet must have a tag.
     #[inline]
     pub fn set_vlan(self, vid: u16, out: &mut Vec<u8>) {
         match self {
@@ -161,7 +162,7 @@ impl Wire {
         }
     }
 
-    /// Appends an action that takes the outermost VLAN tag off.
+    /// Appends an action that removes the outermost VLAN tag.
     #[inline]
     pub fn pop_vlan(self, out: &mut Vec<u8>) {
         match self {
@@ -170,7 +171,7 @@ impl Wire {
         }
     }
 
-    /// Appends what puts a label in front of a packet's own VLAN tag (1.3).
+    /// Appends the actions that put a label in front of a packet's own VLAN tag (1.3).
     pub fn push_label(vid: u16, out: &mut Vec<u8>) {
         v13::Action::PushVlan(VLAN).write(out);
         Wire::V13.set_vlan(vid, out);
@@ -301,8 +302,8 @@ impl Action for v13::Action<'_> {
         packets.image_v13(self)
     }
 
-    /// A SET_FIELD adds no tag. Whatever a switch makes of a SET_FIELD on a packet without a tag, that packet gets a link's label
-    /// in front.
+    /// A SET_FIELD adds no tag. Switches treat a SET_FIELD on an untagged packet differently, but in each case the
+    /// packet gets a link's label in front.
     #[inline]
     fn vlan_change(&self) -> Option<VlanChange> {
         match self {
@@ -343,7 +344,7 @@ impl Action for v13::Action<'_> {
     }
 }
 
-/// What an action writes to a field.
+/// The value that an action writes to a field.
 #[inline]
 fn written(action: &v13::Action<'_>, field: OxmField) -> Option<u128> {
     match action {
@@ -369,7 +370,7 @@ fn check_v13(
             Err(code::BAD_ACTION_BAD_EXPERIMENTER.into())
         }
         Action::Unknown { .. } => Err(code::BAD_ACTION_BAD_TYPE.into()),
-        // Other Ethernet types would make tags and shims that nobody takes for such.
+        // With other Ethernet types no switch would recognize the tag or shim.
         Action::PushVlan(type_) if !is_vlan(*type_) => not_pushed(*type_),
         Action::PushMpls(type_)
             if !matches!(*type_, ethertype::MPLS | ethertype::MPLS_MULTICAST) =>
@@ -377,14 +378,15 @@ fn check_v13(
             not_pushed(*type_)
         }
         Action::PushPbb(type_) if *type_ != ethertype::PBB => not_pushed(*type_),
-        // The addresses and tags that come to light would not say whose a network's packets are, and for whom.
+        // The addresses and tags behind the shim would not identify the tenant and the destination of a network's
+        // packets.
         Action::PopMpls(type_) if in_network && is_vlan(*type_) => {
             Err(Reason::VlanUnderMpls.with(code::BAD_ACTION_BAD_ARGUMENT))
         }
         Action::PushPbb(_) | Action::PopPbb if in_network => {
             Err(Reason::PbbInNetwork.with(code::BAD_ACTION_BAD_TYPE))
         }
-        // Where a packet came from and whose it is are not the tenant's to say.
+        // A tenant may not set the ingress and the owner of a packet.
         Action::SetField(oxm)
             if matches!(
                 oxm.basic(),
@@ -398,8 +400,8 @@ fn check_v13(
     }
 }
 
-/// Whether two entries do the same: a switch may report a length limit that it does not use. `a` and `b` are actions (1.0) or
-/// instructions (1.3).
+/// Whether two entries have the same effect. A switch may report another `max_len` where `max_len` has no effect. `a`
+/// and `b` are actions (1.0) or instructions (1.3).
 pub fn do_the_same(wire: Wire, a: &[u8], b: &[u8]) -> bool {
     match wire {
         Wire::V10 => same_actions(a, b),
@@ -426,7 +428,7 @@ fn same_instructions(a: &[u8], b: &[u8]) -> bool {
     let parse = |bytes| List::<Instruction<'_>>::parse(bytes);
     let (Ok(a), Ok(b)) = (parse(a), parse(b)) else { return false };
     let mut b: Vec<Instruction<'_>> = b.iter().collect();
-    // The order of instructions in an entry means nothing (specification section 5.9).
+    // The order of instructions in an entry has no effect (specification section 5.9).
     let is_in_both = a.iter().all(|x| match b.iter().position(|y| same_instruction(&x, y)) {
         Some(at) => {
             b.swap_remove(at);
@@ -467,7 +469,7 @@ fn number(octets: &[u8; 6]) -> u128 {
     octets.iter().fold(0, |number, octet| number << 8 | u128::from(*octet))
 }
 
-/// The ingress port that a key has, or that a match asks for.
+/// The ingress port that a match names.
 pub fn in_port_of(match_: &Match) -> Option<u32> {
     match_.exact_value(Field::InPort).map(|port| port as u32)
 }

@@ -28,7 +28,7 @@ use openflow::v13::{Instruction, PortNo};
 use openflow::{ErrorCode, List, error, v10, v13};
 use std::collections::BTreeMap;
 
-/// What a tenant says, in the words of both versions.
+/// Actions of a tenant that both versions can express.
 #[derive(Clone, Copy)]
 enum Do {
     Output(u32),
@@ -64,7 +64,7 @@ fn an_output_to_a_whole_edge_port_names_the_physical_port() {
 fn an_output_to_a_link_puts_its_label_on() {
     network("in_port=1", &[Do::Output(10)])
         .becomes(Wire::V13, "metadata=1@1 -> push_vlan,set_vlan:2001,output:5,pop_vlan")
-        // A frame bears one tag there, so frames with a tag do not meet the rule.
+        // A frame has room for one tag there, so tagged frames do not match the rule.
         .becomes(Wire::V10, "in_port=3,vlan_tci=0x0000 -> mod_vlan_vid:2001,output:5");
 }
 
@@ -100,7 +100,7 @@ fn a_shared_edge_port_gets_frames_for_the_tenants_hosts_only() {
     network("in_port=1,dl_dst=00:00:00:00:00:99", &[Do::Output(7)])
         .becomes(Wire::V13, "dl_dst=…99 metadata=1@1 -> drop")
         .becomes(Wire::V10, "in_port=3,dl_dst=…99 -> drop");
-    // Without a destination the last table delivers; 1.0 has none.
+    // Without a destination the last table delivers; 1.0 has no last table.
     network("in_port=1", &[Do::Output(7)])
         .becomes(Wire::V13, "metadata=1@1 -> write_metadata:0x7/0xffffffff,goto_table:9")
         .refuses(Wire::V10, error::v10::BAD_ACTION_BAD_OUT_PORT);
@@ -232,7 +232,7 @@ fn a_packet_out_enters_the_tables_with_the_label_of_its_port() {
     }
 }
 
-/// An entry of a tenant's.
+/// An entry of a tenant.
 struct Case {
     match_: Match,
     actions: Vec<Do>,
@@ -398,7 +398,7 @@ fn member() -> Member {
     Member { datapath: Dpid(1), name, ports, shared_with: false }
 }
 
-/// `match -> actions`, with the tenant and the port of entry out of the metadata, and short addresses.
+/// `match -> actions`, with the tenant and the ingress port from the metadata, and short addresses.
 fn printed_rule(wire: Wire, rule: &Rule) -> String {
     let match_ = match wire {
         Wire::V10 => Match::from_v10(&v10::Match::parse(&rule.match_wire).unwrap()),

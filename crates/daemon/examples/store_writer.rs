@@ -1,13 +1,14 @@
-//! Writes to a store until told otherwise, and says what was acknowledged: the process that `tests/store_crash.rs`
-//! kills, and the measurement of commit latency.
+//! Writes to a store until the process is stopped, and prints the acknowledged events: the process that
+//! `tests/store_crash.rs` kills, and the measurement of commit latency.
 //!
 //! ```text
 //! store_writer DIR [always|MILLISECONDS [BATCHES [IN_FLIGHT [PAUSE_MICROSECONDS [again]]]]]
 //! ```
 //!
-//! stdout: `safe SEQ` for what the journal took, `stored SEQ` or `failed SEQ` per event. stderr, at the end: percentiles of
-//! the time from push until the journal had it, and until the event. After twenty failures it ends too; with `again`
-//! it pushes what failed once more, as a shard does, and says `full` and `room` when that changes.
+//! stdout: `safe SEQ` for changes in the journal, `stored SEQ` or `failed SEQ` per event. stderr, at the end:
+//! percentiles of the time from the push until the change is in the journal, and until the event. After twenty failures
+//! the process ends. With `again` the process pushes failed changes once more, as a shard does, and prints `full` and
+//! `room` when this state changes.
 
 use std::io::{self, Write};
 use std::path::Path;

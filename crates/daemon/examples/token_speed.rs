@@ -1,4 +1,5 @@
-//! What one check of a token costs: its SHA-256 and the look-up, among as many tokens as there may be.
+//! Measures the cost of one check of a token: its SHA-256 and the look-up, among the maximum number
+//! of tokens.
 //!
 //! `cargo run --release -p weir-daemon --example token_speed`
 

@@ -1,7 +1,8 @@
-//! Which switches are let in: those that `[[switches]]` lists, from where it says, and so many others.
+//! Decides which switches may connect: the switches in `[[switches]]`, from their addresses, and a limited number of
+//! others.
 //!
-//! Judged when a switch has said its datapath id, and again after a reload. Deliberately without sockets. Start reading at
-//! [`Admission::judge`].
+//! The decision is made when a switch has sent its datapath id, and again after a reload. The module deliberately has
+//! no sockets. Start reading at [`Admission::judge`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,49 +16,49 @@ use crate::config::Config;
 use crate::dpid::Dpid;
 use crate::metrics::Rejection;
 
-/// Who may come, by a configuration.
+/// The admission rules of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     listed: HashMap<u64, Listed>,
-    /// Others that may be here at a time.
+    /// The maximum number of connected switches that are not listed.
     unlisted: usize,
 }
 
-/// What is known of a switch beforehand.
+/// The configured properties of a listed switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Where it comes from.
+    /// The address from which the switch connects.
     pub address: Option<IpAddr>,
-    /// The certificate that it has.
+    /// The certificate of the switch.
     pub certificate: Option<CertificateName>,
-    /// Its name, which may stand in its certificate.
+    /// The name of the switch, which may be in its certificate.
     pub name: Option<String>,
 }
 
-/// How a switch stands that may come.
+/// The kind of an admitted switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is listed.
+    /// The switch is listed.
     Listed,
-    /// It is one of those that are not.
+    /// The switch is not listed.
     Unlisted,
 }
 
-/// Why a switch may not come.
+/// The reason why a switch may not connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is not listed, and no others may come.
+    /// The switch is not listed, and only listed switches may connect.
     Unlisted,
-    /// It is not listed, and as many others as may are here.
+    /// The switch is not listed, and the maximum number of unlisted switches is connected.
     TooMany(usize),
-    /// It is listed with another address.
+    /// The switch is listed with another address.
     Address(IpAddr),
-    /// It has shown another certificate than is its own, or none.
+    /// The switch has shown a certificate that is not its own, or none.
     Certificate(String),
 }
 
 impl Admission {
-    /// What the configuration says.
+    /// The rules of this configuration.
     pub fn new(config: &Config) -> Admission {
         let listed = config.switches.iter().map(|switch| {
             let (certificate, name) = (switch.certificate.clone(), switch.name.clone());
@@ -66,7 +67,8 @@ impl Admission {
         Admission { listed: listed.collect(), unlisted: config.listen.unlisted }
     }
 
-    /// Whether a switch with this datapath id may come from there, with the certificate that it has shown if it speaks TLS.
+    /// Whether a switch with this datapath id may connect from this address, with the certificate that the switch has
+    /// shown over TLS.
     pub fn judge(
         &self,
         dpid: u64,
@@ -106,7 +108,7 @@ impl Admission {
     }
 }
 
-/// Whether a certificate itself says whose it is: by the datapath id, or by the switch's name.
+/// Whether a certificate names the switch: by the datapath id, or by the switch's name.
 fn is_for(dpid: u64, listed: Option<&Listed>, shown: &PeerCertificate) -> bool {
     let own = listed.and_then(|listed| listed.name.clone());
     let names = [Some(Dpid(dpid).to_string()), Some(format!("{dpid:016x}")), own];
@@ -118,7 +120,7 @@ fn named(shown: &PeerCertificate) -> String {
 }
 
 impl Refused {
-    /// How it counts.
+    /// The reason in the metrics.
     pub fn rejection(&self) -> Rejection {
         match self {
             Refused::Unlisted | Refused::TooMany(_) => Rejection::Unlisted,
@@ -143,12 +145,12 @@ impl fmt::Display for Refused {
     }
 }
 
-/// How many switches are here that are not listed; one for the process.
+/// The number of connected switches that are not listed; one counter for the process.
 #[derive(Clone, Debug, Default)]
 pub struct Unlisted(Arc<AtomicUsize>);
 
 impl Unlisted {
-    /// A place for one more.
+    /// A place for another unlisted switch.
     pub fn take(&self, admission: &Admission) -> Result<Place, Refused> {
         let place = Place(Arc::clone(&self.0));
         if self.0.fetch_add(1, Ordering::SeqCst) >= admission.unlisted {
@@ -158,7 +160,7 @@ impl Unlisted {
     }
 }
 
-/// A place that is given back with the connection in which it lies.
+/// The place of an unlisted switch, released with its connection.
 #[derive(Debug)]
 pub struct Place(Arc<AtomicUsize>);
 

@@ -1,13 +1,13 @@
-//! Big switches: what joins the sessions of their members, on a thread of its own.
+//! Big switches: a thread that joins the sessions of their members.
 //!
 //! ```text
 //!        shard 0                    thread "big-switches"                   shard 1
 //!   Session (physical 1) ─Link──▶ ┐                        ┌──(Adopt)──▶ Session (front) ──Link──▶ the tenant's
 //!   Session (physical 2) ─Link──▶ ┴─▶ hypervisor::BigSwitch ┘                                       controllers
 //! ```
-//! Links are connections within the process: ordered, bounded, and like any other to the sessions at their ends. What
-//! becomes of the messages is decided in [`hypervisor::big_switch`]. From the front nothing is read while a member does
-//! not take what it was sent; the front always reads.
+//! Links are connections within the process: ordered, bounded, and for the sessions at their ends like any other
+//! connection. [`hypervisor::big_switch`] decides about the messages. While a member does not read its messages, the
+//! thread reads no messages from the front. The front always reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -28,7 +28,7 @@ use crate::threads::Thread;
 
 /// Bytes read from one connection in one turn.
 const BUDGET: usize = 64 << 10;
-/// Bytes that a connection's send buffer is filled up to.
+/// The most bytes in a connection's send buffer.
 const IN_CONNECTION: usize = 64 << 10;
 
 enum Command {
@@ -38,7 +38,7 @@ enum Command {
     Stop,
 }
 
-/// A way to tell of plans and to connect members, from any thread.
+/// Sends plans and connects members, from any thread.
 #[derive(Clone)]
 pub struct Handle {
     sender: Arc<Mutex<Sender<Command>>>,
@@ -46,7 +46,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Another policy is in force.
+    /// Sends the plans of a new policy.
     pub fn plan(&self, policy: &Policy) {
         self.send(Command::Plans(big_switch::plans(policy)));
     }
@@ -60,27 +60,27 @@ impl Handle {
 
     fn send(&self, command: Command) {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        // If the thread has ended, so does the process.
+        // If the thread has ended, the process ends as well.
         if sender.send(command).is_ok() {
             let _ = self.waker.wake();
         }
     }
 }
 
-/// What is to run once there are shards.
+/// The prepared thread, which starts when the shards exist.
 pub struct Prepared {
     handle: Handle,
     work: Work,
 }
 
-/// The thread. Dropping it ends it.
+/// The running thread. Dropping this value ends the thread.
 pub struct Joiner {
     handle: Handle,
     thread: Option<Thread>,
 }
 
 impl Prepared {
-    /// Sets it up. `origin` is time zero, as of the shards.
+    /// Prepares the thread. `origin` is time zero, the same as for the shards.
     pub fn new(origin: Instant) -> Result<(Prepared, Handle), channel::Error> {
         let events = EventLoop::new()?;
         let (sender, commands) = channel();
@@ -98,7 +98,7 @@ impl Prepared {
         Ok((Prepared { handle: handle.clone(), work }, handle))
     }
 
-    /// Begins to join.
+    /// Starts the thread.
     pub fn start(self, shards: Vec<ShardHandle>) -> std::io::Result<Joiner> {
         let Prepared { handle, mut work } = self;
         work.shards = shards;
@@ -120,9 +120,9 @@ struct Work {
     origin: Instant,
     shards: Vec<ShardHandle>,
     plans: BTreeMap<u64, Plan>,
-    /// By key.
+    /// The big switches, by key.
     joined: BTreeMap<u64, Joined>,
-    /// What each connection is.
+    /// The big switch and the side of each connection.
     peers: HashMap<Token, (u64, Side)>,
     stopping: bool,
 }
@@ -135,7 +135,7 @@ enum Side {
 
 /// One big switch and its connections.
 struct Joined {
-    /// There is one from the first member on that has said which version it speaks.
+    /// The core exists from the moment when the first member has negotiated its version.
     core: Option<BigSwitch>,
     front: Option<(Token, Connection)>,
     members: HashMap<u64, Member>,
@@ -144,7 +144,7 @@ struct Joined {
 struct Member {
     token: Token,
     connection: Connection,
-    /// While it shakes hands.
+    /// The handshake, while it is not complete.
     handshake: Option<Handshake>,
 }
 
@@ -192,7 +192,7 @@ impl Work {
                 self.plans = plans;
                 let now = self.now();
                 for (key, joined) in &mut self.joined {
-                    // One that is planned no more ends when its members leave, who hear of it from their shards.
+                    // A big switch without a plan ends when its members disconnect; their shards inform the members.
                     if let (Some(core), Some(plan)) = (&mut joined.core, self.plans.get(key)) {
                         core.handle_plan(plan.clone(), now);
                     }
@@ -205,7 +205,7 @@ impl Work {
 
     fn welcome(&mut self, key: u64, dpid: u64, mut connection: Connection) {
         if !self.plans.contains_key(&key) {
-            // Its session tries again, as after any failure.
+            // The member's session tries again, as after any failure.
             connection.finish();
             return;
         }
@@ -268,7 +268,7 @@ impl Work {
         };
         let received = connection.receive(BUDGET);
         let mut over = false;
-        // What members cannot take stays where it is; `pump` comes back to it.
+        // Messages for which a member has no room stay in the connection; `pump` reads them later.
         while core.wants_front() {
             match connection.next_frame() {
                 Ok(Some(frame)) => core.handle_front(frame, now),
@@ -324,7 +324,7 @@ impl Work {
                         .as_ref()
                         .is_some_and(|core| core.is_empty() && core.version() != version)
                     {
-                        // Nobody is left of those who spoke another.
+                        // No member with another version is left.
                         *core = None;
                     }
                     if let Some(plan) = plan {
@@ -355,7 +355,7 @@ impl Work {
         }
     }
 
-    /// Does what the core wants done and writes what it has for everybody.
+    /// Carries out the core's actions, and writes the core's messages to all connections.
     fn pump(&mut self, key: u64) {
         self.take_events(key);
         let Some(joined) = self.joined.get_mut(&key) else { return };
@@ -417,7 +417,7 @@ impl Work {
         }
     }
 
-    /// Shows the big switch to the shard that its key names, as a switch that has shaken hands.
+    /// Gives the big switch to the shard of its key, as a switch with a complete handshake.
     fn start(&mut self, key: u64, frame: Vec<u8>) {
         self.drop_stale_front(key);
         let Some(Joined { core: Some(core), front, .. }) = self.joined.get_mut(&key) else {
@@ -445,12 +445,12 @@ impl Work {
     }
 }
 
-/// Whether a whole message has been read and not taken.
+/// Whether a complete message is in the receive buffer.
 fn is_waiting(connection: &Connection) -> bool {
     !matches!(connection.peek_frame(), Ok(None))
 }
 
-/// Moves what waits to the connection and writes.
+/// Moves waiting messages to the connection and writes.
 fn write(mut outbox: Option<&mut Outbox>, connection: &mut Connection) -> Result<(), ()> {
     loop {
         if let Some(outbox) = outbox.as_mut() {

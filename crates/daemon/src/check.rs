@@ -1,7 +1,7 @@
-//! `weir check`: what a configuration that parses will do, and what of that is probably not meant.
+//! `weir check`: the effects of a valid configuration, and the effects that are probably not intended.
 //!
-//! Offline: looks at the configuration alone (and whether its PEM files are there), at no switch. Gives data
-//! ([`Report`]) and a text rendering of it; exit codes are the command's business. Start reading at [`check`].
+//! The check is offline: it reads the configuration alone (and whether its PEM files exist), and contacts no switch.
+//! The result is data ([`Report`]) and its text form; the command chooses the exit code. Start reading at [`check`].
 
 mod access;
 mod networks;
@@ -26,13 +26,13 @@ pub use shares::{Share, ShareOfRate, Shared, shares};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Probably not meant.
+    /// Probably not intended.
     Finding,
     /// Worth knowing.
     Note,
 }
 
-/// What a remark is about.
+/// The topic of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topic {
@@ -40,79 +40,80 @@ pub enum Topic {
     EqualPriority,
     /// Write entries of two tenants share packets; the higher priority owns them.
     Overlap,
-    /// A write entry owns no packet: entries above it take them all.
+    /// A write entry owns no packet: higher entries own all its packets.
     Unreachable,
     /// A tenant has no flowspace, or no controller.
     Incomplete,
     /// An entry cannot be matched by an OpenFlow 1.0 switch.
     OpenFlow10,
-    /// A read entry, and whose packets it shows.
+    /// A read entry, and the owners of the packets that it shows.
     ReadOnly,
     /// Two tenants name the same controller.
     SharedController,
-    /// A tenant may use what Weir does not look into.
+    /// A tenant may use experimenter messages and actions, which Weir does not check.
     Experimenters,
-    /// A slice of ports on several switches, none of which is a link's.
+    /// A slice of ports on several switches, without a link between its ports.
     Trunk,
-    /// A network's link, and where it would go.
+    /// A network's link, and its path.
     Network,
-    /// The REST interface takes changes from anybody on this machine, or is there for accounts.
+    /// The REST interface accepts changes from every user of this machine, or requires accounts.
     OpenApi,
-    /// An account of a tenant that there is not.
+    /// An account of a tenant that does not exist.
     Account,
     /// A file of `[tls]` or `[api]` cannot be read.
     TlsFile,
     /// Weir's own certificate has expired, or will soon.
     Certificate,
-    /// A data sheet, and what it says.
+    /// A data sheet, and its contents.
     DataSheet,
-    /// Agents cannot be listened to, or do not measure an interface.
+    /// Weir cannot listen to agents, or no agent measures an interface.
     Agents,
 }
 
-/// One thing to say about a configuration.
+/// One remark about a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// How grave it is.
+    /// The severity.
     pub severity: Severity,
-    /// What it is about.
+    /// The topic.
     pub topic: Topic,
-    /// Line in the file; 0 when it is about no line in particular.
+    /// The line in the file; 0 without a line.
     pub line: usize,
     /// Column in the file.
     pub column: usize,
-    /// Whom it concerns; empty when no tenant.
+    /// The tenant; empty without a tenant.
     pub tenant: String,
-    /// In words.
+    /// The text.
     pub message: String,
 }
 
-/// What [`check`] found.
+/// The result of [`check`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The file, as it was named by the user.
+    /// The file name that the user gave.
     pub file: String,
-    /// How many tenants there are.
+    /// The number of tenants.
     pub tenants: usize,
-    /// How many flowspace entries there are.
+    /// The number of flowspace entries.
     pub entries: usize,
-    /// By position in the file.
+    /// The remarks, by position in the file.
     pub remarks: Vec<Remark>,
-    /// Overlaps beyond the first [`MAX_OVERLAPS`], which are counted only.
+    /// The number of overlaps beyond the first [`MAX_OVERLAPS`], which are not listed.
     pub overlaps_left_off: usize,
 }
 
-/// Overlaps that are listed one by one. A configuration can have as many as the square of its entries.
+/// The most overlaps that are listed. The number of overlaps can be the square of the number of entries.
 pub const MAX_OVERLAPS: usize = 200;
 
-/// Notes of one topic that the text has; the data has all.
+/// The most notes of one topic in the text; the data has all notes.
 const MAX_NOTES: usize = 20;
 
-/// Pieces of an entry that are followed when asking whether others cover it; past that it counts as reachable.
+/// The most parts of an entry in the check whether other entries cover it; beyond this number the entry counts as
+/// reachable.
 const PIECES: usize = 256;
 
 impl Report {
-    /// How many remarks are findings.
+    /// The number of findings.
     pub fn findings(&self) -> usize {
         self.remarks.iter().filter(|remark| remark.severity == Severity::Finding).count()
     }
@@ -196,7 +197,7 @@ struct Owned<'a> {
 }
 
 impl Owned<'_> {
-    /// Whether this entry's packets are its own where both match.
+    /// Whether this entry owns the packets that both entries match.
     fn beats(&self, other: &Owned<'_>) -> bool {
         (self.entry.priority, other.order) > (other.entry.priority, self.order)
     }
@@ -278,7 +279,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether agents can be listened to, and what nobody measures.
+    /// Checks whether Weir can listen to agents, and which interfaces no agent measures.
     fn agents(&mut self) {
         let Some(agents) = &self.config.agents else { return };
         if let Err(message) = crate::agents::load_key(&agents.key) {
@@ -331,7 +332,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // One remark for all who share it: of the second one on each would say the same.
+        // One remark for all tenants that share the controller: further remarks would repeat the first.
         for (address, tenants) in controllers {
             let [first, tenant, more @ ..] = tenants.as_slice() else { continue };
             let others = [*first].into_iter().chain(more.iter().copied());
@@ -360,7 +361,8 @@ impl<'a> Checker<'a> {
         self.say(Severity::Note, Topic::ReadOnly, read.entry.at, &read.tenant.name, message);
     }
 
-    /// Write entries that share packets on some switch with this one (itself included, if it is one).
+    /// Write entries that share packets with this entry on some switch (including the entry itself, if it is a write
+    /// entry).
     fn sharing(&self, owned: &Owned<'a>) -> impl Iterator<Item = &Owned<'a>> {
         let (entry, found) = (owned.entry, self.index.overlapping(&owned.entry.match_));
         let found = found.filter_map(|hit| self.writes.get(*hit.value));
@@ -373,7 +375,7 @@ impl<'a> Checker<'a> {
             let pairs = self
                 .sharing(&owned)
                 .filter(|other| other.owner != owned.owner && other.beats(&owned));
-            // By the place of the winner, so that the report is the same each time.
+            // Ordered by the place of the winner, so that the report is the same each time.
             let winners: BTreeMap<usize, Owned<'_>> =
                 pairs.map(|winner| (winner.order, *winner)).collect();
             for winner in winners.values() {
@@ -475,7 +477,7 @@ fn share_a_switch(a: &Switches, b: &Switches) -> bool {
     }
 }
 
-/// Whether every switch of `inner` is one of `outer`.
+/// Whether `outer` contains every switch of `inner`.
 fn includes(outer: &Switches, inner: &Switches) -> bool {
     match (outer, inner) {
         (Switches::Any, _) => true,

@@ -8,7 +8,8 @@
 //!                           └───────────────────────────────────────────────────┘
 //! ```
 //!
-//! Nothing of it is on the forwarding path; if it stalls, packets do not notice. Start reading at [`Control::start`].
+//! The control thread is not on the forwarding path: if the thread stalls, packets are not delayed. Start reading at
+//! [`Control::start`].
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -36,7 +37,8 @@ use crate::metrics::Registry;
 use crate::reload::{Current, Outcome, Reloader};
 use crate::threads::Thread;
 
-/// Between two looks at the configuration file; a change is taken over at the second look that finds it the same.
+/// The time between two looks at the configuration file. A changed file is applied when two looks in a row find the
+/// same file.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The running control thread.
@@ -48,15 +50,15 @@ pub struct Control {
     socket: Option<SocketFile>,
 }
 
-/// What the control thread is started with.
+/// The setup of the control thread.
 pub struct Setup {
-    /// Where to listen for HTTP, and to take changes.
+    /// The addresses for HTTP, and the addresses where changes are accepted.
     pub api: Api,
-    /// What HTTP clients may use.
+    /// The limits of HTTP clients.
     pub limits: http::Limits,
-    /// The state folder, where the audit log is.
+    /// The state folder, which contains the audit log.
     pub state: Option<PathBuf>,
-    /// What is answered.
+    /// The sources of the answers.
     pub sources: Sources,
     /// The watch over the configuration file.
     pub reloader: Reloader,
@@ -96,7 +98,7 @@ impl Control {
             .build()?;
         let thread = Thread::start("control", move || {
             runtime.block_on(run(setup, listeners, accounts, stopped, ready));
-            // A health check may wait for a shard that will never answer; the process ends without it.
+            // A health check may wait for a shard that never answers; the process ends without waiting for the check.
             runtime.shutdown_background();
         })?;
         match started.recv() {
@@ -106,12 +108,12 @@ impl Control {
         }
     }
 
-    /// Where HTTP is served; with the real port where 0 was asked for.
+    /// The HTTP address, with the real port if the configuration has port 0.
     pub fn api(&self) -> Option<SocketAddr> {
         self.api
     }
 
-    /// Where HTTPS is served, likewise.
+    /// The HTTPS address, with the real port.
     pub fn tls(&self) -> Option<SocketAddr> {
         self.tls
     }
@@ -122,10 +124,10 @@ impl Control {
     }
 }
 
-/// Finishes the requests at hand, then ends the thread.
+/// Finishes the current requests, then ends the thread.
 impl Drop for Control {
     fn drop(&mut self) {
-        // Fails only when the thread has ended already.
+        // Sending fails only if the thread has ended already.
         let _ = self.stop.send(true);
         self.thread.take().into_iter().for_each(Thread::join);
     }
@@ -142,19 +144,19 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Where clients come in.
+/// The listening sockets.
 struct Listeners {
     tcp: Option<TcpListener>,
     tls: Option<(TcpListener, Identity)>,
     socket: Option<UnixListener>,
 }
 
-/// The name of a socket, which goes when the process ends well.
+/// The path of a socket, which is removed when the process ends normally.
 struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // It may have been removed by somebody else.
+        // Somebody else may have removed the socket.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -167,7 +169,7 @@ fn socket(socket: Option<&Socket>) -> io::Result<Option<(SocketFile, UnixListene
             io::Error::new(error.kind(), message)
         })?,
         Some(Socket::Possible(path)) => {
-            // Its folder is made where that is allowed.
+            // The folder is created if the process may create it.
             let _ = path.parent().map(fs::create_dir_all);
             match bind_socket(path) {
                 Ok(made) => made,
@@ -183,7 +185,7 @@ fn socket(socket: Option<&Socket>) -> io::Result<Option<(SocketFile, UnixListene
 }
 
 fn bind_socket(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
-    // One that was left by a process that was killed is in the way; one at which somebody listens is not ours.
+    // A socket that a killed process has left is removed; a socket with a listener belongs to another process.
     let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
     let is_left = is_socket
         && UnixStream::connect(path).is_err_and(|it| it.kind() == io::ErrorKind::ConnectionRefused);
@@ -246,7 +248,7 @@ async fn run(
     };
     let serve = |listener| tokio::spawn(http::serve(listener, serving.clone(), stop.clone()));
     let servers: Vec<_> = listeners.into_iter().flatten().map(serve).collect();
-    // Nobody waits for this only when the caller is gone already.
+    // Sending fails only if the caller has ended already.
     let _ = ready.send(Ok(()));
 
     let mut terminate = Some(terminate);
@@ -280,7 +282,7 @@ async fn run(
         reloader = off_thread(reloader, work, &current, &audit).await;
     }
     for server in servers {
-        // It ends by the same `stop`.
+        // The same `stop` ends this server.
         let _ = server.await;
     }
 }
@@ -292,7 +294,7 @@ fn tell_expiry(watch: &mut expiry::Watch, metrics: &Registry) {
     }
 }
 
-/// Reading a large file takes a while, in which requests should be answered.
+/// Reading a large file takes a while, and requests are answered meanwhile.
 async fn off_thread(
     reloader: Option<Reloader>,
     work: fn(&mut Reloader) -> Outcome,
@@ -317,7 +319,7 @@ async fn off_thread(
     }
 }
 
-/// Writes down that the file was taken over, and which tenants are others by it.
+/// Writes to the audit log that the file was applied, and which tenants have changed.
 fn tell_reload(audit: &Audit, before: &Config, after: &Config) {
     let named = |config: &Config, name: &str| {
         let mut tenants = config.tenants.iter();

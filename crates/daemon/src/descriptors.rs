@@ -1,11 +1,12 @@
-//! File descriptors: how many the process may have, and who gets them.
+//! File descriptors: the limit of the process, and its division.
 //!
-//! The soft limit is raised to the hard one at start. Of what there is, a reserve is kept for the store, the configuration, logs,
-//! and the REST interface with its health; the rest is for switches and controllers, and a part of that for switches alone,
-//! so that controllers, of which there may be one for each tenant and switch, keep no switch out. Half of those for controllers is
-//! divided equally among the tenants, each part for one tenant alone; the other half is for the tenants that come first.
+//! At the start Weir raises the soft limit to the hard limit. A reserve is for the store, the configuration, logs, and
+//! the REST interface with health checks. The rest is for switches and controllers, and a part of this rest is for
+//! switches alone: there may be one controller connection for each tenant and switch, and controllers must not keep
+//! switches out. Half of the controllers' descriptors is divided equally among the tenants, each part for one tenant
+//! alone; the other half is for the tenants that connect first.
 //!
-//! A [`Permit`] lies in the connection that it was given for, and is given back with it.
+//! A connection owns its [`Permit`], and releases the permit when the connection ends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +16,12 @@ use hypervisor::TenantId;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For the store, event loops, files that are read and written.
+/// Descriptors for the store, event loops, and files that are read and written.
 const FILES: u64 = 64;
-/// More than this is not asked for, even where there is no limit.
+/// The highest requested limit, also if the system has no limit.
 const MOST: u64 = 1 << 20;
 
-/// Raises the soft limit to the hard one, and says what it is then.
+/// Raises the soft limit to the hard limit, and returns the new limit.
 pub fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(MOST).min(MOST);
@@ -37,18 +38,18 @@ pub fn raise() -> u64 {
     }
 }
 
-/// What is left for whom. Cheap to clone; one for the process.
+/// The division of the descriptors. Cheap to clone; one for the process.
 #[derive(Clone, Debug)]
 pub struct Descriptors(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     limit: u64,
-    /// HTTP connections at a time.
+    /// The maximum number of HTTP connections.
     api: u64,
-    /// For switches and controllers together.
+    /// Descriptors for switches and controllers together.
     openflow: u64,
-    /// Of those, for controllers at most.
+    /// The part of `openflow` that controllers may use.
     controllers: u64,
     used: Used,
 }
@@ -57,11 +58,11 @@ struct Inner {
 struct Used {
     switches: AtomicU64,
     controllers: AtomicU64,
-    /// Those of controllers, by tenant.
+    /// Descriptors in use by controllers, by tenant.
     tenants: Mutex<HashMap<TenantId, u64>>,
 }
 
-/// For whom descriptors are.
+/// The user of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Switch,
@@ -69,7 +70,7 @@ enum Whose {
 }
 
 impl Descriptors {
-    /// Divides what there is.
+    /// Divides the descriptors below this limit.
     pub fn new(limit: u64) -> Descriptors {
         let api = (limit / 8).clamp(8, 256);
         let openflow = limit.saturating_sub(FILES.min(limit / 4) + api);
@@ -82,28 +83,29 @@ impl Descriptors {
         self.0.limit
     }
 
-    /// HTTP connections that there may be.
+    /// The maximum number of HTTP connections.
     pub fn api(&self) -> usize {
         self.0.api as usize
     }
 
-    /// Those of switches, also of such as are shaking hands, and those towards controllers.
+    /// Descriptors in use by switches (including switches in the handshake), and by controllers.
     pub fn used(&self) -> (u64, u64) {
         let used = &self.0.used;
         (used.switches.load(Ordering::Relaxed), used.controllers.load(Ordering::Relaxed))
     }
 
-    /// How many switches may be shaking hands: a quarter of all.
+    /// The maximum number of switches in the handshake: a quarter of all descriptors.
     pub fn arriving(&self) -> usize {
         (self.0.openflow / 4).max(1) as usize
     }
 
-    /// For the connection of a switch.
+    /// A permit for the connection of a switch.
     pub fn switch(&self) -> Option<Permit> {
         self.take(Whose::Switch, 1)
     }
 
-    /// For a connection to a controller of one of so many tenants; one within the process takes two.
+    /// A permit for a connection to a tenant's controller, where `tenants` is the number of tenants; a connection
+    /// within the process needs two descriptors.
     pub fn controller(&self, tenant: TenantId, tenants: usize, count: u64) -> Option<Permit> {
         let mut by_tenant = self.0.used.by_tenant();
         let part = self.0.controllers / 2 / (tenants.max(1) as u64);
@@ -121,7 +123,8 @@ impl Descriptors {
     }
 
     fn take(&self, whose: Whose, count: u64) -> Option<Permit> {
-        // Counted first and looked at then, so that shards that ask at once do not get more than there is.
+        // The descriptors are counted before the check, so that shards that ask at the same time do not exceed the
+        // limit.
         let permit = Permit { of: Arc::clone(&self.0), whose, count };
         self.0.used.of(whose).fetch_add(count, Ordering::SeqCst);
         let switches = self.0.used.switches.load(Ordering::SeqCst);
@@ -145,7 +148,7 @@ impl Used {
     }
 }
 
-/// Descriptors that somebody has.
+/// Descriptors in use by one connection.
 #[derive(Debug)]
 pub struct Permit {
     of: Arc<Inner>,
@@ -170,7 +173,7 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
-    /// As many as one tenant, of so many, gets.
+    /// All descriptors that one tenant gets, if there are `tenants` tenants.
     fn all_of(descriptors: &Descriptors, tenant: u16, tenants: usize) -> Vec<Permit> {
         let ask = |_| descriptors.controller(TenantId(tenant), tenants, 1);
         (0..2_000).map_while(ask).collect()
@@ -190,13 +193,13 @@ mod tests {
         }
         drop(greedy);
         assert!(descriptors.0.used.by_tenant().is_empty(), "nothing is kept of who has none");
-        // Who is alone has all of them.
+        // A single tenant gets all of them.
         assert_eq!(all_of(&descriptors, 1, 1).len() as u64, descriptors.0.controllers);
     }
 
     #[test]
     fn controllers_leave_room_for_switches_and_for_rest() {
-        // The usual limit, and more honest controllers than fit: 60 switches with 20 tenants.
+        // The usual limit, with more controllers than descriptors: 60 switches with 20 tenants.
         let descriptors = Descriptors::new(1024);
         let switches: Vec<_> = (0..60).map_while(|_| descriptors.switch()).collect();
         let controllers: Vec<_> =

@@ -1,10 +1,10 @@
-//! Weir's own certificate comes to its end, and somebody has to renew it: told a month before, and every day from then on.
+//! Warns that Weir's own certificate expires and must be renewed: from a month before, once a day.
 
-/// How long before its end it is told.
+/// The time of the first warning before the expiry.
 const SOON: u64 = 30 * DAY;
 const DAY: u64 = 24 * 3600;
 
-/// What there is to say of a certificate that is valid until then, if anything; all in seconds of Unix time.
+/// The warning for a certificate that is valid until `not_after`, if any; times in seconds of Unix time.
 pub(crate) fn warning(not_after: u64, now: u64) -> Option<String> {
     if now >= not_after {
         return Some(format!("expired {} days ago", (now - not_after) / DAY));
@@ -13,14 +13,14 @@ pub(crate) fn warning(not_after: u64, now: u64) -> Option<String> {
     (left < SOON).then(|| format!("expires in {} days", left / DAY))
 }
 
-/// Says it once a day, and at once when it is another certificate.
+/// Repeats the warning once a day, and at once for another certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     told: Option<(u64, u64)>,
 }
 
 impl Watch {
-    /// What is to be told now; without a certificate the time is 0.
+    /// The warning that is due now; without a certificate `not_after` is 0.
     pub(crate) fn look(&mut self, not_after: u64, now: u64) -> Option<String> {
         let today = (not_after, now / DAY);
         if not_after == 0 || self.told == Some(today) {

@@ -1,5 +1,5 @@
-//! Who Weir is to its peers over TLS, and whose certificate is whose: a chain of signatures says that somebody is a switch or a
-//! controller, and only a name or a fingerprint which one.
+//! Weir's own certificates, and the check of peers' certificates. The chain of signatures proves that a peer is a
+//! switch or a controller; only a name or a fingerprint identifies the peer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use hypervisor::TenantId;
 
 use crate::config::Config;
 
-/// Our identity towards both sides, and the certificates of tenants' controllers. Cheap to clone.
+/// Weir's identity towards switches and controllers, and the certificates of tenants' controllers. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Identity {
-    /// Towards switches, for `ssl:` listeners.
+    /// The identity towards switches, for `ssl:` listeners.
     pub switches: Option<Tls>,
-    /// Towards controllers, for `ssl:` controllers.
+    /// The identity towards controllers, for `ssl:` controllers.
     pub controllers: Option<Tls>,
     others: Arc<Others>,
 }
@@ -22,7 +22,7 @@ pub struct Identity {
 #[derive(Default)]
 struct Others {
     tenants: HashMap<TenantId, Vec<CertificateName>>,
-    /// Until when the certificate towards REST clients is valid.
+    /// The expiry of the certificate towards REST clients.
     rest: Option<u64>,
 }
 
@@ -54,14 +54,15 @@ impl Identity {
         Ok(Identity { switches, controllers, others })
     }
 
-    /// Until when our own certificates are valid, all of them, in seconds of Unix time; 0 if there is none, or if nobody knows.
+    /// The earliest expiry of Weir's own certificates, in seconds of Unix time; 0 without a certificate, or if the
+    /// expiry is unknown.
     pub fn not_after(&self) -> u64 {
         let either = self.switches.as_ref().or(self.controllers.as_ref());
         let openflow = either.and_then(Tls::not_after);
         openflow.into_iter().chain(self.others.rest).min().unwrap_or(0)
     }
 
-    /// Whether a controller's certificate is one of the tenant's; if not, why.
+    /// Whether a controller's certificate belongs to the tenant; the error has the reason.
     pub fn judge(&self, tenant: TenantId, shown: &PeerCertificate) -> Result<(), String> {
         let names = self.others.tenants.get(&tenant).map(Vec::as_slice).unwrap_or_default();
         if names.iter().any(|name| shown.is(name)) {

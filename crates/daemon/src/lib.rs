@@ -13,10 +13,10 @@
 //!                store
 //! ```
 //!
-//! Deliberately without rewriting logic: what a message becomes is decided in `hypervisor`. Start reading at [`serve`],
-//! then [`shard`] (the forwarding path); [`config`] and [`store`] stand for themselves; [`topology`] knows the physical
-//! network, [`agents`] tells it what is measured at its edge, and [`networks`] keeps the tenants' own on it, of which
-//! [`big_switches`] joins those switches that lie on several.
+//! The crate deliberately has no rewriting logic: `hypervisor` decides what a message becomes. Start reading at
+//! [`serve`], then [`shard`] (the forwarding path). [`config`] and [`store`] can be read alone. [`topology`] keeps the
+//! physical network, and gets measured rates from [`agents`]. [`networks`] keeps the tenants' own networks, and
+//! [`big_switches`] joins their switches on several physical switches.
 
 pub use fabric::dpid;
 

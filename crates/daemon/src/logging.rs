@@ -1,7 +1,7 @@
 //! Logs on stderr: text for people, or JSON lines for collectors.
 //!
-//! `WEIR_LOG` chooses levels, as in `WEIR_LOG=info,daemon::store=debug`; the default is `info`. How often one kind of line is
-//! written is bounded by `limit`; the last lines are kept by [`recent`].
+//! `WEIR_LOG` chooses levels, as in `WEIR_LOG=info,daemon::store=debug`; the default is `info`. `limit` bounds the
+//! number of lines of one kind; [`recent`] keeps the last lines.
 
 mod limit;
 pub mod recent;
@@ -17,7 +17,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
-/// How log lines look (`--log-format`).
+/// The format of log lines (`--log-format`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// One readable line per event.
@@ -32,7 +32,7 @@ pub enum Format {
 pub enum LogError {
     /// The value of `WEIR_LOG` cannot be read.
     Filter(String),
-    /// It is set up already.
+    /// Logging is set up already.
     Twice,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for LogError {
 
 impl std::error::Error for LogError {}
 
-/// What bounds the lines of the process.
+/// The limit of the process's log lines.
 static LIMITER: OnceLock<Limiter> = OnceLock::new();
 
 /// Sets up logging for the process; `filter` is the value of `WEIR_LOG`, if any.
@@ -59,7 +59,7 @@ pub fn init(format: Format, filter: Option<&str>) -> Result<(), LogError> {
     tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Twice)
 }
 
-/// Says how many lines were left out, of each kind of which there were too many. To be called now and then.
+/// Logs the number of omitted lines of each kind with too many lines. The caller calls this function regularly.
 pub fn tell_left_out() {
     LIMITER.get().into_iter().for_each(tell);
 }
@@ -91,7 +91,7 @@ where
         .with_env_filter(filter)
         .with_writer(writer)
         .with_ansi(false)
-        // Of a line that cannot be written it would tell by a macro that panics if that cannot be, either.
+        // The subscriber would report a failed write with a macro that panics if the report fails as well.
         .log_internal_errors(false);
     Ok(match format {
         Format::Text => Box::new(builder.finish().with(Recorder).with(limiter)),

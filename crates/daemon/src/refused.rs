@@ -1,8 +1,8 @@
-//! What switches refuse of the hypervisor's own entries, as their cores say: tenants' ports that are down because nothing comes in
-//! by them, and what cannot pass through.
+//! Infrastructure rules that switches refuse, as the cores report: tenants' ports that are down because their ingress
+//! rule is refused, and refused transit rules.
 //!
-//! The shards tell of each switch all ports there are at once; so what is known is never more than the ports of its map.
-//! What cannot pass through is told once, and kept until the networks' thread takes it, to lead it around.
+//! For each switch the shards report all refused ports together, so there are never more ports than in the switch's
+//! map. Refused transits are reported once, and kept until the networks' thread takes them to find another path.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fabric::embedding::Transit;
 use fabric::{Dpid, TenantId};
 
-/// That of all switches, by datapath id.
+/// The refused rules of all switches, by datapath id.
 #[derive(Default)]
 pub struct Refused(Mutex<Told>);
 
@@ -22,7 +22,7 @@ struct Told {
 }
 
 impl Refused {
-    /// The ports of a switch from now on; none of one that has gone.
+    /// Sets the refused ports of a switch; none for a disconnected switch.
     pub fn set_ports(&self, dpid: Dpid, ports: Vec<(TenantId, u32)>) {
         let mut all = self.lock();
         if ports.is_empty() {
@@ -32,17 +32,17 @@ impl Refused {
         }
     }
 
-    /// What a switch does not let pass.
+    /// Adds refused transits of a switch.
     pub fn add_transits(&self, dpid: Dpid, transits: BTreeSet<Transit>) {
         self.lock().transits.entry(dpid).or_default().extend(transits);
     }
 
-    /// Takes what has been told so since.
+    /// Takes the refused transits that were added since the last call.
     pub fn take_transits(&self) -> HashMap<Dpid, BTreeSet<Transit>> {
         mem::take(&mut self.lock().transits)
     }
 
-    /// Whether a port of a tenant's is one, by its number there.
+    /// Whether a tenant's port, by its number on the virtual switch, is refused.
     pub fn has_port(&self, dpid: Dpid, tenant: TenantId, port: u32) -> bool {
         self.lock().ports.get(&dpid).is_some_and(|ports| ports.contains(&(tenant, port)))
     }

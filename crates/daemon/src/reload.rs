@@ -1,4 +1,4 @@
-//! Taking over a changed configuration, as one transaction.
+//! Applies a changed configuration, as one transaction.
 //!
 //! ```text
 //!   SIGHUP ──► reload() ─┐                    ┌► PolicySink (numbers tenants, tells shards)
@@ -7,11 +7,12 @@
 //!                               └► any error: logged with its line; what was active stays
 //! ```
 //!
-//! A file is read when it has looked changed and then looked the same at two polls in a row: a half-written file could
-//! be a valid configuration with fewer tenants. Editors that replace the file by renaming need no wait, but cannot be
-//! told apart. SIGHUP says that the file is ready, and reads it at once.
+//! Weir reads a changed file when two polls in a row find the same file: a half-written file could be a valid
+//! configuration with fewer tenants. For editors that replace the file by renaming, this wait is not necessary, but
+//! Weir cannot distinguish them. SIGHUP means that the file is complete, so Weir reads the file at once.
 //!
-//! Deliberately without threads, timers or signals: [`crate::control`] has them. Start reading at [`Reloader`].
+//! This module deliberately has no threads, timers or signals: [`crate::control`] has them. Start reading at
+//! [`Reloader`].
 
 use std::fmt;
 use std::fs;
@@ -22,8 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::config::{self, Config, LoadError};
 use crate::metrics::Registry;
 
-/// The configuration in force, for whoever wants to read it; `listen` and `store` are those that the process started
-/// with.
+/// The configuration in force, for all readers; `listen` and `store` are the values from the start of the process.
 #[derive(Clone, Debug)]
 pub struct Current(Arc<Mutex<Arc<Config>>>);
 
@@ -33,7 +33,7 @@ impl Current {
         Current(Arc::new(Mutex::new(Arc::new(config))))
     }
 
-    /// What is in force now.
+    /// The configuration that is in force now.
     pub fn get(&self) -> Arc<Config> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -43,10 +43,10 @@ impl Current {
     }
 }
 
-/// Who enforces a configuration.
+/// The receiver of configurations, which enforces them.
 pub trait PolicySink: Send {
-    /// Takes a configuration over, whole. An error (certificates that cannot be loaded, no number for a new tenant)
-    /// refuses it whole, and says why.
+    /// Applies a whole configuration. An error (certificates that cannot be loaded, no number for a new tenant) refuses
+    /// the whole configuration, with the reason.
     fn apply(&mut self, config: &Config) -> Result<(), String>;
 }
 
@@ -56,21 +56,21 @@ impl<F: FnMut(&Config) -> Result<(), String> + Send> PolicySink for F {
     }
 }
 
-/// What came of a look at the file.
+/// The result of a look at the file.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It says what it said before, or may still be being written.
+    /// The file has the same contents as before, or may be incomplete.
     Unchanged,
-    /// It is in force now.
+    /// The new configuration is in force.
     Applied,
-    /// It is not in force; what was stays.
+    /// The new configuration is refused; the old one stays in force.
     Refused(Refusal),
 }
 
-/// Why a configuration was not taken over.
+/// The reason why a configuration was refused.
 #[derive(Debug)]
 pub enum Refusal {
-    /// It could not be read, or there are errors in it.
+    /// The file could not be read, or has errors.
     Load(LoadError),
     /// The sink refused it.
     Sink(String),
@@ -87,22 +87,22 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Looks after one configuration file.
+/// Watches one configuration file.
 pub struct Reloader {
     path: PathBuf,
     sink: Box<dyn PolicySink>,
     metrics: Arc<Registry>,
     current: Current,
-    /// What the file looked like when it was last read.
+    /// The state of the file when it was last read.
     read: Option<Look>,
-    /// What it looked like at the last poll, if that was different.
+    /// The state of the file at the last poll, if it was different.
     changing: Option<Look>,
-    /// What was last read, in force or refused; refused text is not reported again.
+    /// The text that was read last, in force or refused; a refused text is not reported again.
     text: Option<String>,
 }
 
-/// What can be told from a file without reading it. A replaced file has another inode; one rewritten within the clock's
-/// granularity to the same length shows no change here, hence SIGHUP.
+/// The properties of a file without its contents. A replaced file has another inode. A file that is rewritten with the
+/// same length within the clock's granularity shows no change here; SIGHUP covers this case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     device: u64,
@@ -126,7 +126,8 @@ impl Look {
 }
 
 impl Reloader {
-    /// Watches the file from which `current` was loaded. The first poll reads it, lest a change since then be missed.
+    /// Watches the file from which `current` was loaded. The first poll reads the file, so that no change since then is
+    /// missed.
     pub fn new(
         path: &Path,
         current: Current,
@@ -145,11 +146,11 @@ impl Reloader {
         }
     }
 
-    /// To be called at regular intervals, longer than it takes to write a file.
+    /// Looks at the file. The caller calls this function at regular intervals, longer than the time to write a file.
     pub fn poll(&mut self) -> Outcome {
         let look = Look::at(&self.path);
         if look == self.read || look.is_none() {
-            // A file that is away is being replaced, or the operator removed it: neither is a new configuration.
+            // A missing file is being replaced, or the operator has removed it: neither is a new configuration.
             self.changing = None;
             return Outcome::Unchanged;
         }
@@ -160,7 +161,8 @@ impl Reloader {
         self.load(look, false)
     }
 
-    /// Reads the file now, and takes it over even if its text is the same: files that it names may have changed.
+    /// Reads the file now, and applies it even if its text is the same: files that the configuration names may have
+    /// changed.
     pub fn reload(&mut self) -> Outcome {
         let look = Look::at(&self.path);
         self.load(look, true)
@@ -195,7 +197,7 @@ impl Reloader {
         Outcome::Applied
     }
 
-    /// Puts back what cannot change while the process runs.
+    /// Restores the values that cannot change while the process runs.
     fn keep_fixed(&self, mut config: Config) -> Config {
         let active = self.current.get();
         let file = config.file.clone();

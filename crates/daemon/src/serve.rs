@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-/// How to run, apart from the configuration file.
+/// The options of `weir serve` outside the configuration file.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
-    /// Where state is kept; nothing outlives the process without it.
+    /// The state folder; without it no state survives the process.
     pub state: Option<PathBuf>,
-    /// A backup from which the state is made first, which must not be there.
+    /// A backup that fills the state folder first; the folder must have no state.
     pub restore: Option<PathBuf>,
     /// Event loops; 0 is one per core.
     pub threads: usize,
@@ -104,7 +104,7 @@ impl Daemon {
             takes_over: options.takes_over,
             versions: VersionSet::SUPPORTED,
             origin,
-            // A store in memory is as safe as it will ever be at once.
+            // A store in memory confirms changes at once.
             volatile: options.state.is_none(),
             metrics: metrics.clone(),
             topology: inbox.clone(),
@@ -162,32 +162,32 @@ impl Daemon {
         })
     }
 
-    /// Where switches can connect; with the real port where the configuration said 0.
+    /// The addresses for switches, with the real ports if the configuration has port 0.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// File descriptors, and who has them.
+    /// The file descriptors and their users.
     pub fn descriptors(&self) -> Descriptors {
         self.descriptors.clone()
     }
 
-    /// What is stored.
+    /// The stored documents.
     pub fn documents(&self) -> Documents {
         self.store.documents()
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn metrics(&self) -> Arc<Registry> {
         self.metrics.clone()
     }
 
-    /// The physical network as it is known, and its changes.
+    /// The known physical network, and its changes.
     pub fn topology(&self) -> Watch {
         self.topology.watch()
     }
 
-    /// What tenants are told of what is left of links.
+    /// The link labels of tenants.
     pub fn labels(&self) -> Board {
         self.topology.board()
     }
@@ -197,7 +197,7 @@ impl Daemon {
         self.networks.control()
     }
 
-    /// Puts a new configuration into force, whole, or leaves the old one as it is.
+    /// Applies a new configuration as a whole, or keeps the old one.
     pub fn apply(&self, config: &Config) -> Result<(), StartError> {
         let (ids, identity) = identity(config, &self.store)?;
         let until = identity.not_after();
@@ -205,7 +205,7 @@ impl Daemon {
         let following = topology::Setup::new(config, snapshot.policy.clone());
         let ids: Vec<_> = following.tenants.iter().map(|tenant| tenant.id).collect();
         let measuring = agents::Setup::new(config, &ids).map_err(StartError::Key)?;
-        // They tell the shards, and the topology.
+        // The networks inform the shards and the topology.
         self.networks.configure(config, snapshot, following).map_err(StartError::Networks)?;
         self.agents.configure(measuring);
         self.metrics.process.certificate_not_after.set(until);
@@ -219,13 +219,13 @@ impl Daemon {
         ping(&self.shards, within)
     }
 
-    /// Something that can ask the shards how they are, from any thread.
+    /// A function that asks the shards for a sign of life, from any thread.
     pub fn pulse(&self) -> impl Fn(std::time::Duration) -> Option<usize> + Send + Sync + 'static {
         let shards = self.shards.clone();
         move |within| ping(&shards, within)
     }
 
-    /// Who can ask the shards for what their cores keep, from any thread.
+    /// A reader of the data in the shards' cores, for any thread.
     pub fn reader(&self) -> Reader {
         Reader::new(&self.shards)
     }
@@ -240,7 +240,7 @@ impl Daemon {
             shard.send(Command::Stop);
         }
         self.threads.into_iter().for_each(Thread::join);
-        // Dropping the store writes what it was given last.
+        // Dropping the store writes the last changes.
         drop(self.store);
     }
 }
@@ -261,7 +261,7 @@ fn ping(shards: &[Handle], within: std::time::Duration) -> Option<usize> {
     Some(switches)
 }
 
-/// The tenants' numbers, and who we are to whom.
+/// The tenants' numbers, and Weir's identities.
 fn identity(config: &Config, store: &Store) -> Result<(Vec<TenantId>, Identity), StartError> {
     let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let ids = store.tenant_ids(&names).map_err(StartError::Store)?;
@@ -301,20 +301,20 @@ fn snapshot(config: &Config, ids: &[TenantId], identity: Identity) -> Snapshot {
     }
 }
 
-/// Why the daemon cannot start, or cannot take over a configuration.
+/// The reason why the daemon cannot start, or cannot apply a configuration.
 #[derive(Debug)]
 pub enum StartError {
     /// The store.
     Store(StoreError),
-    /// An address cannot be listened on, or a certificate cannot be used.
+    /// Weir cannot listen on an address, or cannot use a certificate.
     Channel(channel::Error),
-    /// A shard.
+    /// A shard cannot start.
     Setup(SetupError),
     /// The tenants' own networks.
     Networks(ChangeError),
-    /// The key that agents share, in words.
+    /// The agents' key cannot be used, in words.
     Key(String),
-    /// The agents' address or thread.
+    /// Weir cannot listen to agents, or cannot start their thread.
     Agents(std::io::Error),
 }
 

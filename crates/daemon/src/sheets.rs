@@ -1,9 +1,9 @@
-//! What data sheets say, in words: for `weir check`, REST and the log.
+//! The contents of data sheets in words: for `weir check`, REST and the log.
 
 use hypervisor::Standing;
 use hypervisor::sheet::{Measured, MessageClass, Sheet};
 
-/// What `[tenants.limits]` calls a class of messages; `other` has no limit there.
+/// The name of a class of messages in `[tenants.limits]`; `other` has no key there.
 pub(crate) fn name(class: MessageClass) -> &'static str {
     match class {
         MessageClass::PacketOut => "packet_out",
@@ -22,7 +22,8 @@ pub(crate) fn file(standing: &Standing) -> &str {
     }
 }
 
-/// Why a tenant may send so many messages: `weights` are its own, and that of all tenants together.
+/// The reason for a tenant's message rate. `weights`: the tenant's weight, and the sum of all
+/// tenants' weights.
 pub(crate) fn reason(measured: &Measured, file: &str, (weight, weights): (u64, u64)) -> String {
     let Measured { rate, cost } = measured;
     format!(
@@ -34,7 +35,7 @@ pub(crate) fn reason(measured: &Measured, file: &str, (weight, weights): (u64, u
     )
 }
 
-/// Why a sheet is used.
+/// The reason why a sheet is used.
 pub(crate) fn agreement(sheet: &Sheet, description: Option<&[String; 3]>) -> String {
     match (&sheet.description, description) {
         (Some(words), Some(_)) => {
@@ -44,7 +45,7 @@ pub(crate) fn agreement(sheet: &Sheet, description: Option<&[String; 3]>) -> Str
     }
 }
 
-/// Why a sheet is not used.
+/// The reason why a sheet is not used.
 pub(crate) fn difference(sheet: &Sheet, description: Option<&[String; 3]>) -> String {
     match (&sheet.description, description) {
         (Some(sheet), Some(switch)) => format!(
@@ -65,7 +66,7 @@ fn joined(words: &[String; 3]) -> String {
     words.join(" / ")
 }
 
-/// A number with at most two decimals, where those say anything.
+/// A number with at most two decimals, without trailing zeros.
 fn number(value: f64) -> String {
     match value {
         10.0.. => format!("{value:.0}"),
@@ -76,7 +77,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A sheet in a line.
+/// A sheet in one line.
 pub(crate) fn summary(sheet: &Sheet) -> String {
     let rate = |(class, it): (&MessageClass, &Measured)| {
         let (name, rate) = (name(*class), number(it.rate.value));

@@ -1,20 +1,20 @@
-//! Threads that live as long as Weir does.
+//! Threads that run as long as Weir runs.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 
-/// One of them.
+/// Such a thread.
 pub(crate) struct Thread(JoinHandle<()>);
 
 impl Thread {
-    /// Starts it. Where one ended by a panic its work would be left undone behind a process that looks well. State is safe at any
-    /// moment: so the process ends with it, and whoever supervises that starts it again.
+    /// Starts a thread. A panic in the thread ends the process: otherwise the process would look healthy without doing
+    /// the thread's work. The state is safe at any moment, and a supervisor starts the process again.
     pub(crate) fn start(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
         let thread = name.to_owned();
         let run = move || {
             if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                // What it panicked of may be what this meets: it ends in any case.
+                // The log may panic for the same reason as the thread; the process ends in any case.
                 let tell = || tracing::error!(thread, "a thread ended by a panic; Weir ends");
                 let _ = catch_unwind(AssertUnwindSafe(tell));
                 std::process::abort();
@@ -23,12 +23,12 @@ impl Thread {
         Builder::new().name(name.to_owned()).spawn(run).map(Thread)
     }
 
-    /// Wakes it where it is parked.
+    /// Wakes the thread if it is parked.
     pub(crate) fn unpark(&self) {
         self.0.thread().unpark();
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the thread.
     pub(crate) fn join(self) {
         // A panic has ended the process already.
         let _ = self.0.join();
@@ -42,7 +42,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
-    /// Set in the process that is to end.
+    /// The variable that is set in the process that has to panic.
     const PANICS: &str = "WEIR_TEST_PANICS";
     const SIGABRT: i32 = 6;
 

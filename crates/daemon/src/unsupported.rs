@@ -13,12 +13,13 @@ const KEYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Why there is no such key; `None` for any other.
+/// The reason why the key is not supported; `None` for any other key.
 pub(crate) fn reason(key: &str) -> Option<&'static str> {
     KEYS.iter().find(|(known, _)| *known == key).map(|(_, reason)| *reason)
 }
 
-/// The same of the first key that an error message quotes. The REST interface calls the change of a key `set-KEY`.
+/// The reason for the first key that an error message quotes. In the REST interface the change of a key is named
+/// `set-KEY`.
 pub(crate) fn reason_in(message: &str) -> Option<&'static str> {
     let quoted = message.split('`').nth(1)?;
     reason(&quoted.strip_prefix("set-").unwrap_or(quoted).replace('-', "_"))

@@ -1,4 +1,4 @@
-//! Accounts at the REST interface: who may do what, what a tenant is told of others, what is written down of changes.
+//! Accounts at the REST interface: the rights of roles, the view of tenants, and the audit log of changes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stderr, reason = "who skips a test says so")]
 
@@ -20,7 +20,7 @@ use daemon::api::http;
 use daemon::metrics::ApiRefusal;
 use rest::Scene;
 
-/// Names that stand in no answer by chance.
+/// Names that do not occur in answers by chance.
 const TENANTS: &str = "[[tenants]]\nname = \"quokka\"\nlabels = \"rest\"\n[tenants.network]\n\
     [[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
     [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 1\"\n\
@@ -38,7 +38,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Made at the socket, where who asks is an admin.
+/// Creates a token at the socket, where the caller is an admin.
 fn token(scene: &Scene, role: &str, tenant: Option<&str>) -> String {
     let wish = json!({"role": role, "tenant": tenant, "name": role});
     let (status, made) = scene.ask_socket("POST", "/api/v1/tokens", wish);
@@ -59,7 +59,7 @@ fn operations(scene: &Scene, tenant: &str) -> Vec<(String, String)> {
     all.collect()
 }
 
-/// Events do not end.
+/// Whether the answer ends: event streams do not end.
 fn ends(path: &str) -> bool {
     !path.ends_with("/events")
 }
@@ -83,7 +83,7 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
 
     let mut seen = BTreeMap::new();
     let operations_of = operations(&scene, "quokka").into_iter();
-    // Its network is to stay.
+    // The tenant's network must not be deleted here.
     let harmless = operations_of.filter(|(method, path)| method != "DELETE" && ends(path));
     for (method, path) in &harmless.collect::<Vec<_>>() {
         let answer = ask(method, path, "");
@@ -114,7 +114,7 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
     let health: Value = serde_json::from_str(&ask("GET", "/healthz", "").text).unwrap();
     assert_eq!(health, json!({"status": "ok"}));
 
-    // Another tenant is as one that there is not, whatever is asked.
+    // For every operation, another tenant has the same answer as a tenant that does not exist.
     let pairs = operations(&scene, "walrus").into_iter().zip(operations(&scene, "nobody"));
     let pairs: Vec<_> = pairs.filter(|((_, other), (_, nobody))| other != nobody).collect();
     assert!(pairs.len() >= 8);
@@ -153,11 +153,11 @@ fn a_tenant_changes_its_own_network_and_no_port_of_anothers() {
     let reasons = refused.to_string();
     assert!(reasons.contains("is not there, or not for this tenant"), "{reasons}");
     assert!(!reasons.contains("zebra"), "{reasons}");
-    // Nor where nobody is, unless that is for it to use: another tenant's slice may be there.
+    // A port without a tenant is refused, too, unless the tenant may use it: another tenant's slice may be there.
     let (status, elsewhere) = change(port("1 port 9"));
     let as_taken = refused.to_string().replace("port 7", "port 9");
     assert_eq!((status, elsewhere.to_string()), (409, as_taken));
-    // Not beyond what the configuration lets it have.
+    // The tenant may not exceed its maxima.
     let port = |number: u32| {
         let at = format!("1 port {number}");
         json!({"change-port": {"switch": "0xa1", "number": number, "at": at}})
@@ -198,7 +198,7 @@ fn each_role_may_do_what_its_column_says() {
     }
     let refused = scene.daemon.as_ref().unwrap().metrics();
     assert_eq!(refused.process.api.refused(ApiRefusal::Role).get(), 5);
-    // Who is here without an account is an operator.
+    // A caller on this machine without an account is an operator.
     let (status, why) = scene.ask("GET", "/api/v1/tokens", None);
     assert!(status == 403 && why["error"].as_str().unwrap().contains("by the socket"), "{why}");
     assert_eq!(scene.ask("GET", "/api/v1/networks", None).0, 200);
@@ -250,7 +250,7 @@ fn requests_of_an_account_are_bounded_in_a_second() {
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200, "without an account on the loopback");
 }
 
-/// Of an account; others may ask for as many.
+/// The limit is for one account; other accounts have their own limit.
 #[test]
 fn traces_of_an_account_are_bounded_in_a_second() {
     let text = format!("{TENANTS}[api]\nrequests = 1000\n");
@@ -310,7 +310,7 @@ fn changes_are_written_down_in_the_order_of_the_store() {
     }
 }
 
-/// Certificates as docs/access.md says to make them, signed by an authority of this name.
+/// Certificates made with the commands of docs/access.md, signed by an authority with this name.
 fn certificates(folder: &Path, authority: &str, names: &[&str]) -> bool {
     let script = r#"set -e; cd "$0"; ca=$1; shift
         openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj "/CN=$ca" -keyout $ca-key.pem -out $ca.pem
@@ -370,7 +370,7 @@ fn over_tls_an_account_is_asked_for_and_a_certificate_may_be_one() {
         assert_eq!(answer.status, status, "{host} {origin} {}", answer.text);
         assert!(status != 200 || answer.text.contains("operator"), "a token goes first");
     }
-    // In plain text there is nothing.
+    // There is no answer without TLS.
     let plain = TcpStream::connect(scene.tls()).unwrap();
     plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert!(rest::talk_if_it_goes(plain, &rest::request(&here, "GET", "/", "", "")).is_none());
@@ -403,7 +403,7 @@ fn a_revoked_token_ends_its_events_and_who_begins_no_tls_is_cut_off() {
     assert_eq!(&status[9..], b"200");
     assert_eq!(scene.ask_socket("DELETE", "/api/v1/tokens/1", json!({})).0, 200);
     let mut rest = Vec::new();
-    // Whether the end is in order makes no difference.
+    // The kind of the end makes no difference.
     let ended = events.read_to_end(&mut rest).map_or_else(|it| it.kind(), |_| ErrorKind::Other);
     assert!(![ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&ended), "{ended:?}");
 
@@ -458,7 +458,7 @@ fn on_a_full_disk_no_token_is_made_and_that_is_said() {
     assert!(why.starts_with("no token was made: "), "{why}");
     assert_eq!(list()["tokens"].as_array().unwrap().len(), kept);
     assert_eq!(scene.ask_as(&before, "GET", "/api/v1/tenants", "").status, 200);
-    // Networks fare alike, and the audit log says what was made and what was not.
+    // Networks behave in the same way, and the audit log says which changes were made.
     let change = |number: u32| {
         let at = format!("1 port {number}");
         let change = json!([{"change-port": {"switch": "0xa1", "number": number, "at": at}}]);

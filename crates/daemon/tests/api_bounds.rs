@@ -1,4 +1,4 @@
-//! What clients of the REST interface share, and what is left to others when some take all that they can get.
+//! The shared resources of REST clients, and the rest for others when some clients use as much as they can.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use daemon::metrics::ApiRefusal;
 use rest::Scene;
 use serde_json::json;
 
-/// Sends a request, and perhaps the beginning of its body; the connection stays.
+/// Sends a request, and possibly the beginning of its body; the connection stays open.
 fn begin(scene: &Scene, head: &str, body: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(scene.api()).unwrap();
     write!(stream, "{head}\r\nHost: localhost\r\n\r\n").unwrap();
@@ -70,7 +70,7 @@ fn those_who_listen_to_events_are_bounded_and_others_are_served() {
     assert_eq!(refused(&scene, ApiRefusal::Listeners), 36);
     assert_eq!(scene.ask("GET", "/healthz", None).0, 200);
     drop(streams);
-    // The places are free when the ends have been noticed.
+    // The places become free when the server has noticed the ends.
     wait("a free place", || listen(&names[9]).0 == 200);
 }
 
@@ -151,7 +151,7 @@ fn changes_are_taken_by_the_socket_and_not_by_tcp_unless_configured() {
     let admin = r#"{"role":"admin","tenant":null,"may_change":true}"#;
     assert!(text.ends_with(admin), "{text}");
 
-    // What a process that was killed leaves is not in the way of the next.
+    // The socket of a killed process does not prevent the next start.
     scene.stop();
     assert!(!socket.exists(), "an orderly end removes it");
     drop(UnixListener::bind(&socket).unwrap());

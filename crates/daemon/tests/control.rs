@@ -28,7 +28,7 @@ const CONFIG: &str = "[[tenants]]\nname = \"red\"\ncontrollers = [\"127.0.0.1:67
                       statistics = { cached = \"250ms\" }\n[tenants.limits]\npacket_out = 50\nexperimenters = [0x2320]\n\
                       [[tenants.flowspace]]\nmatch = \"ip,nw_src=10.1.0.0/16\"\nswitches = [\"a\"]\n";
 
-/// How long a test waits for what must come.
+/// The longest wait of a test for an expected event.
 const LONG: Duration = Duration::from_secs(20);
 
 struct Scene {
@@ -40,7 +40,7 @@ struct Scene {
     terminated: Receiver<&'static str>,
 }
 
-/// The networks of a configuration, of which nothing is connected.
+/// The networks of a configuration without connected switches.
 fn networks(current: &Current) -> daemon::networks::Control {
     let config = current.get();
     let store = Store::memory().unwrap();
@@ -138,7 +138,7 @@ fn request(api: SocketAddr, method: &str, path: &str) -> (u16, String) {
     (answer.status, answer.text(64 << 20).unwrap())
 }
 
-/// Signals reach every control thread of the process, so the tests take turns.
+/// Signals reach every control thread of the process, so the tests run one after the other.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -238,7 +238,8 @@ fn clients_that_misbehave_are_cut_off() {
         ..http::Limits::default()
     };
     let scene = Scene::new("bad-clients", limits);
-    // As many as may connect send half a header and wait; they are cut off, so that others get their turn.
+    // All allowed connections send half a header and wait; the server closes them, so that other clients get a
+    // connection.
     let mut slow: Vec<TcpStream> = (0..3).map(|_| scene.connect()).collect();
     for stream in &mut slow {
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
@@ -246,7 +247,7 @@ fn clients_that_misbehave_are_cut_off() {
     assert_eq!(scene.request("GET", "/metrics").0, 200);
     for stream in &mut slow {
         let mut rest = Vec::new();
-        // An end or a reset; a time-out would be neither.
+        // The connection ends or is reset; a time-out would be an error.
         let ended = stream.read_to_end(&mut rest).map_err(|error| error.kind());
         assert!(matches!(ended, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{ended:?}");
     }
@@ -338,7 +339,7 @@ fn a_changed_file_and_sighup_reload_and_sigterm_ends() {
     assert_eq!(scene.terminated.recv_timeout(LONG).unwrap(), "SIGTERM");
 }
 
-/// The pieces as `weir serve` puts them together: a real daemon with a store, its health, its reload, its end.
+/// The whole as in `weir serve`: a real daemon with a store, its health, its reload, its end.
 #[test]
 fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let _turn = turn();

@@ -1,5 +1,5 @@
-//! What log lines name: switches by their datapath ids, peers by their addresses, tenants by their names; nothing as a program
-//! writes it down for itself.
+//! The fields of log lines: switches by datapath id, peers by address, tenants by name; no field in the debug format of
+//! the program.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -19,7 +19,7 @@ fn log_lines_name_things_as_people_do() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What is wrong with the fields of a log line, without its message.
+/// The error in the fields of a log line (without its message), if any.
 fn wrong(fields: &str) -> Option<&'static str> {
     let words: Vec<&str> = fields.split([',', '\n']).map(str::trim).collect();
     words.iter().find_map(|word| {

@@ -1,5 +1,5 @@
-//! Networks through REST: seen, changed as transactions, refused with reasons, kept over a restart. Nothing connects
-//! here: what needs a switch waits.
+//! Networks through REST: reading, changes as transactions, refusals with reasons, and restarts. No switch connects in
+//! these tests, so parts that need a switch wait.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -26,7 +26,7 @@ fn a_request_is_done_whole_or_not_at_all() {
     let trouble = red["paths"][0]["trouble"].as_str().unwrap();
     assert!(trouble.ends_with("00:00:00:00:00:00:00:01 has not connected"), "{trouble}");
 
-    // A dry run says what would be, and does nothing.
+    // A dry run returns the result, and changes nothing.
     let path = "/api/v1/networks/green";
     let (status, outcome) = scene.ask("PUT", &format!("{path}?dry_run=true"), Some(green()));
     assert_eq!((status, &outcome["dry_run"]), (200, &json!(true)), "{outcome}");
@@ -119,7 +119,7 @@ fn changes_outlive_a_restart_until_the_file_says_something_else() {
     let made = wanted(&scene);
     scene.restart(TENANTS);
     assert_eq!((wanted(&scene), scene.network("red")), (made.clone(), None));
-    // Of red the file says something else now, of green it does not.
+    // The file's definition of red has changed, that of green has not.
     scene.restart(&TENANTS.replace("10.0.0.0/30", "10.0.0.0/24"));
     assert_eq!(wanted(&scene), made);
     let red = scene.network("red").unwrap();
@@ -135,7 +135,7 @@ fn at_the_start_the_file_wins_over_what_contradicts_it() {
     let port = json!([{ "put-port": { "switch": "0xa1", "number": 7, "at": "1 port 7" } }]);
     assert_eq!(scene.ask("POST", "/api/v1/networks/red/changes", Some(port)).0, 200);
     assert_eq!(scene.ask("PUT", "/api/v1/networks/green", Some(green())).0, 200);
-    // Of neither the file says anything else than it did, but it gives red's port to blue.
+    // The file's definitions of both are unchanged, but the file gives red's port to blue.
     let network = "[tenants.network]\n[[tenants.network.switches]]\ndpid = \"0xa1\"\non = \"1\"\n\
         [[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 7\"\n";
     let tenants = TENANTS.replace("[[tenants.flowspace]]\nmatch = \"\"\n", network);
@@ -159,7 +159,8 @@ fn at_the_start_the_file_wins_over_what_contradicts_it() {
         assert_eq!(scene.network("blue").unwrap()["ports"].as_array().unwrap().len(), 1);
         assert_eq!(scene.network("green").unwrap()["as_configured"], false, "contradicts nothing");
     }
-    // So it is when the file goes back: what was set aside is only shown, until red's network is changed again.
+    // This stays when the file returns to its old contents: the change that was set aside is only shown, until red's
+    // network is changed again.
     scene.restart(TENANTS);
     assert_eq!(scene.network("red").unwrap()["as_configured"], true);
     assert_eq!(set_aside(&scene).as_array().unwrap().len(), 1);
@@ -184,7 +185,7 @@ fn a_host_keeps_the_address_that_it_was_given() {
     assert_eq!(scene.ask("POST", changes, Some(remove)).0, 200);
     let assigned = json!([{ "mac": "02:00:00:00:00:02", "address": "10.0.0.2" }]);
     assert_eq!(scene.network("red").unwrap()["assigned"], assigned);
-    // What kill -9 would leave.
+    // The state that kill -9 would leave.
     let left = fs::read(scene.folder.join("state/weir.redb")).unwrap();
     scene.restart(TENANTS);
     assert_eq!(scene.network("red").unwrap()["assigned"], assigned);

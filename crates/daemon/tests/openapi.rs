@@ -1,4 +1,4 @@
-//! The OpenAPI document against what is really asked and answered: each path, each status, each body.
+//! Compares the OpenAPI document with real requests and answers: each path, each status, each body.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use rest::{Scene, TENANTS};
 const RED: &str = "/api/v1/networks/red";
 const CHANGES: &str = "/api/v1/networks/red/changes";
 
-/// What is asked, with which body, what comes, and whether the document's schema takes that body.
+/// Requests with their bodies, the expected status, and whether the document's schema accepts the body.
 const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("GET", "/healthz", "", 200, true),
     ("GET", "/metrics", "", 200, true),
@@ -184,7 +184,7 @@ fn the_document_says_what_is_asked_and_answered() {
             told.insert(holds(&document, method, path, &answer, "large, or of another kind"));
         }
     }
-    // By a name that its owner lets lead here, and from a page of another site.
+    // Requests with a foreign host name, and from a page of another site.
     for (path, methods) in document["paths"].as_object().unwrap() {
         let path = path
             .replace("{name}", "blue")
@@ -205,7 +205,7 @@ fn the_document_says_what_is_asked_and_answered() {
                 assert_eq!(answer.status, 403, "{method} {path} {headers}");
                 told.insert(holds(&document, &method, &path, &answer, "from elsewhere"));
             }
-            // With a token that nobody made, once, and until that is too often.
+            // Requests with an invalid token, once, and until the rate is exceeded.
             let wrong = || scene.ask_as("weir_00", &method, &path, "");
             let mut answer = wrong();
             assert!([401, 429].contains(&answer.status), "{method} {path}");
@@ -221,7 +221,8 @@ fn the_document_says_what_is_asked_and_answered() {
         }
     }
 
-    // Whatever the document says has come, but for what a healthy Weir does not say, and events, which do not end.
+    // Every answer of the document has occurred, except answers of an unhealthy Weir, and event streams, which do not
+    // end.
     let said = document["paths"].as_object().unwrap().iter().flat_map(|(path, methods)| {
         methods.as_object().unwrap().iter().flat_map(move |(method, operation)| {
             let statuses = operation["responses"].as_object().unwrap().keys();
@@ -237,7 +238,7 @@ fn the_document_says_what_is_asked_and_answered() {
     assert!(missing.iter().all(expected), "{missing:?}");
 }
 
-/// A switch of OpenFlow 1.3 that says who it is, and nothing more.
+/// A switch of OpenFlow 1.3 that identifies itself, and sends nothing more.
 fn connect_switch(scene: &Scene, dpid: u64) -> TcpStream {
     let daemon = scene.daemon.as_ref().unwrap();
     let address = daemon.addresses()[0].to_string();
@@ -319,7 +320,7 @@ fn the_examples_of_the_document_are_what_it_describes() {
                     check(&content["schema"], example, &what);
                 }
             }
-            // Whoever sends a body finds one to begin with.
+            // The document has an example for each request body.
             let named = body["schema"]["$ref"].as_str().unwrap_or("#/").trim_start_matches('#');
             let in_schema = document.pointer(named).is_some_and(|it| it.get("examples").is_some());
             assert!(body.is_null() || body.get("example").is_some() || in_schema, "{what}");
@@ -328,7 +329,7 @@ fn the_examples_of_the_document_are_what_it_describes() {
     assert!(checked >= 12, "{checked}");
 }
 
-/// The path as the document has it, and what it says of the method there.
+/// The path in the document, and the operation of the method.
 fn operation<'a>(document: &'a Value, method: &str, asked: &str) -> (&'a str, &'a Value) {
     let bare = asked.split('?').next().unwrap();
     let paths = document["paths"].as_object().unwrap();
@@ -342,7 +343,7 @@ fn operation<'a>(document: &'a Value, method: &str, asked: &str) -> (&'a str, &'
     (path, &methods[method.to_lowercase()])
 }
 
-/// Holds an answer against the document; which of its answers it is.
+/// Compares an answer with the document, and returns the matching answer of the document.
 fn holds(document: &Value, method: &str, path: &str, answer: &rest::Answer, what: &str) -> String {
     let (path, operation) = operation(document, method, path);
     let response = &operation["responses"][answer.status.to_string()];

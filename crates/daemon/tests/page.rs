@@ -1,4 +1,4 @@
-//! The page as a client gets it: complete, small, and unable to do what it should not.
+//! The page as a client gets it: complete, small, and restricted by its policy.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ mod rest;
 
 use rest::Scene;
 
-/// Bytes of all files of the page, without data. A first view is to be 300 kB at most.
+/// The most bytes of all files of the page, without data. A first view may have at most 300 kB.
 const FILES: usize = 220_000;
 
 #[test]
@@ -69,7 +69,7 @@ fn the_pages_own_files_bring_no_code_in_text_and_nothing_from_elsewhere() {
     }
 }
 
-/// What scripts ask for is in the OpenAPI document.
+/// All requests of the scripts are in the OpenAPI document.
 #[test]
 fn the_page_asks_for_what_the_document_describes() {
     let scene = Scene::new("page-document");
@@ -112,7 +112,7 @@ fn events_tell_the_summary_at_once_and_again_and_many_may_look() {
     let second = summary(&mut viewers[0]);
     assert!(second["time_ms"].as_u64() > first["time_ms"].as_u64());
     assert_eq!(second["started_ms"], first["started_ms"]);
-    // They are bounded, and a place is free again when a viewer has gone.
+    // The number of viewers is bounded, and a place becomes free when a viewer disconnects.
     while viewers.len() < 64 {
         viewers.push(events(scene.api()));
     }

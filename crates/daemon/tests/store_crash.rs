@@ -1,4 +1,4 @@
-//! What was acknowledged is there after `kill -9`, and after the disk was full: with a real process and a real file.
+//! Acknowledged changes survive `kill -9` and a full disk: tests with a real process and a real file.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +14,7 @@ use daemon::store::{Store, Sync};
 mod support;
 use support::{DPID, replay};
 
-/// Batches that the writer has in flight, so at most this many more than acknowledged can be stored.
+/// The batches in flight of the writer: at most this number of batches more than acknowledged can be stored.
 const IN_FLIGHT: u64 = 8;
 
 #[test]
@@ -31,7 +31,7 @@ fn everything_acknowledged_survives_sigkill() {
         }
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
-        // What it still managed to say before it died counts too; its last line may be torn.
+        // Lines that the process wrote before its end count, too; its last line may be incomplete.
         for line in lines.map_while(Result::ok) {
             last = last.max(acknowledged_by(&line).unwrap_or(0));
         }
@@ -42,7 +42,7 @@ fn everything_acknowledged_survives_sigkill() {
 #[test]
 fn a_full_disk_is_reported_and_loses_nothing() {
     let folder = Folder::new("full");
-    // A limit on file size stands for the full disk: the same system calls fail, with another error.
+    // A limit on file size replaces the full disk: the same system calls fail, with another error.
     let script = "ulimit -f 3000; trap '' XFSZ; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(example()).arg(folder.path()).args(["100", "30000", "1"]);
@@ -53,7 +53,7 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     let last = |what| text.lines().filter_map(|line| line.strip_prefix(what)?.parse().ok()).max();
     let (safe, stored): (Option<u64>, Option<u64>) = (last("safe "), last("stored "));
     assert!(stored > Some(100) && safe > stored, "it worked until then; {stored:?}, {safe:?}");
-    // What the database could not take was acknowledged, too: the journal has it.
+    // Batches that the database could not store were acknowledged, too, because the journal has them.
     let stored = open(folder.path()).load(DPID).unwrap();
     let model = replay(safe.unwrap());
     assert!(model.into_iter().eq(stored), "exactly what was acknowledged is there");
@@ -86,7 +86,7 @@ fn a_full_disk_is_told_loses_nothing_and_passes() {
         }
     };
     until(&|line| line.starts_with("stored "));
-    // As that process sees it.
+    // The folder as that process sees it.
     let inside = PathBuf::from(format!("/proc/{}/root{}", child.id(), mount.path().display()));
     let filler = inside.join("filler");
     let mut file = fs::File::create(&filler).unwrap();
@@ -106,7 +106,7 @@ fn a_full_disk_is_told_loses_nothing_and_passes() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // Until it stood still it may have said more than was read here.
+    // Before it stopped, the process may have written more lines than were read here.
     let said = lines.map_while(Result::ok).filter_map(|line| acknowledged_by(&line)).max();
     assert_prefix(copied.path(), last.max(said.unwrap_or(0)), "after a full disk");
 }
@@ -116,7 +116,7 @@ fn a_second_process_is_told_who_holds_the_directory() {
     let folder = Folder::new("lock");
     let mut child = writer(folder.path(), &["100", "1000000", "1", "1000"]);
     let mut line = String::new();
-    // Kept open: a writer that cannot say what it stored ends, and lets go of the directory.
+    // The pipe stays open: a writer that cannot write its lines ends, and unlocks the directory.
     let mut said = BufReader::new(child.stdout.take().unwrap());
     said.read_line(&mut line).unwrap();
     let error =
@@ -135,7 +135,7 @@ fn a_second_process_is_told_who_holds_the_directory() {
     drop(open(folder.path()));
 }
 
-/// The store holds exactly what some number of whole batches leave, at least `acknowledged` of them.
+/// The store has exactly the items of some number of whole batches, at least `acknowledged`.
 fn assert_prefix(dir: &Path, acknowledged: u64, what: &str) {
     let store = open(dir);
     let stored = store.load(DPID).unwrap();
@@ -149,7 +149,7 @@ fn open(dir: &Path) -> Store {
     Store::open(dir, Sync::Every(Duration::from_millis(100)), Registry::new()).unwrap()
 }
 
-/// The batch up to which all are safe, says a line: in a journal, or in the database.
+/// The newest safe batch in a line of the writer: in a journal, or in the database.
 fn acknowledged_by(line: &str) -> Option<u64> {
     line.strip_prefix("safe ").or(line.strip_prefix("stored "))?.parse().ok()
 }
@@ -178,7 +178,7 @@ fn example() -> PathBuf {
     path
 }
 
-/// A folder that goes when its owner does.
+/// A folder that is deleted with this value.
 struct Folder(PathBuf);
 
 impl Folder {

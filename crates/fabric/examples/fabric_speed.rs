@@ -1,4 +1,5 @@
-//! What the fabric's computations cost here: `cargo run --release -p weir-fabric --example fabric_speed`.
+//! Prints the time of the fabric's computations on this machine: `cargo run --release -p weir-fabric --example
+//! fabric_speed`.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -24,7 +25,7 @@ fn main() {
     share(&network, &routes);
 }
 
-/// 1,000 protected virtual links; then a core switch goes away, and comes back.
+/// 1,000 protected virtual links; then a core switch disappears and returns.
 fn reroute(mut network: Network, edges: &[SwitchIndex]) {
     let mut reservations = Reservations::default();
     let begun = time::Instant::now();
@@ -50,7 +51,8 @@ fn reroute(mut network: Network, edges: &[SwitchIndex]) {
     say(&format!("{moved} moves after 64 of 128 aggregation switches failed one by one"), begun);
 }
 
-/// 100 virtual switches and 500 links, and 1,000 more of another tenant; then aggregation switches go away at once.
+/// 100 virtual switches and 500 links, and 1,000 links of another tenant; then several aggregation switches disappear
+/// at once.
 fn embed(mut network: Network) {
     let [least, most] = [1000, 3999].map(|tag| Tag::new(tag).unwrap());
     let mut embedding = Embedding::new(least, most);
@@ -152,7 +154,7 @@ fn track(network: &Network, routes: &[Vec<LinkId>]) {
         let id = FlowId((change * 7 % routes.len()) as u64);
         usage.remove(id).unwrap();
         usage.add(network, id, flow(change + 3)).unwrap();
-        // As if they were spread over a second.
+        // The changes are spread over one virtual second.
         let now = Instant(change as u64 * 100_000);
         labels.touch(usage.take_touched(), now);
         told += labels.poll(network, &usage, now).len();

@@ -23,14 +23,14 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// How often, and how long.
+/// The times of discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Between two probes out of the same port.
+    /// Time between two probes from the same port.
     pub interval: Duration,
-    /// How long a link lives without a probe.
+    /// How long a link stays up without a probe.
     pub lifetime: Duration,
-    /// How long a probe may be under way.
+    /// How long a probe may travel.
     pub flight: Duration,
 }
 
@@ -45,31 +45,31 @@ impl Default for Settings {
     }
 }
 
-/// A link that came or went; the lower port first.
+/// A link that went up or down; the lower port comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// Probes have passed both ways.
     LinkUp(PortId, PortId),
-    /// A port went down, or no probe has come for too long.
+    /// A port went down, or no probe has arrived for `lifetime`.
     LinkDown(PortId, PortId),
 }
 
-/// Why a frame that came in counts for nothing.
+/// The reason why a received frame is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Not a probe with a valid tag. It may be a tenant's own.
+    /// The frame is no probe with a valid tag. It may be a tenant's own probe.
     NotAProbe,
-    /// It was under way for too long.
+    /// The probe travelled for too long.
     Stale,
-    /// It came in at a port, or claims one, that is unknown or down.
+    /// The receiving port, or the port named in the probe, is unknown or down.
     NoSuchPort,
-    /// It came in at an edge port, or claims one: somebody passed it on.
+    /// The receiving port, or the port named in the probe, is an edge port: somebody forwarded the probe.
     AtTheEdge,
-    /// It came back to the port that it left by.
+    /// The probe returned to the port that sent it.
     Reflected,
-    /// It counted already, or a newer one was sent since.
+    /// The probe was received before, or the port has sent a newer probe since.
     Replayed,
-    /// The port's link, or the sender's, leads elsewhere and lives.
+    /// The receiving port or the sending port has a live link to another port.
     Occupied,
 }
 
@@ -90,19 +90,19 @@ impl fmt::Display for Refusal {
 /// A frame to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Out of this port.
+    /// The port that sends the frame.
     pub port: PortId,
     /// The frame.
     pub frame: Vec<u8>,
 }
 
-/// What is known of ports and of the wires between them.
+/// The known ports and the wires between them.
 #[derive(Clone, Debug)]
 pub struct Discovery {
     key: LldpKey,
     settings: Settings,
     ports: BTreeMap<PortId, Port>,
-    /// Ports by when their next probe is to be sent, and by when what they heard is too old.
+    /// Ports by the time of their next probe, and by the time when the probes that they received expire.
     due: BTreeSet<(Instant, PortId)>,
     expiring: BTreeSet<(Instant, PortId)>,
     latest: Instant,
@@ -113,11 +113,11 @@ struct Port {
     is_up: bool,
     is_edge: bool,
     due: Option<Instant>,
-    /// When the probe that counts was made.
+    /// The time of the newest probe, which alone is accepted.
     outstanding: Option<Instant>,
-    /// Whose probes come in here, and when the last one came.
+    /// The port whose probes arrive here, and the arrival of the last probe.
     heard: Option<(PortId, Instant)>,
-    /// Where this port's probes come in.
+    /// The port where this port's probes arrive.
     reaches: Option<PortId>,
 }
 
@@ -128,34 +128,34 @@ impl Discovery {
         Discovery { key, settings, ports: BTreeMap::new(), due, expiring, latest: Instant(0) }
     }
 
-    /// Goes on with other settings. What was heard is as of now, so that links that live have the time to be heard of
-    /// again; probes that would be sent later than the interval from now are sent then.
+    /// Continues with other settings. Received probes count as received now, so live links have time for their next
+    /// probe. No port waits longer than the new interval for its next probe.
     pub fn set_settings(&mut self, settings: Settings, now: Instant) {
         self.settings = settings;
         self.latest = now;
         self.plan(|due| due.min(now + settings.interval), now);
     }
 
-    /// A port is there, or went up or down (FEATURES_REPLY, PORT_DESC, PORT_STATUS).
+    /// Adds a port, or changes its state (FEATURES_REPLY, PORT_DESC, PORT_STATUS).
     pub fn set_port(&mut self, port: PortId, is_up: bool, now: Instant) -> Option<Event> {
         self.ports.entry(port).or_default().is_up = is_up;
         self.begin_or_end(port, now)
     }
 
-    /// The operator says that hosts are behind the port, or that none are.
+    /// Declares a port as an edge port with hosts, or ends this declaration.
     pub fn set_edge(&mut self, port: PortId, is_edge: bool, now: Instant) -> Option<Event> {
         self.ports.entry(port).or_default().is_edge = is_edge;
         self.begin_or_end(port, now)
     }
 
-    /// A port is gone; that it is an edge port is remembered only if it is declared again.
+    /// Removes a port. The declaration as an edge port is forgotten, too.
     pub fn remove_port(&mut self, port: PortId, now: Instant) -> Option<Event> {
         let event = self.set_port(port, false, now);
         self.ports.remove(&port);
         event
     }
 
-    /// A switch is gone, with its ports.
+    /// Removes a switch with its ports.
     pub fn remove_switch(&mut self, dpid: Dpid, now: Instant) -> Vec<Event> {
         let Ok(first) = PortNumber::new(1) else { return Vec::new() };
         let from = self.ports.range(PortId::new(dpid, first)..).map(|(&port, _)| port);
@@ -169,7 +169,7 @@ impl Discovery {
         state.reaches.filter(|peer| state.heard.is_some_and(|(from, _)| from == *peer))
     }
 
-    /// A frame came in at a port.
+    /// Handles a frame that a port has received.
     pub fn handle_frame(
         &mut self,
         at: PortId,
@@ -198,7 +198,8 @@ impl Discovery {
         if leads_elsewhere(at, from) || leads_elsewhere(from, at) {
             return Err(Refusal::Occupied);
         }
-        // What passed one way only gives way: somebody may have passed it on, and the wire's own would never be heard.
+        // A link that has passed probes in one direction only is replaced: a host may have forwarded those probes, and
+        // the real link behind them would never be discovered.
         if receiver.heard.is_some_and(|(before, _)| before != from) {
             self.forget(at);
         }
@@ -228,7 +229,7 @@ impl Discovery {
         Some(Probe { port, frame })
     }
 
-    /// Links that have not been heard of for too long.
+    /// Links whose last probe is older than the lifetime.
     pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
         self.mind_the_clock(now);
         while let Some(&(deadline, port)) = self.expiring.first() {
@@ -255,7 +256,8 @@ impl Discovery {
         [first(&self.due), first(&self.expiring)].into_iter().flatten().min()
     }
 
-    /// Probes a port from now on if it is up and no edge, else forgets what it heard and where it reached.
+    /// Begins to probe a port that is up and no edge port. For any other port, forgets the received probes and the
+    /// remote end.
     fn begin_or_end(&mut self, port: PortId, now: Instant) -> Option<Event> {
         self.mind_the_clock(now);
         let state = self.ports.get(&port).copied()?;
@@ -285,7 +287,7 @@ impl Discovery {
         peer.map(|peer| Event::LinkDown(port.min(peer), port.max(peer)))
     }
 
-    /// Forgets whose probes come in at a port.
+    /// Forgets the sender of the probes that a port receives.
     fn forget(&mut self, port: PortId) {
         let Some((from, at)) = self.ports.get(&port).and_then(|state| state.heard) else { return };
         self.expiring.remove(&(at + self.settings.lifetime, port));
@@ -299,8 +301,8 @@ impl Discovery {
         }
     }
 
-    /// When the clock was set back, what was planned for later is due at once, and what was heard is as of now: probing
-    /// must not stop until the clock has caught up.
+    /// After the clock was set back, all probes are due at once, and received probes count as received now. Otherwise
+    /// probing would stop until the clock has caught up.
     fn mind_the_clock(&mut self, now: Instant) {
         if now < self.latest {
             self.plan(|_| now, now);
@@ -308,7 +310,7 @@ impl Discovery {
         self.latest = now;
     }
 
-    /// Plans anew when probes are due, and takes what was heard for heard now.
+    /// Plans the times of all probes again; received probes count as received now.
     fn plan(&mut self, when: impl Fn(Instant) -> Instant, now: Instant) {
         self.due.clear();
         self.expiring.clear();

@@ -23,7 +23,7 @@ pub(crate) fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Re
     Ok(())
 }
 
-/// Not a datapath id.
+/// The text is no datapath id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DpidError;
 
@@ -48,7 +48,7 @@ impl FromStr for Dpid {
         } else {
             text.strip_prefix("0x").unwrap_or(text).to_owned()
         };
-        // Checked apart, because `from_str_radix` takes a sign.
+        // The digits are checked separately, because `from_str_radix` accepts a sign.
         if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(|b| b.is_ascii_hexdigit())
         {
             return Err(DpidError);

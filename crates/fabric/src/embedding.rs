@@ -69,7 +69,7 @@ pub use spec::{
 pub use trouble::Trouble;
 pub use trunk::{Carries, Lane, Routed, TrunkId, Wire};
 
-/// All virtual networks and where they are.
+/// All virtual networks and their places.
 #[derive(Clone, Debug)]
 pub struct Embedding {
     wanted: BTreeMap<TenantId, Spec>,
@@ -79,107 +79,109 @@ pub struct Embedding {
     reservations: Reservations,
     by_reservation: BTreeMap<ReservationId, TrunkId>,
     next_reservation: u64,
-    /// Whether each link was up, and what it could carry, when the network was looked at last.
+    /// The state and the capacity of each link when the embedding last read the network.
     seen: Vec<(bool, Bandwidth)>,
-    /// Whether each link has been up at all.
+    /// Whether each link has ever been up.
     known: Vec<bool>,
-    /// Whether links may still be found that were there all the time.
+    /// Whether discovery may still find existing links.
     is_growing: bool,
-    /// Whether links have come up that had not been before, since changes were told last.
+    /// Whether links have come up for the first time since the last [`Changes`].
     has_grown: bool,
-    /// Whether trunks have begun to move, or taken a step, since changes were told last.
+    /// Whether trunks have begun to move, or taken a step, since the last [`Changes`].
     has_begun: bool,
-    /// How long what waits for switches to follow has waited.
+    /// The rounds that steps wait for, until switches have followed.
     rounds: Rounds,
-    /// Links on which more was set aside than they could carry, when the maps were drawn last.
+    /// Oversubscribed links at the last computation of the maps.
     oversubscribed: BTreeSet<LinkId>,
     maps: BTreeMap<Dpid, Arc<SwitchMap>>,
     remembered: Remembered,
-    /// The switches that know of one tag only, also those that have gone: they are as they were until they say otherwise.
+    /// Switches that handle only one tag. A disconnected switch keeps this property until it connects with another
+    /// version.
     single: BTreeSet<Dpid>,
-    /// Between [`Embedding::restore`] and [`Embedding::stop_waiting`].
+    /// True between [`Embedding::restore`] and [`Embedding::stop_waiting`].
     is_holding: bool,
 }
 
-/// What is different after a change.
+/// The differences after a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The physical switches that have another map.
+    /// The physical switches whose map has changed.
     pub switches: BTreeSet<Dpid>,
-    /// Virtual ports that came, went, or went up or down.
+    /// Virtual ports that were added or removed, or went up or down.
     pub ports: Vec<PortChange>,
-    /// Trunks that are elsewhere.
+    /// Trunks with another place.
     pub moves: Vec<TrunkMove>,
-    /// Physical links that can carry less now than is set aside on them, of which nobody found room elsewhere; each is told once.
+    /// Physical links whose capacity is now less than the reserved bandwidth, because the reservations have no room
+    /// elsewhere. Each link is reported once.
     pub oversubscribed: Vec<Oversubscribed>,
-    /// A trunk moves, which waits for switches to follow. When they have had the time to, [`Embedding::rejoin`] says so, and what
-    /// moves takes its next step. That time runs from the first change that says so since the last call, or from that call if it
-    /// says so itself, not anew from each one.
+    /// A trunk moves and waits until switches have followed. The caller gives the switches their time and then calls
+    /// [`Embedding::rejoin`], which starts the next step. This time begins with the first change that sets `parted`
+    /// since the last call of `rejoin`, or with that call if it sets `parted` itself; later changes do not restart it.
     pub parted: bool,
-    /// Links have come up that had not been before. What is placed now may go a better way when more do, until
-    /// [`Embedding::stop_growing`] says that there are no more to come.
+    /// Links have come up for the first time. Trunks that are placed now may move to a better path when more links come
+    /// up, until the caller calls [`Embedding::stop_growing`].
     pub grew: bool,
 }
 
 impl Changes {
-    /// Whether all is as it was.
+    /// Whether nothing has changed.
     pub fn is_empty(&self) -> bool {
         self.switches.is_empty() && self.ports.is_empty() && self.moves.is_empty()
     }
 }
 
-/// A virtual port that came, went, or went up or down.
+/// A virtual port that was added or removed, or went up or down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortChange {
-    /// Whose.
+    /// The tenant of the port.
     pub tenant: TenantId,
     /// Which.
     pub port: VirtualPortId,
-    /// Whether it was up; `None` if it was not there.
+    /// Whether the port was up; `None` if the port did not exist.
     pub was: Option<bool>,
-    /// Whether it is up; `None` if it is no more.
+    /// Whether the port is up; `None` if the port does not exist any more.
     pub is: Option<bool>,
 }
 
-/// A physical link that can carry less than is set aside on it.
+/// A physical link whose capacity is less than the bandwidth reserved on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oversubscribed {
-    /// The lower of the ports at its ends.
+    /// The lower of the ports at the ends of the link.
     pub at: PortId,
-    /// What is set aside in each direction.
+    /// The reserved bandwidth in each direction.
     pub reserved: Bandwidth,
-    /// What it can carry.
+    /// The capacity of the link.
     pub capacity: Bandwidth,
 }
 
-/// A trunk that is elsewhere.
+/// A trunk with another place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrunkMove {
     /// Which.
     pub trunk: TrunkId,
-    /// Where it was; nothing if it was nowhere.
+    /// The old path; empty if there was none.
     pub from: Vec<Wire>,
-    /// Where it is; nothing if it is nowhere.
+    /// The new path; empty if there is none.
     pub to: Vec<Wire>,
 }
 
-/// Where a trunk is.
+/// The place of a trunk.
 #[derive(Clone, Copy, Debug)]
 pub struct TrunkStatus<'a> {
     /// The path in use.
     pub active: Option<&'a Routed>,
-    /// The path that stands by.
+    /// The backup path.
     pub backup: Option<&'a Routed>,
-    /// The path that it goes away from, while it still has its tags.
+    /// The path that the trunk is leaving, while this path still has its tags.
     pub leaving: Option<&'a Routed>,
-    /// Whether it is where it was before a restart, and the network has not borne that out yet.
+    /// Whether the trunk has its place from before a restart, and the network has not confirmed this place yet.
     pub is_held: bool,
-    /// Why it is nowhere.
+    /// The reason why the trunk has no path.
     pub trouble: Option<Trouble>,
 }
 
 impl Embedding {
-    /// No networks, and these tags for those to come.
+    /// An embedding without networks. Networks will use these tags.
     pub fn new(least: Tag, most: Tag) -> Embedding {
         Embedding {
             wanted: BTreeMap::new(),
@@ -203,7 +205,8 @@ impl Embedding {
         }
     }
 
-    /// Makes the networks what is wanted, or leaves all as it is and says what speaks against it.
+    /// Changes the networks to the requested ones. If one request is impossible, nothing changes, and the result has
+    /// the reasons.
     pub fn apply(
         &mut self,
         network: &Network,
@@ -213,7 +216,7 @@ impl Embedding {
         next.assigned = check::check(&self.wanted, &self.assigned, network, wanted)?;
         next.catch_up(network);
         next.wanted = wanted.clone();
-        // What would be refused for want of tags is not if they are those of paths that are being left.
+        // A request that lacks tags is not refused if paths that trunks are leaving still have these tags.
         let hurried = next.is_moving().then(|| next.clone());
         if let Err(refusals) = next.place_all(network) {
             next = hurried.ok_or(refusals)?;
@@ -226,7 +229,7 @@ impl Embedding {
         Ok(Changes { moves, ..changes })
     }
 
-    /// What [`apply`](Embedding::apply) would change.
+    /// Returns the changes that [`apply`](Embedding::apply) would make.
     pub fn dry_run(
         &self,
         network: &Network,
@@ -235,8 +238,8 @@ impl Embedding {
         self.clone().apply(network, wanted)
     }
 
-    /// Moves what a change of the network makes necessary or possible. What changed it finds itself, so that it may be
-    /// called once after several changes.
+    /// Makes the moves that a change of the network makes necessary or possible. The function finds the changes by
+    /// itself, so one call after several changes is enough.
     pub fn handle_changes(&mut self, network: &Network) -> Changes {
         let before = self.places();
         self.catch_up(network);
@@ -244,8 +247,9 @@ impl Embedding {
         Changes { moves: self.moves_from(&before), ..changes }
     }
 
-    /// Leads around a physical switch what it does not let pass, for want of room or else: it has refused the entries for these.
-    /// What finds no other way is down. When a link of the switch comes up, it may be passed through again.
+    /// Moves trunks away from a physical switch that has refused the rules of these transits, for example because its
+    /// table is full. A trunk without another path is down. When a link of the switch comes up, trunks may pass the
+    /// switch again.
     pub fn handle_refused(
         &mut self,
         network: &Network,
@@ -258,7 +262,7 @@ impl Embedding {
         Changes { moves: self.moves_from(&before), ..changes }
     }
 
-    /// Holds nothing any longer that the network has not borne out since [`restore`](Embedding::restore).
+    /// Ends the waiting for trunks whose place the network has not confirmed since [`restore`](Embedding::restore).
     pub fn stop_waiting(&mut self, network: &Network) -> Changes {
         let before = self.places();
         self.is_holding = false;
@@ -268,27 +272,27 @@ impl Embedding {
         Changes { moves: self.moves_from(&before), ..changes }
     }
 
-    /// What a physical switch has to do; `None` if nothing.
+    /// The map of a physical switch; `None` if the switch has no task.
     pub fn switch_map(&self, dpid: Dpid) -> Option<&Arc<SwitchMap>> {
         self.maps.get(&dpid)
     }
 
-    /// What all have to do.
+    /// The maps of all physical switches.
     pub fn switch_maps(&self) -> &BTreeMap<Dpid, Arc<SwitchMap>> {
         &self.maps
     }
 
-    /// What is wanted at present.
+    /// The present requests.
     pub fn wanted(&self) -> &BTreeMap<TenantId, Spec> {
         &self.wanted
     }
 
-    /// The addresses of a tenant's hosts that asked for none.
+    /// The addresses that a tenant's hosts got because their request names none.
     pub fn assigned(&self, tenant: TenantId) -> impl Iterator<Item = (MacAddress, IpAddr)> + '_ {
         self.assigned.get(&tenant).into_iter().flatten().map(|(&mac, &address)| (mac, address))
     }
 
-    /// Where a tenant's links and the insides of its big switches are.
+    /// The places of a tenant's links and of the tunnels in its big switches.
     pub fn trunks(&self, tenant: TenantId) -> impl Iterator<Item = (TrunkId, TrunkStatus<'_>)> {
         trunks_of(&self.trunks, tenant).map(|(&id, trunk)| {
             let &Trunk { ref active, ref backup, ref leaving, held, trouble, .. } = trunk;
@@ -303,34 +307,34 @@ impl Embedding {
         self.tags.range()
     }
 
-    /// Whether what was before a restart is held where the network has not borne it out.
+    /// Whether places from before a restart are held although the network has not confirmed them.
     pub fn is_holding(&self) -> bool {
         self.is_holding
     }
 
-    /// How many tags are in use, counted on each link.
+    /// The number of tags in use, counted on each link.
     pub fn tags_in_use(&self) -> usize {
         self.tags.count()
     }
 
-    /// The bandwidth set aside on the physical links.
+    /// The bandwidth reserved on the physical links.
     pub const fn reservations(&self) -> &Reservations {
         &self.reservations
     }
 
-    /// Where everything is, for [`restore`](Embedding::restore).
+    /// The whole placement as bytes, for [`restore`](Embedding::restore).
     pub fn export(&self) -> Vec<u8> {
         saved::export(&self.wanted, &self.assigned, &self.trunks, &self.tags, &self.single)
     }
 
-    /// Takes back where everything was. To be called before the first [`apply`](Embedding::apply), which then holds
-    /// there what is wanted as before.
+    /// Reads a saved placement. The caller calls this function before the first [`apply`](Embedding::apply), which then
+    /// holds unchanged requests in their saved places.
     pub fn restore(&mut self, saved: &[u8]) -> Result<(), SavedError> {
         let restored = saved::read(saved)?;
         let Restored { remembered, assigned, next_tag, single, resting, .. } = restored;
         (self.remembered, self.assigned, self.single) = (remembered, assigned, single);
         self.tags.set_next(next_tag);
-        // Paths may not be taken back, since what is wanted may have changed meanwhile.
+        // A saved path may stay unused, because its request may have changed since.
         let resting = resting.iter().flat_map(|(port, tags)| tags.iter().map(|tag| (*port, *tag)));
         for (port, tag) in self.remembered.held().chain(resting) {
             self.tags.rest(port, tag);
@@ -358,7 +362,7 @@ impl Embedding {
         moves.filter(|it| it.from != it.to).collect()
     }
 
-    /// Draws the maps anew; what is different.
+    /// Computes the maps again, and returns the differences.
     fn redraw(&mut self, network: &Network) -> Changes {
         let parted = mem::take(&mut self.has_begun);
         if parted {
@@ -377,7 +381,7 @@ impl Embedding {
         switches.extend(gone.copied());
         self.maps.retain(|dpid, _| drawn.contains_key(dpid));
         for (dpid, map) in drawn {
-            // Who has the map of a switch that did not change keeps the same one.
+            // An unchanged map stays the same `Arc`.
             if self.maps.get(&dpid).is_none_or(|before| **before != map) {
                 self.maps.insert(dpid, Arc::new(map));
                 switches.insert(dpid);

@@ -4,16 +4,16 @@ use crate::network::LinkId;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
 use core::fmt;
 
-/// Why something was refused. Nothing is changed when it is returned.
+/// The reason for a refusal. A refused call changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Not a VLAN id that can mark packets.
+    /// The number is no VLAN id that can mark packets.
     NotATag(u16),
-    /// The switch is there already.
+    /// The switch exists already.
     DuplicateSwitch(Dpid),
-    /// There is no such switch.
+    /// The switch does not exist.
     UnknownSwitch(Dpid),
-    /// The port is there already.
+    /// The port exists already.
     DuplicatePort(PortId),
     /// The switch has no such port.
     UnknownPort(PortId),
@@ -25,15 +25,15 @@ pub enum Error {
     NothingAttached(PortId),
     /// The port is not an edge port, so no host can be there.
     NotAnEdgePort(PortId),
-    /// A link without capacity.
+    /// The link has no capacity.
     NoCapacity,
     /// The host is at another port.
     DuplicateHost(MacAddress, PortId),
-    /// There is no such host.
+    /// The host does not exist.
     UnknownHost(MacAddress),
-    /// More switches or wires than are kept account of.
+    /// The number of switches or wires exceeds the bound.
     TooMany(&'static str),
-    /// No such link, or one that is not there at present.
+    /// The link does not exist, or is unplugged at present.
     UnknownLink(LinkId),
     /// The links do not follow one another, or end elsewhere.
     BrokenPath(LinkId),
@@ -41,19 +41,19 @@ pub enum Error {
     RepeatedLink(LinkId),
     /// There is no path.
     NoPath,
-    /// There are paths, but the widest has only this left.
+    /// There are paths, but the widest path has only this bandwidth left.
     NoBandwidth(Bandwidth),
-    /// There is a path, but no second one disjoint from it.
+    /// There is a path, but no second path that is disjoint from it.
     NoBackup,
-    /// The flow, virtual interface or reservation of that number is there already.
+    /// The flow, virtual interface or reservation with this number exists already.
     DuplicateId(u64),
-    /// There is none of that number.
+    /// No flow, virtual interface or reservation has this number.
     UnknownId(u64),
-    /// The sum of what loads a link does not fit into 64 bits.
+    /// The total load of a link does not fit into 64 bits.
     Overflow,
-    /// A capacity, by its place, that is negative or no number.
+    /// The capacity at this place of the list is negative or no number.
     ImpossibleCapacity(usize),
-    /// A flow, by its place, with an impossible weight, wish or link.
+    /// The flow at this place of the list has an impossible weight, demand or link.
     ImpossibleDemand(usize),
 }
 

@@ -25,7 +25,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A virtual interface's number, given by whoever keeps them.
+/// The number of a virtual interface, chosen by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VnicId(pub u64);
 
@@ -51,17 +51,17 @@ struct Stream {
     nominal: Bandwidth,
 }
 
-/// A flow whose nominal rate is another one now.
+/// A flow whose nominal rate has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The flow.
     pub flow: FlowId,
-    /// Its nominal rate.
+    /// The new nominal rate.
     pub rate: Bandwidth,
 }
 
 impl Hose {
-    /// Adds a virtual interface of that bandwidth.
+    /// Adds a virtual interface with this bandwidth.
     pub fn add_vnic(&mut self, id: VnicId, bandwidth: Bandwidth) -> Result<(), Error> {
         if self.vnics.contains_key(&id) {
             return Err(Error::DuplicateId(id.0));
@@ -70,7 +70,7 @@ impl Hose {
         Ok(())
     }
 
-    /// Removes a virtual interface with its flows; the flows that have another rate by that, without those removed.
+    /// Removes a virtual interface with its flows. The result is the remaining flows whose rate has changed.
     pub fn remove_vnic(&mut self, id: VnicId) -> Result<Vec<Change>, Error> {
         let vnic = self.vnics.get(&id).ok_or(Error::UnknownId(id.0))?;
         let flows: Vec<FlowId> = vnic.sends.union(&vnic.receives).copied().collect();
@@ -79,7 +79,7 @@ impl Hose {
         Ok(changes)
     }
 
-    /// Changes what a virtual interface may send and receive.
+    /// Changes the bandwidth that a virtual interface may send and receive.
     pub fn set_bandwidth(
         &mut self,
         id: VnicId,
@@ -96,7 +96,7 @@ impl Hose {
         Ok(self.settle(&senders))
     }
 
-    /// Adds a flow; the flows that have another rate by that, itself among them.
+    /// Adds a flow. The result is the flows whose rate has changed, including the new flow.
     pub fn connect(
         &mut self,
         flow: FlowId,
@@ -106,14 +106,14 @@ impl Hose {
         self.change(&[], &[(flow, from, to)])
     }
 
-    /// Removes a flow; the other flows that have another rate by that.
+    /// Removes a flow. The result is the other flows whose rate has changed.
     pub fn disconnect(&mut self, flow: FlowId) -> Result<Vec<Change>, Error> {
         self.change(&[flow], &[])
     }
 
-    /// Removes flows and adds others (with sender and receiver) at once, so that what they have in common is worked out
-    /// once; the flows that have another rate by that, each once, all that were added among them. Refused, with nothing
-    /// changed, if one cannot be removed or added.
+    /// Removes flows and adds others (with sender and receiver) in one step, so that common senders and receivers are
+    /// computed once. The result is the flows whose rate has changed, each once, including all added flows. If one flow
+    /// cannot be removed or added, nothing changes.
     pub fn change(
         &mut self,
         gone: &[FlowId],
@@ -154,7 +154,7 @@ impl Hose {
             senders.append(&mut self.offer(receiver));
         }
         let mut changes = self.settle(&senders);
-        // One may be entitled to nothing, which is no change from nothing, but has to be known.
+        // A new flow may have rate 0. This is no change, but the caller has to learn the rate.
         let is_idle =
             |flow: &FlowId| self.flows.get(flow).is_some_and(|it| it.nominal == Bandwidth::ZERO);
         let idle = coming.into_iter().filter(is_idle);
@@ -167,7 +167,7 @@ impl Hose {
         self.flows.get(&flow).map(|stream| stream.nominal)
     }
 
-    /// Works out anew what a receiver offers each flow to it; the senders of those that are offered something else now.
+    /// Computes again the offers of a receiver to its flows, and returns the senders whose offers have changed.
     fn offer(&mut self, receiver: VnicId) -> BTreeSet<VnicId> {
         let Some(vnic) = self.vnics.get(&receiver) else { return BTreeSet::new() };
         let mut senders: BTreeMap<VnicId, u128> = BTreeMap::new();
@@ -205,7 +205,7 @@ impl Hose {
         concerned
     }
 
-    /// Works out anew what those senders' flows get of what they were offered.
+    /// Computes again the rates of these senders' flows from the offers.
     fn settle(&mut self, senders: &BTreeSet<VnicId>) -> Vec<Change> {
         let mut changes = Vec::new();
         for sender in senders {
@@ -228,32 +228,32 @@ impl Hose {
         changes
     }
 
-    /// One that is known to be there.
+    /// A virtual interface that is known to exist.
     fn vnic(&mut self, id: VnicId) -> &mut Vnic {
         self.vnics.entry(id).or_default()
     }
 }
 
-/// A flow between two virtual interfaces that wants so much.
+/// A flow between two virtual interfaces, with its demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
     /// The sender's row in the table of bandwidths.
     pub from: usize,
-    /// The receiver's.
+    /// The receiver's row in the table of bandwidths.
     pub to: usize,
-    /// What it wants; infinite for all that it can get.
+    /// The demand of the flow; infinite: as much as possible.
     pub most: f64,
 }
 
-/// The rates of flows whose wishes are known: each at most what it wants, no sender and no receiver beyond its
-/// bandwidth, what one leaves shared among the others in proportion to their senders' bandwidths (divided among a
-/// sender's flows to the same receiver). Bandwidths are in bits per second.
+/// The rates of flows with known demands. Each flow gets at most its demand, and no sender and no receiver exceeds its
+/// bandwidth. The bandwidth that one flow leaves is divided among the others in proportion to their senders' bandwidths
+/// (divided among a sender's flows to the same receiver). Bandwidths are in bits per second.
 pub fn shares(bandwidths: &[Bandwidth], wishes: &[Wish]) -> Result<Vec<f64>, Error> {
     let rows = bandwidths.len();
     if let Some(place) = wishes.iter().position(|wish| wish.from >= rows || wish.to >= rows) {
         return Err(Error::ImpossibleDemand(place));
     }
-    // Each virtual interface is two links: what it sends, and what it receives.
+    // Each virtual interface counts as two links: one for sending, one for receiving.
     let both = bandwidths.iter().chain(bandwidths);
     let capacities: Vec<f64> = both.map(|bandwidth| bandwidth.bits_per_second() as f64).collect();
     let links: Vec<[usize; 2]> = wishes.iter().map(|wish| [wish.from, rows + wish.to]).collect();
@@ -268,7 +268,7 @@ pub fn shares(bandwidths: &[Bandwidth], wishes: &[Wish]) -> Result<Vec<f64>, Err
     let weights: Vec<u64> = wishes.iter().zip(&links).map(demand).collect();
     let demands = wishes.iter().zip(&links).zip(weights);
     let demands: Vec<Demand<'_>> = demands
-        // A virtual interface of no bandwidth may send nothing, whatever its weight.
+        // A virtual interface without bandwidth may send nothing, so its weight has no effect.
         .map(|((wish, links), weight)| Demand { links, weight: weight.max(1), most: wish.most })
         .collect();
     max_min(&capacities, &demands)

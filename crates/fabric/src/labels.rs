@@ -22,10 +22,10 @@ use core::hash::Hasher;
 use hashbrown::HashMap;
 use siphasher::sip::SipHasher24;
 
-/// How labels are told.
+/// When and how exactly labels are sent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// A change smaller than this is not told.
+    /// A smaller change is not sent.
     pub hysteresis: Bandwidth,
     /// The shortest time between two labels of the same link.
     pub minimum_interval: Duration,
@@ -44,23 +44,24 @@ impl Default for Settings {
     }
 }
 
-/// How labels are blurred, so that a neighbour's load cannot be read off them.
+/// How labels are blurred to hide a neighbour's load.
 ///
-/// First comes the noise, then rounding down to the step. The noise is not drawn anew each time: it is a keyed hash
-/// (SipHash-2-4) of tenant, link and level, so the same load always looks the same to a tenant, and asking often does
-/// not average it away.
+/// The noise comes first, then rounding down to the step. The noise is a keyed hash (SipHash-2-4) of tenant, link and
+/// level, and is not drawn again for each label. So the same load always has the same label for a tenant, and repeated
+/// requests do not average the noise away.
 ///
-/// Both hide how large a change was, not that there was one; [`hold`](Privacy::hold) bounds how often any can be seen.
+/// Noise and step hide the size of a change, but not the change itself; [`hold`](Privacy::hold) bounds the number of
+/// visible changes.
 #[derive(Clone, Default)]
 pub struct Privacy {
-    /// Labels are multiples of this, rounded down; nothing for exact ones.
+    /// Labels are rounded down to multiples of this value; 0: exact labels.
     pub step: Bandwidth,
-    /// A label is off by at most this much either way, before it is rounded; nothing for none.
+    /// The largest noise in each direction, before rounding; 0: no noise.
     pub noise: Bandwidth,
-    /// A label changes at most once in each period of this length, at an instant that is drawn for tenant, link and
-    /// period alone; nothing for no bound.
+    /// A label changes at most once in each period of this length, at an instant that depends only on tenant, link and
+    /// period; 0: no bound.
     pub hold: Duration,
-    /// What noise and instants are drawn from; a secret of the operator.
+    /// The seed of noise and instants; a secret of the operator.
     pub seed: [u8; 16],
 }
 
@@ -75,7 +76,7 @@ impl core::fmt::Debug for Privacy {
 }
 
 impl Privacy {
-    /// A label as that tenant may see it; never more than the link can carry.
+    /// The label that the tenant may see; at most the capacity of the link.
     pub fn blur(
         &self,
         tenant: TenantId,
@@ -119,35 +120,35 @@ impl Privacy {
     }
 }
 
-/// What a secret number is drawn for.
+/// The purpose of a secret number.
 #[derive(Clone, Copy)]
 enum Draw {
     Noise,
     Instant,
 }
 
-/// What a tenant is told of a link.
+/// The label of a link for a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Who is told.
+    /// The tenant that gets the label.
     pub tenant: TenantId,
-    /// Of which link.
+    /// The link.
     pub link: LinkId,
-    /// What is left for it.
+    /// The residual bandwidth for the tenant.
     pub label: Bandwidth,
-    /// What the link can carry.
+    /// The capacity of the link.
     pub capacity: Bandwidth,
 }
 
-/// Who is told about which links, and what they were told.
+/// The subscriptions of tenants to links, and the last labels.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     settings: Settings,
-    /// By link and tenant: what was told last.
+    /// The last label by link and tenant.
     told: HashMap<LinkId, BTreeMap<TenantId, Told>>,
-    /// Links to look at, by when.
+    /// Links by the time of their next computation.
     due: BTreeSet<(Instant, LinkId)>,
-    /// When each link in `due` is due, and when each link was last looked at.
+    /// The time in `due` of each link, and the time of the last computation.
     clocks: HashMap<LinkId, Clock>,
 }
 
@@ -155,7 +156,7 @@ pub struct Labels {
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     label: Option<Bandwidth>,
-    /// When the label is to be looked at, if the link has changed since the last look.
+    /// The time of the next computation, if the link has changed since the last one.
     due: Option<Instant>,
 }
 
@@ -166,18 +167,18 @@ struct Clock {
 }
 
 impl Labels {
-    /// Nobody is told anything yet.
+    /// No tenant is subscribed yet.
     pub fn new(settings: Settings) -> Labels {
         Labels { settings, ..Labels::default() }
     }
 
-    /// From now on the tenant is told about this link; its first label is due at once.
+    /// Subscribes a tenant to a link; the first label is due at once.
     pub fn subscribe(&mut self, tenant: TenantId, link: LinkId, now: Instant) {
         self.told.entry(link).or_default().entry(tenant).or_default();
         self.schedule(link, now);
     }
 
-    /// The tenant is no longer told about this link.
+    /// Ends a tenant's subscription to a link.
     pub fn unsubscribe(&mut self, tenant: TenantId, link: LinkId) {
         let Some(tenants) = self.told.get_mut(&link) else { return };
         tenants.remove(&tenant);
@@ -189,7 +190,7 @@ impl Labels {
         }
     }
 
-    /// The links' loads, capacities or states have changed.
+    /// Notes that the loads, capacities or states of these links have changed.
     pub fn touch(&mut self, links: impl IntoIterator<Item = LinkId>, now: Instant) {
         for link in links {
             let Some(tenants) = self.told.get_mut(&link) else { continue };
@@ -210,7 +211,7 @@ impl Labels {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// What is to be told now.
+    /// The labels that are to be sent now.
     pub fn poll(&mut self, network: &Network, usage: &Usage, now: Instant) -> Vec<Notice> {
         let mut notices = Vec::new();
         while let Some(&(due, link)) = self.due.first() {
@@ -242,8 +243,8 @@ impl Labels {
         notices
     }
 
-    /// Whether a link's interval has not passed yet, so that only newcomers may be told; it is looked at again when it
-    /// has. If it has passed, the next one begins.
+    /// Whether a link's interval has not passed yet. Then only new subscribers get a label, and the link is due at the
+    /// end of the interval. If the interval has passed, the next interval begins.
     fn is_early(&mut self, link: LinkId, now: Instant) -> bool {
         let next = self.next_look(link, now);
         let clock = self.clocks.entry(link).or_default();
@@ -256,24 +257,24 @@ impl Labels {
         true
     }
 
-    /// When the link's interval has passed; `now` if it has. With periods of [`Privacy::hold`] there is none: one tenant's
-    /// look would put off another's, and so show it.
+    /// The end of the link's interval; `now` if the interval has passed. With [`Privacy::hold`] there is no interval:
+    /// one tenant's label would delay another tenant's label, and so become visible.
     fn next_look(&self, link: LinkId, now: Instant) -> Instant {
         if self.settings.privacy.hold > Duration(0) {
             return now;
         }
-        // A clock that jumped back must not silence a link until it has caught up.
+        // A clock that was set back must not silence a link until the clock has caught up.
         let looked = self.clocks.get(&link).and_then(|clock| clock.looked);
         let looked = looked.filter(|looked| *looked <= now);
         looked.map_or(now, |looked| (looked + self.settings.minimum_interval).max(now))
     }
 
-    /// What the tenant was last told about the link.
+    /// The last label of the link that the tenant got.
     pub fn told(&self, tenant: TenantId, link: LinkId) -> Option<Bandwidth> {
         self.told.get(&link)?.get(&tenant)?.label
     }
 
-    /// Looks at a link at `due`, or earlier if that was planned already.
+    /// Makes a link due at `due`, or earlier if an earlier time is planned.
     fn schedule(&mut self, link: LinkId, due: Instant) {
         let clock = self.clocks.entry(link).or_default();
         match clock.due {
@@ -286,7 +287,7 @@ impl Labels {
     }
 }
 
-/// The first label, a large enough change, and any change to nothing left or to all of it.
+/// Whether a label is to be sent: the first label, a large enough change, and any change to 0 or to the whole capacity.
 fn is_worth_telling(
     told: Option<Bandwidth>,
     label: Bandwidth,

@@ -25,7 +25,8 @@ pub const ETHERTYPE: u16 = 0x88cc;
 pub const LIFETIME: Duration = Duration::from_secs(5);
 /// The source address of the operator's own probes: locally administered, since they are not from any interface.
 pub const PROBE_SOURCE: [u8; 6] = [0x02, 0x57, 0x45, 0, 0, 0];
-/// The source address of frames of tenants that are to meet no tenant's entries. It differs from [`PROBE_SOURCE`] in the last bit alone.
+/// The source address of tenants' frames that must not match any tenant's entries. This address differs from
+/// [`PROBE_SOURCE`] in the last bit alone.
 pub const GUEST_SOURCE: [u8; 6] = [0x02, 0x57, 0x45, 0, 0, 1];
 
 /// A locally administered identifier, since Weir owns none.
@@ -37,16 +38,16 @@ const TLV_LEN: usize = 2 + VALUE_LEN;
 /// Type 127, organizationally specific, and the length.
 const TLV_HEADER: u16 = (127 << 9) | VALUE_LEN as u16;
 const ETHERNET_LEN: usize = 14;
-/// Where a frame has its source address.
+/// The bytes of a frame's source address.
 const SOURCE: core::ops::Range<usize> = 6..12;
 /// The subtype of the operator's own probes.
 const PROBE_SUBTYPE: u8 = 2;
-/// How the tag of such a probe begins.
+/// The first bytes of the tag of Weir's own probes.
 const PROBE_TAG: [u8; 6] = {
     let [high, low] = TLV_HEADER.to_be_bytes();
     [high, low, OUI[0], OUI[1], OUI[2], PROBE_SUBTYPE]
 };
-/// In how many places of a block a tag is looked for.
+/// The number of places in a block where the search looks for a tag.
 const STARTS: usize = 32;
 const BLOCK_LEN: usize = STARTS + PROBE_TAG.len() - 1;
 
@@ -60,7 +61,7 @@ impl core::fmt::Debug for LldpKey {
     }
 }
 
-/// Whom a frame is from: the TLV's subtype, and the number in it.
+/// The sender of a frame: the subtype of the TLV, and the number in the TLV.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Tenant(TenantId),
@@ -88,20 +89,20 @@ impl Origin {
 struct Opened {
     origin: Origin,
     made: Instant,
-    /// The source address that was written before the frame was tagged.
+    /// The source address before the frame was tagged.
     source: [u8; 6],
-    /// Where the tag begins and ends.
+    /// The bytes of the tag in the frame.
     tag: core::ops::Range<usize>,
 }
 
 impl LldpKey {
-    /// Appends `frame` with a tenant's tag to `out`. False, and nothing appended, when it is not a well-formed LLDP
-    /// frame.
+    /// Appends `frame` with a tenant's tag to `out`. If `frame` is no well-formed LLDP frame, the result is false and
+    /// nothing is appended.
     pub fn tag(&self, frame: &[u8], tenant: TenantId, now: Instant, out: &mut Vec<u8>) -> bool {
         self.seal(frame, Origin::Tenant(tenant), None, now, out)
     }
 
-    /// The same for a tenant to whom LLDP frames do not belong: from [`GUEST_SOURCE`].
+    /// Appends a frame with the tag of a tenant that does not own LLDP frames: the source address is [`GUEST_SOURCE`].
     pub fn tag_as_guest(
         &self,
         frame: &[u8],
@@ -112,7 +113,7 @@ impl LldpKey {
         self.seal(frame, Origin::Tenant(tenant), Some(GUEST_SOURCE), now, out)
     }
 
-    /// Whose frame it is, if it carries a tenant's valid tag that is not too old, and the frame as it was before it was tagged.
+    /// The tenant of a frame with a valid tag that is not too old, and the frame without the tag.
     pub fn verify(&self, frame: &[u8], now: Instant) -> Option<(TenantId, Vec<u8>)> {
         let Opened { origin: Origin::Tenant(tenant), made, source, tag } = self.open(frame)? else {
             return None;
@@ -122,17 +123,17 @@ impl LldpKey {
         is_fresh(made, now).then_some((tenant, own))
     }
 
-    /// Whether it is a probe of the operator's own with a valid tag, however old.
+    /// Whether the frame is one of the operator's own probes with a valid tag of any age.
     pub fn is_probe(&self, frame: &[u8]) -> bool {
         self.verify_probe(frame).is_some()
     }
 
-    /// The same as [`tag`](LldpKey::tag) for a probe of the operator's own.
+    /// Does the same as [`tag`](LldpKey::tag) for one of the operator's own probes.
     pub(crate) fn tag_probe(&self, frame: &[u8], now: Instant, out: &mut Vec<u8>) -> bool {
         self.seal(frame, Origin::Operator, None, now, out)
     }
 
-    /// When a probe of the operator's own was made, if this is one.
+    /// The time when the probe was made, if the frame is one of the operator's own probes.
     pub(crate) fn verify_probe(&self, frame: &[u8]) -> Option<Instant> {
         let opened = self.open(frame)?;
         (opened.origin == Origin::Operator).then_some(opened.made)
@@ -182,7 +183,7 @@ impl LldpKey {
         (hash == self.hash(hashed)).then_some(Opened { origin, made, source, tag: at..end })
     }
 
-    /// Of the whole frame up to the hash.
+    /// The hash of the whole frame up to the hash field.
     fn hash(&self, frame: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write(frame);
@@ -194,10 +195,12 @@ fn is_fresh(made: Instant, now: Instant) -> bool {
     made <= now && now - made <= LIFETIME
 }
 
-/// Whether a frame is one of the operator's own probes, or becomes one when somebody takes away what stands before it: tags of
-/// VLANs, shims of MPLS, provider backbone headers. Only how it looks counts, not its hash: addresses can be changed on the way, too.
+/// Whether a frame is one of the operator's own probes, or would become one when VLAN tags, MPLS shims or provider
+/// backbone headers in front of it are removed. The check ignores the hash, because the addresses can change on the
+/// way, too.
 pub fn looks_like_probe(frame: &[u8]) -> bool {
-    // What a shim is taken away from can be given any type, so none says that it is not one; by chance nothing else has these bytes.
+    // When a shim is removed, the frame can get any EtherType, so no EtherType excludes a probe. Other frames do not
+    // have these bytes by chance.
     let mut rest = frame;
     while let Some(block) = rest.first_chunk() {
         if has_probe_tag(block) {
@@ -211,8 +214,8 @@ pub fn looks_like_probe(frame: &[u8]) -> bool {
     }
 }
 
-/// Whether the bytes that begin each probe's tag are somewhere in a block. All are compared, without a branch, many at once:
-/// what a tenant sends takes the same time whatever it looks like.
+/// Whether a block contains the first bytes of a probe's tag. The function compares all places without a branch, many
+/// at once, so all frames of a tenant take the same time.
 fn has_probe_tag(block: &[u8; BLOCK_LEN]) -> bool {
     let begins = |start: usize| {
         PROBE_TAG
@@ -275,7 +278,7 @@ mod tests {
         assert!(KEY.tag_as_guest(&probe(), RED, NOW, &mut frame));
         assert_eq!(frame[SOURCE], GUEST_SOURCE);
         assert_eq!(KEY.verify(&frame, NOW), Some((RED, probe())));
-        // Both sources are one match with a mask of all but the last bit.
+        // One match covers both source addresses, with a mask of all bits but the last.
         let differs: Vec<u8> = GUEST_SOURCE.iter().zip(PROBE_SOURCE).map(|(a, b)| a ^ b).collect();
         assert_eq!(differs, [0, 0, 0, 0, 0, 1]);
     }
@@ -293,7 +296,8 @@ mod tests {
             behind(&own, &[0x88, 0xa8, 0, 5, 0x81, 0, 0x20, 6]),
             shim(&own, &[0x88, 0x47, 0, 0, 0x11, 64]),
             shim(&own, &[0x81, 0, 0, 5, 0x88, 0x47, 0, 0, 0x10, 64, 0, 0, 0x11, 64]),
-            // A tag behind a shim, a provider backbone header, and a type that a shim which comes and goes takes along.
+            // A tag behind a shim, a provider backbone header, and an EtherType that a shim leaves when it is added and
+            // removed.
             shim(&own, &[0x88, 0x47, 0, 0, 0x11, 64, 0, 0, 0x88, 0xcc]),
             behind(&own, &[0x88, 0xe7, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 7]),
             shim(&own, &[0x12, 0x34]),
@@ -353,7 +357,7 @@ mod tests {
         let mut frame = Vec::new();
         assert!(KEY.tag_probe(&probe(), NOW, &mut frame));
         assert_eq!((KEY.verify_probe(&frame), KEY.verify(&frame, NOW)), (Some(NOW), None));
-        // Nor when the subtype is changed: it is under the hash.
+        // A changed subtype is refused as well, because the hash covers the subtype.
         let at = frame.len() - 2 - VALUE_LEN + 3;
         assert_eq!(core::mem::replace(&mut frame[at], 1), 2);
         assert_eq!((KEY.verify_probe(&frame), KEY.verify(&frame, NOW)), (None, None));

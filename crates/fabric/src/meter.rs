@@ -4,10 +4,10 @@ use crate::time::{Duration, Instant};
 use crate::units::Bandwidth;
 use alloc::collections::VecDeque;
 
-/// However often somebody looks.
+/// The most readings that a meter keeps.
 const MOST_LOOKS: usize = 64;
 
-/// A counter's past few looks.
+/// The last few readings of a counter.
 #[derive(Clone, Debug)]
 pub struct Meter {
     window: Duration,
@@ -15,14 +15,15 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Of rates over at least that time, if there are looks from so long ago.
+    /// A meter for rates over at least this time, if readings of that age exist.
     pub fn over(window: Duration) -> Meter {
         Meter { window, looks: VecDeque::new() }
     }
 
-    /// The counter showed so many bytes at that time.
+    /// Adds a reading of the counter.
     ///
-    /// A clock or a counter that went back begins anew: what was before cannot be compared.
+    /// If the clock or the counter went back, the meter starts again, because earlier readings
+    /// cannot be compared.
     pub fn look(&mut self, now: Instant, bytes: u64) {
         if self.looks.back().is_some_and(|&(last, before)| now < last || bytes < before) {
             self.looks.clear();
@@ -32,7 +33,7 @@ impl Meter {
             return;
         }
         self.looks.push_back((now, bytes));
-        // The oldest look that is kept is the last one outside the window.
+        // The oldest reading that is kept is the last one before the window.
         let window = self.window;
         let outside =
             |look: Option<&(Instant, u64)>| look.is_some_and(|&(at, _)| now - at >= window);
@@ -41,17 +42,17 @@ impl Meter {
         }
     }
 
-    /// Over the window, or nothing before the second look.
+    /// The rate over the window; 0 before the second reading.
     pub fn rate(&self) -> Bandwidth {
         self.between(self.looks.front())
     }
 
-    /// Since the look before the last.
+    /// The rate between the last two readings.
     pub fn latest(&self) -> Bandwidth {
         self.between(self.looks.len().checked_sub(2).and_then(|at| self.looks.get(at)))
     }
 
-    /// What the counter showed last.
+    /// The last value of the counter.
     pub fn bytes(&self) -> Option<u64> {
         self.looks.back().map(|(_, bytes)| *bytes)
     }
@@ -83,13 +84,13 @@ mod tests {
         check(&[], 0);
         check(&[(0, 7)], 0);
         check(&[(0, 1_000), (10, 2_000)], 800_000);
-        // Two looks at once: the second counts.
+        // Of two readings at the same time the second counts.
         check(&[(0, 0), (10, 500), (10, 1_000)], 800_000);
-        // What was before the window is forgotten.
+        // Readings from before the window do not count.
         check(&[(0, 0), (100, 1_000_000), (150, 1_000_000), (160, 1_000_000)], 0);
-        // Seldom looks: the window is as long as it has to be.
+        // With rare readings the window is longer.
         check(&[(0, 0), (1_000, 1_000)], 8_000);
-        // The interface was made anew; the clock jumped back.
+        // The interface was created again; the clock was set back.
         check(&[(0, 9_000), (10, 0), (20, 1_000)], 800_000);
         check(&[(5_000, 0), (10, 5_000), (20, 6_000)], 800_000);
         check(&[(0, 0), (1, u64::MAX)], u64::MAX);

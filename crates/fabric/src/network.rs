@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 
 pub use index::{Changed, LinkId, SwitchIndex};
 
-/// The physical network as far as it is known.
+/// The known physical network.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     switches: Vec<Switch>,
@@ -28,13 +28,13 @@ pub struct Network {
     hosts: BTreeMap<MacAddress, PortId>,
 }
 
-/// How many VLAN tags of a frame a switch can tell apart.
+/// How a switch handles several VLAN tags of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tagging {
-    /// It puts tags in front of others, and takes them off again: OpenFlow 1.1 and later.
+    /// The switch can push and pop tags: OpenFlow 1.1 and later.
     #[default]
     Stacked,
-    /// It knows of one, and can but write another into its place: OpenFlow 1.0.
+    /// The switch handles one tag, and can only replace this tag: OpenFlow 1.0.
     Single,
 }
 
@@ -45,34 +45,34 @@ pub struct Switch {
     present: bool,
     tagging: Tagging,
     ports: BTreeMap<PortNumber, Port>,
-    /// Links to other switches that leave here and are plugged in, up or down, by their ids.
+    /// Plugged-in links to other switches that begin at this switch, up or down, by their ids.
     leaving: Vec<LinkId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Port {
     up: bool,
-    /// The link that leaves by it.
+    /// The link that leaves by the port.
     attached: Option<LinkId>,
 }
 
 impl Switch {
-    /// Its datapath id.
+    /// The datapath id of the switch.
     pub const fn dpid(&self) -> Dpid {
         self.dpid
     }
 
-    /// Whether it is connected.
+    /// Whether the switch is connected.
     pub const fn is_present(&self) -> bool {
         self.present
     }
 
-    /// What it can do with VLAN tags, as was said last.
+    /// How the switch handles VLAN tags, as last reported.
     pub const fn tagging(&self) -> Tagging {
         self.tagging
     }
 
-    /// Its ports, and whether each is up.
+    /// The ports of the switch, and whether each port is up.
     pub fn ports(&self) -> impl Iterator<Item = (PortId, bool)> + '_ {
         self.ports.iter().map(|(&port, state)| (PortId::new(self.dpid, port), state.up))
     }
@@ -81,30 +81,30 @@ impl Switch {
 /// One direction of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Where it comes from.
+    /// The sending end.
     pub from: End,
-    /// Where it goes.
+    /// The receiving end.
     pub to: End,
-    /// What it can carry.
+    /// The capacity.
     pub capacity: Bandwidth,
-    /// How long a bit is on its way.
+    /// The time that a bit travels.
     pub latency: Duration,
     plugged: bool,
     up: bool,
 }
 
 impl Link {
-    /// Whether it is plugged in, and both its ports and switches are up.
+    /// Whether the link is plugged in, and its ports and switches are up.
     pub const fn is_up(&self) -> bool {
         self.up
     }
 
-    /// Whether it is plugged in.
+    /// Whether the link is plugged in.
     pub const fn is_plugged(&self) -> bool {
         self.plugged
     }
 
-    /// The switches at its ends, if it joins two.
+    /// The switches at both ends, if the link connects two switches.
     pub const fn switches(&self) -> Option<(SwitchIndex, SwitchIndex)> {
         match (self.from, self.to) {
             (End::Switch { index: from, .. }, End::Switch { index: to, .. }) => Some((from, to)),
@@ -120,7 +120,7 @@ pub enum End {
     Switch {
         /// The switch.
         index: SwitchIndex,
-        /// Which port.
+        /// The port of the switch.
         port: PortId,
     },
     /// The hosts behind this edge port.
@@ -128,13 +128,13 @@ pub enum End {
 }
 
 impl Network {
-    /// The switch with that datapath id.
+    /// The switch with this datapath id.
     pub fn switch_index(&self, dpid: Dpid) -> Result<SwitchIndex, Error> {
         let index = self.by_dpid.get(&dpid).copied();
         index.filter(|&index| self.switch(index).present).ok_or(Error::UnknownSwitch(dpid))
     }
 
-    /// The switch at that place.
+    /// The switch at this index.
     ///
     /// # Panics
     /// When the index is of another network, as indexing does.
@@ -148,17 +148,17 @@ impl Network {
         all.map(|(at, switch)| (SwitchIndex(at as u32), switch)).filter(|(_, s)| s.present)
     }
 
-    /// How many switches there ever were: one more than the highest index.
+    /// The number of switches that ever existed: one more than the highest index.
     pub fn switch_slots(&self) -> usize {
         self.switches.len()
     }
 
-    /// The link of that id; the error is for ids that come from outside.
+    /// The link with this id; the error is for ids that come from outside.
     pub fn find_link(&self, id: LinkId) -> Result<&Link, Error> {
         self.links.get(id.index()).filter(|link| link.plugged).ok_or(Error::UnknownLink(id))
     }
 
-    /// The link of that id.
+    /// The link with this id.
     ///
     /// # Panics
     /// When the id is of another network, as indexing does.
@@ -172,17 +172,17 @@ impl Network {
         all.filter(|(_, link)| link.plugged)
     }
 
-    /// How many links there ever were: one more than the highest id.
+    /// The number of links that ever existed: one more than the highest id.
     pub fn link_slots(&self) -> usize {
         self.links.len()
     }
 
-    /// The link that leaves by this port, be it up or down.
+    /// The link that leaves by this port, up or down.
     pub fn link_from(&self, port: PortId) -> Result<LinkId, Error> {
         self.port(port)?.attached.ok_or(Error::NothingAttached(port))
     }
 
-    /// Links that leave a switch for other switches, and are up.
+    /// Links from a switch to other switches that are up.
     pub fn leaving(&self, index: SwitchIndex) -> impl Iterator<Item = (LinkId, SwitchIndex)> + '_ {
         self.switch(index).leaving.iter().filter_map(|&id| {
             let link = self.link(id);
@@ -199,7 +199,7 @@ impl Network {
         }
     }
 
-    /// Where a host is.
+    /// The edge port of a host.
     pub fn host(&self, host: MacAddress) -> Result<PortId, Error> {
         self.hosts.get(&host).copied().ok_or(Error::UnknownHost(host))
     }

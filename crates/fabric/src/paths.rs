@@ -20,21 +20,21 @@ pub use disjoint::disjoint_pair;
 pub use equal::Distances;
 pub use path::{Disjoint, Path};
 
-/// Searches of single paths; keeps its tables between them, so that a thousand searches allocate once.
+/// Searches single paths. A search keeps its tables for the next search, so a thousand searches allocate once.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     best: Vec<Reached>,
     heap: BinaryHeap<Reverse<(Cost, u32)>>,
 }
 
-/// What a path costs first of all, then its hops.
+/// The cost of a path; among equal costs the number of hops.
 type Cost = (u64, u32);
 
-/// How a switch is best reached: at what cost, and by which link.
+/// The best way to reach a switch: the cost and the last link.
 type Reached = Option<(Cost, Option<LinkId>)>;
 
 impl Search {
-    /// The path of the fewest links among those that may be used.
+    /// The path with the fewest links, over usable links only.
     pub fn shortest(
         &mut self,
         network: &Network,
@@ -45,8 +45,8 @@ impl Search {
         self.cheapest(network, from, to, |link| usable(link).then_some(0))
     }
 
-    /// The path of the least sum of costs, then of the fewest links; `None` from `cost` is a link not to be used.
-    /// Dijkstra's algorithm.
+    /// The path with the smallest sum of costs, then with the fewest links. `cost` returns `None` for a link that must
+    /// not be used. This is Dijkstra's algorithm.
     pub fn cheapest(
         &mut self,
         network: &Network,
@@ -59,8 +59,8 @@ impl Search {
         self.trace(network, to)
     }
 
-    /// The path whose narrowest link is the widest; among those of the same width, the one of the fewest links. With
-    /// it comes that width: `u64::MAX` for a path without links. Links of width 0 are not used.
+    /// The path whose narrowest link is the widest; among paths of the same width, the path with the fewest links. The
+    /// result includes the width: `u64::MAX` for a path without links. Links of width 0 are not used.
     pub fn widest(
         &mut self,
         network: &Network,
@@ -68,9 +68,9 @@ impl Search {
         to: SwitchIndex,
         width: impl Fn(LinkId) -> u64,
     ) -> Option<(Path, u64)> {
-        // The cost is how far the narrowest link falls short of the greatest number; the least cost is the widest.
-        // Hops do not add up to the best there (a wider detour may end in a narrow link), so they are left to a
-        // second search, over all links that are wide enough.
+        // The cost is the greatest number minus the width of the narrowest link, so the smallest cost is the widest
+        // path. This search does not minimize the hops (a wider detour may end in a narrow link). A second search over
+        // all links that are wide enough does.
         let step = |(short, _): Cost, link| match width(link) {
             0 => None,
             wide => Some((short.max(u64::MAX - wide), 0)),
@@ -81,7 +81,7 @@ impl Search {
         Some((path, widest))
     }
 
-    /// Reaches switches in order of cost until `to`; what that costs.
+    /// Reaches switches in order of cost until `to`, and returns the cost of `to`.
     fn explore(
         &mut self,
         network: &Network,

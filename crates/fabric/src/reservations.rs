@@ -31,14 +31,14 @@ use shut::Shut;
 pub use reservation::{Choice, Request, Reservation, ReservationId};
 pub(crate) use shut::nowhere;
 
-/// A virtual link that has to be put elsewhere.
+/// A virtual link that has to move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// Which.
     pub id: ReservationId,
-    /// Where it was; `None` if it was stranded.
+    /// The old path; `None` if the link was stranded.
     pub from: Option<Path>,
-    /// Where it goes; `None` if there is no way now.
+    /// The new path; `None` if there is no path now.
     pub to: Option<Path>,
 }
 
@@ -47,18 +47,19 @@ pub struct Move {
 pub struct Reservations {
     all: BTreeMap<ReservationId, Reservation>,
     ledger: Ledger,
-    /// Those that are not where they were put at first, have no way, or lack a backup.
+    /// Reservations that are not on their preferred path, have no path, or lack a backup.
     unsettled: BTreeSet<ReservationId>,
-    /// Something was given up, or came up, since they were tried, or a link has become too narrow.
+    /// Whether bandwidth was released, a link came up, or a link became too narrow, since the unsettled reservations
+    /// were tried.
     has_freed: bool,
-    /// Links on which more was set aside than they can carry, when that was looked at last.
+    /// Links that were oversubscribed at the last check.
     crowded: BTreeSet<LinkId>,
-    /// What is set aside for those that are not known yet as paths.
+    /// Bandwidth for reservations whose paths are not completely known yet.
     claims: BTreeMap<ReservationId, Claim>,
     search: Search,
 }
 
-/// Bandwidth on links that will be a reservation's.
+/// Bandwidth on links of a future reservation.
 #[derive(Clone, Debug, Default)]
 struct Claim {
     links: BTreeSet<LinkId>,
@@ -66,7 +67,7 @@ struct Claim {
 }
 
 impl Reservations {
-    /// Finds paths for a virtual link and sets its bandwidth aside.
+    /// Finds paths for a virtual link and reserves its bandwidth.
     pub fn reserve(
         &mut self,
         network: &Network,
@@ -76,7 +77,7 @@ impl Reservations {
         self.reserve_around(network, id, request, &nowhere)
     }
 
-    /// The same, by none of the `closed` links.
+    /// Reserves paths for a virtual link that use none of the `closed` links.
     pub fn reserve_around(
         &mut self,
         network: &Network,
@@ -97,9 +98,9 @@ impl Reservations {
         Ok(self.all.entry(id).or_insert(reservation))
     }
 
-    /// Sets bandwidth aside on paths that were found at another time, as they are; also without the backup that is asked
-    /// for, which is then looked for whenever something comes up, and also where links can carry less now. `home` is where it was
-    /// put at first.
+    /// Reserves bandwidth on paths that were computed earlier, without changing them. The paths are accepted without
+    /// the requested backup (the search for a backup then follows whenever a link comes up), and also if links have
+    /// less capacity now. `home` is the preferred path.
     pub fn adopt(
         &mut self,
         network: &Network,
@@ -135,8 +136,9 @@ impl Reservations {
         Ok(self.all.entry(id).or_insert(reservation))
     }
 
-    /// Sets bandwidth aside in both directions of these links, for what will be [adopted](Reservations::adopt) when all of its
-    /// paths is known. What was set aside before for that number is given back; nothing is for no links.
+    /// Reserves bandwidth in both directions of these links, for a reservation that is [adopted](Reservations::adopt)
+    /// when its paths are completely known. An earlier claim of the same number ends; an empty set of links only ends
+    /// the earlier claim.
     pub fn claim(&mut self, id: ReservationId, links: BTreeSet<LinkId>, bandwidth: Bandwidth) {
         let claim = Claim { links, bandwidth };
         let before = match claim.links.is_empty() {
@@ -149,7 +151,7 @@ impl Reservations {
         self.ledger.hold(id, claim.links, claim.bandwidth);
     }
 
-    /// Says where a reservation was put at first, once the links of that path are known.
+    /// Sets the preferred path of a reservation, when the links of that path are known.
     pub fn set_home(&mut self, id: ReservationId, home: Path) -> Result<(), Error> {
         let reservation = self.all.get_mut(&id).ok_or(Error::UnknownId(id.0))?;
         reservation.home = home;
@@ -157,14 +159,14 @@ impl Reservations {
         Ok(())
     }
 
-    /// Gives up a virtual link and the bandwidth that was set aside for it.
+    /// Removes a virtual link and releases its bandwidth.
     pub fn release(&mut self, id: ReservationId) -> Result<Reservation, Error> {
         let reservation = self.take_out(id)?;
         self.has_freed |= reservation.active.is_some();
         Ok(reservation)
     }
 
-    /// The same, if it is to be put back.
+    /// Removes a virtual link that will be placed again.
     pub(crate) fn take_out(&mut self, id: ReservationId) -> Result<Reservation, Error> {
         let reservation = self.all.remove(&id).ok_or(Error::UnknownId(id.0))?;
         for path in reservation.paths() {
@@ -174,38 +176,40 @@ impl Reservations {
         Ok(reservation)
     }
 
-    /// The reservation of that number.
+    /// The reservation with this number.
     pub fn get(&self, id: ReservationId) -> Option<&Reservation> {
         self.all.get(&id)
     }
 
-    /// All of them, by number.
+    /// All reservations, by number.
     pub fn iter(&self) -> impl Iterator<Item = (ReservationId, &Reservation)> {
         self.all.iter().map(|(&id, reservation)| (id, reservation))
     }
 
-    /// What is set aside on a link, for paths in use and for backups.
+    /// The reserved bandwidth of a link, for active paths and for backups.
     pub fn reserved(&self, link: LinkId) -> Bandwidth {
         self.ledger.reserved(link)
     }
 
-    /// What could still be set aside on a link; nothing if it is down.
+    /// The free bandwidth of a link; 0 if the link is down.
     pub fn free(&self, network: &Network, link: LinkId) -> Bandwidth {
         self.ledger.free(network, link)
     }
 
-    /// What could still be set aside on all of a path, in both directions.
+    /// The free bandwidth of a whole path, in both directions.
     pub fn room(&self, network: &Network, path: &Path) -> Bandwidth {
         self.ledger.narrowest(network, path)
     }
 
-    /// Moves what a change of the network makes necessary or possible; `changed` are the links that went up or down.
+    /// Makes the moves that a change of the network makes necessary or possible. `changed`: the links that went up or
+    /// down.
     pub fn handle_changes(&mut self, network: &Network, changed: &[LinkId]) -> Vec<Move> {
         let mut moves = Vec::new();
         for id in self.concerned(network, changed) {
             moves.extend(self.settle(network, id, &nowhere));
         }
-        // Who goes home leaves a place to others, and goes once: so there is a last round.
+        // A reservation that returns to its preferred path releases its place for others. Each reservation returns at
+        // most once, so the loop ends.
         while self.take_freed() {
             for link in self.oversubscribed(network) {
                 for id in self.crowding(link) {
@@ -221,8 +225,8 @@ impl Reservations {
         moves
     }
 
-    /// Those whose paths no longer stand as they are after a change, in the order in which they are to be [settled](Reservations::settle).
-    /// Links that came up are [taken](Reservations::take_freed) for freed.
+    /// Reservations whose paths are no longer usable after a change, in the order in which the caller
+    /// [settles](Reservations::settle) them. Links that came up count as [freed](Reservations::take_freed).
     pub fn concerned(&mut self, network: &Network, changed: &[LinkId]) -> Vec<ReservationId> {
         let mut concerned = BTreeSet::new();
         for &link in changed {
@@ -233,24 +237,25 @@ impl Reservations {
                 concerned.extend(self.ledger.holders(link));
             }
         }
-        // First whoever only has to change over, so that what they leave behind is free for those who have to search.
+        // Reservations that only change to their backup come first, so that their old paths are free for reservations
+        // that need a new path.
         let (mut ready, searching): (Vec<_>, Vec<_>) =
             concerned.into_iter().partition(|id| self.has_standing_backup(network, *id));
         ready.extend(searching);
         ready
     }
 
-    /// Whether anything was given up or came up, or a link became too narrow, since this was asked last.
+    /// Whether bandwidth was released, a link came up, or a link became too narrow, since the last call.
     pub fn take_freed(&mut self) -> bool {
         core::mem::take(&mut self.has_freed)
     }
 
-    /// Says that something is free again that these did not set aside.
+    /// Notes that other resources, which are not kept here, are free again.
     pub fn note_freed(&mut self) {
         self.has_freed = true;
     }
 
-    /// Links may carry less than they could: who is on them may have to move.
+    /// Notes that the capacity of these links may be smaller: their reservations may have to move.
     pub fn note_resized(&mut self, network: &Network, links: &[LinkId]) {
         for &link in links {
             if self.is_oversubscribed(network, link) {
@@ -259,19 +264,20 @@ impl Reservations {
         }
     }
 
-    /// The links on which more is set aside than they can carry, as far as nobody could be moved elsewhere.
+    /// The links that are still oversubscribed because no reservation could move elsewhere.
     pub fn oversubscribed(&self, network: &Network) -> Vec<LinkId> {
         let crowded = self.crowded.iter().copied();
         crowded.filter(|&link| self.is_oversubscribed(network, link)).collect()
     }
 
-    /// Whether more is set aside on a link than it can carry.
+    /// Whether the reserved bandwidth of a link exceeds its capacity.
     pub fn is_oversubscribed(&self, network: &Network, link: LinkId) -> bool {
         self.ledger.reserved(link) > network.link(link).capacity
     }
 
-    /// Who is on a link, in the order in which they are to be [settled](Reservations::settle) if it is oversubscribed: first those whose
-    /// backup is, of whom nothing moves; then those who were placed last.
+    /// The reservations on a link, in the order in which the caller [settles](Reservations::settle) them if the link is
+    /// oversubscribed: first the reservations with only their backup on the link, because no traffic moves; then the
+    /// reservations that were placed last.
     pub fn crowding(&self, link: LinkId) -> Vec<ReservationId> {
         let is_on = |path: &Path| path.links().iter().any(|it| it.wire() == link.wire());
         let with = self.ledger.holders(link).filter_map(|id| {
@@ -283,7 +289,8 @@ impl Reservations {
         all.into_iter().map(|(_, Reverse(id))| id).collect()
     }
 
-    /// Those that are not as they were asked for: first who has no way, then who is not at home, then who lacks a backup.
+    /// Reservations that differ from their request: first those without a path, then those not on their preferred path,
+    /// then those without their backup.
     pub fn unsettled(&self) -> Vec<ReservationId> {
         let with = self.unsettled.iter().filter_map(|&id| {
             let it = self.all.get(&id)?;
@@ -295,8 +302,8 @@ impl Reservations {
         all.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// No path of a virtual link may pass through that switch, until a link of the switch comes up; it is to be
-    /// [settled](Reservations::settle) then. Its own ends cannot be avoided.
+    /// Forbids a switch for the paths of a virtual link until a link of the switch comes up; the caller
+    /// [settles](Reservations::settle) the virtual link then. The ends of the virtual link cannot be avoided.
     pub fn avoid(
         &mut self,
         network: &Network,
@@ -311,7 +318,8 @@ impl Reservations {
         Ok(())
     }
 
-    /// A link has come up: its switches are avoided no longer. Gives who had avoided one.
+    /// Ends the avoiding of the switches of a link that has come up. Returns the reservations that had avoided one of
+    /// these switches.
     fn admit(&mut self, network: &Network, link: LinkId) -> Vec<ReservationId> {
         let Some((one, other)) = network.link(link).switches() else { return Vec::new() };
         let ends = [one, other].map(|end| network.switch(end).dpid());
@@ -323,7 +331,7 @@ impl Reservations {
         avoids.collect()
     }
 
-    /// Puts one virtual link where it is best off now, on none of the `closed` links.
+    /// Places one virtual link on its best paths now, without the `closed` links.
     pub fn settle(
         &mut self,
         network: &Network,
@@ -332,7 +340,7 @@ impl Reservations {
     ) -> Option<Move> {
         let mut reservation = self.all.remove(&id)?;
         let bandwidth = reservation.request.bandwidth;
-        // All that it holds is given up first: its new paths may use the same links.
+        // The reservation is released first, because its new paths may use the same links.
         for path in reservation.paths() {
             self.ledger.release(id, both_directions(path), bandwidth);
         }
@@ -345,7 +353,7 @@ impl Reservations {
                 && reservation.stands(network, home, closed)
                 && self.ledger.fits(network, home, bandwidth)
         });
-        // Where a link can carry less than it could, what stands may have no room.
+        // If a link has less capacity now, an existing path may have no room.
         let mine = [&reservation.active, &reservation.backup];
         let fits = |path: &Path| self.ledger.fits(network, path, bandwidth);
         let fitting = || mine.into_iter().find_map(|path| stands(path).filter(fits));

@@ -16,18 +16,19 @@ use core::cmp::{Ordering, Reverse};
 /// A flow that wants a share of some links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand<'a> {
-    /// Rows of the capacities' table, each once.
+    /// Rows in the table of capacities, each at most once.
     pub links: &'a [usize],
-    /// Its share beside other flows'; above 0. A whole number, so that sums of very unlike ones stay exact.
+    /// The weight of the flow among other flows; above 0. The weight is an integer, so that sums of very different
+    /// weights stay exact.
     pub weight: u64,
-    /// The most that it wants; may be infinite, if it crosses any link.
+    /// The demand of the flow; may be infinite if the flow crosses at least one link.
     pub most: f64,
 }
 
 /// The max-min fair rate of each flow, in the capacities' unit.
 ///
-/// Refused are a capacity or a wish that is negative or no number, a weight of 0, and a flow that crosses no link and
-/// wants everything or crosses one that is not in the table.
+/// The function refuses a capacity or a demand that is negative or no number, a weight of 0, an infinite demand without
+/// a link, and a link that is not in the table.
 pub fn max_min(capacities: &[f64], demands: &[Demand<'_>]) -> Result<Vec<f64>, Error> {
     let is_amount = |amount: f64| amount >= 0.0;
     if let Some(place) = capacities.iter().position(|capacity| !is_amount(*capacity)) {
@@ -45,7 +46,7 @@ pub fn max_min(capacities: &[f64], demands: &[Demand<'_>]) -> Result<Vec<f64>, E
     Ok(Filling::new(capacities, demands).run())
 }
 
-/// A level that orders as numbers do; there is no NaN among them.
+/// A level; levels are ordered like numbers, and no level is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Level(f64);
 
@@ -66,13 +67,13 @@ impl Ord for Level {
 struct Filling<'a> {
     demands: &'a [Demand<'a>],
     links: Vec<Room>,
-    /// Flows by link: those of link `l` stand from `starts[l]` to `starts[l + 1]`.
+    /// Flows by link: the flows of link `l` are at `starts[l]` to `starts[l + 1]`.
     starts: Vec<usize>,
     flows: Vec<usize>,
     rates: Vec<Option<f64>>,
 }
 
-/// A link's room for those that still rise.
+/// The room of a link for flows whose rate still rises.
 #[derive(Clone, Copy)]
 struct Room {
     left: f64,
@@ -81,9 +82,9 @@ struct Room {
 }
 
 impl Room {
-    /// The level at which it is full.
+    /// The level at which the link is full.
     fn level(self) -> Option<Level> {
-        // A difference of sums may fall a hair below nothing.
+        // A difference of sums may be a little below 0.
         (self.rising > 0).then(|| Level((self.left / self.weight as f64).max(0.0)))
     }
 }
@@ -126,8 +127,8 @@ impl<'a> Filling<'a> {
         let full = full.filter_map(|(link, room)| Some(Reverse((room.level()?, link))));
         let mut full: BinaryHeap<Reverse<(Level, usize)>> = full.collect();
         loop {
-            // As flows stop, what they leave lifts the level at which a link is full: an entry may be out of date, but
-            // only too low.
+            // Flows that stop leave room, and so raise the level at which a link is full. An outdated entry is
+            // therefore always too low.
             let next = loop {
                 let Some(&Reverse((known, link))) = full.peek() else { break None };
                 match self.links[link].level() {

@@ -6,7 +6,7 @@ use crate::units::{Bandwidth, MacAddress, PortId, PortNumber};
 use core::fmt;
 use core::str::FromStr;
 
-/// Not what it should be; prints what was expected.
+/// The text has another form; prints the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextError(&'static str);
 
@@ -30,8 +30,8 @@ const BLOCK: TextError = TextError(
 impl FromStr for PortNumber {
     type Err = TextError;
 
-    /// A number, or `LOCAL` in letters of either case, as ovs-ofctl takes it; not that port's number, of which there is
-    /// one in each version.
+    /// A number, or `LOCAL` in upper or lower case, as in ovs-ofctl. The number of the port LOCAL is refused, because
+    /// it differs between the versions.
     fn from_str(text: &str) -> Result<PortNumber, TextError> {
         if text.eq_ignore_ascii_case("LOCAL") {
             return Ok(PortNumber::LOCAL);
@@ -74,7 +74,7 @@ impl FromStr for Block {
 impl FromStr for Bandwidth {
     type Err = TextError;
 
-    /// A fraction is taken exactly; what is less than a bit per second is cut off.
+    /// A fraction is read exactly; the result is rounded down to whole bits per second.
     fn from_str(text: &str) -> Result<Bandwidth, TextError> {
         const UNITS: [(&str, u64); 4] =
             [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
@@ -112,7 +112,7 @@ impl FromStr for MacAddress {
     }
 }
 
-/// Checked first, because `parse` takes a sign.
+/// The digits are checked first, because `parse` accepts a sign.
 fn decimal<T: FromStr>(text: &str) -> Option<T> {
     let is_number = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

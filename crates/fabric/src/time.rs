@@ -1,4 +1,4 @@
-//! Time as an argument: nanoseconds since an origin that the caller chose, never read from a clock here.
+//! Time as an argument: nanoseconds since an origin that the caller chooses. This crate never reads a clock.
 
 use core::ops::{Add, Sub};
 
@@ -36,7 +36,7 @@ impl Add<Duration> for Instant {
 
 impl Sub for Instant {
     type Output = Duration;
-    /// Zero when `rhs` is later: a clock that jumped back must not look like centuries.
+    /// Zero if `rhs` is later: a clock that was set back must not look like centuries.
     fn sub(self, rhs: Instant) -> Duration {
         Duration(self.0.saturating_sub(rhs.0))
     }

@@ -10,20 +10,21 @@ pub use crate::dpid::Dpid;
 pub struct TenantId(pub u16);
 
 impl TenantId {
-    /// The highest: the bit above is in the cookies of entries that are no tenant's.
+    /// The highest number: the next bit marks cookies of infrastructure rules.
     pub const LAST: TenantId = TenantId(0x7fff);
 }
 
-/// The number of a port that packets can come in by: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1), or that
-/// into the switch's own network stack, [`PortNumber::LOCAL`]; prints as `2`, or as `LOCAL`.
+/// The number of a port by which packets can enter: 1 to 0xffffff00 (`OFPP_MAX`, OpenFlow 1.3.5 section A.2.1), or
+/// [`PortNumber::LOCAL`], the switch's own network stack; prints as `2`, or as `LOCAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNumber(u32);
 
 impl PortNumber {
-    /// OFPP_LOCAL: behind it is the switch's own network stack, so no wire can be put into it.
+    /// OFPP_LOCAL: the switch's own network stack, where no wire can be plugged in.
     pub const LOCAL: PortNumber = PortNumber(0xffff_fffe);
 
-    /// Checks the range; OpenFlow 1.0's numbers are to be widened first, so that its reserved ones fall out.
+    /// Checks the range. The caller first widens numbers of OpenFlow 1.0, so that their reserved numbers are outside
+    /// the range.
     pub const fn new(number: u32) -> Result<PortNumber, ReservedPort> {
         match number {
             1..=0xffff_ff00 => Ok(PortNumber(number)),
@@ -47,10 +48,10 @@ impl fmt::Display for PortNumber {
     }
 }
 
-/// Not the number of a port that a wire can be put into.
+/// The number is not the number of a port where a wire can be plugged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedPort {
-    /// What was given.
+    /// The given number.
     pub number: u32,
 }
 
@@ -67,12 +68,12 @@ impl fmt::Display for ReservedPort {
 pub struct PortId {
     /// The switch.
     pub dpid: Dpid,
-    /// Its port.
+    /// The port of the switch.
     pub port: PortNumber,
 }
 
 impl PortId {
-    /// That port of that switch.
+    /// This port of this switch.
     pub const fn new(dpid: Dpid, port: PortNumber) -> PortId {
         PortId { dpid, port }
     }
@@ -89,7 +90,7 @@ impl fmt::Display for PortId {
 pub struct MacAddress([u8; 6]);
 
 impl MacAddress {
-    /// Refuses what no host can have.
+    /// Refuses addresses that no host can have.
     pub fn new(octets: [u8; 6]) -> Result<MacAddress, NotAHostAddress> {
         if octets[0] & 1 != 0 || octets == [0; 6] {
             return Err(NotAHostAddress { octets });
@@ -97,7 +98,7 @@ impl MacAddress {
         Ok(MacAddress(octets))
     }
 
-    /// Its six octets, as sent.
+    /// The six octets in the order of transmission.
     pub const fn octets(self) -> [u8; 6] {
         self.0
     }
@@ -109,10 +110,10 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// A group address, or all zero.
+/// The address is a group address, or all zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAHostAddress {
-    /// What was given.
+    /// The given address.
     pub octets: [u8; 6],
 }
 
@@ -129,20 +130,20 @@ impl fmt::Display for NotAHostAddress {
 pub struct Bandwidth(u64);
 
 impl Bandwidth {
-    /// Nothing.
+    /// No bandwidth.
     pub const ZERO: Bandwidth = Bandwidth(0);
 
-    /// That many bits per second.
+    /// A bandwidth in bits per second.
     pub const fn from_bits_per_second(bits: u64) -> Bandwidth {
         Bandwidth(bits)
     }
 
-    /// That many kilobits (1,000 bits) per second, as OpenFlow 1.3's `curr_speed` counts; saturates.
+    /// A bandwidth in kilobits (1,000 bits) per second, the unit of `curr_speed` in OpenFlow 1.3; saturates.
     pub const fn from_kilobits_per_second(kilobits: u64) -> Bandwidth {
         Bandwidth(kilobits.saturating_mul(1_000))
     }
 
-    /// That many megabits per second; saturates.
+    /// A bandwidth in megabits per second; saturates.
     pub const fn from_megabits_per_second(megabits: u64) -> Bandwidth {
         Bandwidth(megabits.saturating_mul(1_000_000))
     }
@@ -152,12 +153,12 @@ impl Bandwidth {
         self.0
     }
 
-    /// In whole kilobits per second, rounded down: a label must not promise what is not there.
+    /// The bandwidth in whole kilobits per second, rounded down: a label must not promise more than the link has.
     pub const fn kilobits_per_second(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Their sum, unless it does not fit.
+    /// The sum, or `None` if the sum does not fit.
     pub const fn checked_add(self, other: Bandwidth) -> Option<Bandwidth> {
         match self.0.checked_add(other.0) {
             Some(sum) => Some(Bandwidth(sum)),
@@ -165,12 +166,12 @@ impl Bandwidth {
         }
     }
 
-    /// What is left of this when `other` is taken away; nothing if that is more.
+    /// The difference; 0 if `other` is larger.
     pub const fn saturating_sub(self, other: Bandwidth) -> Bandwidth {
         Bandwidth(self.0.saturating_sub(other.0))
     }
 
-    /// This times `part / whole`, rounded down; nothing of nothing.
+    /// The bandwidth times `part / whole`, rounded down; 0 if `whole` is 0.
     pub fn share(self, part: u128, whole: u128) -> Bandwidth {
         let bits = u128::from(self.0).checked_mul(part).and_then(|bits| bits.checked_div(whole));
         Bandwidth(bits.and_then(|bits| u64::try_from(bits).ok()).unwrap_or(0))

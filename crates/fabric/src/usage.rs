@@ -23,32 +23,32 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A flow's number, given by whoever tracks it.
+/// The number of a flow, chosen by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u64);
 
 /// A tenant's flow over some links at some rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Whose it is.
+    /// The tenant of the flow.
     pub tenant: TenantId,
-    /// What it is entitled to, or was measured to send.
+    /// The nominal or the measured rate.
     pub rate: Bandwidth,
-    /// The links that it crosses, each once.
+    /// The links of the flow, each once.
     pub links: Box<[LinkId]>,
 }
 
-/// All flows, and what they put on each link.
+/// All flows, and the load of each link.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     flows: HashMap<FlowId, Flow>,
-    /// By link.
+    /// The load by link.
     links: Vec<Load>,
     /// Links whose load has changed since they were last taken.
     touched: BTreeSet<LinkId>,
 }
 
-/// What a link carries, in bits per second.
+/// The load of a link, in bits per second.
 #[derive(Clone, Debug, Default)]
 struct Load {
     total: u64,
@@ -62,8 +62,8 @@ struct TenantLoad {
 }
 
 impl Usage {
-    /// Adds a flow. Refused, with nothing changed: a number that is taken, an unknown link, a link named twice, a sum
-    /// that does not fit.
+    /// Adds a flow. The function refuses a number in use, an unknown link, a link named twice, and a sum that does not
+    /// fit. A refused flow changes nothing.
     pub fn add(&mut self, network: &Network, id: FlowId, flow: Flow) -> Result<(), Error> {
         if self.flows.contains_key(&id) {
             return Err(Error::DuplicateId(id.0));
@@ -99,8 +99,8 @@ impl Usage {
             let total = links.get(link.index()).map_or(0, |load| load.total);
             total.saturating_sub(before).checked_add(after).ok_or(Error::Overflow)?;
         }
-        // Of those that change, most do so because another flow of the same sender or receiver has: in place, since it is
-        // what following flows mostly consists of.
+        // Most rates change because another flow of the same sender or receiver has changed. These frequent changes are
+        // made in place.
         for &link in &flow.links {
             let Some(load) = links.get_mut(link.index()) else { continue };
             let Some(own) = load.by_tenant.get_mut(&flow.tenant) else { continue };
@@ -124,38 +124,38 @@ impl Usage {
         self.replace(network, id, flow)
     }
 
-    /// The flow of that number.
+    /// The flow with this number.
     pub fn get(&self, id: FlowId) -> Option<&Flow> {
         self.flows.get(&id)
     }
 
-    /// How many flows there are.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// What all tenants together put on a link.
+    /// The load of a link by all tenants together.
     pub fn total(&self, link: LinkId) -> Bandwidth {
         Bandwidth::from_bits_per_second(self.links.get(link.index()).map_or(0, |load| load.total))
     }
 
-    /// What one tenant puts on a link.
+    /// The load of a link by one tenant.
     pub fn of(&self, link: LinkId, tenant: TenantId) -> Bandwidth {
         let load = self.links.get(link.index()).and_then(|load| load.by_tenant.get(&tenant));
         Bandwidth::from_bits_per_second(load.map_or(0, |load| load.bits))
     }
 
-    /// What all others put on a link.
+    /// The load of a link by all other tenants.
     pub fn others(&self, link: LinkId, tenant: TenantId) -> Bandwidth {
         self.total(link).saturating_sub(self.of(link, tenant))
     }
 
-    /// What is left of a link for a tenant; nothing of a link that is down.
+    /// The residual bandwidth of a link for a tenant; 0 if the link is down.
     pub fn label(&self, network: &Network, link: LinkId, tenant: TenantId) -> Bandwidth {
         let state = network.link(link);
         if !state.is_up() {
@@ -164,7 +164,7 @@ impl Usage {
         state.capacity.saturating_sub(self.others(link, tenant))
     }
 
-    /// Links whose load has changed since this was last called.
+    /// Links whose load has changed since the last call.
     pub fn take_touched(&mut self) -> BTreeSet<LinkId> {
         core::mem::take(&mut self.touched)
     }
@@ -178,7 +178,7 @@ impl Usage {
         Ok(())
     }
 
-    /// Whether a flow can be put on its links, when `instead` is taken from its own.
+    /// An error if a flow cannot be added to its links after the load of `instead` is removed.
     fn check(&self, network: &Network, flow: &Flow, instead: Option<&Flow>) -> Result<(), Error> {
         for (place, &link) in flow.links.iter().enumerate() {
             network.find_link(link)?;

@@ -1,4 +1,4 @@
-//! Virtual networks on physical ones: what is refused, and what becomes of them when links fail.
+//! Virtual networks on physical networks: refusals, and moves when links fail.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -51,7 +51,7 @@ fn ports_tell_who_they_are() {
     let macs: std::collections::BTreeSet<_> =
         ports(&embedding).map(|(_, _, _, id, port)| (port.mac, id)).collect();
     assert_eq!(macs.len(), 4);
-    // Its hosts have the first addresses of the block.
+    // The tenant's hosts have the first addresses of the block.
     let assigned: Vec<_> =
         embedding.assigned(RED).map(|(_, address)| address.to_string()).collect();
     assert_eq!(assigned, ["10.0.0.1", "10.0.0.2"]);
@@ -73,7 +73,7 @@ fn failure_moves_to_the_backup_whose_rules_stand_already() {
 
     network.set_port_up(port(2, 2), false).unwrap();
     let changes = embedding.handle_changes(&network);
-    // The tenant sees nothing; only the two ends send elsewhere, and the failed way is given up.
+    // The tenant sees no change; only the two ends send by another path, and the failed path is released.
     assert_eq!(changes.ports, []);
     assert!(
         changes.switches.is_superset(&[1, 3].map(Dpid).into())
@@ -85,7 +85,7 @@ fn failure_moves_to_the_backup_whose_rules_stand_already() {
         reach(&network, &embedding, RED, virtual_port(0xa1, 2)),
         [Arrived::In(RED, virtual_port(0xa3, 2))]
     );
-    // What is already on the switches leads the moved head's packets home.
+    // The rules that are already on the switches lead the packets of the moved end to the remote end.
     let PortKind::Link { sends: Some(hop), .. } =
         embedding.switch_map(Dpid(1)).unwrap().members[&RED].ports[&2].kind.clone()
     else {
@@ -130,7 +130,7 @@ fn a_big_switch_sends_inside() {
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     let check = |network: &Network, embedding: &Embedding| {
         for (number, at) in [(1, port(1, 1)), (2, port(2, 1))] {
-            // From whichever member, it leaves there.
+            // A packet from any member leaves by this port.
             assert_eq!(
                 reach(network, embedding, RED, virtual_port(0xb0, number)),
                 [Arrived::Edge(at); 3]
@@ -143,7 +143,7 @@ fn a_big_switch_sends_inside() {
     };
     check(&network, &embedding);
     assert!(embedding.switch_map(Dpid(2)).unwrap().members[&RED].shared_with);
-    // Its end of the link was on 1 or 3, next to 4. Whichever wire fails, all is reached still.
+    // The big switch's end of the link was on 1 or 3, next to 4. All ports can be reached whichever wire fails.
     for dpid in 1..=4 {
         network.set_port_up(port(dpid, 2), false).unwrap();
         embedding.handle_changes(&network);
@@ -152,7 +152,7 @@ fn a_big_switch_sends_inside() {
         embedding.handle_changes(&network);
         check(&network, &embedding);
     }
-    // A given way from 1 to 2, round by 4 and 3.
+    // A given route from 1 to 2, by 4 and 3.
     spec.switches[0].routes = vec![[1, 4, 3, 2].map(|dpid| Step::Switch(Dpid(dpid))).to_vec()];
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
     check(&network, &embedding);
@@ -165,7 +165,7 @@ fn a_big_switch_sends_inside() {
 
 #[test]
 fn a_link_of_a_big_switch_finds_another_member() {
-    // 4 is joined to 3 only; the big switch reaches it from there, then, rewired, from 1.
+    // Switch 4 is connected only to 3; the big switch reaches 4 from there and, after rewiring, from 1.
     let (mut network, mut embedding) = (ring(), embedding());
     network.set_port_up(port(4, 2), false).unwrap();
     let spec = Spec {
@@ -196,13 +196,13 @@ fn tenants_share_a_link_by_tags() {
     blue.hosts.clear();
     let red_before = embedding.trunks(RED).next().unwrap().1.active.unwrap().clone();
     embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &blue)])).unwrap();
-    // What did not change stays, path and tags.
+    // Unchanged trunks keep their path and tags.
     assert_eq!(embedding.trunks(RED).next().unwrap().1.active.unwrap(), &red_before);
     for tenant in [RED, BLUE] {
         let reached = reach(&network, &embedding, tenant, virtual_port(0xa1, 2));
         assert_eq!(reached, [Arrived::In(tenant, virtual_port(0xa3, 2))]);
     }
-    // Tags that a tenant gave up are not soon another's.
+    // Released tags of a tenant do not soon go to another tenant.
     embedding.apply(&network, &wanted(&[(BLUE, &blue)])).unwrap();
     embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &blue)])).unwrap();
     let red = embedding.trunks(RED).next().unwrap().1.active.unwrap().clone();
@@ -228,7 +228,7 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
     assert_eq!((hosts(RED), hosts(BLUE)), (vec![mac(1)], vec![mac(7)]));
 }
 
-/// What is sent there leaves without asking anybody, so the sender has to know for whom it may be.
+/// The remote member sends packets out by the label alone, so the sender has to know the tenant's hosts there.
 #[test]
 fn a_member_of_a_big_switch_knows_who_is_at_anothers_shared_port() {
     let (network, mut embedding) = (ring(), embedding());
@@ -288,14 +288,14 @@ fn networks_may_be_wanted_before_their_switches_connect() {
     network.add_switch(Dpid(3)).unwrap();
     embedding.handle_changes(&network);
     assert_eq!(trouble(&embedding), Some(Trouble::Route(Error::NoPath)));
-    // What waits does not stand in the way of others, though it could not be wanted now.
+    // A waiting network is no obstacle for other networks, although it could not be requested now.
     embedding.apply(&network, &wanted(&[(RED, &two()), (BLUE, &Spec::default())])).unwrap();
     let changes = embedding.handle_changes(&whole);
     assert_eq!(changes.ports.len(), 4);
     assert!(changes.ports.iter().all(|port| port.is == Some(true)), "{changes:?}");
 }
 
-/// One rule of what is refused.
+/// Checks one reason for a refusal.
 #[track_caller]
 fn refused(change: impl Fn(&mut Spec), part: Part, why: Reason) {
     let (network, mut embedding) = (ring(), embedding());
@@ -306,7 +306,7 @@ fn refused(change: impl Fn(&mut Spec), part: Part, why: Reason) {
     let result = embedding.apply(&network, &wanted(&[(RED, &spec)]));
     let refusals = result.unwrap_err();
     assert!(refusals.contains(&Refusal { tenant: RED, part, why }), "{refusals:?}");
-    // Nothing is half applied.
+    // A refused request changes nothing.
     assert_eq!((embedding.export(), embedding.switch_maps()), (before, &maps));
 }
 
@@ -365,7 +365,7 @@ fn contradictions_are_refused() {
     let hosts = |spec: &mut Spec, more| spec.hosts.push(more);
     refused(|it| hosts(it, host(1, (0xa3, 1))), Part::Host(mac(1)), Reason::DuplicateHost);
     for at in [(0xa1, 2), (0xa1, 3), (0xa9, 1)] {
-        // The end of a link is no place for a host either.
+        // A host cannot be at the end of a link either.
         let why = Reason::NoSuchPort(virtual_port(at.0, at.1));
         refused(|it| hosts(it, host(9, at)), Part::Host(mac(9)), why);
     }
@@ -416,7 +416,7 @@ fn what_cannot_be_routed_is_refused() {
         unroutable(Error::UnknownPort(port(1, 9))),
     );
 
-    // A way that stops existing between the check and the commit.
+    // A path that fails between the check and the commit.
     let (mut network, mut embedding) = (ring(), embedding());
     assert!(embedding.dry_run(&network, &wanted(&[(RED, &two())])).is_ok());
     network.set_port_up(port(1, 2), false).unwrap();
@@ -433,7 +433,7 @@ fn what_cannot_be_routed_is_refused() {
 #[test]
 fn tags_run_out() {
     let (network, mut embedding) = (ring(), tags(5, 6));
-    // Two ways have two tags each.
+    // Each of the two paths has two tags.
     let five: Vec<LinkSpec> = (1..=5).map(|number| link((0xa1, number), (0xa3, number))).collect();
     let spec = Spec { ports: Vec::new(), hosts: Vec::new(), links: five, ..two() };
     let refusals = embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap_err();
@@ -460,7 +460,7 @@ fn tenants_do_not_take_each_others_places() {
     let same =
         |last| Refusal { tenant: BLUE, part: Part::Host(mac(last)), why: Reason::HostTaken(RED) };
     assert_eq!(refusals, [same(1), same(3)]);
-    // Elsewhere the same hardware address may be anybody's.
+    // At another port, any tenant may have the same hardware address.
     let mut apart = two();
     apart.switches = vec![switch(0xa1, &[2]), switch(0xa3, &[4])];
     apart.ports = vec![edge(0xa1, 1, port(2, 1)), edge(0xa3, 1, port(4, 1))];
@@ -474,7 +474,7 @@ fn a_restart_finds_everything_where_it_was() {
     spec.links[0].protection = Some(Disjoint::Links);
     spec.links[0].reverts = true;
     before.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
-    // It is on its backup when the restart comes, by another way than the shortest that a new search would find.
+    // At the restart the link is on its backup, which is not the shortest path that a new search would find.
     network.set_port_up(port(1, 2), false).unwrap();
     before.handle_changes(&network);
     let saved = before.export();
@@ -485,7 +485,7 @@ fn a_restart_finds_everything_where_it_was() {
         after.apply(network, &wanted(&[(RED, spec)])).unwrap();
         after
     };
-    // Nothing has connected yet, and all is held; so it is with what comes back wire by wire.
+    // No switch has connected yet, and all places are held. They stay held while wires are discovered one by one.
     let mut after = restored(&Network::default(), &spec);
     let edges_down = |embedding: &Embedding| ports(embedding).filter(|(.., port)| !port.up).count();
     assert_eq!((after.export(), edges_down(&after)), (saved.clone(), 0));
@@ -506,7 +506,7 @@ fn a_restart_finds_everything_where_it_was() {
     after.stop_waiting(&growing);
     assert_eq!(after.switch_maps(), before.switch_maps());
     assert!(after.trunks(RED).all(|(_, status)| !status.is_held));
-    // It remembers where it reverts to.
+    // The link remembers the path to which it reverts.
     for network in [&mut network, &mut growing] {
         network.set_port_up(port(1, 2), true).unwrap();
     }
@@ -516,7 +516,7 @@ fn a_restart_finds_everything_where_it_was() {
     };
     assert_eq!(home(&mut after, &growing), home(&mut before, &network));
 
-    // Wanted otherwise, it is placed anew; and what the network contradicts is not held.
+    // A changed request is placed again, and a path that the network contradicts is not held.
     let mut other = spec.clone();
     other.links[0].bandwidth = megabits(1);
     assert!(restored(&network, &other).trunks(RED).all(|(_, status)| !status.is_held));
@@ -531,7 +531,8 @@ fn a_restart_finds_everything_where_it_was() {
     );
 }
 
-/// What both ends of a link know of each other, and what a big switch's member knows of what is behind another.
+/// Each end of a link knows the tagging of the other end, and each member of a big switch knows the tagging behind
+/// other members.
 #[test]
 fn ends_know_what_the_other_can_do_with_tags() {
     use fabric::Tagging::{self, Single, Stacked};
@@ -543,7 +544,7 @@ fn ends_know_what_the_other_can_do_with_tags() {
         ..Spec::default()
     };
     embedding.apply(&network, &wanted(&[(RED, &spec)])).unwrap();
-    // By member 1, by member 2, by the other end; and of the edge port of member 2.
+    // The tagging as known by member 1, by member 2, by the other end, and for the edge port of member 2.
     let known = |embedding: &Embedding| -> [Tagging; 4] {
         [(1, 9), (2, 9), (4, 9), (1, 1)].map(|(dpid, number)| {
             let map = embedding.switch_map(Dpid(dpid)).unwrap();
@@ -558,16 +559,16 @@ fn ends_know_what_the_other_can_do_with_tags() {
     network.set_tagging(Dpid(4), Single).unwrap();
     let changes = embedding.handle_changes(&network);
     assert_eq!(known(&embedding), [Single, Single, Stacked, Stacked]);
-    // The others' maps stay as they are.
+    // The maps of other switches do not change.
     assert_eq!(changes.switches, [Dpid(1), Dpid(2)].into());
     assert_eq!((changes.ports, changes.moves), (vec![], vec![]));
-    // One that has gone is as it was, also after a restart and if it has not come back.
+    // A disconnected switch keeps its tagging, also after a restart before it has returned.
     let mut after = self::embedding();
     after.restore(&embedding.export()).unwrap();
     after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
     assert_eq!(known(&after), [Single, Single, Stacked, Stacked]);
     assert_eq!(after.export(), embedding.export());
-    // Until it comes back with another version.
+    // The tagging changes when the switch connects with another version.
     network.set_tagging(Dpid(4), Stacked).unwrap();
     network.set_tagging(Dpid(1), Single).unwrap();
     after.handle_changes(&network);
@@ -590,7 +591,7 @@ fn what_is_stored_is_not_believed_blindly() {
             broken[at] ^= 1 << bit;
             let mut after = embedding();
             if after.restore(&broken).is_ok() {
-                // Whatever it says now, the networks are as they should be in the end.
+                // Whatever the switch reports now, the networks are correct in the end.
                 after.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
                 after.handle_changes(&network);
                 after.stop_waiting(&network);

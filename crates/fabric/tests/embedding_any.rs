@@ -1,4 +1,5 @@
-//! Any virtual networks on any physical one, whatever fails: every packet ends where its tenant expects, or nowhere.
+//! Any virtual networks on any physical network, with any failures: every packet arrives where its tenant expects, or
+//! is dropped.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -18,13 +19,13 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The number of the edge port that is added to every switch: above all that wires have.
+/// The number of the edge port that is added to every switch: higher than all port numbers of wires.
 const EDGE: u32 = 100;
 
-/// How a tenant's network is drawn: where each physical switch belongs, and the links.
+/// A random network of a tenant: the virtual switch on each physical switch, and the links.
 #[derive(Clone, Debug)]
 struct Drawn {
-    /// The virtual switch on each physical one; 0 for none.
+    /// The virtual switch on each physical switch; 0: none.
     on: Vec<u64>,
     links: Vec<DrawnLink>,
 }
@@ -55,7 +56,7 @@ fn any_network() -> impl Strategy<Value = Drawn> {
     (on, links).prop_map(|(on, links)| Drawn { on, links })
 }
 
-/// A tenant's network on the switches that there are; edge ports are its own by `shared`, or not there.
+/// A tenant's network on the existing switches, with or without edge ports.
 fn spec(network: &Network, drawn: &Drawn, edges: bool) -> Spec {
     let mut spec = Spec::default();
     let mut members: BTreeMap<u64, Vec<Dpid>> = BTreeMap::new();
@@ -120,7 +121,7 @@ fn with_edges(mut network: Network) -> Network {
     network
 }
 
-/// What must hold at every instant.
+/// Checks the invariants that hold at every instant.
 fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> {
     let walker = Walker { network, maps: embedding.switch_maps() };
     let far: BTreeMap<(TenantId, VirtualPortId), VirtualPortId> = embedding
@@ -162,7 +163,7 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
             PortKind::Remote { sends: None, .. } => {}
         }
     }
-    // One way for what comes in with a tag, at each switch; two that send the same on a wire would collide there.
+    // At each switch a tag has one meaning per ingress port. Two trunks with the same tag on one wire would collide.
     for map in embedding.switch_maps().values() {
         let mut seen = BTreeSet::new();
         for transit in &map.transit {
@@ -180,7 +181,8 @@ fn check(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> 
     check_ways(network, embedding)
 }
 
-/// What had a way between the same two switches and has one loses nothing, whoever has followed, if it stands: of some mixes.
+/// A trunk that had a working path between the same two switches and still has one loses no packets, whichever switches
+/// have followed. The check tries some mixes of switches.
 fn check_mixed(
     network: &Network,
     before: &BTreeMap<Dpid, Arc<SwitchMap>>,
@@ -218,7 +220,7 @@ fn check_mixed(
     Ok(())
 }
 
-/// Where the end of a link is, and how it sends there.
+/// The switch of a link's end, and its egress.
 fn sends_at(
     maps: &BTreeMap<Dpid, Arc<SwitchMap>>,
     tenant: TenantId,
@@ -233,7 +235,7 @@ fn sends_at(
     })
 }
 
-/// Every path has all its tags, and whoever has none finds none with room and tags.
+/// Every path has all its tags, and for a trunk without a path there is no path with bandwidth and tags.
 fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseError> {
     let mut borne: BTreeMap<PortId, usize> = BTreeMap::new();
     for (id, status) in embedding.wanted().keys().flat_map(|&tenant| embedding.trunks(tenant)) {
@@ -246,7 +248,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
                 route.wires.iter().for_each(|wire| *borne.entry(from(wire)).or_default() += 1);
             }
         }
-        // Of a big switch's inside a part may lack tags.
+        // A tunnel of a big switch may lack tags for some ports.
         let lacks_tags = matches!(status.trouble, Some(Trouble::Tags(_)));
         prop_assert!(status.active.is_none() == status.trouble.is_some() || lacks_tags);
     }
@@ -258,7 +260,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
             let Carries::Link(ends) = id.carries else { continue };
             let link = spec.links.iter().find(|link| link.ends.contains(&ends[0])).unwrap();
             let is_refused = matches!(status.trouble, Some(Trouble::Refused(_)));
-            // What was given may not be anything else.
+            // A given route allows no other path.
             let is_given = matches!(link.route, Route::Given(_));
             if status.active.is_some() || is_refused || is_given {
                 continue;
@@ -290,7 +292,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
         let reserved = reservations.reserved(id);
         prop_assert!(reserved <= link.capacity || crowded.contains(&id), "{}: {}", id, reserved);
     }
-    // Who is on a link that became too narrow finds nothing elsewhere.
+    // Reservations on a link that became too narrow have no room elsewhere.
     let most = usize::from(!embedding.wanted().is_empty());
     for (_, it) in reservations.iter() {
         let is_on = |path: &fabric::Path| path.links().iter().any(|link| crowded.contains(link));
@@ -322,7 +324,7 @@ fn check_ways(network: &Network, embedding: &Embedding) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Where packets come in that pass through switches between a path's ends.
+/// The ingresses of packets at the switches between the ends of a path.
 fn entrances(route: &Routed) -> Vec<(Dpid, Hop)> {
     let wires = &route.wires;
     let of = |(lane, tags): (&Lane, &Vec<Tag>)| -> Vec<(Dpid, Hop)> {
@@ -336,7 +338,7 @@ fn entrances(route: &Routed) -> Vec<(Dpid, Hop)> {
     route.tags.iter().flat_map(of).collect()
 }
 
-/// A switch refuses one of the entries by which packets pass through it: whatever came there goes another way.
+/// A switch refuses one of its transit rules: the trunk of this rule uses another path.
 fn refuse(
     network: &Network,
     embedding: &mut Embedding,
@@ -364,7 +366,7 @@ fn refuse(
     Ok(())
 }
 
-/// Whether what a trunk carries is a link that reverts.
+/// Whether the trunk carries a link that reverts.
 fn reverts(spec: &Spec, id: TrunkId) -> bool {
     let Carries::Link(ends) = id.carries else { return false };
     spec.links.iter().any(|link| link.ends.contains(&ends[0]) && link.reverts)
@@ -380,13 +382,13 @@ fn wires(network: &Network) -> Vec<PortId> {
 }
 
 proptest! {
-    /// Also while the wires are found one by one, and links leave their detours.
+    /// The same property holds while wires are discovered one by one, and while links leave their detours.
     #[test]
     fn they_do_so_while_the_network_grows(
         network in small().prop_map(with_edges),
         drawn in proptest::collection::vec(any_network(), 1..4),
         order in any::<prop::sample::Index>(),
-        // How often switches have followed before the next is found, and which follow first.
+        // How often switches have followed before the next wire is discovered, and which switches follow first.
         follow in proptest::collection::vec((0_usize..4, any::<u8>()), 13),
     ) {
         let mut network = network;
@@ -425,7 +427,7 @@ proptest! {
         drawn in proptest::collection::vec(any_network(), 1..4),
         happenings in proptest::collection::vec(happening(), 0..16),
         first in 3_u16..3800,
-        // So few that they have to be swapped on the way, or that they run out.
+        // So few tags that switches swap them on the way, or that no tag is left.
         tags in prop_oneof![1_u16..20, 20_u16..271, 1200_u16..1300],
         follow_first in any::<u8>(),
     ) {
@@ -485,13 +487,13 @@ proptest! {
 enum Happening {
     /// A wire goes up or down.
     Wire(prop::sample::Index, bool),
-    /// A wire can carry so many Mbit/s from now on.
+    /// A wire has this capacity in Mbit/s from now on.
     Capacity(prop::sample::Index, u64),
-    /// A switch refuses what passes through it.
+    /// A switch refuses a transit rule.
     Refused(prop::sample::Index),
-    /// A tenant wants its network, all of its links with that bandwidth.
+    /// A tenant requests its network, with this bandwidth for all links.
     Wanted(prop::sample::Index, u64),
-    /// It wants none.
+    /// A tenant requests no network.
     Gone(prop::sample::Index),
     Restart,
 }
@@ -508,7 +510,8 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// Whether it is not refused. If it is, nothing of it is done; if not, what was foretold.
+/// Applies a request, and returns whether it was accepted. A refused request changes nothing; an accepted request has
+/// the result of the dry run.
 fn apply(
     network: &Network,
     embedding: &mut Embedding,
@@ -529,12 +532,12 @@ fn apply(
     Ok(result.is_ok())
 }
 
-/// What has another map is told of, and nothing else.
+/// Exactly the switches with another map are reported.
 fn follow(network: &Network, embedding: &mut Embedding, first: u8) -> Result<(), TestCaseError> {
     let maps = embedding.switch_maps().clone();
     let standing = standing(network, embedding);
     let changes = embedding.handle_changes(network);
-    // Few tags are not enough for an old path beside a new one.
+    // A small tag range has no room for an old path and a new path at the same time.
     let [least, most] = embedding.tag_range().map(Tag::get);
     let has_tags = most - least > 500;
     check_mixed(network, &maps, embedding, first, &|end| has_tags && standing.contains(&end))?;
@@ -551,7 +554,7 @@ fn follow(network: &Network, embedding: &mut Embedding, first: u8) -> Result<(),
     Ok(())
 }
 
-/// The ends of links whose paths are up still.
+/// The ends of links whose paths are still up.
 fn standing(network: &Network, embedding: &Embedding) -> BTreeSet<(TenantId, VirtualPortId)> {
     let is_up = |wire: &Wire| {
         let link = network.link_from(wire.from);
@@ -569,7 +572,7 @@ fn standing(network: &Network, embedding: &Embedding) -> BTreeSet<(TenantId, Vir
     ends.flatten().collect()
 }
 
-/// After a restart what had a way has the same one, and the same tags.
+/// After a restart each trunk with a path has the same path and the same tags.
 fn restart(
     network: &Network,
     before: &Embedding,
@@ -585,8 +588,8 @@ fn restart(
     let is_crowded = !before.reservations().oversubscribed(network).is_empty();
     for (&tenant, spec) in before.wanted() {
         for ((id, was), (_, is)) in before.trunks(tenant).zip(after.trunks(tenant)) {
-            // What a switch had refused is tried again: what was nowhere may be somewhere, what reverts at home, and what had no room
-            // where it was elsewhere.
+            // After the restart refused transits are tried again: a trunk without a path may have one, a reverting
+            // trunk may be on its preferred path, and a trunk on an oversubscribed link may be on another path.
             let wires = |route: Option<&Routed>| route.map(|it| it.wires.clone());
             if some_refused && was.active.is_some() {
                 let same = wires(is.active) == wires(was.active);

@@ -1,4 +1,4 @@
-//! Ways that are given for links and can never be, whether their switches are there or not.
+//! Given routes of links that are impossible, whether their switches are connected or not.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Virtual networks that are wanted while the physical one is still being found.
+//! Virtual networks that are requested while the physical network is still being discovered.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -28,7 +28,7 @@ fn plug(network: &mut Network, a: PortId, b: PortId, capacity: u64) {
     network.connect(a, b, megabits(capacity), Duration(0)).unwrap();
 }
 
-/// The switches that the tenant's link passes, from first to last.
+/// The switches on the path of the tenant's link, from first to last.
 fn passes(embedding: &Embedding) -> Vec<u64> {
     let (_, status) = embedding.trunks(RED).next().unwrap();
     let wires = &status.active.unwrap().wires;
@@ -36,7 +36,7 @@ fn passes(embedding: &Embedding) -> Vec<u64> {
     from.chain(wires.last().map(|wire| wire.to.dpid.0)).collect()
 }
 
-/// A tenant's link between switches 1 and 4, on a network of which the way around is found first.
+/// A tenant's link between switches 1 and 4, on a network whose detour is discovered first.
 fn around(change: impl Fn(&mut Spec)) -> (Network, Embedding) {
     let mut spec = two();
     spec.switches[1].members = vec![Dpid(4)];
@@ -63,7 +63,7 @@ fn a_link_leaves_its_detour_when_the_short_way_is_found() {
         assert_eq!(passes(&embedding), [1, 4]);
         let far = Arrived::In(RED, virtual_port(0xa3, 2));
         assert_eq!(reach(&network, &embedding, RED, virtual_port(0xa1, 2)), [far]);
-        // And that is where it goes back to, if it does.
+        // A reverting link returns to this path.
         for is_up in [false, true] {
             network.set_port_up(port(4, 2), is_up).unwrap();
             assert!(!embedding.handle_changes(&network).grew);
@@ -79,14 +79,14 @@ fn what_stands_when_the_network_has_grown_stays() {
     plug(&mut network, port(4, 2), port(1, 3), 10);
     assert_eq!(embedding.handle_changes(&network).moves, []);
     assert_eq!(passes(&embedding), [1, 2, 3, 4]);
-    // What is wanted now may go better ways again, when more are found.
+    // A link that is requested now may move to better paths when more links are discovered.
     let mut anew = embedding.wanted().clone();
     anew.get_mut(&RED).unwrap().links[0].bandwidth = megabits(1);
     embedding.apply(&network, &anew).unwrap();
     assert_eq!(passes(&embedding), [1, 4]);
 }
 
-/// A link that has been there before is not found: who moved away because it failed stays there.
+/// A physical link that was up before is not new: a virtual link that left it after a failure does not return to it.
 #[test]
 fn what_comes_back_is_not_found_anew() {
     let (mut network, mut embedding) = around(|_| ());
@@ -127,13 +127,13 @@ fn a_backup_is_worth_more_than_a_short_way() {
     plug(&mut network, port(4, 2), port(1, 3), 10);
     embedding.handle_changes(&network);
     assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(3)));
-    // A better one that stands by.
+    // A better backup.
     plug(&mut network, port(4, 4), port(2, 4), 10);
     embedding.handle_changes(&network);
     assert_eq!((passes(&embedding), backup(&embedding)), (vec![1, 4], Some(2)));
 }
 
-/// A leaf and a spine on either side of each other, found in whatever order: the path that is found first stays the first.
+/// Leaves and spines that are discovered in any order: the link keeps its first path among equal paths.
 #[test]
 fn a_link_is_not_moved_for_a_backup_that_may_take_the_new_way() {
     for reverts in [false, true] {
@@ -145,7 +145,7 @@ fn a_link_is_not_moved_for_a_backup_that_may_take_the_new_way() {
             spec.links[0].reverts = reverts;
             let (mut network, mut embedding) = (scattered(), embedding());
             embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
-            // The links of the lower spine have the lower numbers, and are the last to come up.
+            // The links of the lower spine have the lower numbers, and come up last.
             for spine in [2, 4] {
                 plug(&mut network, port(1, spine as u32), port(spine, 2), 10);
                 plug(&mut network, port(3, spine as u32), port(spine, 3), 10);
@@ -164,7 +164,7 @@ fn a_link_is_not_moved_for_a_backup_that_may_take_the_new_way() {
     }
 }
 
-/// No tag is left for it on the short way, where others' links are.
+/// No tag is left for the link on the short path, which other links use.
 #[test]
 fn what_would_lack_tags_stays() {
     let mut spec = two();
@@ -188,7 +188,7 @@ fn what_would_lack_tags_stays() {
     assert_eq!(passes(&embedding), [1, 2, 3, 4]);
 }
 
-/// One virtual switch on each physical one, and links between some of them.
+/// One virtual switch on each physical switch, and links between some of them.
 fn spread(switches: u64, links: &[(u64, u64, Option<Disjoint>)]) -> Spec {
     let switches_of = (0..switches).map(|dpid| switch(0xa0 + dpid, &[dpid]));
     let mut spec = Spec { switches: switches_of.collect(), ..Spec::default() };
@@ -203,7 +203,8 @@ fn spread(switches: u64, links: &[(u64, u64, Option<Disjoint>)]) -> Spec {
 }
 
 proptest! {
-    /// In whatever order wires are found, in the end each link is where it would be if all had been there at first, or as well off.
+    /// Wires are discovered in any order. In the end each link has the path that it would have on the complete network,
+    /// or an equally good path.
     #[test]
     fn found_one_by_one_is_as_good_as_found_at_once(
         switches in 2_u64..8,
@@ -247,7 +248,7 @@ proptest! {
     }
 }
 
-/// How many tags all paths bear.
+/// The number of tags of all paths.
 fn tags_borne(embedding: &Embedding) -> usize {
     let routes = embedding.trunks(RED).flat_map(|(_, it)| it.active.into_iter().chain(it.backup));
     routes.flat_map(|route| route.tags.values()).map(Vec::len).sum()

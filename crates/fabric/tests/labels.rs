@@ -1,4 +1,4 @@
-//! What tenants are told of links, and what can be learnt from it.
+//! The labels that tenants get, and the information that labels reveal.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -97,7 +97,8 @@ proptest! {
         }
     }
 
-    /// Nobody is told more often than the interval allows; when all is quiet, nobody is further off than the hysteresis.
+    /// No tenant gets labels more often than the interval allows. When no load changes, no label differs by more than
+    /// the hysteresis.
     #[test]
     fn what_is_told_is_bounded_and_in_the_end_true(
         hysteresis in 1_u64..5,
@@ -127,7 +128,7 @@ proptest! {
                 prop_assert_eq!(label, usage.label(&network, link, tenant));
             }
             let pick = |links: &[usize]| links.iter().map(|&place| all[place]).collect::<Vec<_>>();
-            // Refused changes are none; that is the other property's matter.
+            // Refused changes have no effect; the other property test checks this.
             let _ = match change {
                 Change::Add { id, tenant, rate, links } => {
                     usage.add(&network, FlowId(id), flow(TenantId(tenant), rate, &pick(&links)))
@@ -182,7 +183,7 @@ fn what_cannot_be_tracked_is_refused_and_changes_nothing() {
         assert_eq!(usage.add(&network, id, flow), Err(error));
         assert!(all.iter().all(|&link| usage.total(link) == megabits(3)), "{error}");
     }
-    // What crosses a link that went away stays accounted for until it is moved or removed.
+    // Flows on a removed link count until they are moved or removed.
     assert_eq!(usage.label(&network, gone, BLUE), Bandwidth::ZERO);
     assert_eq!(usage.set_rate(&network, FlowId(1), megabits(4)), Err(Error::UnknownLink(gone)));
     usage.reroute(&network, FlowId(1), all[..2].into()).unwrap();
@@ -209,8 +210,8 @@ fn a_jump_of_the_clock_does_not_silence_a_link() {
     assert_eq!(notices.iter().map(|it| it.label).collect::<Vec<_>>(), [megabits(5)]);
 }
 
-/// How far off, on average, an observer is who takes a neighbour's load to be capacity − label: root mean square, in
-/// Mbit/s, over all loads of a link in steps of 0.1. It watches each load for a thousand labels, and takes their mean.
+/// The error of an observer who estimates a neighbour's load as capacity − label: root mean square, in Mbit/s, over all
+/// loads of a link in steps of 0.1. The observer averages a thousand labels for each load.
 fn inference_error(privacy: &Privacy) -> f64 {
     let (_, all) = chain();
     let capacity = megabits(10);
@@ -239,7 +240,7 @@ fn privacy_keeps_a_neighbours_load_from_being_read_off() {
     assert!(exact < 1e-9, "an exact label is the neighbour's load");
     // A step of s hides what is uniformly spread over s: s/√12 about its mean, s/√3 about its lower end.
     assert!((1.0..1.4).contains(&stepped), "{stepped}");
-    // Uniform noise of ±n has a deviation of n/√3, and a thousand looks do not average it away.
+    // Uniform noise of ±n has a deviation of n/√3, and a thousand labels do not average the noise away.
     assert!((0.8..1.4).contains(&noisy), "{noisy}");
     assert!(both > stepped.max(noisy) * 0.9, "{both}");
 }
@@ -254,7 +255,8 @@ fn tenants_cannot_pool_what_they_see_of_exact_noise() {
     assert!(different.len() > 15, "each tenant has noise of its own");
 }
 
-/// Blue says `bits` by its load, each for `length`: 8 of 10 Mbit/s or nothing. What red is told meanwhile, and when.
+/// Blue signals `bits` by its load, each bit for `length`: 8 of 10 Mbit/s or nothing. Returns the labels that red gets
+/// meanwhile, with their times.
 fn overheard(privacy: &Privacy, bits: &[bool], length: Duration) -> Vec<(Instant, Notice)> {
     let (network, all) = chain();
     let settings = Settings { privacy: privacy.clone(), ..Settings::default() };
@@ -275,8 +277,8 @@ fn overheard(privacy: &Privacy, bits: &[bool], length: Duration) -> Vec<(Instant
     heard
 }
 
-/// Bits per second that red learns of what blue says at that rate, if red takes the label at each bit's end for the bit:
-/// the capacity of a symmetric channel with as many errors.
+/// Bits per second that red reads if blue signals at this rate and red reads the label at the end of each bit: the
+/// capacity of a symmetric channel with the measured error rate.
 fn leak(privacy: &Privacy, rate: f64) -> f64 {
     let length = Duration((1e9 / rate) as u64);
     let mut state = 7_u64;
@@ -297,7 +299,7 @@ fn leak(privacy: &Privacy, rate: f64) -> f64 {
     rate * (1.0 + error * error.log2() + (1.0 - error) * (1.0 - error).log2())
 }
 
-/// docs/labels.md has what this prints.
+/// docs/labels.md has the printed values.
 #[test]
 fn a_neighbours_signals_are_heard_at_most_at_the_stated_rate() {
     let (step, noise, seed) = (megabits(5), megabits(1), *b"an operator's...");

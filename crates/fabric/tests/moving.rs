@@ -1,4 +1,4 @@
-//! Links that leave a path that stands: whichever switches have followed, nothing is lost.
+//! Links that leave a working path: no packet is lost, whichever switches have followed.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 type Maps = BTreeMap<Dpid, Arc<SwitchMap>>;
 
-/// How the first end of the link between 1 and 3, or the other, sends.
+/// The egress of one end of the link between 1 and 3.
 fn sends(maps: &Maps, first: bool) -> Hop {
     let at = if first { 1 } else { 3 };
     match &maps[&Dpid(at)].members[&RED].ports[&2].kind {
@@ -44,12 +44,12 @@ fn lossy(network: &Network, before: &Maps, after: &Maps) -> Vec<u32> {
     (0..16).filter(is_lossy).collect()
 }
 
-/// What a link does in a change.
+/// The behaviour of a link in a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// Its ends send as they did.
+    /// The ends send by the same path.
     Stays,
-    /// They send by another path.
+    /// The ends send by another path.
     Turns,
 }
 use Does::{Stays, Turns};
@@ -65,7 +65,8 @@ impl Case {
         Case { network, embedding }
     }
 
-    /// After a change of the network that is made first; nothing is lost, unless the link has failed.
+    /// Changes the network, and checks the behaviour of the link; no packet is lost unless the link
+    /// has failed.
     fn change(&mut self, does: Does, change: impl FnOnce(&mut Network)) -> Changes {
         let before = self.embedding.switch_maps().clone();
         change(&mut self.network);
@@ -82,12 +83,12 @@ impl Case {
         changes
     }
 
-    /// It moves in steps, and then nothing is left of its old path.
+    /// The link moves in steps, and then nothing is left of its old path.
     fn moves(&mut self, change: impl FnOnce(&mut Network)) {
         let changes = self.change(Stays, change);
         assert_eq!((changes.ports.len(), changes.moves.len()), (0, 1));
         assert!(changes.parted);
-        // Where the old path is the backup now there is nothing to give up.
+        // If the old path is the backup now, nothing is released.
         assert_eq!(self.rejoin(Turns).parted, self.leaves());
         assert!(!self.rejoin(Stays).parted);
         self.check_end();
@@ -117,13 +118,13 @@ impl Case {
         wires.iter().map(|wire| wire.to.dpid.0).collect()
     }
 
-    /// Whether anything is left of its old path.
+    /// Whether a part of the old path is left.
     fn leaves(&self) -> bool {
         let (_, status) = self.embedding.trunks(RED).next().unwrap();
         status.leaving.is_some()
     }
 
-    /// Fails over, at once, with what that loses.
+    /// The link fails over at once; packets may be lost.
     fn fails(&mut self, change: impl FnOnce(&mut Network)) {
         let before = self.embedding.switch_maps().clone();
         change(&mut self.network);
@@ -163,7 +164,7 @@ fn a_link_reverts() {
         let mut case = away(protection);
         case.moves(set((2, 2), true));
         assert_eq!(case.passes(), [2, 3]);
-        // And so once more.
+        // The same failure and recovery again.
         case.fails(set((2, 2), false));
         case.moves(set((2, 2), true));
     }
@@ -173,7 +174,7 @@ fn a_link_reverts() {
 fn a_link_goes_a_better_way() {
     for protection in [None, Some(Disjoint::Switches)] {
         let mut network = ring();
-        // 1 - 2 - 4 - 3 for now, and others for the backup.
+        // The active path is 1 - 2 - 4 - 3 for now; other links serve the backup.
         network.set_port_up(port(2, 2), false).unwrap();
         network.set_port_up(port(1, 3), false).unwrap();
         for (a, b) in [((2, 5), (4, 5)), ((1, 6), (3, 6)), ((1, 7), (3, 7))] {
@@ -192,7 +193,7 @@ fn a_link_goes_a_better_way() {
         case.embedding.apply(&Network::default(), &wanted(&[(RED, &spec)])).unwrap();
         case.embedding.handle_changes(&case.network);
         assert_eq!(case.passes(), [2, 4, 3]);
-        // A way of the same network that had never been up.
+        // A path of the same network that was never up before.
         case.moves(set((1, 6), true));
         assert_eq!(case.passes(), [3]);
     }
@@ -211,7 +212,7 @@ fn a_link_leaves_a_wire_that_is_too_narrow() {
     assert_eq!(case.passes(), [2, 3]);
     case.moves(narrow);
     assert_eq!(case.passes(), [4, 3]);
-    // The rules of a backup stand.
+    // The rules of a backup are installed already.
     let mut case = Case::new(ring(), &spec(Some(Disjoint::Switches)), embedding());
     assert_eq!(case.change(Turns, narrow).parted, case.leaves());
     assert_eq!(case.passes(), [4, 3]);
@@ -233,7 +234,7 @@ fn what_fails_goes_at_once() {
             Case::new(ring(), &spec, embedding()).fails(way);
         }
     }
-    // A path that a switch refuses to pass does not stand either.
+    // A path with a refused transit does not work either.
     let mut case = Case::new(ring(), &two(), embedding());
     let refused = case.embedding.switch_map(Dpid(2)).unwrap().transit[..1].iter().copied();
     let before = case.embedding.switch_maps().clone();
@@ -245,13 +246,13 @@ fn what_fails_goes_at_once() {
 #[test]
 fn what_breaks_on_the_way_is_left() {
     for protection in [None, Some(Disjoint::Switches)] {
-        // The old path, before its ends send by the new one.
+        // The old path fails before the ends send by the new path.
         let mut case = away(protection);
         case.change(Stays, set((2, 2), true));
         case.fails(set((1, 3), false));
         assert_eq!(case.passes(), [2, 3]);
         case.check_end();
-        // And after.
+        // The old path fails after the ends send by the new path.
         let mut case = away(protection);
         case.change(Stays, set((2, 2), true));
         case.rejoin(Turns);
@@ -261,14 +262,14 @@ fn what_breaks_on_the_way_is_left() {
         assert_eq!(sends(&before, true), sends(case.embedding.switch_maps(), true));
         case.embedding.rejoin(&case.network);
         case.check_end();
-        // The new path, before: it stays where it is.
+        // The new path fails before the ends send by it: the link stays on the old path.
         let mut case = away(protection);
         case.change(Stays, set((2, 2), true));
         case.change(Stays, set((1, 2), false));
         assert_eq!(case.passes(), [4, 3]);
         case.rejoin(Stays);
         case.check_end();
-        // And after: it goes back at once.
+        // The new path fails after the ends send by it: the link returns at once.
         let mut case = away(protection);
         case.change(Stays, set((2, 2), true));
         case.rejoin(Turns);
@@ -278,7 +279,7 @@ fn what_breaks_on_the_way_is_left() {
     }
 }
 
-/// Two wires for one tag each: the old path and the new one share the first.
+/// Two wires with one tag each: the old path and the new path share the first wire.
 #[test]
 fn without_tags_for_both_paths_a_link_goes_at_once() {
     for (most, is_at_once) in [(2000, true), (2001, false)] {
@@ -306,7 +307,7 @@ fn without_tags_for_both_paths_a_link_goes_at_once() {
     }
 }
 
-/// Nobody lacks the tags of a path that is being left.
+/// No request lacks tags because a path that a link is leaving still has them.
 #[test]
 fn tags_of_an_old_path_are_there_for_who_needs_them() {
     let blue = |by: u64| {
@@ -321,7 +322,7 @@ fn tags_of_an_old_path_are_there_for_who_needs_them() {
         case.change(Stays, set((2, 2), true));
         case
     };
-    // Who is new.
+    // A new request.
     let mut case = moving();
     let both = wanted(&[(RED, &reverting(|_| ())), (BLUE, &blue(4))]);
     let foretold = case.embedding.dry_run(&case.network, &both).unwrap();
@@ -330,7 +331,7 @@ fn tags_of_an_old_path_are_there_for_who_needs_them() {
         let far = [Arrived::In(tenant, virtual_port(0xa3, 2))];
         assert_eq!(reach(&case.network, &case.embedding, tenant, virtual_port(0xa1, 2)), far);
     }
-    // What is still refused changes nothing.
+    // A request that is still refused changes nothing.
     let mut case = moving();
     let both = wanted(&[(RED, &reverting(|_| ())), (BLUE, &blue(2))]);
     let before = case.embedding.switch_maps().clone();
@@ -339,7 +340,7 @@ fn tags_of_an_old_path_are_there_for_who_needs_them() {
     case.rejoin(Turns);
 }
 
-/// However often others have to begin anew, and each step has its time.
+/// A move ends however often other links begin to move, and each step has its time.
 #[test]
 fn a_move_goes_on_while_another_link_flaps() {
     let mut network = ring();
@@ -350,7 +351,7 @@ fn a_move_goes_on_while_another_link_flaps() {
     case.fails(set((2, 2), false));
     flap(&mut case.network, &mut case.embedding);
     case.change(Stays, set((2, 2), true));
-    // It has had a part of the first round only.
+    // The first step has had only a part of the first round.
     for does in [Stays, Turns, Stays] {
         let before = case.embedding.switch_maps().clone();
         flap(&mut case.network, &mut case.embedding);
@@ -362,7 +363,7 @@ fn a_move_goes_on_while_another_link_flaps() {
     assert_eq!(case.passes(), [2, 3]);
 }
 
-/// After a restart it is where it was going.
+/// After a restart the link is on its new path.
 #[test]
 fn a_restart_ends_a_move() {
     for is_moving in [false, true] {

@@ -16,10 +16,10 @@ use fabric::{Bandwidth, Network, Path, TenantId};
 const RED: TenantId = TenantId(1);
 const BLUE: TenantId = TenantId(2);
 
-/// In the order in which they begin: whose, and the bandwidth of both its interfaces.
+/// The flows in the order in which they begin: the tenant, and the bandwidth of both interfaces.
 const FLOWS: [(TenantId, u64); 3] = [(RED, 8), (BLUE, 10), (BLUE, 2)];
 
-/// Nominal rates of the flows, of which none shares an interface with another.
+/// Nominal rates of the flows. No two flows share an interface.
 fn nominal() -> [Bandwidth; 3] {
     let mut hose = Hose::default();
     for (flow, (_, bandwidth)) in (0..).zip(FLOWS) {
@@ -30,7 +30,7 @@ fn nominal() -> [Bandwidth; 3] {
     [0, 1, 2].map(|flow| hose.rate(FlowId(flow)).unwrap())
 }
 
-/// What each flow gets on these paths, in Mbit/s.
+/// The rate of each flow on these paths, in Mbit/s.
 fn carried(network: &Network, paths: [&Path; 3]) -> [f64; 3] {
     let capacities = vec![10.0; network.link_slots()];
     let links = paths.map(|path| path.links().iter().map(|link| link.index()).collect::<Vec<_>>());
@@ -48,7 +48,7 @@ fn labels_lead_each_flow_to_where_there_is_room() {
     let mut paths = Vec::new();
     let nominal = nominal();
     for (id, (tenant, _)) in (0..).zip(FLOWS) {
-        // What others leave, less what this tenant's own flows take: it knows those.
+        // The bandwidth that others leave, minus the tenant's own flows, which the tenant knows.
         let room = |link| {
             let label = usage.label(&network, link, tenant);
             label.saturating_sub(usage.of(link, tenant)).bits_per_second()
@@ -63,7 +63,8 @@ fn labels_lead_each_flow_to_where_there_is_room() {
     assert!(red != large && red == small);
     assert_eq!(carried(&network, [red, large, small]), [8.0, 10.0, 2.0]);
 
-    // Figure 2c: on red's path blue sees the 2 that red leaves, on its own path all; red sees what blue leaves.
+    // Figure 2c: blue sees 2 Mbit/s on red's path and the whole capacity on its own path; red sees the bandwidth that
+    // blue leaves.
     let label = |path: &Path, tenant| usage.label(&network, path.links()[0], tenant);
     assert_eq!([label(red, BLUE), label(large, BLUE)], [megabits(2), megabits(10)]);
     assert_eq!([label(red, RED), label(large, RED)], [megabits(8), megabits(0)]);
@@ -76,10 +77,10 @@ fn without_them_chance_decides() {
     let both = Distances::to(&network, to).paths(&network, from, 9);
     let [one, other] = [&both[0], &both[1]];
     let sum = |paths| carried(&network, paths).iter().sum::<f64>();
-    // All on one link is figure 4c's worst case: half of what the network could carry.
+    // All flows on one link are the worst case of figure 4c: half of the network's capacity.
     assert_eq!(sum([one, one, one]), 10.0);
     assert_eq!(sum([one, one, other]), 12.0);
     assert_eq!(sum([one, other, other]), 18.0);
-    // Unfair, too: who bought 10 gets no more than who bought 8.
+    // This is also unfair: the tenant that bought 10 gets no more than the tenant that bought 8.
     assert_eq!(carried(&network, [one, one, other]), [5.0, 5.0, 2.0]);
 }

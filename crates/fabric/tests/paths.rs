@@ -1,4 +1,4 @@
-//! Paths, checked against trying all of them on small networks.
+//! Paths, compared with a search over all paths of small networks.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -23,7 +23,7 @@ fn ends(network: &Network) -> (SwitchIndex, SwitchIndex) {
     (switch(network, 0), switch(network, network.switch_slots() as u64 - 1))
 }
 
-/// It holds together, from end to end, as a path that somebody gave must.
+/// Whether a path is complete from end to end, by the check for given paths.
 fn is_sound(network: &Network, path: &Path) -> bool {
     let (from, to) = ends(network);
     Path::given(network, from, to, path.links().to_vec()).as_ref() == Ok(path)

@@ -1,4 +1,4 @@
-//! Physical switches that do not let a tenant's packets pass, and ways around them.
+//! Physical switches that refuse transit rules, and paths around them.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -12,13 +12,13 @@ use fabric::paths::Disjoint;
 use fabric::{Dpid, Network};
 use std::collections::BTreeSet;
 
-/// All that passes through a switch.
+/// The transits of a switch.
 fn passing(embedding: &Embedding, dpid: u64) -> BTreeSet<Transit> {
     let map = embedding.switch_map(Dpid(dpid));
     map.into_iter().flat_map(|map| map.transit.iter().copied()).collect()
 }
 
-/// A switch refuses all that passes through it.
+/// A switch refuses all its transits.
 fn refuse(network: &Network, embedding: &mut Embedding, dpid: u64) -> Changes {
     let refused = passing(embedding, dpid);
     assert!(!refused.is_empty());
@@ -48,12 +48,12 @@ fn a_link_goes_around_a_switch_that_refuses_it() {
     let (network, mut embedding) = placed(|_| {});
     assert_eq!(ways(&embedding), [Some(2), None]);
     let changes = refuse(&network, &mut embedding, 2);
-    // The tenant sees nothing of it.
+    // The tenant sees no change.
     assert_eq!(changes.ports, []);
     assert_eq!(ways(&embedding), [Some(4), None]);
     assert!(is_joined(&network, &embedding));
     assert_eq!(passing(&embedding, 2), BTreeSet::new());
-    // It stays there, whatever else happens.
+    // The link stays on this path, whatever else happens.
     assert!(embedding.handle_changes(&network).is_empty());
 }
 
@@ -67,7 +67,7 @@ fn a_backup_takes_over_and_is_there_again_when_it_can_be() {
     refuse(&network, &mut embedding, 2);
     assert_eq!(ways(&embedding), [Some(4), None]);
     assert!(is_joined(&network, &embedding));
-    // A link that comes up elsewhere says nothing about that switch.
+    // A link that comes up elsewhere does not concern the refusing switch.
     for up in [false, true] {
         network.set_port_up(port(3, 2), up).unwrap();
         embedding.handle_changes(&network);
@@ -78,7 +78,7 @@ fn a_backup_takes_over_and_is_there_again_when_it_can_be() {
         embedding.handle_changes(&network);
     }
     assert_eq!(ways(&embedding), [Some(2), Some(4)]);
-    // So with a switch that only the backup passes through.
+    // The same holds for a switch that only the backup passes.
     assert_eq!(refuse(&network, &mut embedding, 4).ports, []);
     assert_eq!(ways(&embedding), [Some(2), None]);
 }
@@ -128,7 +128,7 @@ fn what_others_send_through_the_switch_stays() {
     assert_eq!(ways(&embedding), [Some(4), None]);
     let (_, blues) = embedding.trunks(BLUE).next().unwrap();
     assert_eq!(blues.active.unwrap().wires[0].to.dpid, Dpid(2));
-    // What comes in nowhere concerns nobody.
+    // A transit that no trunk uses changes nothing.
     let maps = embedding.switch_maps().clone();
     assert!(embedding.handle_refused(&network, Dpid(2), &refused).is_empty());
     assert!(embedding.handle_refused(&network, Dpid(9), &both).is_empty());
@@ -142,7 +142,7 @@ fn what_is_held_over_a_restart_is_led_around_as_well() {
     after.restore(&before.export()).unwrap();
     after.apply(&Network::default(), &wanted(&[(RED, &two())])).unwrap();
     assert!(after.trunks(RED).all(|(_, status)| status.is_held));
-    // The topology has not been found yet; until it is, nothing leads anywhere.
+    // The topology has not been discovered yet, so no trunk has a path.
     refuse(&Network::default(), &mut after, 2);
     assert_eq!(ways(&after), [None, None]);
     after.handle_changes(&network);

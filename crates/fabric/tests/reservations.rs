@@ -1,4 +1,4 @@
-//! Virtual links on networks whose wires come and go.
+//! Virtual links on networks whose wires fail and return.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -33,7 +33,7 @@ fn wires(network: &Network) -> Vec<PortId> {
     network.links().filter_map(near).collect()
 }
 
-/// What must hold at every instant.
+/// Checks the invariants that hold at every instant.
 fn check(network: &Network, reservations: &Reservations) -> Result<(), TestCaseError> {
     let mut expected: BTreeMap<LinkId, u64> = BTreeMap::new();
     for (_, reservation) in reservations.iter() {
@@ -65,7 +65,7 @@ fn any_request() -> impl Strategy<Value = (u64, u64, u64, bool, Option<Disjoint>
     (0_u64..8, 0_u64..8, 0_u64..3, any::<bool>(), protection, any::<bool>())
 }
 
-/// The shortest path cuts the network in two, and two longer ones do not.
+/// The shortest path cuts the network in two, but two longer paths do not.
 #[test]
 fn who_has_lost_all_is_put_where_a_backup_is_to_be_had_too() {
     let between = [[0, 1], [1, 2], [2, 7], [1, 3], [3, 4], [4, 7], [0, 5], [5, 6], [6, 2]];
@@ -116,7 +116,7 @@ proptest! {
             if wires.is_empty() { break; }
             let changed = network.set_port_up(*wire.get(&wires), up).unwrap();
             for Move { id, from, to } in reservations.handle_changes(&network, &changed) {
-                // What it says it moves is what moves.
+                // The reported moves are the real moves.
                 prop_assert_eq!(active.insert(id, to), Some(from));
             }
             check(&network, &reservations)?;
@@ -124,7 +124,7 @@ proptest! {
                 prop_assert_eq!(Some(&reservation.active().cloned()), active.get(&id));
                 let request = reservation.request();
                 if request.bandwidth == Bandwidth::ZERO {
-                    // What needs no room has a path wherever there is one.
+                    // A request without bandwidth has a path if there is any path.
                     let connected = fabric::paths::Distances::to(&network, request.to)
                         .hops(request.from).is_some();
                     prop_assert_eq!(reservation.active().is_some(), connected);
@@ -141,7 +141,7 @@ proptest! {
 
 #[test]
 fn admission_says_what_is_left() {
-    // Two ways: 10 Mbit/s directly, 4 Mbit/s around.
+    // Two paths: 10 Mbit/s directly, 4 Mbit/s by the detour.
     let network = network(3, &[(0, 2, 10), (0, 1, 4), (1, 2, 4)]);
     let mut reservations = Reservations::default();
     let mut next = 0;

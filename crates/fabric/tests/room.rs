@@ -1,4 +1,4 @@
-//! Bandwidth that links set aside: who has it, and who gets it when it is given back.
+//! Reserved bandwidth: its owners, and the next owners after a release.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -12,7 +12,7 @@ use fabric::embedding::{Embedding, Oversubscribed, Reason, Refusal, Spec, Troubl
 use fabric::paths::Disjoint;
 use fabric::{Bandwidth, Dpid, Duration, Error, Network, TenantId};
 
-/// A tenant's link between switches 1 and another, of so many Mbit/s.
+/// A tenant's link between switch 1 and another switch, with this bandwidth in Mbit/s.
 fn bare(to: u64, bandwidth: u64) -> Spec {
     let mut spec = two();
     spec.ports.clear();
@@ -26,14 +26,14 @@ fn status(embedding: &Embedding, tenant: TenantId) -> TrunkStatus<'_> {
     embedding.trunks(tenant).next().unwrap().1
 }
 
-/// The switches that a tenant's link passes, from first to last; none if it is nowhere.
+/// The switches on the path of a tenant's link, from first to last; empty without a path.
 fn passes(embedding: &Embedding, tenant: TenantId) -> Vec<u64> {
     let wires = status(embedding, tenant).active.map(|it| it.wires.as_slice()).unwrap_or_default();
     let from = wires.iter().map(|wire| wire.from.dpid.0);
     from.chain(wires.last().map(|wire| wire.to.dpid.0)).collect()
 }
 
-/// Switches from 1 on, each with a port 2 that leads on and a port 3 that leads back; 10 Mbit/s between these two and the next.
+/// Switches from 1 on. Port 2 of each switch leads to the next switch, port 3 to the switch before, with 10 Mbit/s.
 fn joined(switches: u64, wires: &[u64]) -> Network {
     let mut network = Network::default();
     for dpid in 1..=switches {
@@ -62,7 +62,7 @@ fn no_room(refusals: &[Refusal], tenant: TenantId, left: u64) {
     assert_eq!(refusals[0].why, why);
 }
 
-/// Its links are found before all of its path is.
+/// Some links of the path are discovered before the whole path.
 #[test]
 fn what_is_held_has_its_bandwidth() {
     let (red, blue) = (bare(4, 6), bare(2, 6));
@@ -78,7 +78,7 @@ fn what_is_held_has_its_bandwidth() {
     assert_eq!(after.handle_changes(&joined(4, &[1, 2, 3])).ports, []);
     assert!(!status(&after, RED).is_held);
     assert_eq!(status(&after, RED).active, status(&before, RED).active);
-    // What fits beside it is placed meanwhile, and when it is given up its bandwidth is free.
+    // Requests that fit are placed meanwhile. When the held link is removed, its bandwidth is free.
     let mut after = restarted(&before);
     after.handle_changes(&part);
     after.apply(&part, &wanted(&[(RED, &red), (BLUE, &bare(2, 4))])).unwrap();
@@ -87,7 +87,7 @@ fn what_is_held_has_its_bandwidth() {
     assert_eq!(passes(&after, BLUE), [1, 2]);
 }
 
-/// Nor does a backup lose it, or anything move there.
+/// A held backup does not lose its bandwidth either, and no link moves there.
 #[test]
 fn what_is_held_keeps_its_backup() {
     let mut red = bare(3, 6);
@@ -123,7 +123,8 @@ fn what_was_held_goes_on_by_its_backup() {
     assert_eq!(after.tags_in_use(), 4);
 }
 
-/// The ring 1 - 2 - 3 - 4 - 1 of 10 Mbit/s, each of whose ways red and blue take 6 of; then red's is cut.
+/// The ring 1 - 2 - 3 - 4 - 1 of 10 Mbit/s. Red and blue each use 6 Mbit/s of one direction around the ring; then red's
+/// path fails.
 fn stranded() -> (Network, Embedding, [Spec; 2]) {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
     let specs = [bare(3, 6), bare(3, 6)];
@@ -166,7 +167,7 @@ fn what_lost_its_way_gets_the_room_that_another_gives_up() {
     assert_eq!(passes(&embedding, RED), [1, 4, 3]);
 }
 
-/// Those who are new come before those who wait.
+/// New links come before waiting links.
 #[test]
 fn what_lost_its_way_is_no_reason_to_refuse_what_is_new() {
     let (network, mut embedding, [red, blue]) = stranded();
@@ -208,7 +209,7 @@ fn a_link_reverts_when_there_is_room() {
     assert_eq!((passes(&embedding, RED), changes.moves.len()), (vec![1, 2, 3], 2));
 }
 
-/// What goes home leaves a place for another that could not have the one that was given up.
+/// A link that returns to its preferred path leaves room for a link that could not use the released path.
 #[test]
 fn what_is_left_on_the_way_home_is_shared_out_as_well() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
@@ -217,7 +218,7 @@ fn what_is_left_on_the_way_home_is_shared_out_as_well() {
     embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
     network.set_port_up(port(2, 2), false).unwrap();
     embedding.handle_changes(&network);
-    // Green is on a wire of its own, and that fails.
+    // Green is on its own wire, and this wire fails.
     network.add_port(port(1, 7)).unwrap();
     network.add_port(port(4, 7)).unwrap();
     network.connect(port(1, 7), port(4, 7), megabits(6), Duration(0)).unwrap();
@@ -232,7 +233,7 @@ fn what_is_left_on_the_way_home_is_shared_out_as_well() {
     assert_eq!((passes(&embedding, RED), passes(&embedding, third)), (vec![1, 2, 3], vec![1, 4]));
 }
 
-/// How much is set aside on the wire that leaves a switch by port 2, and how much that can carry.
+/// The reserved bandwidth and the capacity of the wire at port 2 of a switch.
 fn load(network: &Network, embedding: &Embedding, dpid: u64) -> [Bandwidth; 2] {
     let link = network.link_from(port(dpid, 2)).unwrap();
     [embedding.reservations().reserved(link), network.link(link).capacity]
@@ -248,7 +249,7 @@ fn what_has_no_room_any_more_moves() {
     embedding.apply(&network, &wanted(&[(RED, &spec), (BLUE, &spec), (third, &spec)])).unwrap();
     let all = |embedding: &Embedding| [RED, BLUE, third].map(|it| passes(embedding, it)[1]);
     assert_eq!(all(&embedding), [2, 2, 2]);
-    // Those that were placed last, as few as have to.
+    // As few links as possible move, those that were placed last.
     network.set_capacity(port(1, 2), megabits(6)).unwrap();
     let changes = embedding.handle_changes(&network);
     assert_eq!(all(&embedding), [2, 2, 4]);
@@ -257,7 +258,7 @@ fn what_has_no_room_any_more_moves() {
     embedding.handle_changes(&network);
     assert_eq!(all(&embedding), [4, 2, 4]);
     assert_eq!(load(&network, &embedding, 1), [3, 6].map(megabits));
-    // What has room again does not bring them back.
+    // Moved links do not return when there is room again.
     network.set_capacity(port(2, 2), megabits(20)).unwrap();
     assert!(embedding.handle_changes(&network).is_empty());
 }
@@ -274,13 +275,13 @@ fn what_finds_no_room_elsewhere_stays_and_is_told_once() {
     assert_eq!((changes.oversubscribed.as_slice(), changes.is_empty()), (&[told][..], true));
     assert_eq!(passes(&embedding, RED), [1, 2, 3]);
     assert_eq!(embedding.handle_changes(&network).oversubscribed, []);
-    // Nothing else is put there, and after a restart it is where it was.
+    // No other link is placed there, and after a restart the link is on the same path.
     let green = wanted(&[(RED, &red), (BLUE, &blue), (TenantId(3), &bare(2, 5))]);
     no_room(&embedding.apply(&network, &green).unwrap_err(), TenantId(3), 4);
     let mut after = restarted(&embedding);
     let changes = after.handle_changes(&network);
     assert_eq!((changes.oversubscribed, passes(&after, RED)), (vec![told], vec![1, 2, 3]));
-    // It moves when there is room, be it given up or new.
+    // The link moves when there is room, after a release or on a new wire.
     let (mut wider, mut other) = (network.clone(), embedding.clone());
     embedding.apply(&network, &wanted(&[(RED, &red)])).unwrap();
     assert_eq!(passes(&embedding, RED), [1, 4, 3]);
@@ -291,7 +292,7 @@ fn what_finds_no_room_elsewhere_stays_and_is_told_once() {
     assert_eq!((passes(&other, RED), passes(&other, BLUE)), (vec![1, 4, 3], vec![1, 4, 3]));
 }
 
-/// Of whom the backup is on it nothing moves.
+/// For a link with its backup on the narrow wire, no traffic moves.
 #[test]
 fn a_backup_moves_before_anything_else_does() {
     let (mut network, mut embedding) = (joined(4, &[1, 2, 3, 4]), embedding());
@@ -312,7 +313,7 @@ fn a_backup_moves_before_anything_else_does() {
     network.set_capacity(port(1, 8), megabits(2)).unwrap();
     assert_eq!(embedding.handle_changes(&network).moves, []);
     assert_eq!(wires(&embedding), [7, 2]);
-    // One that moves goes to its backup, whose rules stand.
+    // A link that moves goes to its backup, whose rules are installed already.
     network.set_capacity(port(1, 7), megabits(2)).unwrap();
     assert_eq!(embedding.handle_changes(&network).moves.len(), 1);
     assert_eq!(wires(&embedding), [2, 3]);

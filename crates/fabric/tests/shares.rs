@@ -1,4 +1,4 @@
-//! Fair shares, checked against a solver of another kind; nominal rates, against what was bought.
+//! Fair shares, compared with another kind of solver; nominal rates, compared with the bought bandwidth.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)]
@@ -22,8 +22,8 @@ impl Case {
         flows.map(|(links, weight, most)| Demand { links, weight: *weight, most: *most }).collect()
     }
 
-    /// By raising the level of all that still rise in bisected steps: the largest common level that every link stands,
-    /// and then whoever cannot rise any further stops. Knows nothing of events, queues or order.
+    /// Solves by bisection: finds the largest common level of all rising flows that every link allows, and then stops
+    /// the flows that cannot rise further. This solver has no events, no queue and no order.
     fn solve_slowly(&self) -> Vec<f64> {
         let mut rates: Vec<Option<f64>> = vec![None; self.flows.len()];
         while rates.iter().any(Option::is_none) {
@@ -85,8 +85,8 @@ proptest! {
         }
     }
 
-    /// The property that defines it (Bertsekas and Gallager, section 6.5.2): each flow has what it wants, or crosses a
-    /// full link on which nobody has more for its weight.
+    /// The defining property (Bertsekas and Gallager, section 6.5.2): each flow has its demand, or crosses a full link
+    /// on which no flow has more for its weight.
     #[test]
     fn every_flow_is_content_or_has_a_bottleneck(case in case()) {
         let rates = max_min(&case.capacities, &case.demands()).unwrap();
@@ -132,7 +132,8 @@ proptest! {
                     hose.set_bandwidth(VnicId(from), bits(bandwidth)).unwrap()
                 }
                 3 => {
-                    // Every other flow goes, two come: one that was not there, and that which went under its number.
+                    // Every second flow is removed, and two flows are added: a new one, and one with the number of a
+                    // removed flow.
                     let gone: Vec<FlowId> = flows.keys().filter(|it| *it % 2 == id % 2).map(|id| FlowId(*id)).collect();
                     let new = [id + 10, id + 20].map(|id| (FlowId(id), VnicId(from), VnicId(to)));
                     let new: Vec<_> = new.into_iter().filter(|new| !flows.contains_key(&new.0.0) || gone.contains(&new.0)).collect();
@@ -159,12 +160,12 @@ proptest! {
                 }
             };
             told.extend(changes.iter().map(|Change { flow, rate }| (*flow, *rate)));
-            // Whoever only listens to changes knows every rate.
+            // The reported changes alone give every rate.
             prop_assert_eq!(told.len(), flows.len());
             for (&flow, &rate) in &told {
                 prop_assert_eq!(hose.rate(flow), Some(rate));
             }
-            // And the incremental rates are those that a fresh start would give.
+            // The incremental rates equal the rates of a new computation.
             let mut fresh = Hose::default();
             for (id, &bandwidth) in (0..).zip(&bought) {
                 fresh.add_vnic(VnicId(id), bits(bandwidth)).unwrap();
@@ -193,7 +194,7 @@ fn megabits(megabits: u64) -> Bandwidth {
 
 #[test]
 fn nominal_rates() {
-    // Bandwidths in Mbit/s; flows from, to, and the rate in kbit/s that each is entitled to.
+    // Bandwidths in Mbit/s; flows as sender, receiver and nominal rate in kbit/s.
     let check = |bandwidths: &[u64], flows: &[(u64, u64, u64)]| {
         let mut hose = Hose::default();
         for (id, &bandwidth) in (0..).zip(bandwidths) {
@@ -208,7 +209,7 @@ fn nominal_rates() {
     };
     // The paper's example: A 8, B 8, C 2, D 2, E 10, F 10.
     check(&[8, 8, 2, 2, 10, 10], &[(0, 1, 8_000), (4, 5, 10_000), (2, 3, 2_000)]);
-    // A receiver of 10 is shared in proportion to its senders' 8 and 2, and halved among alike ones.
+    // A receiver of 10 is shared in proportion to its senders' 8 and 2, and equally among equal senders.
     check(&[8, 2, 10], &[(0, 2, 8_000), (1, 2, 2_000)]);
     check(&[10, 10, 10], &[(0, 2, 5_000), (1, 2, 5_000)]);
     check(&[8, 8, 8, 8], &[(0, 3, 2_666), (1, 3, 2_666), (2, 3, 2_666)]);

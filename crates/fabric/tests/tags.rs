@@ -1,4 +1,4 @@
-//! Links for which no tags are left.
+//! Links without free tags.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -15,7 +15,7 @@ use fabric::paths::Disjoint;
 use fabric::{Dpid, Network, TenantId};
 use std::collections::BTreeMap;
 
-/// A tenant's link between switches 1 and 3, by these or by whichever.
+/// A tenant's link between switches 1 and 3, by a given route or by any path.
 fn bare(route: &[u64]) -> Spec {
     let mut spec = two();
     spec.ports.clear();
@@ -39,7 +39,7 @@ fn is_up(embedding: &Embedding, tenant: TenantId) -> bool {
     up[0]
 }
 
-/// There is one tag. Red's way by 4 fails, and blue has the tag on the other.
+/// There is one tag. Red's path by 4 fails, and blue has the tag on the other path.
 fn without_tags() -> (Network, Embedding, [Spec; 2]) {
     let (mut network, mut embedding) = (ring(), tags(5, 5));
     let specs = [bare(&[1, 4, 3]), bare(&[1, 2, 3])];
@@ -103,14 +103,14 @@ fn what_lost_its_tags_does_not_keep_a_restart_from_taking_all_back() {
     assert!(is_up(&after, RED), "{:?}", status(&after, RED));
 }
 
-/// On the way from 1 to 2 no tag is left, but many are on the way back.
+/// From 1 to 2 no tag is left, but many tags are left from 2 to 1.
 #[test]
 fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
     let (mut network, mut embedding) = (ring(), tags(5, 6));
     let hosts = [1, 9];
     network.add_port(port(2, 9)).unwrap();
     network.add_edge(port(2, 9), megabits(10), fabric::Duration(0)).unwrap();
-    // What goes to ports of member 2 has tags of their own there.
+    // Packets to each port of member 2 have tags of their own.
     let green = Spec {
         switches: vec![switch(0xb0, &[1, 2])],
         ports: hosts.map(|number| edge(0xb0, number, port(2, number))).to_vec(),
@@ -123,7 +123,7 @@ fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
     assert_eq!(changes.ports.len(), 2, "the tenant is told of both");
     assert!(!is_up(&embedding, RED));
     assert!(matches!(status(&embedding, RED).trouble, Some(Trouble::Tags(_))));
-    // It keeps none of those that it could have had.
+    // The link keeps none of the tags that it could have had.
     assert_eq!(embedding.tags_in_use(), 2);
     assert!(!embedding.switch_maps().contains_key(&Dpid(4)));
     network.set_port_up(port(4, 2), true).unwrap();
@@ -131,7 +131,7 @@ fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
     assert!(is_up(&embedding, RED));
 }
 
-/// The shortest way has no tag left; another has.
+/// The shortest path has no free tag; another path has.
 #[test]
 fn a_link_goes_where_tags_are_left() {
     let (mut network, mut embedding) = (ring(), tags(5, 5));
@@ -143,7 +143,7 @@ fn a_link_goes_where_tags_are_left() {
     embedding.apply(&network, &wanted(&[(BLUE, &blue)])).unwrap();
     embedding.apply(&network, &wanted(&[(BLUE, &blue), (RED, &red)])).unwrap();
     assert_eq!((ways(&embedding, RED)[0], is_up(&embedding, RED)), (Some(4), true));
-    // So does one that moves: with a wire more from 1 to 3 it goes there, and not where blue is.
+    // A moving link needs tags, too: with another wire from 1 to 3 the link moves there, and not to blue's path.
     network.add_port(port(1, 7)).unwrap();
     network.add_port(port(3, 7)).unwrap();
     network.connect(port(1, 7), port(3, 7), megabits(1), fabric::Duration(0)).unwrap();
@@ -151,7 +151,7 @@ fn a_link_goes_where_tags_are_left() {
     network.set_port_up(port(4, 2), false).unwrap();
     assert_eq!(embedding.handle_changes(&network).ports, []);
     assert_eq!(ways(&embedding, RED)[0], Some(3));
-    // Going home, too, it needs tags, and it stays where it has them.
+    // A returning link needs tags as well, and stays on the path where it has tags.
     let home = Spec {
         links: vec![fabric::embedding::LinkSpec { reverts: true, ..blue.links[0].clone() }],
         ..bare(&[])
@@ -181,7 +181,7 @@ fn a_backup_without_tags_is_none() {
     let both = wanted(&[(RED, &red), (BLUE, &blue)]);
     let refusals = embedding.apply(&network, &both).unwrap_err();
     assert!(matches!(refusals[0].why, Reason::Unroutable(Trouble::Tags(_))), "{refusals:?}");
-    // What waits for its switches does without, until it can be had.
+    // A link that waits for its switches has no tags until it can be placed.
     let mut embedding = tags(5, 5);
     let both = wanted(&[(BLUE, &red), (RED, &blue)]);
     embedding.apply(&Network::default(), &both).unwrap();
@@ -209,7 +209,7 @@ fn what_is_held_is_not_where_others_have_their_hosts() {
             ..Spec::default()
         };
         let both = wanted(&[(RED, &red), (BLUE, &blue)]);
-        // It is known when Weir starts, or comes while Weir waits for what was there.
+        // The change is known when Weir starts, or is discovered while Weir waits for the old links.
         for at_start in [true, false] {
             let mut after = embedding();
             after.restore(&before.export()).unwrap();
@@ -230,7 +230,8 @@ fn what_is_held_is_not_where_others_have_their_hosts() {
     }
 }
 
-/// While Weir was stopped, the wire of a link was taken away and its port declared one at the edge, where nobody has a port yet.
+/// While Weir was stopped, the wire of a link was removed and its port declared as an edge port, where no tenant has a
+/// port yet.
 #[test]
 fn what_is_held_is_not_where_hosts_are_declared() {
     let (mut network, mut before) = (ring(), embedding());
@@ -274,8 +275,8 @@ fn after_a_restart_tags_that_were_given_up_are_taken_last() {
     }
 }
 
-/// So are those of a path that is not taken back, since something else is wanted when Weir comes back, wherever the next search
-/// begins.
+/// The tags of a path that is not restored, because the request has changed when Weir returns, are taken last as well,
+/// wherever the next search begins.
 #[test]
 fn after_a_restart_tags_of_paths_that_are_left_are_taken_last() {
     let network = ring();

@@ -1,11 +1,11 @@
-//! How fast keys are extracted and looked up, and entries inserted and removed.
+//! Measures how fast keys are extracted and looked up, and entries inserted and removed.
 //!
 //! `cargo run --release -p weir-flowspace --example classifier_speed`
 //!
-//! Three kinds of look-up: of the entries' own headers in random order (hits), of headers that no
-//! entry has (misses), each over entries of one priority, where no tuple can be skipped, and hits
-//! over tuples of descending priorities, where the search can stop early. "Few" is 4 masks, "many"
-//! is 50.
+//! There are three kinds of look-up. Hits look up the entries' own headers in random order, and
+//! misses look up headers that no entry has; both have entries of one priority, where no tuple can
+//! be skipped. The third kind is hits over tuples of descending priorities, where the search can
+//! stop early. "Few" is 4 masks, "many" is 50.
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use flowspace::{Classifier, Field, Key, Match};
 
-/// CPU time that this thread has used, so that a busy machine does not show in the averages; wall
-/// time where the kernel does not tell.
+/// The CPU time of this thread, so that a busy machine does not change the averages; wall time if
+/// the kernel does not report CPU time.
 struct Clock {
     wall: Instant,
     cpu: Option<Duration>,
@@ -126,7 +126,7 @@ fn classifier(count: usize, tuples: usize, priorities: u32) {
         }
         remove += start.per(count * repeats);
     }
-    // Each by itself, on the wall clock: growing tables show here.
+    // Each insertion is measured alone, in wall time, so that growing tables are visible.
     let mut classifier = Classifier::new();
     let mut times: Vec<Duration> = Vec::with_capacity(count);
     for (i, match_) in matches.iter().enumerate() {

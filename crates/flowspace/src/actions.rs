@@ -1,5 +1,5 @@
-//! What becomes of a set of packets under an OpenFlow action: [`crate::Match::rewrite`] and its
-//! companions behind the names of the protocol.
+//! The image of a set of packets under an OpenFlow action: [`crate::Match::rewrite`] and its
+//! companions under the names of the protocol.
 
 use openflow::{v10, v13};
 
@@ -10,7 +10,7 @@ use crate::{Field, Match};
 impl Match {
     /// The image of this set under a 1.0 action, or a superset of it.
     ///
-    /// Output and ENQUEUE leave packets as they are. What a vendor's or unknown action does is
+    /// Output and ENQUEUE do not change packets. The effect of a vendor's or unknown action is
     /// unknown, so its image is [`Match::ANY`].
     #[must_use]
     pub fn image_v10(&self, action: &v10::Action<'_>) -> Match {
@@ -43,9 +43,9 @@ impl Match {
 
     /// The image of this set under a 1.3 action, or a superset of it.
     ///
-    /// Actions that only send packets elsewhere or count down a TTL leave them as they are; what a
-    /// group does is its buckets' affair. What an experimenter's or unknown action does is unknown,
-    /// so its image is [`Match::ANY`], as is that of a set-field of an unknown field.
+    /// Actions that only send packets or count down a TTL do not change the set; the buckets of a
+    /// group are separate lists of actions. The effect of an experimenter's or unknown action is
+    /// unknown, so its image is [`Match::ANY`]. The same holds for a set-field of an unknown field.
     #[must_use]
     pub fn image_v13(&self, action: &v13::Action<'_>) -> Match {
         use v13::Action;
@@ -73,7 +73,8 @@ impl Match {
                 (Some((field, needs)), Some(value)) if needs.met_by(self) => {
                     self.rewrite(field, value)
                 }
-                // Set-field of `tcp_src` on UDP packets, say: whatever the switch makes of it.
+                // The packets may lack the field, for example `tcp_src` on UDP packets, and
+                // switches differ in the result.
                 (Some((field, _)), Some(_)) => self.without(field),
                 _ => Match::ANY,
             },

@@ -67,7 +67,7 @@ impl Match {
         self
     }
 
-    /// This match with `field` wild, and with it everything that depends on it.
+    /// This match with `field` wild, and with all fields wild that depend on `field`.
     #[must_use]
     pub fn without(mut self, field: Field) -> Match {
         if field == Field::VlanPcp && self.is_untagged() {
@@ -329,11 +329,11 @@ impl fmt::Debug for Match {
 /// The pieces of a difference; see [`Match::subtract`].
 #[derive(Clone, Debug)]
 pub struct Subtract {
-    /// What is left to split: the minuend, agreeing with `other` on all bits visited so far.
+    /// The rest to split: the minuend, which agrees with `other` on all bits visited so far.
     rest: Match,
     other: Match,
     word: usize,
-    /// The sets are disjoint and the minuend is still to be given out whole.
+    /// The sets are disjoint, and the whole minuend is the only result, which was not returned yet.
     whole: bool,
 }
 

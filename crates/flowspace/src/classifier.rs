@@ -26,13 +26,13 @@ use crate::{Key, Match};
 /// An entry as the classifier shows it.
 #[derive(Debug)]
 pub struct Entry<'a, T> {
-    /// Its identity.
+    /// The identity of the entry.
     pub id: EntryId,
-    /// The packets it applies to.
+    /// The packets that the entry matches.
     pub match_: &'a Match,
-    /// Higher wins.
+    /// The priority; the entry with the highest priority applies.
     pub priority: u32,
-    /// What was inserted.
+    /// The inserted value.
     pub value: &'a T,
 }
 
@@ -54,13 +54,13 @@ pub struct Classifier<T> {
     tuples: Vec<Tuple>,
     free_tuples: Vec<u32>,
     by_mask: HashMap<Key, u32>,
-    /// By the first words of the mask: a number, and how many tuples have it.
+    /// A number for the first words of each mask, and how many tuples have this number.
     prefixes: HashMap<[u64; PREFIX], (u64, u32)>,
     next_prefix: u64,
-    /// Tuples in use, in the order of their best entries. The ranks are bounds: nothing in the tuple
-    /// is better.
+    /// Tuples in use, in the order of their best entries. The ranks are bounds: no entry of the
+    /// tuple is better.
     order: Vec<(Rank, u32)>,
-    /// How many entries were ever inserted.
+    /// The number of entries that were ever inserted.
     inserted: u64,
 }
 
@@ -118,7 +118,7 @@ impl<T> Classifier<T> {
         id
     }
 
-    /// Takes an entry out; `None` if it is not there any more.
+    /// Removes an entry; `None` if the entry does not exist any more.
     pub fn remove(&mut self, id: EntryId) -> Option<T> {
         let (mask, rank) = self.stored(id).map(|stored| (stored.match_.mask, stored.rank))?;
         let tuple = *self.by_mask.get(&mask)?;
@@ -183,7 +183,8 @@ impl<T> Classifier<T> {
 
     /// The entries that share packets with `region`, in no particular order.
     ///
-    /// Costs one probe for each tuple whose mask `region` matches exactly, and a scan of each other.
+    /// The cost is one probe for each tuple whose mask `region` matches exactly, and a scan of each
+    /// other tuple.
     pub fn overlapping(&self, region: &Match) -> impl Iterator<Item = Entry<'_, T>> {
         let region = *region;
         self.tuples_in_use()
@@ -217,7 +218,8 @@ impl<T> Classifier<T> {
         let found = if head_stored.rank >= wanted {
             head
         } else {
-            // Worst first: the last one that is not better than what is looked for.
+            // The list has the worst entry first: the search takes the last entry that is not
+            // better than the wanted one.
             let rest = &head_stored.rest;
             let worse = rest
                 .partition_point(|&slot| self.slots.rank(slot).is_some_and(|rank| rank >= wanted));
@@ -230,7 +232,7 @@ impl<T> Classifier<T> {
         self.order.iter().filter_map(|&(_, tuple)| self.tuples.get(tuple as usize))
     }
 
-    /// An entry and those with an equal match behind it.
+    /// An entry and the following entries with an equal match.
     fn chain(&self, head: Option<u32>) -> impl Iterator<Item = Entry<'_, T>> {
         let rest =
             head.and_then(|head| self.slots.get(head)).map_or(&[][..], |stored| &stored.rest);
@@ -268,8 +270,8 @@ impl<T> Classifier<T> {
         tuple
     }
 
-    /// Moves a tuple to where its best entry now belongs; `old` is the bound that it was filed under.
-    /// A tuple without entries leaves.
+    /// Moves a tuple to the place of its best entry; `old` is the bound of the old place. A tuple
+    /// without entries is removed.
     fn reorder(&mut self, tuple: u32, old: Option<Rank>) {
         let new = self.tuples[tuple as usize].best();
         if old == new {

@@ -1,4 +1,4 @@
-//! A frame that has the headers which a match says: what `ovs-appctl ofproto/trace` does with a flow.
+//! Builds a frame with the headers of a match, as `ovs-appctl ofproto/trace` does for a flow.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,12 +8,12 @@ use crate::frame::build::{Path, ethernet};
 use crate::frame::{self, ETH_VLAN};
 use crate::{Field, Key, Match};
 
-/// Why there is no frame with the headers of a match.
+/// The reason why no frame has the headers of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoFrame {
     /// The field has a mask: a frame has one value.
     Masked(Field),
-    /// No frame that can be made here has this value of the field beside the others.
+    /// This module can build no frame with this value of the field together with the other fields.
     Impossible(Field),
 }
 
@@ -33,11 +33,11 @@ impl fmt::Display for NoFrame {
 impl core::error::Error for NoFrame {}
 
 impl Match {
-    /// A whole frame with the headers that the match says, right lengths and checksums. What the match does not say is zero; the
-    /// TTL is 64. The ingress port is not in a frame, whatever the match says of it.
+    /// A whole frame with the headers of the match, right lengths and right checksums. Fields that the match does not
+    /// name are zero; the TTL is 64. A frame does not contain the ingress port of the match.
     ///
     /// # Errors
-    /// The first field that has a mask, or that no frame has with this value.
+    /// The first field with a mask, or with a value that no frame can have.
     pub fn to_frame(&self) -> Result<Vec<u8>, NoFrame> {
         let given = || Field::ALL.into_iter().filter(|field| *field != Field::InPort);
         let given = || given().filter(|field| self.permits(*field) && !self.is_wild(*field));
@@ -109,13 +109,13 @@ impl Match {
             type_ @ (ethertype::MPLS | ethertype::MPLS_MULTICAST) => {
                 plain(type_, &[0, 0, 1, 64, 0, 0, 0, 0])
             }
-            // A length, as of a frame without an Ethernet type.
+            // A frame without an Ethernet type has a length here.
             ethertype::NONE | 0 => plain(0, &[]),
             type_ => plain(type_, &[]),
         }
     }
 
-    /// Sets what editing can set.
+    /// Sets the fields that the frame editor can set.
     fn set_headers(&self, frame: &mut [u8]) {
         let value = |field| self.get(field).0;
         let set = |field: Field| !self.is_wild(field) && self.permits(field);

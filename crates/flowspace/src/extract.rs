@@ -1,34 +1,33 @@
 //! From a frame's bytes to a [`Key`].
 //!
-//! On the forwarding path: no allocation, one pass, every read checked. A header that is cut off or
-//! malformed ends the walk and leaves the fields from there on zero.
+//! The code runs on the forwarding path: no allocation, one pass, every read checked. A truncated or malformed header
+//! ends the parsing, and all further fields are zero.
 
 use crate::Key;
 use crate::field::{
     Field, NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, VLAN_PRESENT_BIT, ethertype, ip_proto,
 };
 
-/// How many VLAN tags are walked over in search of the Ethernet type.
+/// The number of VLAN tags that are skipped to find the Ethernet type.
 const MAX_VLAN_TAGS: usize = 2;
 
 impl Key {
-    /// The key of `frame` as received on `in_port` (1.3 numbering). Never fails: what the frame does
-    /// not have, or has cut off, is zero.
+    /// The key of `frame` as received on `in_port` (1.3 numbering). The function never fails: missing and truncated
+    /// fields are zero.
     ///
-    /// As 1.3 section 7.2.3.7 has it: VLAN fields are the outermost tag's and the Ethernet type is
-    /// the one behind the tags (at most two are walked over), MPLS fields are the outermost shim's.
-    /// IP fragments have no transport fields. Metadata, tunnel id and physical port are zero: they
-    /// are not in the frame.
+    /// As in 1.3 section 7.2.3.7, VLAN fields are from the outermost tag, the Ethernet type is the type behind the tags
+    /// (at most two tags are skipped), and MPLS fields are from the outermost shim. IP fragments have no transport
+    /// fields. Metadata, tunnel id and physical port are zero, because a frame does not contain them.
     #[inline]
     pub fn extract(in_port: u32, frame: &[u8]) -> Key {
         extract(in_port, frame, MAX_VLAN_TAGS)
     }
 
-    /// The key that a switch sees that looks behind one VLAN tag only, as Open vSwitch does unless told otherwise
-    /// (`vlan-limit`): the Ethernet type is then that of the second tag. `None` if there is none.
+    /// The key for a switch that skips only one VLAN tag, the default of Open vSwitch (`vlan-limit`): the Ethernet type
+    /// is then the type of the second tag. `None` if there is no second tag.
     #[inline]
     pub fn extract_behind_one_tag(in_port: u32, frame: &[u8]) -> Option<Key> {
-        // Almost no packet has a second tag: the others are not walked through again.
+        // Almost no packet has a second tag; packets without one are not parsed again.
         let is_tag = |at: usize| {
             let type_ =
                 frame.get(at..).and_then(<[u8]>::first_chunk).copied().map(u16::from_be_bytes);
@@ -74,8 +73,8 @@ fn extract(in_port: u32, frame: &[u8], max_tags: usize) -> Key {
     key
 }
 
-/// Ethernet type behind the tags, the outermost tag as the key has it, and what follows. A tag that
-/// is cut off is left as the type.
+/// The Ethernet type behind the tags, the outermost tag in the form of the key, and the payload. For a truncated tag
+/// the type is the type of the tag.
 fn vlan_tags(mut dl_type: u16, mut payload: &[u8], max_tags: usize) -> (u16, u64, &[u8]) {
     let mut outermost = 0;
     for depth in 0..max_tags {
@@ -93,7 +92,7 @@ fn vlan_tags(mut dl_type: u16, mut payload: &[u8], max_tags: usize) -> (u16, u64
     (dl_type, outermost, payload)
 }
 
-/// The type in the SNAP header of an 802.3 frame, if it has one.
+/// The type in the SNAP header of an 802.3 frame, if the frame has a SNAP header.
 fn snap(payload: &[u8]) -> (u16, &[u8]) {
     if let Some((&[0xaa, 0xaa, 0x03, 0, 0, 0, t0, t1], rest)) = payload.split_first_chunk() {
         let dl_type = u16::from_be_bytes([t0, t1]);
@@ -167,13 +166,13 @@ fn ipv6(key: &mut Key, packet: &[u8]) {
     }
 }
 
-/// What a walk over IPv6 extension headers finds.
+/// The result of parsing IPv6 extension headers.
 struct Chain<'a> {
-    /// The upper-layer protocol, or the header at which the walk ended.
+    /// The upper-layer protocol, or the header at which the parsing ended.
     proto: u8,
     /// `OFPIEH_*` bits (1.3 section 7.2.3.8).
     seen: u64,
-    /// The upper layer; none in a fragment or if a header was cut off.
+    /// The upper layer; `None` in a fragment, or if a header was truncated.
     segment: Option<&'a [u8]>,
 }
 
@@ -233,7 +232,7 @@ fn extension_headers(mut proto: u8, mut rest: &[u8]) -> Chain<'_> {
             let offset_and_more = u16::from_be_bytes([o0, o1]) & 0xfff9;
             fragment |= offset_and_more != 0;
             if offset_and_more & 0xfff8 != 0 {
-                // A later fragment: what follows is not a header.
+                // A later fragment: no header follows.
                 return Chain { proto: next, seen, segment: None };
             }
         }

@@ -1,16 +1,15 @@
-//! The header fields and where each lives in the words of a [`Key`](crate::Key).
+//! The header fields, and the place of each field in the words of a [`Key`](crate::Key).
 //!
-//! As in Open vSwitch's `struct flow`, fields that can never be in one packet together share bits,
-//! and prerequisites say which of them is meant: `nw_src` of an ARP packet is its `arp_spa`,
-//! `tp_src` of an ICMP packet is its type. The order of the words, and of the bits within a word
-//! from the top down, puts every prerequisite before the fields that depend on it.
-//! [`Match::subtract`](crate::Match::subtract) splits in that order and so never makes a piece that
-//! fixes a field without its prerequisite.
+//! As in Open vSwitch's `struct flow`, fields that can never be in one packet together share bits, and the
+//! prerequisites decide which field the bits mean: `nw_src` of an ARP packet is its `arp_spa`, `tp_src` of an ICMP
+//! packet is its type. The order of the words, and of the bits within a word from the top down, puts every prerequisite
+//! before the fields that depend on it. [`Match::subtract`](crate::Match::subtract) splits in that order, so no part of
+//! the difference fixes a field without its prerequisite.
 
 /// Number of 64-bit words of a key.
 pub(crate) const WORDS: usize = 16;
 
-/// The first word that holds something behind the Ethernet type.
+/// The first word with fields behind the Ethernet type.
 pub(crate) const FIRST_L3_WORD: usize = 5;
 
 /// The word with the VLAN tag, in its low 16 bits: present (1), VID (12), PCP (3).
@@ -43,7 +42,7 @@ pub mod ethertype {
     pub const VLAN: u16 = 0x8100;
     /// 802.1ad service VLAN tag.
     pub const SERVICE_VLAN: u16 = 0x88a8;
-    /// What a frame with an 802.3 length and no SNAP header has for a type (`OFP_DL_TYPE_NOT_ETH_TYPE`).
+    /// The type of a frame with an 802.3 length and no SNAP header (`OFP_DL_TYPE_NOT_ETH_TYPE`).
     pub const NONE: u16 = 0x05ff;
 }
 
@@ -129,7 +128,7 @@ pub enum Field {
     NdTarget,
 }
 
-/// Where a field is: in one word at a shift, or (128 bits) in the word and the one behind it.
+/// The place of a field: in one word at a shift, or (128 bits) in a word and the next word.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) word: usize,
@@ -151,7 +150,7 @@ impl Field {
     /// Another name of [`Field::ArpTha`].
     pub const ND_TLL: Field = Field::ArpTha;
 
-    /// Every field, prerequisites before what depends on them.
+    /// Every field; prerequisites come before the fields that depend on them.
     pub const ALL: [Field; 28] = [
         Field::InPort,
         Field::InPhyPort,
@@ -217,7 +216,7 @@ impl Field {
         Place { word, shift, width }
     }
 
-    /// The field's name in `ovs-ofctl` syntax, where fields share bits the name in IP packets.
+    /// The field's name in `ovs-ofctl` syntax. If fields share bits, the name in IP packets.
     pub const fn name(self) -> &'static str {
         match self {
             Field::InPort => "in_port",

@@ -1,8 +1,8 @@
-//! Edits of raw Ethernet frames: what the OpenFlow actions do to the bytes.
+//! Edits of raw Ethernet frames: the effect of OpenFlow actions on the bytes.
 //!
-//! Every edit keeps the checksums right (incrementally, RFC 1624; SCTP by recomputing its CRC) and
-//! does nothing when the frame has no such header, as a switch does. Nothing here can read or write
-//! outside the frame. There is no matching here.
+//! Every edit keeps the checksums right (incrementally, RFC 1624; SCTP by computing its CRC again).
+//! Like a switch, an edit does nothing if the frame lacks the header. No edit can read or write
+//! outside the frame. The module does no matching.
 //!
 //! Start at [`Headers::locate`], which all edits share.
 

@@ -1,8 +1,9 @@
-//! [`MatchIndex`]: which of many matches may lie within another one, or share packets with it.
+//! [`MatchIndex`]: finds the matches that may lie within another match, or share packets with it.
 //!
-//! Matches with the same mask form a group, ordered by a hash of their values. A region is compared with each group's
-//! mask: where that leaves one possible value, only matches with its hash are looked at; else all of the group, or none.
-//! The index keeps no matches: it gives candidates, and the caller compares them. So it takes few bytes for each match.
+//! Matches with the same mask form a group, ordered by a hash of their values. The index compares a region with each
+//! group's mask. If one value is possible, the index examines only matches with the hash of this value; otherwise it
+//! examines all matches of the group, or none. The index does not store the matches. It returns candidates, and the
+//! caller compares them, so the index needs only a few bytes for each match.
 
 use alloc::collections::BTreeSet;
 use core::hash::BuildHasher;
@@ -15,7 +16,7 @@ use crate::{Key, Match};
 #[derive(Debug, Default)]
 pub struct MatchIndex {
     groups: HashMap<(u8, Key), Group>,
-    /// By group and hash.
+    /// The numbers, by group and hash.
     members: BTreeSet<(u32, u32, u32)>,
     next: u32,
     hasher: DefaultHashBuilder,
@@ -27,12 +28,12 @@ struct Group {
     members: u32,
 }
 
-/// What is looked for.
+/// The kind of search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// Matches that lie within the region (non-strict commands).
     Within,
-    /// Matches that share packets with it (CHECK_OVERLAP).
+    /// Matches that share packets with the region (CHECK_OVERLAP).
     Overlapping,
 }
 
@@ -50,7 +51,7 @@ impl MatchIndex {
         }
     }
 
-    /// Takes it out.
+    /// Removes the number of a match.
     pub fn remove(&mut self, table: u8, match_: &Match, number: u32) {
         let hash = self.hash(&match_.value);
         let hash_map::Entry::Occupied(mut group) = self.groups.entry((table, match_.mask)) else {
@@ -64,8 +65,8 @@ impl MatchIndex {
         }
     }
 
-    /// Calls `visit` with the number of each match that may be meant, until `visit` says that it is enough, and gives how many
-    /// groups and numbers were examined. `table` is `None` for all tables.
+    /// Calls `visit` with the number of each candidate until `visit` ends the search, and returns how many groups and
+    /// numbers were examined. `table`: `None` for all tables.
     pub fn candidates(
         &self,
         table: Option<u8>,
@@ -84,7 +85,7 @@ impl MatchIndex {
                 continue;
             }
             let (first, last) = match is_part(mask, &region.mask) {
-                // All bits that they match are known.
+                // All bits of the group's mask are known.
                 true => {
                     let hash = self.hash(&cut(&region.value, mask));
                     (hash, hash)
@@ -184,7 +185,7 @@ mod tests {
                 .map(|region| index.candidates(Some(0), &region, relation, |_| false));
             assert_eq!(examined, [2, 1]);
         }
-        // None of the group lies within a match that is narrower than all of it.
+        // No match of the group lies within a region that is narrower than all matches of the group.
         let narrow = Match::exact(Field::NwSrc, 7).with(Field::InPort, 1);
         assert_eq!(index.candidates(Some(0), &narrow, Relation::Within, |_| false), 1);
         for n in 0..10_000 {

@@ -7,7 +7,7 @@ use crate::field::{Field, WORDS};
 /// The header values of one packet at one port.
 ///
 /// Fields that the packet does not have are zero. Two fields that cannot be in one packet may share
-/// bits (see [`crate::field`]), so `get` answers for the shared bits whatever the packet is.
+/// bits (see [`crate::field`]), so `get` returns the shared bits for either field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Key {
     pub(crate) words: [u64; WORDS],

@@ -1,14 +1,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! Header space: sets of packets, the algebra over them, and an indexed classifier.
+//! Header space: sets of packets, the algebra of these sets, and an indexed classifier.
 //!
-//! A packet at a port is a point, a [`Key`]: the values of its header [`Field`]s in a fixed array
-//! of words. A [`Match`] is a set of such points, a ternary vector (each bit 0, 1 or "any"). The
-//! algebra is exact: [`Match::intersect`], [`Match::overlaps`], [`Match::contains`],
-//! [`Match::subtract`]; rewrites ([`Match::rewrite`] and its companions) give the image of a set
-//! under an action, or something larger where a header becomes unknown, never something smaller.
-//! [`Classifier`] finds the best of many prioritised matches for a key; [`wins_everywhere`] decides
-//! whether one owner's entries win all of a region. [`frame`](mod@frame) does to a packet's bytes what actions do.
+//! A packet at a port is a point, a [`Key`]: the values of its header [`Field`]s in a fixed array of words. A [`Match`]
+//! is a set of such points, a ternary vector (each bit 0, 1 or "any"). The algebra is exact: [`Match::intersect`],
+//! [`Match::overlaps`], [`Match::contains`], [`Match::subtract`]; rewrites ([`Match::rewrite`] and its companions) give
+//! the image of a set under an action, or a larger set if a header becomes unknown, never a smaller set. [`Classifier`]
+//! finds the best of many prioritised matches for a key; [`wins_everywhere`] decides whether one owner's entries win
+//! all of a region. [`frame`](mod@frame) applies actions to the bytes of a packet.
 //!
 //! ```
 //! use flowspace::{Classifier, Field, Key, Match};
@@ -28,11 +27,10 @@
 //! assert_eq!(classifier.lookup(&key).map(|entry| *entry.value), Some("red"));
 //! ```
 //!
-//! What this crate deliberately lacks: OpenFlow sessions, sockets, clocks, policy. It knows the two
-//! wire forms of a match (1.0 and 1.3) and the text forms of `ovs-ofctl`, nothing else of the
-//! protocol.
+//! This crate deliberately lacks OpenFlow sessions, sockets, clocks and policy. Of the protocol the crate knows only
+//! the two wire forms of a match (1.0 and 1.3) and of actions, and the text forms of `ovs-ofctl`.
 //!
-//! Start reading in [`field`] (the layout everything rests on), then `algebra.rs`.
+//! Start reading in [`field`] (the layout of all keys), then `algebra.rs`.
 
 extern crate alloc;
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! Prerequisites of a field under one of its particular names: `tp_src` of any transport is
-//! [`Field::TpSrc`](crate::Field::TpSrc), but `tcp_src` exists only in TCP. Shared by the text form
-//! and OXM.
+//! Prerequisites of a field under one of its names: `tp_src` of any transport is
+//! [`Field::TpSrc`](crate::Field::TpSrc), but `tcp_src` exists only in TCP. The text form and OXM
+//! share this module.
 
 use crate::field::{
     NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, ethertype as eth, ip_proto as proto,
 };
 use crate::{Field, Match};
 
-/// What must be matched exactly before a field may be.
+/// The fields that must be matched exactly before a field may be matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// One of these Ethernet types, if any are given.
@@ -16,7 +16,7 @@ pub(crate) struct Needs {
     protocols: &'static [u8],
     /// One of these ICMPv6 types, if any are given.
     icmpv6_types: &'static [u16],
-    /// What a user has to write for it.
+    /// The words that a user has to write for these prerequisites.
     advice: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl Needs {
         &[NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT],
         "icmp6,icmp_type=135 or icmp6,icmp_type=136",
     );
-    /// That each belongs to one IP version, [`Match::permits`] knows.
+    /// [`Match::permits`] checks that each protocol belongs to one IP version.
     pub(crate) const ICMP: Needs =
         Needs::transport(&[eth::IP, eth::IPV6], &[proto::ICMP, proto::ICMPV6], "icmp or icmp6");
     /// Any transport: [`Match::permits`] knows.
@@ -80,7 +80,7 @@ impl Needs {
         self.advice
     }
 
-    /// Whether every packet of the set meets these.
+    /// Whether every packet of the set meets the prerequisites.
     pub(crate) fn met_by(&self, match_: &Match) -> bool {
         let is_one_of = |field, choices: &[u16]| {
             choices.is_empty() || match_.exact_u16(field).is_some_and(|v| choices.contains(&v))

@@ -1,8 +1,9 @@
-//! Port numbers: 16 bits in 1.0, 32 bits in 1.3, with the reserved ones at the top of each range.
+//! Port numbers: 16 bits in 1.0, 32 bits in 1.3, with the reserved numbers at the top of each
+//! range.
 
 /// `OFPP_MAX` of 1.0: from here up, numbers are reserved.
 const V10_RESERVED: u16 = 0xff00;
-/// What lies between a reserved number of 1.0 and the same one in 1.3.
+/// The difference between a reserved number of 1.3 and the same reserved number of 1.0.
 const OFFSET: u32 = 0xffff_0000;
 
 /// The 1.3 number of a 1.0 port: reserved ports (from 0xff00) move to the top of the 32-bit range.

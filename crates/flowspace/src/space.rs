@@ -1,4 +1,5 @@
-//! Questions about unions of matches: is a region covered, and does one owner win all of it.
+//! Questions about unions of matches: whether a region is covered, and whether one owner wins the
+//! whole region.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,8 +8,8 @@ use crate::Match;
 
 /// Whether every packet of `region` is in one of `parts`.
 ///
-/// The work is bounded: when what is not yet covered falls into more than `piece_limit` pieces, the
-/// answer is false, which is the safe one for "may the tenant have this".
+/// The work is bounded: if the uncovered rest has more than `piece_limit` parts, the answer is
+/// false, which is the safe answer for "may the tenant have these packets".
 pub fn covered_by<'a>(
     region: &Match,
     parts: impl IntoIterator<Item = &'a Match>,
@@ -29,8 +30,8 @@ pub fn covered_by<'a>(
 /// Whether `owner` wins every packet of `region`, given all owners' entries in decreasing rank.
 ///
 /// Of the entries that match a packet, the first wins it; a packet that no entry matches is won by
-/// nobody. The answer is exact unless more than `piece_limit` pieces of the region would have to be
-/// kept, and then it is false.
+/// nobody. The answer is exact unless the region splits into more than `piece_limit` parts; then
+/// the answer is false.
 pub fn wins_everywhere<'a, T: PartialEq + 'a>(
     region: &Match,
     ranked: impl Iterator<Item = (&'a Match, &'a T)>,
@@ -53,9 +54,9 @@ pub fn wins_everywhere<'a, T: PartialEq + 'a>(
     residual.is_empty()
 }
 
-/// Subtracts `part` from each piece; false if more than `limit` pieces are left.
+/// Subtracts `part` from each element of `residual`; false if more than `limit` elements are left.
 fn remove(residual: &mut Vec<Match>, part: &Match, limit: usize) -> bool {
-    // Pieces that the part does not touch stay where they are; only the touched ones are split.
+    // Elements that `part` does not overlap stay in place; only the overlapped elements are split.
     let mut index = 0;
     let mut split = Vec::new();
     while let Some(piece) = residual.get(index) {
@@ -99,7 +100,7 @@ mod tests {
         assert!(!wins_everywhere(&region, [(&tcp, &1)].into_iter(), &1, 100));
         assert!(!wins_everywhere(&region, core::iter::empty(), &1, 100));
         assert!(wins_everywhere(&tcp, [(&region, &1)].into_iter(), &1, 100));
-        // A lower-ranking entry of another owner does not matter, a higher one does.
+        // A lower-ranking entry of another owner has no effect; a higher-ranking entry has.
         let theirs = tcp.with(Field::TpDst, 80);
         assert!(wins_everywhere(&tcp, [(&tcp, &1), (&theirs, &2)].into_iter(), &1, 100));
         assert!(!wins_everywhere(&tcp, [(&theirs, &2), (&tcp, &1)].into_iter(), &1, 100));

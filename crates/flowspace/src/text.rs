@@ -1,5 +1,5 @@
-//! The text form of a match, as `ovs-ofctl` reads and prints it (ovs-fields(7)). The names of the
-//! OpenFlow specification are read as well.
+//! The text form of a match, as `ovs-ofctl` reads and prints it (ovs-fields(7)). The parser also
+//! accepts the names of the OpenFlow specification.
 //!
 //! [`vocabulary`] has the words; [`parse`] reads, [`print`] writes; [`flow`] writes whole entries.
 

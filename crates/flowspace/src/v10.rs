@@ -1,4 +1,4 @@
-//! To and from the match of OpenFlow 1.0 (section 5.2.3).
+//! Converts from and to the match of OpenFlow 1.0 (section 5.2.3).
 
 use core::fmt;
 
@@ -7,10 +7,10 @@ use openflow::v10::{self, PortNo, VLAN_NONE, Wildcards};
 use crate::field::{VLAN_PRESENT, ethertype, ip_proto};
 use crate::{Field, Match, port_from_v10, port_to_v10};
 
-/// What a version of OpenFlow cannot say in one match.
+/// A set that one match of a version of OpenFlow cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inexpressible {
-    /// The field that stands in the way.
+    /// The field that cannot be expressed.
     pub field: Field,
     /// "1.0" or "1.3".
     pub version: &'static str,
@@ -25,11 +25,12 @@ impl fmt::Display for Inexpressible {
 impl core::error::Error for Inexpressible {}
 
 impl Match {
-    /// The set that a 1.0 match means.
+    /// The set of packets of a 1.0 match.
     ///
-    /// As Open vSwitch normalises: a field whose prerequisite is not matched is ignored; IP protocol,
-    /// DSCP and ports count for IPv6 too, addresses for IPv4, ARP and RARP; a priority without a VLAN
-    /// id asks for a tag; `OFP_VLAN_NONE` asks for none and makes the priority meaningless.
+    /// The match is normalized as in Open vSwitch: a field whose prerequisite is not matched is
+    /// ignored; IP protocol, DSCP and ports also apply to IPv6, addresses apply to IPv4, ARP and
+    /// RARP; a priority without a VLAN id requires a tag; `OFP_VLAN_NONE` requires no tag and makes
+    /// the priority meaningless.
     pub fn from_v10(wire: &v10::Match) -> Match {
         let wildcards = wire.wildcards;
         let given = |field| !wildcards.contains(field);
@@ -107,7 +108,7 @@ impl Match {
         }
     }
 
-    /// The 1.0 match that means exactly this set.
+    /// The 1.0 match with exactly this set of packets.
     ///
     /// # Errors
     /// Names the first field that 1.0 does not have or cannot mask in this way.
@@ -159,7 +160,7 @@ impl Match {
         }
         match self.get(Field::VlanVid) {
             (_, 0) if pcp.is_none() => Ok(()),
-            // With a priority, "any VLAN id" still asks for a tag.
+            // With a priority, "any VLAN id" still requires a tag.
             (VLAN_PRESENT, VLAN_PRESENT) if pcp.is_some() => Ok(()),
             (vid, 0x1fff) => {
                 wire.dl_vlan = (vid & 0xfff) as u16;

@@ -1,4 +1,4 @@
-//! To and from the match of OpenFlow 1.3: OXM fields (section 7.2.3).
+//! Converts from and to the match of OpenFlow 1.3: OXM fields (section 7.2.3).
 
 use core::fmt;
 
@@ -9,33 +9,33 @@ use openflow::v13::{self, MatchBuf, Oxm, OxmClass, OxmField};
 use crate::needs::Needs;
 use crate::{Field, Inexpressible, Match};
 
-/// Why a 1.3 match cannot be taken; [`MatchError::error_code`] is what its sender must be told.
+/// The reason why a 1.3 match is refused; [`MatchError::error_code`] is the error for the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MatchError {
     /// The field is not known, or of another class than OPENFLOW_BASIC.
     UnknownField {
-        /// Whose field.
+        /// The class of the field.
         class: OxmClass,
-        /// Which one.
+        /// The field.
         field: OxmField,
     },
     /// The value does not have the field's length.
     BadLength(OxmField),
     /// The field is there twice.
     Repeated(OxmField),
-    /// What the field depends on does not come before it, or is not matched exactly.
+    /// A prerequisite of the field does not come before the field, or is not matched exactly.
     MissingPrerequisite(OxmField),
     /// The field cannot be masked.
     NotMaskable(OxmField),
-    /// A bit of the value is set that the mask says not to look at.
+    /// The value has a bit that the mask excludes.
     ValueOutsideMask(OxmField),
-    /// The value has bits that the field does not have, or no packet can have it.
+    /// The value has more bits than the field, or no packet can have the value.
     BadValue(OxmField),
 }
 
 impl MatchError {
-    /// The OpenFlow 1.3 error for it, of type `OFPET_BAD_MATCH`.
+    /// The OpenFlow 1.3 error, of type `OFPET_BAD_MATCH`.
     pub const fn error_code(&self) -> ErrorCode {
         match self {
             MatchError::UnknownField { .. } => code::BAD_MATCH_BAD_FIELD,
@@ -78,14 +78,15 @@ fn name(field: OxmField) -> &'static str {
     row(field).map_or("an unknown field", |row| row.field.name())
 }
 
-/// What an OXM field is here.
+/// The meaning of an OXM field in this crate.
 #[derive(Clone, Copy)]
 struct Row {
     oxm: OxmField,
     field: Field,
     needs: Needs,
-    /// Beyond what the specification lets be masked: Open vSwitch masks these too, and controllers
-    /// use it. A switch that does not is left to say so.
+    /// Whether the field may have a mask although the specification allows none: Open vSwitch
+    /// accepts masks on these fields, and controllers use them. A switch that does not accept such
+    /// a mask answers with an error.
     also_maskable: bool,
 }
 
@@ -97,7 +98,8 @@ const fn maskable(oxm: OxmField, field: Field, needs: Needs) -> Row {
     Row { oxm, field, needs, also_maskable: true }
 }
 
-/// In the order of [`Field::ALL`]: prerequisites first, which is also the order of writing.
+/// The rows are in the order of [`Field::ALL`]: prerequisites first. Matches are written in the
+/// same order.
 const ROWS: &[Row] = &[
     plain(OxmField::IN_PORT, Field::InPort, Needs::NOTHING),
     plain(OxmField::IN_PHY_PORT, Field::InPhyPort, Needs::IN_PORT),
@@ -141,7 +143,7 @@ const ROWS: &[Row] = &[
     maskable(OxmField::IPV6_ND_TARGET, Field::NdTarget, Needs::NEIGHBOUR),
 ];
 
-/// What a set-field writes, and in which packets.
+/// The field that a set-field writes, and the packets that have the field.
 pub(crate) fn set_field_row(oxm: &Oxm<'_>) -> Option<(Field, Needs)> {
     oxm.basic().and_then(row).map(|row| (row.field, row.needs))
 }
@@ -155,7 +157,8 @@ impl Row {
         self.oxm.is_maskable() || self.also_maskable
     }
 
-    /// Bits of the field; narrower than the place where it is kept for ICMP types and codes.
+    /// The mask of the field. For ICMP types and codes this mask is narrower than the place in the
+    /// key.
     fn full_mask(&self) -> u128 {
         let bits = self.oxm.bits().unwrap_or(0);
         u128::MAX.checked_shr(128 - u32::from(bits)).unwrap_or(0)
@@ -163,23 +166,23 @@ impl Row {
 }
 
 impl Field {
-    /// Whether a 1.3 match may mask the field: where the specification says so, and on transport
-    /// ports and neighbour discovery fields, where Open vSwitch takes masks too.
+    /// Whether a 1.3 match may mask the field: if the specification allows a mask, and for
+    /// transport ports and neighbour discovery fields, where Open vSwitch accepts masks.
     pub fn is_maskable_in_v13(self) -> bool {
         ROWS.iter().any(|row| row.field == self && row.is_maskable())
     }
 }
 
 impl Match {
-    /// The set that a 1.3 match means.
+    /// The set of packets of a 1.3 match.
     ///
     /// # Errors
-    /// The first field that is unknown, repeated, without its prerequisite before it, or has a mask
-    /// or value that it must not have. Masks are taken on transport ports and on the neighbour
-    /// discovery fields too, as Open vSwitch takes them.
+    /// The first field that is unknown, repeated, without its prerequisite before it, or with a
+    /// forbidden mask or value. Masks on transport ports and neighbour discovery fields are
+    /// accepted, as in Open vSwitch.
     pub fn from_v13(wire: &v13::Match<'_>) -> Result<Match, MatchError> {
         let mut match_ = Match::ANY;
-        // One bit for each field: they are below 128.
+        // One bit for each field: field numbers are below 128.
         let mut seen: u128 = 0;
         for oxm in wire.fields.iter() {
             let row = oxm.basic().and_then(row).ok_or(unknown(&oxm))?;
@@ -222,14 +225,15 @@ impl Match {
         Ok(())
     }
 
-    /// Appends the OXM fields that mean exactly this set, prerequisites first and otherwise always in
-    /// the same order.
+    /// Appends the OXM fields for exactly this set, prerequisites first and otherwise always in the
+    /// same order.
     ///
     /// Masks on transport ports and neighbour discovery fields are written although the
-    /// specification has none there; see [`Match::from_v13`].
+    /// specification allows none; see [`Match::from_v13`].
     ///
     /// # Errors
-    /// Names the first field with a mask that cannot be written; `out` may then have got some fields.
+    /// Names the first field with a mask that cannot be written; `out` may then have some fields
+    /// already.
     pub fn to_v13(&self, out: &mut MatchBuf) -> Result<(), Inexpressible> {
         for field in Field::ALL {
             let (value, mask) = self.get(field);
@@ -263,7 +267,7 @@ impl Match {
         Ok(())
     }
 
-    /// Whether the bits of the field mean this field, not another one that shares them.
+    /// Whether the bits of the field mean this field, and not another field that shares the bits.
     fn is_meant(&self, field: Field) -> bool {
         let dl_type = self.exact_u16(Field::DlType);
         let ethertypes = field.ethertypes();

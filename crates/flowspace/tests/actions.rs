@@ -1,5 +1,6 @@
-//! Images of sets of packets under OpenFlow actions: set, action, image. `algebra.rs` holds the
-//! rewrites against a brute-force oracle; here are the headers that it does not enumerate.
+//! Images of sets of packets under OpenFlow actions: set, action, image. `algebra.rs` compares the
+//! rewrites with a brute-force oracle; this file covers the headers that the oracle does not
+//! enumerate.
 
 use flowspace::Match;
 use openflow::v13::{Oxm, OxmField};
@@ -33,7 +34,7 @@ fn v10_actions() {
     check_v10("", SetNwDst(0x0b00_0001), "");
     check_v10("in_port=1", SetTpSrc(80), "in_port=1");
     check_v10("ip", SetTpSrc(80), "ip");
-    // None has it.
+    // No packet has the field.
     check_v10("ipv6", SetNwDst(0x0b00_0001), "ipv6");
     // Switches differ.
     check_v10("arp,arp_spa=10.0.0.1,arp_op=1", SetNwSrc(1), "arp,arp_op=1");
@@ -66,7 +67,7 @@ fn v13_actions() {
     // A field of packets of another kind.
     check_v13("udp,tp_dst=80", set(OxmField::TCP_DST, &[0, 81]), "udp");
     check_v13("ip,nw_src=10.0.0.1", set(OxmField::ARP_SPA, &[10, 0, 0, 2]), "ip");
-    // What others depend on leaves them unknown.
+    // After a prerequisite is overwritten, the dependent fields are unknown.
     check_v13("tcp,tp_dst=80", set(OxmField::IP_PROTO, &[17]), "udp");
     check_v13(
         "icmp6,icmp_type=135,nd_target=::1",
@@ -75,7 +76,7 @@ fn v13_actions() {
     );
     check_v13("tcp", set(OxmField(99), &[0]), "");
     check_v13("tcp", Experimenter { experimenter: 0x2320, body: &[] }, "");
-    // VLAN: a tag that may not be there may be added, or not.
+    // VLAN: for packets that may be untagged, a tag may be added or not.
     check_v13(
         "dl_vlan=5,dl_vlan_pcp=1",
         set(OxmField::VLAN_VID, &[0x10, 6]),
@@ -92,7 +93,7 @@ fn v13_actions() {
     check_v13("mpls,mpls_label=3", PushMpls(0x8847), "mpls,mpls_bos=0");
     check_v13("in_port=1", PushMpls(0x8848), "mplsm,in_port=1");
     check_v13("mpls,mpls_label=3,in_port=1", PopMpls(0x0800), "ip,in_port=1");
-    // What is behind the shim becomes a tag.
+    // The bytes behind the shim become a tag.
     for tag in [0x8100, 0x88a8] {
         check_v13("mpls,mpls_label=3,in_port=1,dl_vlan=0xffff", PopMpls(tag), "in_port=1");
         check_v13("in_port=1,dl_vlan=0xffff", PopMpls(tag), "in_port=1");

@@ -1,5 +1,5 @@
-//! The algebra against a brute-force oracle: every operation is compared, packet by packet, with
-//! what it must mean over the enumerated space of `common/small.rs`.
+//! Compares every operation of the algebra, packet by packet, with a brute-force oracle over the
+//! enumerated space of `common/small.rs`.
 
 mod common;
 
@@ -42,7 +42,7 @@ proptest! {
         prop_assert_eq!(a.to_match().contains(&b.to_match()), expected);
     }
 
-    /// Equal sets are equal values: what canonical form is for.
+    /// Equal sets are equal values: this is the purpose of the canonical form.
     #[test]
     fn equal_sets_are_equal(a in spec(), b in spec()) {
         let same = points().iter().all(|point| a.admits(point) == b.admits(point));
@@ -113,8 +113,8 @@ proptest! {
         prop_assert!(expected || !wins_everywhere(&region, ranked(), &0, 2));
     }
 
-    /// Field by field, the image is exactly the set of rewritten packets where all packets have the
-    /// field, and never less than that anywhere.
+    /// For each field, the image is exactly the set of rewritten packets if all packets have the
+    /// field, and never a smaller set.
     #[test]
     fn rewrite(set in spec(), value in 0..2u16, action in 0..4usize) {
         let match_ = set.to_match();
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// 1.0's VLAN actions, where the image is exact whatever the set.
+    /// 1.0's VLAN actions, whose image is exact for every set.
     #[test]
     fn vlan_actions_of_v10(set in spec(), value in 0..2u8, which in 0..3usize) {
         let match_ = set.to_match();
@@ -180,7 +180,8 @@ proptest! {
         }
     }
 
-    /// Whether a new tag copies the old one or starts from zero, and whatever was under a popped one.
+    /// The image covers both kinds of new tags (copied from the old tag, or zero), and any tag
+    /// under a popped tag.
     #[test]
     fn push_and_pop_vlan(set in spec(), under in prop::option::of((0..4u16, 0..3u8))) {
         let match_ = set.to_match();

@@ -1,4 +1,4 @@
-//! The classifier against a linear scan.
+//! Compares the classifier with a linear scan.
 
 mod common;
 
@@ -7,7 +7,7 @@ use flowspace::{Classifier, EntryId, Key, Match};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// What the classifier claims to be: a list, scanned from the front.
+/// The reference: a list, scanned from the front.
 #[derive(Default)]
 struct Scan {
     /// In the order of insertion.
@@ -16,7 +16,7 @@ struct Scan {
 
 impl Scan {
     fn best(&self, key: &Key) -> Option<EntryId> {
-        // `max_by_key` would give the last of equals.
+        // `max_by_key` would return the last of equal entries.
         let matching = self.entries.iter().filter(|(_, match_, ..)| match_.matches(key));
         matching.rev().max_by_key(|(_, _, priority, _)| *priority).map(|(id, ..)| *id)
     }
@@ -36,7 +36,7 @@ fn sorted(ids: impl Iterator<Item = EntryId>) -> Vec<EntryId> {
 #[allow(clippy::large_enum_variant, reason = "few of them, for a moment")]
 enum Step {
     Insert(Match, u32),
-    /// The same match as an entry that is there.
+    /// The same match as an existing entry.
     InsertAgain(Index, u32),
     Remove(Index),
     Clear,

@@ -1,4 +1,4 @@
-//! Keys from frames that are built here, byte by byte.
+//! Keys of frames that the tests build byte by byte.
 
 #![allow(clippy::unwrap_used, reason = "test code outside of #[test]")]
 
@@ -22,8 +22,8 @@ fn check(frame: &str, expected: &str) {
     for field in Field::ALL {
         assert_eq!(key.get(field), expected.get(field).0, "{field:?} of `{expected}` is {key:?}");
     }
-    // Cut anywhere, it is answered, and never with a value that the whole frame does not have,
-    // except where a header that is cut off leaves the type of what was to follow.
+    // A frame that is truncated at any byte gets a key, and the key has no value that the whole
+    // frame does not have, except the type field of a truncated header.
     for length in 0..frame.len() {
         let cut = Key::extract(7, &frame[..length]);
         for field in [Field::NwSrc, Field::NwDst, Field::Ipv6Src, Field::TpSrc, Field::TpDst] {
@@ -210,7 +210,7 @@ fn mpls_and_pbb() {
 }
 
 proptest! {
-    /// Noise behind each Ethernet type is answered, and with the fields of that type only.
+    /// Random bytes behind each Ethernet type get a key with the fields of that type only.
     #[test]
     fn any_frame_is_answered(
         head in any::<[u8; 12]>(),

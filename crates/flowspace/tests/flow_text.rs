@@ -187,7 +187,7 @@ fn entries_are_written_as_ovs_ofctl_does() {
     }
 }
 
-/// What Open vSwitch does not know is told with its bytes.
+/// Actions that Open vSwitch does not know are printed with their bytes.
 #[test]
 fn what_ovs_ofctl_does_not_know_is_told_with_its_bytes() {
     let unknown = v13::Action::Unknown { type_: 99, body: &[1, 2, 3, 4] };
@@ -213,7 +213,7 @@ fn other_frames_are_no_entries() {
     }
 }
 
-/// The oracle: what Open vSwitch itself makes of the same frames.
+/// The oracle: the text that Open vSwitch prints for the same frames.
 #[test]
 fn ovs_prints_the_same_match_and_actions() {
     let there = std::process::Command::new("ovs-ofctl").arg("--version").output();

@@ -1,6 +1,6 @@
-//! Open vSwitch as the oracle: `ovs-ofctl` reads what we print and prints what we write, and takes
-//! frames apart as we do. Needs `ovs-ofctl` (Debian package `openvswitch-switch` or
-//! `openvswitch-common`), no root and no running switch.
+//! Open vSwitch as the oracle: `ovs-ofctl` reads the text that Weir prints, prints the messages
+//! that Weir writes, and parses frames in the same way. The tests need `ovs-ofctl` (Debian package
+//! `openvswitch-switch` or `openvswitch-common`), no root and no running switch.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// Says loudly when `ovs-ofctl` is missing; under CI=true that is a failure.
+/// Prints a message if `ovs-ofctl` is missing; with CI=true a missing program is a failure.
 fn ovs_is_there(test: &str) -> bool {
     let version = Command::new("ovs-ofctl").arg("--version").output();
     let there = version.is_ok_and(|output| output.status.success());
@@ -34,7 +34,7 @@ fn ovs_is_there(test: &str) -> bool {
     there
 }
 
-/// The same samples in every run, so that a failure can be looked at again.
+/// The same samples in every run, so that a failure can be repeated.
 fn samples<T: std::fmt::Debug>(count: usize, strategy: impl Strategy<Value = T>) -> Vec<T> {
     let mut runner = TestRunner::deterministic();
     (0..count).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
@@ -67,7 +67,8 @@ fn match_in(line: &str) -> &str {
     match_.trim()
 }
 
-/// 1.3 has no priority in "no tag", and `ovs-ofctl` shows that; we show what it shows for 1.0.
+/// In 1.3 "no tag" has no priority, and `ovs-ofctl` shows this; Weir prints the same text as
+/// `ovs-ofctl` for 1.0.
 fn as_in_v10(text: &str) -> String {
     text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000")
 }
@@ -82,7 +83,7 @@ fn ovs_reads_what_we_print() {
     matches.extend(samples(800, common::any_match()));
     matches.retain(known_to_ovs);
     matches.retain(|match_| !has_ipv6_mask(match_));
-    // It cannot say in 1.3 what has no exact place in OXM.
+    // `ovs-ofctl` cannot express in 1.3 a set without an exact OXM form.
     matches.retain(|match_| match_.to_v13(&mut MatchBuf::new()).is_ok());
     let flows: String = matches.iter().fold(String::new(), |mut all, match_| {
         writeln!(all, "{match_} actions=drop").unwrap();
@@ -123,7 +124,7 @@ fn ovs_prints_our_v10_bytes_as_we_do() {
     }
 }
 
-/// Wildcards and values at random: what does not belong together must be ignored alike.
+/// Random wildcards and values: both programs must ignore the same fields.
 #[test]
 fn ovs_normalises_v10_as_we_do() {
     if !ovs_is_there("ovs_normalises_v10_as_we_do") {
@@ -194,7 +195,8 @@ fn ovs_extracts_as_we_do() {
         });
         let key = Key::extract(0xffff_ffff, frame);
         assert!(expected.matches(&key), "{line}\n{key:?}\n{frame:02x?}");
-        // Nothing beyond what Open vSwitch found, but for what it does not extract.
+        // The key has no field that Open vSwitch did not find, except fields that Open vSwitch does
+        // not extract.
         for field in Field::ALL {
             let beyond = matches!(field, Field::Ipv6Exthdr);
             assert!(
@@ -211,8 +213,8 @@ fn without_foreign_fields(line: &str) -> String {
         ["nw_ttl", "nw_frag", "tcp_flags", "mpls_ttl", "vlan_tci1", "dl_vlan1", "dl_vlan_pcp1"];
     let items = line.split(',').filter(|item| {
         let name = item.split_once('=').map_or(*item, |(name, _)| name);
-        // The second and third MPLS shims are `mpls_label1` and so on.
-        // It shows both link-layer options, whichever message it is.
+        // The second and third MPLS shims are `mpls_label1` and so on. Open vSwitch shows both
+        // link-layer options for either message.
         let absent = matches!(*item, "nd_sll=00:00:00:00:00:00" | "nd_tll=00:00:00:00:00:00");
         let deeper_shim = name.starts_with("mpls_") && name.ends_with(['1', '2']);
         !(absent || deeper_shim || foreign.contains(&name))
@@ -367,7 +369,7 @@ fn run(arguments: &[&str], input: &str) -> String {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // From a thread of its own: both pipes can fill up.
+    // A separate thread writes, because both pipes can fill up.
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     let written = writer.join().unwrap();

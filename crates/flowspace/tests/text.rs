@@ -61,7 +61,7 @@ proptest! {
         let _ = text.parse::<Match>();
     }
 
-    /// Near misses reach further into the reader than noise does.
+    /// Nearly correct texts reach further into the parser than random texts.
     #[test]
     fn mangled_matches_are_answered(
         match_ in common::any_match(),

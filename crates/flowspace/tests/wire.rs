@@ -1,4 +1,4 @@
-//! To and from the wire forms of a match.
+//! Conversions from and to the wire forms of a match.
 
 mod common;
 
@@ -23,7 +23,7 @@ proptest! {
         prop_assert_eq!(Match::from_v10(&wire), match_);
     }
 
-    /// Any 40 bytes mean something in 1.0, and saying it again means the same.
+    /// Any 40 bytes are a match of 1.0, and writing the match again gives the same set.
     #[test]
     fn any_v10_match_is_taken(wire in any_v10_wire()) {
         let match_ = Match::from_v10(&wire);
@@ -37,7 +37,8 @@ proptest! {
         }
     }
 
-    /// Fields in any order, with any bits: an error, or a match that can be said again.
+    /// Fields in any order, with any bits: the result is an error, or a match that can be written
+    /// again.
     #[test]
     fn any_known_oxms_are_answered(
         fields in prop::collection::vec((0..42u8, any::<[u8; 16]>(), any::<[u8; 16]>(), any::<bool>()), 0..6),
@@ -90,7 +91,7 @@ fn any_v10_wire() -> impl Strategy<Value = v10::Match> {
     )
 }
 
-/// What Open vSwitch makes of fields that do not belong together in 1.0.
+/// The normalization of Open vSwitch for fields that do not belong together in 1.0.
 #[test]
 fn v10_is_normalised() {
     let given = |fields: &[Wildcards]| {

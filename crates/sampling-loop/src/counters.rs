@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn what_open_vswitch_prints() {
-        // As Open vSwitch 3.1 printed it.
+        // The output of Open vSwitch 3.1.
         let printed = "NXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=14.508s, table=0, n_packets=172, n_bytes=237016, idle_age=0, in_port=\"eth0\",dl_dst=00:00:00:00:00:05 actions=output:eth3\n cookie=0x0, duration=1.2s, table=0, n_packets=1, n_bytes=60, priority=1 actions=drop\n";
         assert_eq!(flows(printed), [("eth0".into(), "00:00:00:00:00:05".into(), 172)]);
         let printed = "OFPST_PORT reply (xid=0x2): 2 ports\n  port LOCAL: rx pkts=0, bytes=0, drop=0, errs=0, frame=0, over=0, crc=0\n           tx pkts=0, bytes=0, drop=0, errs=0, coll=0\n  port  eth0: rx pkts=1032, bytes=9, drop=0, errs=0, frame=0, over=0, crc=0\n           tx pkts=5, bytes=1, drop=0, errs=0, coll=0\n  port  \"x-1\": rx pkts=?, bytes=0\n";

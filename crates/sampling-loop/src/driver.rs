@@ -38,7 +38,7 @@ pub enum CapacityOption {
     Active,
     /// From rises of latency through the switch.
     Passive,
-    /// From rises of its jitter.
+    /// From rises of the jitter of this latency.
     Jitter,
     /// A known capacity, the same for all servers.
     Known(f64),
@@ -136,7 +136,7 @@ struct Link {
     round: Option<Seen>,
     /// The number of requested observations that have not arrived.
     asked: usize,
-    /// How many of them do not count for the round, because a server was lost after the request.
+    /// The number of these observations that do not count for the round, because a server was lost after the request.
     early: usize,
     has_reported: bool,
 }
@@ -365,14 +365,14 @@ impl Driver {
         let Some(link) = self.links.get_mut(server).and_then(Option::take) else { return };
         self.verify.forget();
         self.conduct.handle_gone(now, server, why);
-        // First of all: the other servers must stop mirroring to it.
+        // Before all other work: the other servers must stop mirroring to the lost server.
         self.carry_out();
         // The current round may have observed the others before this order, so the round does not end. Agents carry out
         // their orders in turn, so the next round sees the effect of this order.
         for link in self.links.iter_mut().flatten() {
             (link.early, link.has_reported) = (link.asked, false);
         }
-        // Its agent may still run, but ignore its orders.
+        // The agent of the lost server may still run, but ignore its orders.
         let _ = link.end();
     }
 

@@ -47,7 +47,8 @@ pub(crate) struct Setup {
     /// The folder of its Open vSwitch's sockets.
     pub(crate) switch: PathBuf,
     pub(crate) bridge: String,
-    /// Two interfaces whose other ends are ports of the bridge, which leads the first's frames to the second.
+    /// Two interfaces whose other ends are ports of the bridge. The bridge forwards the frames of the first interface
+    /// to the second.
     pub(crate) test: Option<[String; 2]>,
     pub(crate) cpu: Option<CpuSource>,
     /// The CPU share above which the server has no headroom.

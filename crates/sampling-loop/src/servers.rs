@@ -31,7 +31,7 @@ const TAG: u64 = 0x5e41_10ad_0000_0003;
 
 /// A lab of servers, each with an Open vSwitch and guests; dropping it takes the lab down.
 pub struct Servers {
-    // Before the lab: the processes in the groups end first.
+    // This field is dropped before the lab: the processes in the groups end first.
     guests: Vec<Child>,
     receivers: Vec<Receivers>,
     bounds: Vec<CpuBound>,
@@ -73,7 +73,7 @@ impl Servers {
         &self.site
     }
 
-    /// How many there are.
+    /// The number of servers.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
@@ -172,7 +172,7 @@ impl Servers {
         command.args(["--tag", &TAG.to_string(), "--source-mac", &mac(tenant, server)]);
         command.args(["--source", &ip(tenant, server).to_string()]);
         let others = (0..self.count).filter(|to| *to != server);
-        // As many to the rest of the world as to the servers here.
+        // The rest of the world gets as many packets as the servers of the lab.
         for to in others {
             command.args(["--to", &format!("{},{}", mac(OUTSIDE, server), ip(OUTSIDE, server))]);
             command.args(["--to", &format!("{},{}", mac(tenant, to), ip(tenant, to))]);

@@ -77,7 +77,7 @@ fn say(report: &Report) -> anyhow::Result<()> {
 struct Real {
     namespace: Option<String>,
     options: ReceiverOptions,
-    /// By origin.
+    /// By the server whose traffic is sampled.
     reporters: Reporters,
 }
 
@@ -151,7 +151,7 @@ impl Server {
             reporters,
             mirrored: Mirrored::default(),
         };
-        // Report a missing switch now.
+        // A missing switch is reported now.
         server.counters()?;
         say(&Report::Ready)?;
         Ok(server)
@@ -207,7 +207,7 @@ impl Server {
         self.tick_cpu = now;
         let is_at_work = self.station.is_sending() || self.station.receivers().next().is_some();
         if self.guard.handle_busy(since, now.0.duration_since(self.started), busy) && is_at_work {
-            // Its own filters first: this needs no other server.
+            // The agent removes its own filters first, because this needs no other server.
             let _ = self.station.stop();
             say(&Report::HeadroomGone(busy))?;
         }
@@ -446,7 +446,7 @@ mod tests {
     fn what_is_mirrored_adds_up_while_interfaces_come_and_go() {
         let mut mirrored = Mirrored::default();
         let text = |lines: &[(&str, u64)]| {
-            // As Linux prints it.
+            // The text has the format of Linux.
             let mut text = "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n".to_owned();
             for (name, packets) in lines {
                 text += &format!("{name:>6}: 900 7 0 0 0 0 0 0 5000 {packets} 0 0 0 0 0 0\n");

@@ -14,7 +14,7 @@ pub struct Traffic {
     pub namespace: String,
     /// Frames per second.
     pub rate: f64,
-    /// Bytes of each.
+    /// Bytes of each frame.
     pub length: usize,
     /// The mark of these frames.
     pub tag: u64,

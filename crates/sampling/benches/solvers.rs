@@ -39,7 +39,7 @@ fn main() {
     }
 }
 
-/// Unequal loads and costs: about half of the servers cannot sample all of their own.
+/// Unequal loads and costs: about half of the servers cannot sample all of their own traffic.
 fn problem(count: usize, dense: bool) -> Problem {
     let mut numbers = fastrand::Rng::with_seed(1);
     let mut random = move || numbers.f64();

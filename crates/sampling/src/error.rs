@@ -12,7 +12,7 @@ pub enum Error {
     Input {
         /// The place of the value: `traffic[2][3]`, `line 4, column "s2"`.
         place: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         message: String,
     },
     /// These servers cannot even forward their traffic: constraint 1 fails without any sampling.
@@ -37,7 +37,8 @@ pub enum Error {
 pub struct Shortfall {
     /// `server s1` or `tenant red`.
     pub who: String,
-    /// In units of capacity for an overloaded server, in packets per second for a minimum rate.
+    /// The shortfall: in units of capacity for an overloaded server, in packets per second for a
+    /// minimum rate.
     pub by: f64,
     /// The total need, in the same unit.
     pub of: f64,
@@ -85,7 +86,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The worst few only: the names of a whole data centre do not help.
+/// Lists only the few largest shortfalls: the names of a whole data centre do not help.
 fn list(
     f: &mut fmt::Formatter<'_>,
     all: &[Shortfall],

@@ -1,6 +1,6 @@
 //! α and β from measured throughput: the law T(s) = T(0) / (1 + α·s) fitted by least squares (section III-C).
 //!
-//! For mirroring the same law holds with β in the place of α; [`Fit::cost`] is the measured one.
+//! For mirroring the same law holds with β in the place of α; [`Fit::cost`] is the measured cost of the two.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub fn fit(samples: &[Sample]) -> Result<Fit> {
     let (mut baseline, mut cost) = by_line(samples);
     for _ in 0..100 {
         let step = step(samples, baseline, cost)?;
-        // Half steps until it gets better; near the optimum the whole one does.
+        // Halves the step until the fit improves; near the optimum the whole step improves the fit.
         let before = residual(samples, baseline, cost);
         let mut share = 1.0;
         while share > 1e-6 {
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(fit.freedom, 9);
     }
 
-    /// No other law nearby fits better: the optimum is one of least squares in T, not in 1/T.
+    /// No other law nearby fits better: the fit has the least squares in T, not in 1/T.
     #[test]
     fn it_is_the_least_squares() {
         let samples = law(20.0, 1.5, &[0.9, -1.1, 0.4, 0.0]);

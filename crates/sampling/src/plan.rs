@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// A sparse solution: the plan contains only sampled traffic.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Which solver found it.
+    /// The solver that found the plan.
     pub solver: Solver,
     /// The flows, in order of the sampling server, then of the processing server.
     pub flows: Vec<Flow>,
@@ -19,7 +19,7 @@ pub struct Plan {
 pub struct Flow {
     /// The server that sees the traffic and samples it: i.
     pub origin: usize,
-    /// The server that processes the samples: k; equal to `from` for local samples.
+    /// The server that processes the samples: k; equal to `origin` for local samples.
     pub processor: usize,
     /// The tenant, if tenants differ in weight or minimum.
     pub tenant: Option<usize>,
@@ -32,35 +32,35 @@ pub struct Flow {
 /// The load of one server under a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ServerLoad {
-    /// Packets per second that it forwards.
+    /// Packets per second that the server forwards.
     pub forwarded: f64,
-    /// Packets per second of its own that it samples itself.
+    /// Packets per second of its own traffic that the server samples itself.
     pub local: f64,
-    /// Packets per second of its own that it mirrors to others.
+    /// Packets per second of its own traffic that the server mirrors to other servers.
     pub exported: f64,
-    /// Packets per second of others that it processes.
+    /// Packets per second of other servers' traffic that the server processes.
     pub imported: f64,
-    /// What all of that costs, in units of capacity.
+    /// The cost of all this work, in units of capacity.
     pub cost: f64,
 }
 
 /// A constraint that a plan violates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// A sentence.
+    /// The violation, as a sentence.
     pub what: String,
     /// The excess, relative to the bound.
     pub by: f64,
 }
 
 impl Plan {
-    /// The sampled volume in packets per second: what the paper maximizes.
+    /// The sampled volume in packets per second. The paper maximizes this volume.
     #[must_use]
     pub fn sampled(&self) -> f64 {
         self.flows.iter().map(|flow| flow.volume).sum()
     }
 
-    /// The sampled volume with weights: what the solvers maximize; the same where every weight is 1.
+    /// The sampled volume with weights, which the solvers maximize. Equal to the sampled volume if every weight is 1.
     #[must_use]
     pub fn objective(&self, problem: &Problem) -> f64 {
         let server = |index: usize| problem.servers().get(index).map_or(1.0, |one| one.weight);

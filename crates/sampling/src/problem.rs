@@ -10,15 +10,15 @@ pub(crate) const LARGEST_VOLUME: f64 = 1e13;
 /// A server with its one virtual switch (assumption A4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// Its name, which no other has.
+    /// The unique name.
     pub name: String,
     /// C: its capacity for forwarding and sampling; forwarding one packet per second costs 1.
     pub capacity: f64,
     /// α and β.
     pub costs: Costs,
-    /// The least share of its traffic that has to be sampled, 0 to 1.
+    /// The least share of the server's traffic that has to be sampled, 0 to 1.
     pub minimum: f64,
-    /// What a sampled packet of its traffic is worth, above 0.
+    /// The value of a sampled packet of the server's traffic, above 0.
     pub weight: f64,
 }
 
@@ -32,11 +32,11 @@ impl Server {
 /// A tenant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tenant {
-    /// Its name, which no other has.
+    /// The unique name.
     pub name: String,
-    /// The least share of its traffic, over all servers, that has to be sampled, 0 to 1.
+    /// The least share of the tenant's traffic, over all servers, that has to be sampled, 0 to 1.
     pub minimum: f64,
-    /// What a sampled packet of its traffic is worth, above 0; multiplies the server's weight.
+    /// The value of a sampled packet of the tenant's traffic, above 0; multiplied by the server's weight.
     pub weight: f64,
 }
 
@@ -47,7 +47,7 @@ impl Tenant {
     }
 }
 
-/// V: traffic that virtual machines of one server send to those of another, or of the same.
+/// V: traffic that virtual machines of one server send to virtual machines of another or the same server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// The sending server, which also samples the traffic (assumption A7).
@@ -71,7 +71,7 @@ pub struct LinkLimit {
     pub capacity: f64,
 }
 
-/// A valid problem: every value is finite, within its range, and names what exists.
+/// A valid problem: every value is finite and within its range, and every name refers to an existing server or tenant.
 #[derive(Clone, Debug)]
 pub struct Problem {
     servers: Vec<Server>,
@@ -83,7 +83,7 @@ pub struct Problem {
     total: f64,
 }
 
-/// A class of traffic with a rate of its own: the traffic of one server, or of one tenant at one server.
+/// A class of traffic with its own sampling rate: the traffic of one server, or of one tenant at one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Class {
     pub(crate) server: usize,
@@ -295,7 +295,7 @@ fn check_minimum_and_weight(place: &str, minimum: f64, weight: f64) -> Result<()
     if !(0.0..=1.0).contains(&minimum) {
         return Err(Error::input(place, format!("minimum {minimum} is not within 0 to 1")));
     }
-    // Six orders of magnitude either way is what the solver can tell apart.
+    // The solver cannot distinguish weights that differ by more than six orders of magnitude.
     if !(1e-3..=1e3).contains(&weight) {
         return Err(Error::input(place, format!("weight {weight} is not within 0.001 to 1000")));
     }

@@ -50,7 +50,7 @@ pub fn ranges(shares: &[(usize, f64)]) -> Result<Vec<Range>> {
         if sum > 1.0 + 1e-9 {
             return Err(Error::input("sampling rates", format!("they sum to {sum}, more than 1")));
         }
-        // Ends are rounded, not widths: so errors do not add up and the last end is right.
+        // The ends of ranges are rounded, not the widths. So rounding errors do not add up, and the last end is exact.
         let end = ((sum.min(1.0) * NUMBERS as f64).round() as u64).min(NUMBERS);
         if end > start {
             ranges.push(Range { processor, start, width: end - start });

@@ -1,8 +1,8 @@
 //! The paper's numerical evaluation (section IV-C, figure 3).
 //!
-//! A total volume 𝒱 is spread over n servers of equal capacity C in proportion to pⁱ⁻¹; a case is infeasible where a
-//! server gets more than it can forward. The gain is the relative increase of the sampled volume over the volume
-//! without collaboration. The paper does not say how many servers it simulated, nor its grid.
+//! A total volume 𝒱 is spread over n servers of equal capacity C in proportion to pⁱ⁻¹. A case is infeasible if a
+//! server gets more traffic than the server can forward. The gain is the relative increase of the sampled volume over
+//! the volume without collaboration. The paper does not say how many servers it simulated, nor its grid.
 
 use crate::cost::Costs;
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub struct Cell {
     pub load: f64,
     /// The sampled share of all traffic without collaboration; `None` where the load is infeasible.
     pub local: Option<f64>,
-    /// The sampled share with it.
+    /// The sampled share of all traffic with collaboration.
     pub collaborative: Option<f64>,
 }
 
@@ -114,7 +114,7 @@ fn cell(setting: &Setting, dispersion: f64, load: f64, solver: Solver) -> Result
     const CAPACITY: f64 = 1e6;
     let volumes = geometric_load(setting.servers, dispersion, load);
     let empty = Cell { dispersion, load, local: None, collaborative: None };
-    // The sum of shares is 1 only to rounding; an exactly full server is still feasible.
+    // Rounding makes the sum of shares differ slightly from 1; an exactly full server is still feasible.
     if volumes.iter().any(|volume| *volume > 1.0 + 1e-12) {
         return Ok(empty);
     }
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn the_papers_shape() {
         let outcome = simulate(&Setting::published(10, 20), Solver::Combinatorial).unwrap();
-        // Nobody gains where all can be sampled locally; an even load cannot gain at all.
+        // There is no gain if all traffic can be sampled locally, and no gain with an even load.
         for cell in &outcome.cells {
             let gain = cell.gain();
             if cell.load <= 0.1 && cell.dispersion > 0.9 || cell.dispersion == 1.0 {
                 assert!(gain.is_none_or(|gain| gain.abs() < 1e-9), "{cell:?}");
             }
-            // A server that only mirrors samples α/β as much as one that only samples.
+            // A server that only mirrors gets α/β times as many packets sampled as a server that only samples locally.
             assert!(gain.is_none_or(|gain| gain < 1.54 / 0.46 - 1.0), "{cell:?}");
         }
         assert!(outcome.feasible > 50 && outcome.feasible < 400);

@@ -13,7 +13,7 @@ pub enum Solver {
     Reduced,
     /// Sort and fill: exact for the paper's full mesh.
     Combinatorial,
-    /// Every server samples what it can of its own traffic.
+    /// Every server samples as much of its own traffic as it can.
     Local,
 }
 

@@ -1,4 +1,4 @@
-//! The three solvers find the same optimum, and it keeps every constraint.
+//! The three solvers find the same optimum, and the optimum keeps every constraint.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -8,11 +8,11 @@ use sampling::{Costs, Entry, Error, LinkLimit, Plan, Problem, Server, Solver, Te
 
 /// A full mesh of servers of very unequal load, capacity and costs.
 fn meshes(most: usize) -> impl Strategy<Value = Problem> {
-    // Headroom from none to far too much; loads over four orders of magnitude, some of them zero.
+    // The headroom goes from none to far too much. Loads cover four orders of magnitude, and some loads are zero.
     let server = (0.0..5.0_f64, prop_oneof![3 => -2.0..2.0_f64, 1 => Just(f64::NEG_INFINITY)]);
     let alike = (0.05..4.0_f64, 0.0..3.0_f64);
     let costs = prop_oneof![
-        // As the paper has it, one α and one β; then one each per server.
+        // One α and one β for all servers, as in the paper; then an own α and β for each server.
         alike.clone().prop_map(|pair| vec![pair]),
         prop::collection::vec(alike, most),
     ];
@@ -30,7 +30,7 @@ fn meshes(most: usize) -> impl Strategy<Value = Problem> {
         }
         let server = |(index, (room, _)): (usize, &(f64, f64))| {
             let (alpha, beta) = costs[index % costs.len()];
-            // A few ulps, so that a sum in another order is no overload.
+            // Adds a few ulps, so that a sum in another order is no overload.
             let capacity = load[index] * (1.0 + room) * (1.0 + 1e-14);
             Server::new(format!("s{index}"), capacity, Costs { alpha, beta })
         };
@@ -62,7 +62,7 @@ proptest! {
             prop_assert!(apart <= 1e-9 * best, "{:?} {} {best}", other.solver, other.sampled());
         }
         prop_assert!(local.sampled() <= best * (1.0 + 1e-12));
-        // At most one flow more than servers that take part on either side.
+        // There is at most one flow more than there are servers on both sides.
         prop_assert!(exact.flows.len() <= 2 * problem.servers().len());
     }
 }
@@ -82,7 +82,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Limits and minimums bind, and cost objective: a plan under them keeps them and is never better than without.
+    /// Limits and minimums reduce the objective. A plan keeps all limits and minimums, and is never better than a plan
+    /// without limits and minimums.
     #[test]
     fn extensions_are_kept(
         problem in meshes(5),
@@ -96,7 +97,7 @@ proptest! {
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
         let links: Vec<LinkLimit> = pairs.filter(|(from, to)| from != to).zip(&limits)
             .map(|((from, to), limit)| {
-                // A third are forbidden.
+                // A third of the pairs is forbidden.
                 let capacity = if *limit < 3e4 { 0.0 } else { *limit };
                 LinkLimit { from, to, capacity }
             })
@@ -121,7 +122,7 @@ proptest! {
     }
 }
 
-/// Two servers worked out by hand: the numbers of the derivation in `docs/sampling.md`.
+/// Two servers, computed by hand: the numbers of the derivation in `docs/sampling.md`.
 #[test]
 fn the_worked_example() {
     let servers = [("busy", 1000.0), ("idle", 1000.0)]
@@ -131,8 +132,9 @@ fn the_worked_example() {
         Entry { from: 1, to: 1, tenant: None, volume: 100.0 },
     ];
     let problem = Problem::new(servers.to_vec(), Vec::new(), &traffic, Vec::new()).unwrap();
-    // busy has 200 left, enough for 133 local; idle can import (900 - 150) / 2 = 375. Mirrored only, busy gets 400 out;
-    // 375 cost it 187.5 and leave 12.5, which is 8.33 local.
+    // `busy` has 200 left, enough for 133 local samples. `idle` can import (900 - 150) / 2 = 375. If `busy` only
+    // mirrors, it can mirror 400. Mirroring 375 costs `busy` 187.5 and leaves 12.5, which is enough for 8.33 local
+    // samples.
     for solver in [Solver::Linear, Solver::Reduced, Solver::Combinatorial] {
         let plan = solve(&problem, solver).unwrap();
         check(&problem, &plan);
@@ -152,7 +154,8 @@ fn what_cannot_be_is_named_with_how_much_is_missing() {
         ..Server::new(name, 1000.0, Costs { alpha: 1.5, beta: 0.5 })
     };
     let entry = |from, tenant, volume| Entry { from, to: from, tenant, volume };
-    // 100 left, 66.7 sampled locally or at best 100 / 0.5 = 200 mirrored; 450 are asked for, 250 too many.
+    // 100 are left: 66.7 packets can be sampled locally, or at best 100 / 0.5 = 200 packets mirrored. The minimum needs
+    // 450, which is 250 too many.
     let problem = Problem::new(
         vec![server("full", 0.5), server("idle", 0.0)],
         Vec::new(),
@@ -188,7 +191,7 @@ fn a_heavier_tenant_is_sampled_first() {
     let problem = Problem::new(vec![server], tenants, &traffic, Vec::new()).unwrap();
     let plan = solve(&problem, Solver::Linear).unwrap();
     check(&problem, &plan);
-    // 450 left is 300 packets: all of red, nothing of blue.
+    // 450 are left, which is enough for 300 packets: all packets of red, no packets of blue.
     assert_eq!(plan.flows.len(), 1);
     assert_eq!(plan.flows[0].tenant, Some(0));
     assert!((plan.objective(&problem) - 900.0).abs() < 1e-6);
@@ -198,7 +201,7 @@ fn a_heavier_tenant_is_sampled_first() {
     }
 }
 
-/// A plan that breaks a constraint is found out.
+/// A plan that violates a constraint is detected.
 #[test]
 fn bad_plans_are_found_out() {
     let server = Server::new("s", 250.0, Costs { alpha: 1.5, beta: 0.5 });

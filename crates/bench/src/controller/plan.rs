@@ -8,17 +8,18 @@ use std::net::SocketAddr;
 /// The plan of a controller benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerPlan {
-    /// What results call it.
+    /// The controller's name in results.
     pub name: String,
-    /// Its own version, for the report; empty where nobody said.
+    /// The controller's version, for the report; empty if unknown.
     pub controller_version: String,
-    /// Where it listens.
+    /// The address of the controller.
     pub address: SocketAddr,
-    /// Its process, when it is on this machine.
+    /// The controller's process, if the controller runs on this machine.
     pub pid: Option<u32>,
-    /// Where the other controllers of the same network listen, in a cluster of any size.
+    /// The addresses of the other controllers of the same network, in a cluster of any size.
     pub backups: Vec<SocketAddr>,
-    /// The interfaces that denial of service attacks; none: the one at [`address`](Self::address).
+    /// The interfaces that the denial-of-service test attacks; if empty, the interface at
+    /// [`address`](Self::address).
     pub attacks: Vec<SocketAddr>,
     /// The switches' identity towards controllers that speak TLS; absent: plain TCP.
     pub tls: Option<Identity>,
@@ -26,47 +27,51 @@ pub struct ControllerPlan {
     pub version: Version,
     /// The topologies: discovery time is measured with each, everything else with the first.
     pub layouts: Vec<Layout>,
-    /// How long probes are, in bytes without the frame check sequence: [`crate::rfc8456::FRAME_BYTES`].
+    /// The length of probes, in bytes without the frame check sequence:
+    /// [`crate::rfc8456::FRAME_BYTES`].
     pub frame_bytes: usize,
-    /// How many emulated switches there are where each is alone (latency, throughput, rate).
+    /// The number of emulated switches in tests in which each switch is alone (latency, throughput,
+    /// rate).
     pub switches: usize,
-    /// How many hosts each of these has, and how many destinations paths lead to.
+    /// The number of hosts of each of these switches, and the number of destinations of paths.
     pub macs: u32,
-    /// How often each test is repeated; the RFC wants ten at least.
+    /// The number of trials of each test; the RFC requires at least ten.
     pub trials: usize,
-    /// How long one trial sends, in ms.
+    /// The sending time of one trial, in ms.
     pub trial_ms: u64,
-    /// The longest that one trial waits for anything, in ms.
+    /// The longest wait of one trial, in ms.
     pub limit_ms: u64,
-    /// The longest that all handshakes together may take, in ms.
+    /// The longest time of all handshakes together, in ms.
     pub handshake_ms: u64,
-    /// How long a controller is left alone between trials, in ms.
+    /// The pause between trials, in ms.
     pub settle_ms: u64,
-    /// How often the northbound interface is asked, and tables are looked at, in ms.
+    /// The time between two queries of the northbound interface or of the tables, in ms.
     pub query_ms: u64,
-    /// Messages in flight per switch in the throughput test; paths in the making in the path rates.
+    /// Messages in flight per switch in the throughput test; unfinished paths in the path rate
+    /// tests.
     pub outstanding: u32,
     /// Messages per second in total in the tests at a steady rate.
     pub steady_rate: f64,
-    /// Packets per second each way while something fails.
+    /// Packets per second in each direction in the tests with a failure.
     pub traffic_rate: f64,
     /// The highest rate that the search tries, per second in total.
     pub highest_rate: f64,
-    /// The most sessions that are tried.
+    /// The largest number of sessions that is tried.
     pub most_sessions: usize,
-    /// The most switches that are to be discovered.
+    /// The largest number of switches in the discovery test.
     pub most_switches: u16,
-    /// The most flow entries that are tried.
+    /// The largest number of flow entries that is tried.
     pub most_flows: usize,
-    /// What random choices are drawn from.
+    /// The seed of random choices.
     pub seed: u64,
     /// Ends the benchmark early on request; the result then has the tests measured so far.
     pub stop: Stop,
 }
 
 impl ControllerPlan {
-    /// cbench's defaults where it has them: 16 switches; here with 100 hosts each. A leaf-spine
-    /// network of two leaves and one spine: the least that the RFC allows, and without a loop.
+    /// cbench's defaults if cbench has a default: 16 switches, here with 100 hosts each. The
+    /// topology is a leaf-spine network of two leaves and one spine: the smallest network that the
+    /// RFC allows, without a loop.
     #[must_use]
     pub fn new(name: &str, address: SocketAddr, version: Version) -> Self {
         Self {
@@ -100,7 +105,7 @@ impl ControllerPlan {
         }
     }
 
-    /// The topology of everything that is not measured with several.
+    /// The topology of all tests that are not measured with several topologies.
     pub(crate) fn layout(&self) -> Layout {
         self.layouts.first().copied().unwrap_or(Layout::LeafSpine { leaves: 2, spines: 1 })
     }
@@ -110,7 +115,7 @@ impl ControllerPlan {
         if self.attacks.is_empty() { vec![self.address] } else { self.attacks.clone() }
     }
 
-    /// So many switches that have nothing to do with one another.
+    /// A setup with this number of independent switches.
     pub(crate) fn setup(&self, switches: usize) -> Setup {
         let switch = SwitchModel { macs: self.macs, ..SwitchModel::default() };
         let topology = Topology::Controller { address: self.address };

@@ -1,9 +1,9 @@
-//! What hostile tenants and strangers do.
+//! The attacks of hostile tenants and strangers.
 
-/// What the hostile ones do.
+/// An attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
-    /// Nothing: what is measured is the quiet tenant alone.
+    /// No attack: the quiet tenant is measured alone.
     None,
     /// FLOW_MODs that modify all of a tenant's rules.
     ModifyAll,
@@ -15,22 +15,22 @@ pub enum Attack {
     DeleteCookie,
     /// Requests whose answers are not read.
     SlowReaders,
-    /// Controllers that say HELLO and close.
+    /// Controllers that send HELLO and close.
     HelloAndClose,
-    /// Strangers who play switches, whose statistics never end.
+    /// Strangers that emulate switches, with endless statistics.
     EndlessStatistics,
-    /// Strangers who play switches that have ever new ports.
+    /// Strangers that emulate switches, with ever new ports.
     NewPorts,
-    /// Connections at the switches' port that say nothing.
+    /// Silent connections at the port for switches.
     Silent,
-    /// Half-sent requests to the REST interface, and event subscribers who do not read.
+    /// Half-sent requests to the REST interface, and event subscribers that do not read.
     Api,
-    /// All of these at once.
+    /// All attacks at once.
     All,
 }
 
 impl Attack {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 12] = [
         Self::None,
         Self::ModifyAll,
@@ -46,7 +46,7 @@ impl Attack {
         Self::All,
     ];
 
-    /// As it is called on the command line and in results.
+    /// The name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Attack {
         }
     }
 
-    /// Those that hostile tenants make, rather than strangers.
+    /// The attacks of hostile tenants, not of strangers.
     pub(super) const OF_TENANTS: [Self; 6] = [
         Self::ModifyAll,
         Self::CheckOverlap,
@@ -75,7 +75,7 @@ impl Attack {
         Self::HelloAndClose,
     ];
 
-    /// What tenant `index` does, where this is the attack.
+    /// The part of tenant `index` in this attack.
     pub(super) fn of_tenant(self, index: usize) -> Self {
         match self {
             Self::All => {

@@ -13,7 +13,7 @@ use crate::system::Target;
 use report::Better;
 use std::time::Duration;
 
-/// How long a real switch has to clear away the rules of the case before.
+/// The time that a real switch has to delete the rules of the previous case.
 const SETTLING: Duration = Duration::from_secs(1);
 
 /// An attack that goes on beside a run.
@@ -26,7 +26,8 @@ pub(crate) struct Attacking {
 }
 
 impl Attacking {
-    /// Takes all controllers but the first, and lets the hostile tenants behave at first.
+    /// Takes all controllers except the first. The hostile tenants behave well until the attack
+    /// begins.
     pub(crate) fn prepare(
         (attack, rules): (Attack, u32),
         setup: &Setup,
@@ -37,7 +38,7 @@ impl Attacking {
             let why = "hostile tenants need a hypervisor: there is none";
             return Err(Error::System(why.to_owned()));
         };
-        // Real switches run wherever they like, and so does the generator then.
+        // Real switches use any CPU, so the generator uses any CPU, too.
         let is_real = matches!(target.topology, Topology::Interfaces { .. });
         let cpus = Cpus::of(setup).filter(|_| !is_real);
         let (api, setup) = (target.api, setup.clone());
@@ -46,7 +47,7 @@ impl Attacking {
         Ok(Self { crowd, watcher: None, since: std::time::Instant::now(), before: 0 })
     }
 
-    /// Begins the attack, when everybody is connected.
+    /// Begins the attack when all switches and controllers are connected.
     pub(crate) fn begin(&mut self, target: &Target) -> Result<(), Error> {
         if matches!(target.topology, Topology::Interfaces { .. }) {
             std::thread::sleep(SETTLING);
@@ -59,7 +60,7 @@ impl Attacking {
         Ok(())
     }
 
-    /// Ends it. What was seen goes to `collector`, if the run counts.
+    /// Ends the attack. The observations go to `collector`, if the run counts.
     pub(crate) fn finish(mut self, collector: Option<&mut Collector>) {
         let seen = self.watcher.take().map(Watcher::finish).unwrap_or_default();
         let done = (self.crowd.done() - self.before) as f64;

@@ -1,4 +1,5 @@
-//! Hostile clients of the REST interface: requests that never end, and subscribers who do not read.
+//! Hostile clients of the REST interface: requests that never end, and subscribers that do not
+//! read.
 
 use super::attack::Attack;
 use super::orders::Orders;
@@ -10,14 +11,14 @@ use std::time::{Duration, Instant};
 const EACH: usize = 64;
 /// Clients that are made in one turn.
 const AT_ONCE: usize = 4;
-/// How much of a body is sent in one turn.
+/// The bytes of a body that are sent in one turn.
 const PIECE: usize = 64 << 10;
-/// A body that is said to be this long, and is never sent whole.
+/// The declared length of a body, which is never sent completely.
 const BODY: usize = 16 << 20;
 const PAUSE: Duration = Duration::from_millis(100);
 const CONNECTING: Duration = Duration::from_millis(20);
 
-/// All of them.
+/// All hostile clients.
 #[derive(Debug)]
 pub(super) struct Clients {
     api: Option<SocketAddr>,
@@ -29,7 +30,7 @@ pub(super) struct Clients {
 #[derive(Debug)]
 struct Client {
     stream: TcpStream,
-    /// What is left of the body; one byte is never sent.
+    /// The remaining bytes of the body; one byte is never sent.
     left: usize,
 }
 
@@ -82,13 +83,13 @@ fn client(api: SocketAddr, which: usize) -> Option<Client> {
     Some(Client { stream, left })
 }
 
-/// Whether the system has closed it. What a subscriber is sent stays unread.
+/// Whether the system has closed the connection. Events for a subscriber stay unread.
 fn is_over(stream: &TcpStream) -> bool {
     let mut byte = [0];
     match stream.peek(&mut byte) {
         Ok(0) => true,
         Ok(_) => {
-            // An answer, and then perhaps the end behind it.
+            // The stream has an answer, and perhaps the end after the answer.
             let mut some = [0; 512];
             let mut stream = stream;
             matches!(stream.read(&mut some), Ok(0))

@@ -1,4 +1,4 @@
-//! The hostile crowd: one thread that plays all of them.
+//! All hostile peers, which one thread plays.
 //!
 //! ```text
 //!   hostile tenants' controllers ◀── the system under test dials
@@ -6,7 +6,8 @@
 //!   half-sent requests, subscribers ──▶ REST interface
 //! ```
 //!
-//! Nothing waits: each turn of a millisecond reads what has come, adds what each may add, and writes what the sockets take.
+//! The thread never blocks: each turn of a millisecond reads the arrived bytes, adds the due messages of each peer, and
+//! writes as much as the sockets accept.
 
 use super::clients::Clients;
 use super::orders::Orders;
@@ -21,23 +22,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const TURN: Duration = Duration::from_millis(1);
-/// How long hostile tenants' rules may take until they stand.
+/// The time that the installation of the hostile tenants' rules may take.
 const PREPARATION: Duration = Duration::from_secs(120);
 
-/// Says how far the crowd is.
+/// The progress of the hostile peers.
 #[derive(Debug, Default)]
 struct Phase {
     phase: AtomicU8,
-    /// Tenants whose rules stand.
+    /// Tenants whose rules are installed.
     ready: AtomicUsize,
-    /// What was done to the system: messages, connections, requests.
+    /// The attacks so far: messages, connections, requests.
     done: AtomicU64,
 }
 
 const ATTACKS: u8 = 1;
 const ENDS: u8 = 2;
 
-/// The thread, and how it is spoken to.
+/// The thread, and the channels to the thread.
 #[derive(Debug)]
 pub(crate) struct Crowd {
     phase: Arc<Phase>,
@@ -46,7 +47,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Hostile tenants behave at first: they shake hands and add their rules.
+    /// Starts the thread. Hostile tenants behave well at first: they complete the handshake and add their rules.
     pub(crate) fn start(orders: Orders, listeners: Vec<TcpListener>) -> Result<Crowd, Error> {
         let tenants = listeners.len();
         let phase = Arc::new(Phase::default());
@@ -59,7 +60,7 @@ impl Crowd {
         Ok(Crowd { phase, tenants, thread: Some(thread.map_err(Error::io("thread"))?) })
     }
 
-    /// Waits until all hostile tenants' rules stand, or were refused, and begins the attack.
+    /// Waits until all hostile tenants' rules are installed or refused, and begins the attack.
     pub(crate) fn attack(&self) -> Result<(), Error> {
         let deadline = Instant::now() + PREPARATION;
         while self.phase.ready.load(Ordering::Relaxed) < self.tenants {
@@ -86,21 +87,23 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.phase.phase.store(ENDS, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has already said so.
+            // A thread that panicked has already printed its message.
             let _ = thread.join();
         }
     }
 }
 
-/// A shell usually allows as many descriptors as there are silent connections: fewer attacks would be made than are told.
+/// A shell usually allows only as many descriptors as there are silent connections. With this limit there would be
+/// fewer attacks than the results say.
 fn allow_many_connections() {
     let limit = getrlimit(Resource::Nofile);
-    // Where that is refused, fewer are made, and `attacks/s` shows it.
+    // If the kernel refuses the limit, there are fewer attacks, and `attacks/s` shows this.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn work(orders: &Orders, listeners: Vec<TcpListener>, phase: &Phase) {
-    // The generator's CPU, behind the generator: the system's own must not be taken from it.
+    // The thread runs on the generator's CPU with a lower priority than the generator, because it must not use the CPUs
+    // of the system under test.
     if let Some(cpus) = &orders.cpus {
         cpus.beside();
     }

@@ -1,15 +1,16 @@
-//! Whole frames out of what a connection has.
+//! Reads whole frames from a connection.
 
 use crate::conn::Conn;
 use crate::wire::{HEADER_LEN, be16};
 
-/// Reads what has come, and gives each whole frame with the buffer for answers. False at the end.
+/// Reads the arrived bytes, and passes on each whole frame with the buffer for answers. False at
+/// the end.
 pub(super) fn frames(
     conn: &mut Conn,
     scratch: &mut [u8],
     mut each: impl FnMut(&[u8], &mut Vec<u8>),
 ) -> bool {
-    // One that keeps sending must not keep the others waiting.
+    // A peer that sends without pause must not make other peers wait.
     for _ in 0..8 {
         if !conn.may_read() {
             return true;

@@ -1,8 +1,8 @@
 //! One quiet tenant beside 19 hostile ones, hostile strangers and hostile clients of the REST interface: each attack in
 //! turn, and all together.
 //!
-//! The quiet tenant is measured as in every other comparison ([`crate::Session`]); the hostile ones are one more thread
-//! (`crowd`) with `tenants`, `strangers` and `clients`; `watch` looks at the process meanwhile.
+//! The quiet tenant is measured as in every other comparison ([`crate::Session`]). One more thread (`crowd`) plays the
+//! hostile `tenants`, `strangers` and `clients`. `watch` observes the process in the meantime.
 //!
 //! Start reading at [`Attack`] and [`Hostile::comparison`].
 
@@ -39,19 +39,19 @@ use report::{Better, Point, Scalar, Table};
 pub const TENANTS: usize = 20;
 /// The quiet tenant's messages of each kind per second.
 const RATE: f64 = 500.0;
-/// What the quiet tenant sends and gets.
+/// The messages that the quiet tenant sends and receives.
 const KINDS: [Kind; 2] = [Kind::Echo, Kind::PacketIn];
-/// By how much the quiet tenant's p99 may be above that of alone, in µs.
+/// The largest difference between the quiet tenant's p99 with and without the attack, in µs.
 const P99_LIMIT_US: f64 = 5_000.0;
 const MEMORY_LIMIT_BYTES: f64 = 256e6;
 const LOG_LIMIT_PER_S: f64 = 10.0;
 
-/// What is measured.
+/// The parameters of the measurement.
 #[derive(Clone, Debug)]
 pub struct Hostile {
     /// The attacks; [`Attack::None`] is measured in any case.
     pub attacks: Vec<Attack>,
-    /// The systems. The criteria are about the first.
+    /// The systems. The criteria judge the first system.
     pub systems: Vec<System>,
     /// Rules of each hostile tenant.
     pub rules: u32,
@@ -68,7 +68,7 @@ impl Hostile {
         let mut cases = Vec::new();
         for &attack in &attacks {
             for system in &self.systems {
-                // A REST interface is known of those systems alone that are started here.
+                // The REST interface is known only of systems that this crate starts.
                 if attack == Attack::Api && !matches!(system, System::Weir { .. }) {
                     continue;
                 }
@@ -144,7 +144,7 @@ fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
         ("log lines per second", "log_lines_per_s", LOG_LIMIT_PER_S),
         ("health unanswered", "health_unanswered", 0.0),
     ] {
-        // Of a system that runs elsewhere nothing is known but what the quiet tenant feels.
+        // Of a system that runs elsewhere, only the quiet tenant's latency is known.
         if let Some(measured) = of(attack, metric) {
             criteria.push(Criterion::at_most(format!("{name}: {title}"), Some(measured), limit));
         }

@@ -1,21 +1,21 @@
-//! What the crowd is to do, and where.
+//! The orders for the hostile peers: the attack, and the addresses.
 
 use super::attack::Attack;
 use crate::cpus::Cpus;
 use crate::plan::Setup;
 use std::net::SocketAddr;
 
-/// What the crowd is to do, and where.
+/// The orders for the hostile peers: the attack, and the addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
     pub(crate) attack: Attack,
     /// Rules of each hostile tenant before the attack.
     pub(crate) rules: u32,
-    /// Where switches connect.
+    /// The address that switches dial.
     pub(crate) switch_address: SocketAddr,
     pub(crate) api: Option<SocketAddr>,
-    /// The generator's CPU, if it has one to itself.
+    /// The generator's CPU, if the generator has its own CPU.
     pub(crate) cpus: Option<Cpus>,
-    /// As the system under test was started with it: all tenants, the quiet one first.
+    /// The setup of the system under test: all tenants, the quiet tenant first.
     pub(crate) setup: Setup,
 }

@@ -1,8 +1,8 @@
-//! What is seen of the attacked process.
+//! The observations of the attacked process.
 
 use std::time::Duration;
 
-/// What was seen of the process.
+/// The observations of the process.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) descriptors: Option<usize>,

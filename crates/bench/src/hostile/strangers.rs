@@ -1,4 +1,4 @@
-//! Strangers at the port for switches: some answer statistics without end, some have ever new ports, some say nothing.
+//! Strangers at the port for switches: some send endless statistics, some have ever new ports, some are silent.
 
 use super::attack::Attack;
 use super::frames::frames;
@@ -10,13 +10,13 @@ use crate::wire::{HEADER_LEN, Types, be16, be32, kind, message, put32};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Strangers of each kind that play a switch.
+/// The number of strangers of each kind that emulate a switch.
 const SWITCHES: usize = 4;
-/// Connections that say nothing.
+/// The number of silent connections.
 const SILENT: usize = 1024;
-/// Those that are made in one turn.
+/// The number of silent connections that are made in one turn.
 const SILENT_AT_ONCE: usize = 16;
-/// The first stranger's datapath id: nobody's.
+/// The first stranger's datapath id, which no other switch has.
 const FIRST_DPID: usize = 0x7000;
 const MOST_UNSENT: usize = 256 << 10;
 /// Entries of one part of an answer.
@@ -26,26 +26,26 @@ const PORTS: u32 = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 const CONNECTING: Duration = Duration::from_millis(20);
 
-/// All of them.
+/// All strangers.
 #[derive(Debug)]
 pub(super) struct Strangers {
     address: SocketAddr,
     version: Version,
     switches: Vec<Stranger>,
-    /// How many are wanted, and those that there are.
+    /// The wanted number of silent connections, and the existing ones.
     silent: (usize, Vec<TcpStream>),
-    /// When the silent ones are looked after again.
+    /// The time of the next check of the silent connections.
     look_at: Instant,
 }
 
-/// One that plays a switch.
+/// A stranger that emulates a switch.
 #[derive(Debug)]
 struct Stranger {
     switch: Switch,
     ports: bool,
     conn: Option<Conn>,
     dial_at: Instant,
-    /// The statistics request that is answered without end.
+    /// The statistics request that gets an endless answer.
     asked: Option<(u32, u16)>,
     introduced: bool,
     port: u32,
@@ -90,7 +90,7 @@ impl Strangers {
         if now >= self.look_at {
             self.look_at = now + PAUSE;
             let mut byte = [0];
-            // What the system closed is made anew.
+            // Connections that the system has closed are made again.
             connections.retain(|stream| {
                 matches!(stream.peek(&mut byte), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
                     || matches!(stream.peek(&mut byte), Ok(1..))
@@ -178,7 +178,7 @@ fn stranger(setup: &Setup, dpid: usize) -> Switch {
     Switch::new(setup, dpid - 1)
 }
 
-/// One part of an answer that says that more come.
+/// One part of an answer, with the flag that more parts follow.
 fn part(version: Version, out: &mut Vec<u8>, xid: u32, of: u16) {
     let mut body = of.to_be_bytes().to_vec();
     body.extend_from_slice(&[0, 1]);
@@ -206,7 +206,7 @@ fn part(version: Version, out: &mut Vec<u8>, xid: u32, of: u16) {
         let start = body.len();
         body.extend_from_slice(&entry);
         match (of, is_v13) {
-            // Each port is another one.
+            // Each port has another number.
             (4, false) => put32(&mut body, start, number << 16),
             (4 | 13, true) => put32(&mut body, start, number),
             _ => {}
@@ -215,7 +215,7 @@ fn part(version: Version, out: &mut Vec<u8>, xid: u32, of: u16) {
     message(out, version, Types::of(version).stats_reply, xid, &body);
 }
 
-/// Zeros, with their length in front where one belongs there.
+/// Zeros, with the length at the start if the format has a length there.
 fn vec_of(length: usize, shown: u16) -> Vec<u8> {
     let mut bytes = vec![0; length];
     if let Some(place) = bytes.get_mut(..2) {

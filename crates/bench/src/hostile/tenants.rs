@@ -1,4 +1,4 @@
-//! Hostile tenants: controllers that ask for much work, do not read, or come and go.
+//! Hostile tenants: controllers that request much work, do not read, or connect and disconnect.
 
 use super::attack::Attack;
 use super::frames::frames;
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// Requests of each hostile tenant per second.
 const RATE: f64 = 100.0;
-/// What may wait in one connection to be written.
+/// The most bytes that may wait in one connection.
 const MOST_UNSENT: usize = 64 << 10;
-/// Connections that one tenant takes in a turn.
+/// The most connections that one tenant accepts in a turn.
 const ACCEPTED: usize = 64;
 const FEATURES_XID: u32 = 1;
 const LOADED_XID: u32 = 2;
@@ -28,12 +28,12 @@ pub(super) struct Tenant {
     version: Version,
     listener: TcpListener,
     attack: Attack,
-    /// One attack's message.
+    /// The message of the attack.
     message: Vec<u8>,
     rule: Template,
     rules: u32,
     sessions: Vec<Session>,
-    /// Its rules were acknowledged once, or it has none to add.
+    /// Whether the tenant's rules were acknowledged once, or the tenant has no rules to add.
     is_ready: bool,
     sent: u64,
 }
@@ -42,12 +42,12 @@ pub(super) struct Tenant {
 #[derive(Debug)]
 struct Session {
     conn: Conn,
-    /// Rules that were sent; `None` before the handshake is over.
+    /// The number of sent rules; `None` before the handshake is complete.
     loaded: Option<u32>,
 }
 
 impl Tenant {
-    /// Tenant `index`, counted from 0: the first is the quiet one.
+    /// Tenant `index`, counted from 0: the first tenant is the quiet one.
     pub(super) fn new(orders: &Orders, index: usize, listener: TcpListener) -> Self {
         let attack = orders.attack.of_tenant(index);
         let rule = Template::new(Kind::FlowMod, &orders.setup, index);
@@ -62,7 +62,7 @@ impl Tenant {
         self.is_ready
     }
 
-    /// Does what there is to do; `since` is how long the attack has lasted. The answer is how much was done.
+    /// Does the due work; `since` is the time since the start of the attack. Returns the number of attacks.
     pub(super) fn turn(&mut self, since: Option<Duration>, scratch: &mut [u8]) -> u64 {
         let mut done = self.accept(since.is_some());
         let due = since.map_or(0, |since| (since.as_secs_f64() * RATE) as u64);
@@ -77,7 +77,7 @@ impl Tenant {
             is_open && session.conn.flush() != Flushed::Closed
         });
         self.sessions = sessions;
-        // What could not be sent in its time is not sent later.
+        // A message that could not be sent in time is not sent later.
         self.sent = self.sent.max(due);
         done
     }
@@ -102,7 +102,7 @@ impl Tenant {
         closed
     }
 
-    /// Reads what has come. False at the end.
+    /// Reads the arrived bytes. False at the end.
     fn read(&mut self, session: &mut Session, scratch: &mut [u8]) -> bool {
         let version = self.version;
         let mut is_ready = self.is_ready;
@@ -126,7 +126,7 @@ impl Tenant {
         is_open
     }
 
-    /// Adds the rules that the attack needs, and asks for a barrier behind them.
+    /// Adds the rules that the attack needs, and sends a BARRIER_REQUEST after the rules.
     fn load(&mut self, session: &mut Session) {
         let Some(loaded) = session.loaded.as_mut().filter(|loaded| **loaded <= self.rules) else {
             return;
@@ -144,12 +144,12 @@ impl Tenant {
         }
     }
 
-    /// Sends what is due of the attack.
+    /// Sends the due messages of the attack.
     fn ask(&self, session: &mut Session, due: u64) -> u64 {
         if self.message.is_empty() || session.loaded.is_none_or(|loaded| loaded <= self.rules) {
             return 0;
         }
-        // Who does not read asks for as much as is taken.
+        // A tenant that does not read sends as many requests as the system accepts.
         let wanted =
             if self.attack == Attack::SlowReaders { u64::MAX } else { due - self.sent.min(due) };
         let mut asked = 0;
@@ -161,7 +161,7 @@ impl Tenant {
     }
 }
 
-/// One message of an attack; empty where there is none.
+/// One message of an attack; empty if the attack has no message.
 fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
     let version = setup.version;
     let mut out = Vec::new();
@@ -169,12 +169,12 @@ fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
         Attack::ModifyAll => flow_mod(version, &mut out, MODIFY, 0),
         Attack::DeleteCookie => flow_mod(version, &mut out, DELETE, UNKNOWN),
         Attack::CheckOverlap | Attack::DeleteNothing => {
-            // A rule of the tenant's own whose destination no other has.
+            // A rule of the tenant with a unique destination.
             let end = rule.second_at.unwrap_or(0);
             out.extend_from_slice(rule.bytes.get(..end).unwrap_or_default());
             put32(&mut out, rule.rule_at.unwrap_or(0), 0x0c00_0001);
             let (command_at, flags_at) = match version {
-                // Behind header, match and cookie; behind header, cookie, mask and table.
+                // The places after header, match and cookie, and after header, cookie, mask and table.
                 Version::V1_0 => (HEADER_LEN + 40 + 8 + 1, HEADER_LEN + 40 + 8 + 15),
                 Version::V1_3 => (HEADER_LEN + 17, HEADER_LEN + 37),
             };
@@ -198,10 +198,10 @@ fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
 const MODIFY: u8 = 1;
 const DELETE: u8 = 3;
 const CHECK_OVERLAP: u8 = 2;
-/// A cookie that no rule has; in 1.0, where deletion knows no cookies, a port that no rule sends to.
+/// A cookie that no rule has. In 1.0, where a deletion has no cookie filter, a port to which no rule sends.
 const UNKNOWN: u64 = 0x7777;
 
-/// A FLOW_MOD that means all of the tenant's rules, or those with a cookie.
+/// A FLOW_MOD for all of the tenant's rules, or for the rules with a cookie.
 fn flow_mod(version: Version, out: &mut Vec<u8>, command: u8, cookie: u64) {
     let mut body = Vec::new();
     match version {
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::plan::Topology;
 
-    /// Both versions' attacks are whole messages of the right kind.
+    /// In both versions attacks are whole messages of the right type.
     #[test]
     fn attacks_are_well_formed() {
         for version in [Version::V1_0, Version::V1_3] {

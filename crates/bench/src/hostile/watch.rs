@@ -1,5 +1,5 @@
-//! What an attack does to the process of the system under test, seen from outside: descriptors, log lines, memory, and
-//! whether the process says that it is well.
+//! The effect of an attack on the process of the system under test, seen from outside: descriptors, log lines, memory,
+//! and whether `/healthz` answers.
 
 use super::seen::Seen;
 use crate::rest;
@@ -11,12 +11,12 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it is looked.
+/// The time between two observations.
 const EVERY: Duration = Duration::from_millis(250);
-/// How long an answer about health may take.
+/// The time that an answer about health may take.
 const HEALTH: Duration = Duration::from_secs(1);
 
-/// A thread that looks until it is asked what it saw.
+/// A thread that observes the process until the results are requested.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     stop: Sender<()>,
@@ -24,7 +24,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// `None` where no thread can be had.
+    /// `None` if no thread can be started.
     pub(crate) fn start(
         pids: Vec<u32>,
         api: Option<SocketAddr>,
@@ -51,7 +51,7 @@ impl Watcher {
     }
 
     pub(crate) fn finish(self) -> Seen {
-        // It may have ended by a panic, which has been said already.
+        // The thread may have ended by a panic, which has already printed its message.
         let _ = self.stop.send(());
         self.thread.join().unwrap_or_default()
     }
@@ -71,7 +71,7 @@ fn look(seen: &mut Seen, pids: &[u32], api: Option<SocketAddr>) {
     health.slowest = health.slowest.max(asked.elapsed());
 }
 
-/// Lines of a file, read piece by piece: a flooded log is large.
+/// The number of lines of a file. The file is read in parts, because a flooded log is large.
 fn lines(file: &Path) -> Option<u64> {
     let mut file = fs::File::open(file).ok()?;
     let mut piece = vec![0; 1 << 16];

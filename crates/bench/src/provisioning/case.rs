@@ -1,4 +1,4 @@
-//! What is measured of provisioning, and its cases.
+//! The plan of a provisioning benchmark, and its cases.
 
 use crate::plan::Version;
 use crate::stop::Stop;
@@ -12,21 +12,21 @@ pub struct Provisioning {
     pub command: Vec<String>,
     /// Physical switches, and as many virtual ones: 9 to 1,000.
     pub switches: usize,
-    /// Virtual links of the network that is started: 1 to 2,000.
+    /// Virtual links of the started network: 1 to 2,000.
     pub links: usize,
     /// Virtual links that move: 1 to 2,000.
     pub reroute: usize,
     /// The OpenFlow version.
     pub version: Version,
-    /// How often each case is measured, in turn with the others.
+    /// The number of measurements of each case, in turn with the other cases.
     pub runs: usize,
-    /// The longest that a start may take, in ms.
+    /// The longest allowed time of a start, in ms.
     pub start_limit_ms: f64,
-    /// The longest that moving may take, in ms.
+    /// The longest allowed time of moving the links, in ms.
     pub reroute_limit_ms: f64,
-    /// What random choices are drawn from.
+    /// The seed of random choices.
     pub seed: u64,
-    /// Where configurations and logs go. Removed by the caller, who made it.
+    /// The folder of configurations and logs. The caller makes and removes this folder.
     pub work_dir: PathBuf,
     /// Ends the measurement early on request; the result then has the cases measured so far.
     pub stop: Stop,

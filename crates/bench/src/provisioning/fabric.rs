@@ -1,4 +1,4 @@
-//! The emulated switches, connected to the system under test, and what becomes of their tables.
+//! The emulated switches, which are connected to the system under test, and the changes of their tables.
 
 use super::shape::{Place, Shape, point};
 use crate::error::Error;
@@ -11,43 +11,43 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long switches may take to connect.
+/// The time that switches may take to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
-/// Barriers of one switch that are remembered while they are not answered.
+/// The most unanswered barriers of one switch that are kept.
 const BARRIERS: usize = 4096;
 
-/// The switches in motion.
+/// The running switches.
 pub(super) struct Fabric {
     running: Arc<Running>,
     tables: Arc<Mutex<Vec<Table>>>,
 }
 
-/// What was done to the tables of one switch since [`Fabric::forget`].
+/// The changes of one switch's tables since [`Fabric::forget`].
 #[derive(Clone, Debug, Default)]
 struct Table {
-    /// Changes that came.
+    /// The number of received changes.
     changes: u64,
     first: u64,
     last: u64,
-    /// Barriers that came and are not answered: their xids, and how many changes came before them.
+    /// The unanswered barriers: their xids, and the number of changes before each.
     barriers: VecDeque<(u32, u64)>,
-    /// Changes before the newest barrier that is answered, and when that was.
+    /// The number of changes before the newest answered barrier, and the time of its answer.
     done: (u64, u64),
     errors: u64,
 }
 
-/// What was done to all tables since [`Fabric::forget`]. Times are the fabric's, in ns.
+/// The changes of all tables since [`Fabric::forget`]. Times are the fabric's times, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Changed {
     /// Entries added, changed and removed.
     pub(super) changes: u64,
-    /// When the first came.
+    /// The time of the first change.
     pub(super) first: Option<u64>,
-    /// When the last came.
+    /// The time of the last change.
     pub(super) last: u64,
-    /// When the last was acknowledged by a barrier.
+    /// The time when a barrier acknowledged the last change.
     pub(super) done: u64,
-    /// Changes behind which no barrier was answered.
+    /// Changes without an answered barrier after them.
     pub(super) open: u64,
     /// Requests that switches refused.
     pub(super) errors: u64,
@@ -81,7 +81,7 @@ impl Fabric {
         Ok(Fabric { running: Arc::new(running), tables })
     }
 
-    /// Whoever has to tell the same time.
+    /// The fabric's clock, for other parts that need the same time.
     pub(super) fn clock(&self) -> Arc<Running> {
         Arc::clone(&self.running)
     }
@@ -90,10 +90,10 @@ impl Fabric {
         self.running.now()
     }
 
-    /// From here on changes are counted.
+    /// Starts the count of changes again.
     pub(super) fn forget(&self) {
         for table in lock(&self.tables).iter_mut() {
-            // Barriers that are under way are still answered.
+            // Barriers in flight are still answered.
             *table = Table::default();
         }
     }
@@ -116,8 +116,8 @@ impl Fabric {
         all
     }
 
-    /// Waits until all changes are acknowledged and none has come for `quiet`; what came. After `limit` it waits no
-    /// longer.
+    /// Waits until all changes are acknowledged and no change has arrived for the time `quiet`, at most for `limit`.
+    /// Returns the changes.
     pub(super) fn settle(&self, quiet: Duration, limit: Duration) -> Changed {
         let deadline = Instant::now() + limit;
         let mut seen = self.changed();
@@ -136,7 +136,7 @@ impl Fabric {
         }
     }
 
-    /// A link fails; when, ns.
+    /// Makes a link fail, and returns the time, in ns.
     pub(super) fn cut(&self, end: Place) -> Result<u64, Error> {
         let cut = self.running.call(move |network, now| {
             network.set_link_up(point(end), false);
@@ -145,8 +145,8 @@ impl Fabric {
         cut.map_err(|it| emulated(&it))
     }
 
-    /// Sends each packet in where it says, and counts those that end as a PACKET_IN of the switch that it says, and
-    /// nowhere else.
+    /// Sends each packet into its port, and counts the packets that end as a PACKET_IN of the right switch, and at no
+    /// other place.
     pub(super) fn deliver(
         &self,
         packets: Vec<(Point, Vec<u8>, SwitchIndex)>,
@@ -163,7 +163,7 @@ impl Fabric {
         delivered.map_err(|it| emulated(&it))
     }
 
-    /// How many entries there are, and how many of these packets (switch, port, VLAN id) none is for.
+    /// The number of entries, and the number of these packets (switch, port, VLAN id) without an entry.
     pub(super) fn entries(
         &self,
         wanted: BTreeSet<(usize, u32, u16)>,
@@ -213,7 +213,7 @@ impl Table {
     }
 }
 
-/// The port of entry and the VLAN id of an entry that looks at both, from its text.
+/// The ingress port and the VLAN id of an entry that matches both, from the text of the entry.
 fn tagged(text: &str) -> Option<(u32, u16)> {
     let field = |name: &str| text.split(',').find_map(|item| item.trim().strip_prefix(name));
     Some((field("in_port=")?.parse().ok()?, field("dl_vlan=")?.parse().ok()?))
@@ -231,7 +231,7 @@ fn emulated(error: &emulate::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Messages as (came, type, xid); when and what was acknowledged, at times 1, 2, ….
+    /// Messages as (arrived, type, xid), at times 1, 2, …; the number of acknowledged changes, and their time.
     #[track_caller]
     fn check(messages: &[(bool, u8, u32)], changes: u64, done: (u64, u64)) {
         let mut table = Table::default();

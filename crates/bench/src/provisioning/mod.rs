@@ -1,4 +1,4 @@
-//! How fast a big network of a tenant's own starts, and how fast its links move when a physical one fails.
+//! Measures how fast a tenant's own big network starts, and how fast its links move when a physical link fails.
 //!
 //! ```text
 //!   Fabric: emulated switches ◀── OpenFlow ──▶ system under test ◀── OpenFlow ──▶ Tenant: its controller
@@ -6,12 +6,13 @@
 //!                                                 └── REST: one request ── Stage
 //! ```
 //!
-//! A user's view: the network is asked for by one request, and it has started when every rule is in the switches' tables,
-//! acknowledged by a barrier, and the tenant's controller has shaken hands with every virtual switch and sees every port
-//! up. Then what the system says of the paths is held against the tables, and a packet is sent over each link in each
-//! direction; before and after the failure, too. What does not arrive is a finding.
+//! The measurement has the user's view. One request defines the network. The network has started when every rule is in
+//! the switches' tables and acknowledged by a barrier, and when the tenant's controller has completed the handshake
+//! with every virtual switch and sees every port up. Then the paths that the system reports are compared with the
+//! tables, and a packet is sent over each link in each direction, before and after the failure, too. A packet that does
+//! not arrive is a finding.
 //!
-//! Start reading at [`Provisioning::run`], then `trial` (one run); `shape` is what is asked for.
+//! Start reading at [`Provisioning::run`], then `trial` (one run); `shape` has the requested networks.
 
 mod case;
 mod fabric;
@@ -34,14 +35,15 @@ use trial::Found;
 pub use case::Provisioning;
 pub use present::{table, write};
 
-/// What a run takes, more or less: most of it is to start the switches and to wait until nothing changes any more.
+/// The approximate time of a run. Most of this time is to start the switches and to wait until nothing changes any
+/// more.
 const A_RUN: Duration = Duration::from_secs(8);
 
-/// The figure that counts.
+/// The figure that the criteria judge.
 const TOTAL: &str = "total ms";
 
 impl Provisioning {
-    /// What is wrong with the settings.
+    /// Checks the settings.
     ///
     /// # Errors
     /// [`Error::Setting`].
@@ -56,10 +58,11 @@ impl Provisioning {
         setting((1..=1000).contains(&self.runs), "runs", self.runs, "1 to 1000")
     }
 
-    /// Measures all cases in turn, as often as is asked for. `talk` is told what is being done.
+    /// Measures all cases in turn, for the requested number of runs. `talk` gets the current step.
     ///
     /// # Errors
-    /// Those of [`check`](Provisioning::check); [`Error::System`] when the system does not start, refuses, or ends.
+    /// The errors of [`check`](Provisioning::check); [`Error::System`] if the system does not start, refuses a request,
+    /// or ends.
     pub fn run(&self, talk: &mut dyn FnMut(&str)) -> Result<Verdict, Error> {
         self.check()?;
         let mut results = Results::new("bench provisioning", self.seed, Environment::capture(&[]));
@@ -86,7 +89,7 @@ impl Provisioning {
                 let seed = self.seed.wrapping_add(run as u64);
                 let dir = self.work_dir.join(format!("run-{run}"));
                 match trial::run(self, *case, seed, &dir) {
-                    // Who asks for the end may have ended the system as well.
+                    // The signal that ended the measurement may have ended the system as well.
                     _ if self.stop.is_asked() => break 'runs,
                     outcome => found.push(outcome?),
                 }
@@ -103,7 +106,7 @@ impl Provisioning {
         Ok(Verdict { results, histograms: Vec::new(), criteria, window: Duration::ZERO })
     }
 
-    /// Puts what was found into the results, and says what of it is not as it should be.
+    /// Writes the figures into the results, and judges the criteria.
     fn judge(&self, results: &mut Results, runs: &[Vec<Found>]) -> Vec<Criterion> {
         let mut criteria = Vec::new();
         let finding = |code: &str, text: String| Finding { code: code.to_owned(), text };
@@ -150,7 +153,7 @@ fn gather(mut point: Point, found: &[Found]) -> Point {
         samples.entry(CPU.to_owned()).or_default().push(system.map(|(_, ms)| ms).sum());
     }
     for (name, samples) in samples {
-        // Stable names, as other results have them: `total_ms`, in ms.
+        // Stable names, as in other results: `total_ms`, in ms.
         let (stem, unit) = match name.strip_suffix(" ms") {
             Some(_) => (name.replace(' ', "_"), "ms"),
             None => (name.replace(' ', "_"), ""),
@@ -186,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Totals of two runs of each case, what else was wrong, and the findings' codes.
+    /// Checks the totals of two runs of each case, other faults, and the codes of the findings.
     #[track_caller]
     fn check(totals: [[Option<f64>; 2]; 4], wrong: &str, codes: &[&str]) {
         let found = |total: Option<f64>| Found {
@@ -214,7 +217,7 @@ mod tests {
         check([good; 4], "", &[]);
         check([good, [Some(2000.0), Some(1999.0)], good, good], "", &[]);
         check([good, good, good, [Some(1.0), Some(1001.0)]], "", &["criterion-not-met"]);
-        // What never came is not in time.
+        // A start that never completed is not in time.
         check([[Some(1.0), None], good, good, good], "", &["criterion-not-met"]);
         check([good; 4], "a port is down", &["not-as-wanted"; 8]);
     }

@@ -1,4 +1,4 @@
-//! What was found, as tables and figures.
+//! Presents the results as tables and figures.
 
 use crate::comparison::Verdict;
 use crate::error::Error;
@@ -9,10 +9,10 @@ use report::{Figure, Point, Results, Table};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Metrics of the time that threads of the system under test used are called so.
+/// The start of the names of metrics of CPU time, for threads of the system under test.
 const THREAD: &str = "cpu_system_";
 
-/// What was found, one row for each case: means over the runs, and the slowest.
+/// The results, one row for each case: means over the runs, and the slowest run.
 #[must_use]
 pub fn table(results: &Results) -> Table {
     let mut table = Table::new([
@@ -88,7 +88,7 @@ fn slowest(point: &Point) -> Option<f64> {
     point.metrics.get("total_ms")?.samples.iter().copied().reduce(f64::max)
 }
 
-/// A case as it is called below a figure.
+/// The name of a case below a figure.
 fn short(point: &Point) -> String {
     let value =
         |name: &str| point.parameters.get(name).map(ToString::to_string).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is asked for: a physical network with redundant links, and networks of a tenant's own on it.
+//! The requested networks: a physical network with redundant links, and tenants' own networks on this physical network.
 //!
 //! ```text
 //!    leaves 6, 8, …       1 ───────────── 3        leaves 7, 9, …
@@ -6,8 +6,8 @@
 //!                         2 ───── 5 ───── 4
 //! ```
 //!
-//! All switches are equal but for their links; each has port 1 for a host. Every shortest way from a leaf on the left to
-//! one on the right crosses the link from 1 to 3, the *trunk*, and there is one more way, which is a switch longer.
+//! All switches are equal except for their links; each switch has port 1 for a host. Every shortest path from a left
+//! leaf to a right leaf crosses the link from 1 to 3, the *trunk*. There is one more path, which is one switch longer.
 
 use crate::plan::Version;
 use emulate::{Config, Network, Point, Switch, SwitchIndex, frame::build::ethernet};
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Switches in the middle: two for each side, and one on the longer way.
+/// The number of switches in the middle: two for each side, and one on the longer path.
 const CORE: usize = 5;
 /// The fewest switches: the middle, and two leaves on each side.
 pub(super) const LEAST_SWITCHES: usize = CORE + 4;
 /// The port of each switch, physical or virtual, where a host would be.
 const EDGE: u32 = 1;
-/// Added to a physical switch's index to make the virtual one's datapath id.
+/// The virtual switch's datapath id is this number plus the physical switch's index.
 const VIRTUAL: u64 = 0x1001;
 /// An Ethernet type for local experiments (IEEE 802).
 const ETHERTYPE: u16 = 0x88b5;
@@ -68,7 +68,7 @@ impl Shape {
         Shape { switches, links }
     }
 
-    /// The link that all shortest ways from left to right cross.
+    /// The link that all shortest paths from left to right cross.
     pub(super) fn trunk(&self) -> [Place; 2] {
         self.links.first().copied().unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl Shape {
         network
     }
 
-    /// What the configuration says of it.
+    /// The physical network in the configuration file.
     pub(super) fn declared(&self) -> String {
         let mut text = String::from("[topology]\nbandwidth = \"10Gbit\"\n");
         for [a, b] in &self.links {
@@ -107,7 +107,7 @@ impl Shape {
 }
 
 impl Wanted {
-    /// All switches in a row, and links between any two that the seed gives.
+    /// All switches in a row, and links between random pairs of switches.
     pub(super) fn anywhere(shape: &Shape, links: usize, backups: bool, seed: u64) -> Wanted {
         let count = shape.switches;
         let mut state = seed;
@@ -151,7 +151,7 @@ impl Wanted {
         Wanted { switches, links, backups }
     }
 
-    /// How many ports the tenant has to see: one at each edge, and both ends of each link.
+    /// The number of ports that the tenant must see: one edge port of each switch, and both ends of each link.
     pub(super) fn ports(&self) -> usize {
         self.switches + 2 * self.links.len()
     }
@@ -160,7 +160,7 @@ impl Wanted {
         self.switches
     }
 
-    /// As the REST interface wants it.
+    /// The network in the format of the REST interface.
     pub(super) fn document(&self) -> Value {
         let switches = (0..self.switches)
             .map(|index| json!({"dpid": dpid(index), "on": [format!("{:#x}", index + 1)]}));
@@ -179,8 +179,8 @@ impl Wanted {
         json!({"switches": switches, "ports": ports, "links": links})
     }
 
-    /// What the tenant's controller installs, by virtual switch: of what comes in at the edge for a link's end, that it
-    /// goes there, and of everything else, that it is told. A barrier ends it.
+    /// The rules of the tenant's controller, by virtual switch. Packets that enter at the edge for an end of a link go
+    /// to this end; all other packets go to the controller. A BARRIER_REQUEST follows the rules.
     pub(super) fn rules(&self, version: Version) -> BTreeMap<u64, Vec<u8>> {
         let mut rules: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         for index in 0..self.switches {
@@ -199,7 +199,7 @@ impl Wanted {
         rules
     }
 
-    /// A packet for each direction of each link: where it comes in, and at which switch it has to end.
+    /// A packet for each direction of each link, with the place where it enters and the switch where it must end.
     pub(super) fn packets(&self) -> Vec<(Point, Vec<u8>, SwitchIndex)> {
         let both = self.links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
         let packet = |(from, to): (Place, Place)| {
@@ -209,9 +209,9 @@ impl Wanted {
         both.map(packet).collect()
     }
 
-    /// Tagged packets that the switches have to know: of each physical link on a path, where they come in, with which
-    /// VLAN id. `view` is what the REST interface says of the network. On 1.0 a switch at which a link ends knows them
-    /// only from the tenant's own rules.
+    /// The tagged packets for which the switches must have entries: for each physical link on a path, the ingress port
+    /// and the VLAN id. `view` is the REST interface's answer about the network. On 1.0 a switch at the end of a
+    /// virtual link has such entries only for the tenant's own rules.
     pub(super) fn tagged(view: &Value, version: Version) -> BTreeSet<(usize, u32, u16)> {
         let mut wanted = BTreeSet::new();
         for path in list(view, "paths").iter().flat_map(|it| [list(it, "path"), list(it, "backup")])
@@ -235,7 +235,7 @@ impl Wanted {
     }
 }
 
-/// How many links have `end` on their path, and how many have no path.
+/// The number of links with `end` on their path, and the number of links without a path.
 pub(super) fn crossing(view: &Value, end: Place) -> (usize, usize) {
     let paths = list(view, "paths");
     let crosses = |path: &&Value| {
@@ -277,14 +277,14 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A physical port as the interface writes it.
+/// Reads a physical port in the format of the REST interface.
 fn read_port(text: &str) -> Option<Place> {
     let (dpid, port) = text.split_once(" port ")?;
     let dpid = usize::from_str_radix(&dpid.replace(':', ""), 16).ok()?;
     Some((dpid.checked_sub(1)?, port.parse().ok()?))
 }
 
-/// What packets for an end of a link are addressed to.
+/// The destination address of packets for an end of a link.
 fn address((at, port): Place) -> [u8; 6] {
     let ([high, low], [port_high, port_low]) =
         ((at as u16).to_be_bytes(), (port as u16).to_be_bytes());
@@ -318,7 +318,7 @@ fn rule(version: Version, (at, port): Place, out: &mut Vec<u8>) {
     };
 }
 
-/// On 1.3 a switch tells the controller only what an entry says; on 1.0 it does so by itself.
+/// On 1.3 a switch sends packets to the controller only by an entry; on 1.0 a switch sends misses without an entry.
 fn miss(version: Version, out: &mut Vec<u8>) {
     if version == Version::V1_3 {
         // Rules of one action always fit.

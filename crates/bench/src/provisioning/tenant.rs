@@ -1,4 +1,5 @@
-//! The tenant's controller: one thread that shakes hands with every switch, learns its ports, and installs what it is told.
+//! The tenant's controller: one thread that completes the handshake with every switch, learns its ports, and installs
+//! given rules.
 //!
 //! ```text
 //!  caller                            thread "tenant"
@@ -25,10 +26,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes read from one switch before others have their turn.
+/// The most bytes that are read from one switch before other switches have their turn.
 const BUDGET: usize = 64 << 10;
 
-/// A controller that listens, and serves nobody yet.
+/// A controller that listens, and does not serve switches yet.
 pub(super) struct Listening {
     listener: Listener,
     events: EventLoop,
@@ -42,18 +43,18 @@ pub(super) struct Tenant {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the controller knows.
+/// The state of the controller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
-    /// Ports by switch, and whether they are up; a switch is here when it has told all.
+    /// The ports by switch, and whether each port is up. A switch is in this map when it has reported all its ports.
     switches: BTreeMap<u64, BTreeMap<u32, bool>>,
-    /// How many switches and ports that are up there have to be.
+    /// The number of switches, and of ports that are up, that the caller waits for.
     wanted: Option<(usize, usize)>,
-    /// When there were so many, in the fabric's ns.
+    /// The time when these numbers were reached, in ns of the fabric's clock.
     pub(super) complete: Option<u64>,
-    /// Barriers behind the rules that were answered.
+    /// The number of answered barriers after the rules.
     pub(super) installed: usize,
-    /// Errors that came.
+    /// The number of received errors.
     pub(super) errors: usize,
 }
 
@@ -78,7 +79,7 @@ impl Listening {
         self.listener.address().addr
     }
 
-    /// Sets it to work; times are `clock`'s.
+    /// Starts the controller; times come from `clock`.
     pub(super) fn start(self, version: Version, clock: Arc<Running>) -> Result<Tenant, Error> {
         let (orders, receiver) = channel();
         let waker = self.events.waker();
@@ -99,7 +100,7 @@ impl Listening {
 }
 
 impl Tenant {
-    /// From here on, so many switches with so many ports that are up are waited for.
+    /// Sets the numbers of switches and of ports that are up, for which the caller waits from now on.
     pub(super) fn want(&self, switches: usize, ports: usize) {
         let mut view = lock(&self.view);
         view.wanted = Some((switches, ports));
@@ -118,7 +119,7 @@ impl Tenant {
     ) -> Result<(), Error> {
         let (wanted, deadline) = (rules.len(), Instant::now() + limit);
         lock(&self.view).installed = 0;
-        // A worker that ended does not answer; that is seen below.
+        // A worker that has ended does not answer; the loop below notices this.
         let _ = self.orders.send(Order::Send(rules));
         let _ = self.waker.wake();
         loop {
@@ -142,14 +143,14 @@ impl Drop for Tenant {
         let _ = self.orders.send(Order::Stop);
         let _ = self.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so itself.
+            // A thread that panicked has already printed its message.
             let _ = thread.join();
         }
     }
 }
 
 impl View {
-    /// How many switches there are, and how many of their ports are up.
+    /// The number of switches, and the number of their ports that are up.
     pub(super) fn counts(&self) -> (usize, usize) {
         let up = self.switches.values().flat_map(BTreeMap::values).filter(|up| **up).count();
         (self.switches.len(), up)
@@ -176,12 +177,12 @@ struct Peer {
     connection: Connection,
     handshake: Option<Handshake>,
     dpid: u64,
-    /// What did not fit in the connection's buffer.
+    /// Bytes that did not fit into the connection's buffer.
     out: Vec<u8>,
     ports: BTreeMap<u32, bool>,
 }
 
-/// What a frame was about.
+/// The content of a frame.
 enum Heard {
     Ports(Vec<(u32, bool)>, bool),
     Port(u32, Option<bool>),
@@ -191,7 +192,7 @@ enum Heard {
 impl Worker {
     fn run(mut self) {
         let mut events = Vec::new();
-        // Without events nothing can be heard; the caller sees that nothing comes.
+        // If waiting for events fails, the thread ends; the caller notices that no messages arrive.
         while self.events.wait(&mut events, None).is_ok() {
             for event in events.drain(..) {
                 match event {
@@ -264,7 +265,7 @@ impl Worker {
         };
         peer.flush();
         if ended && let Some(mut peer) = self.peers.remove(&readiness.token) {
-            // The socket is closed by dropping it, whatever the poller says.
+            // Dropping the socket closes it, even if the poller returns an error.
             let _ = self.events.deregister(readiness.token, &mut peer.connection);
             lock(&self.view).switches.remove(&peer.dpid);
         }
@@ -272,7 +273,7 @@ impl Worker {
 }
 
 impl Peer {
-    /// Handles a frame; false when there is no point in going on.
+    /// Handles a frame; false if the connection must be closed.
     fn handle(
         &mut self,
         version: Version,
@@ -293,7 +294,7 @@ impl Peer {
                             flags: v13::MultipartFlags(0),
                             body: v13::MultipartRequestBody::PortDesc,
                         };
-                        // A question without a body always fits.
+                        // A request without a body always fits.
                         let _ = v13::Message::MultipartRequest(request).write(2, &mut self.out);
                     }
                 }
@@ -339,7 +340,7 @@ impl Peer {
         true
     }
 
-    /// Writes what can be written. A connection that cannot be written to ends by being read.
+    /// Writes as much as the connection accepts. If a write fails, the next read reports the end of the connection.
     fn flush(&mut self) {
         loop {
             let room = self.connection.send_buffer().room().min(self.out.len());
@@ -354,7 +355,8 @@ impl Peer {
     }
 }
 
-/// What a switch says of its ports: all of them in FEATURES_REPLY (1.0) or in parts of an answer (1.3), then one by one.
+/// Reads a switch's report about its ports: all ports in FEATURES_REPLY (1.0) or in parts of a reply (1.3), then single
+/// ports.
 fn hear(version: Version, frame: &[u8]) -> Heard {
     match version {
         Version::V1_0 => match v10::Message::parse(frame) {

@@ -1,4 +1,4 @@
-//! One run of one case: a fresh system, a network started on it, and where that is asked for a link that fails.
+//! One run of one case: a fresh system, the start of a network on this system, and in some cases the failure of a link.
 
 use super::case::{Case, Phase, Provisioning};
 use super::fabric::{Changed, Fabric};
@@ -15,28 +15,28 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long tables have to stand still to be done.
+/// The time without a change after which tables are complete.
 const QUIET: Duration = Duration::from_millis(700);
-/// How long anything is waited for: far beyond what is asked of it, so that a slow system has figures, too.
+/// The longest wait for any event. It is far beyond the criteria, so that a slow system has figures, too.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The only tenant.
 const TENANT: &str = "tenant0";
 const NETWORK: &str = "/api/v1/networks/tenant0";
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// By name, with units in their names; `None` is what did not come.
+    /// The figures by name, with units in their names; `None` for an event that did not occur.
     pub(super) figures: Vec<(&'static str, Option<f64>)>,
     /// CPU time by thread of the system under test in ms, and of this program.
     pub(super) cpu: BTreeMap<String, f64>,
-    /// What is wrong with where it ended.
+    /// The faults in the final state.
     pub(super) wrong: Vec<String>,
 }
 
-/// A system with its switches connected and its topology known, and a tenant who has nothing.
+/// A system with connected switches and a known topology, and a tenant without a network.
 struct Stage {
-    // In this order they end: the switches first, so that their peer sees them go.
+    // The fields end in this order: the switches first, so that the system sees their connections close.
     fabric: Fabric,
     tenant: Tenant,
     target: Target,
@@ -71,7 +71,7 @@ pub(super) fn run(plan: &Provisioning, case: Case, seed: u64, dir: &Path) -> Res
 impl Stage {
     fn set(plan: &Provisioning, dir: &Path) -> Result<Stage, Error> {
         std::fs::create_dir_all(dir).map_err(Error::io(dir.display().to_string()))?;
-        // What a run before this one stored is none of this one's.
+        // The state that an earlier run stored is removed.
         let _ = std::fs::remove_dir_all(dir.join("state"));
         let shape = Shape::new(plan.switches);
         let listening = Listening::bind()?;
@@ -209,7 +209,7 @@ impl Stage {
         Ok(found)
     }
 
-    /// Waits until tables stand still and the tenant sees all.
+    /// Waits until the tables do not change any more and the tenant sees all switches and ports.
     fn settle_started(&self) -> Result<Changed, Error> {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -220,7 +220,7 @@ impl Stage {
         }
     }
 
-    /// Whether the tables hold what the paths need; the paths.
+    /// Checks whether the tables have the entries that the paths need, and returns the paths.
     fn check(
         &self,
         plan: &Provisioning,
@@ -273,7 +273,7 @@ impl Cpu {
         Cpu { of, before }
     }
 
-    /// What each used since, in ms: threads of the system by their names, this program as a whole.
+    /// The CPU time since this moment, in ms: for each thread of the system by name, and for this program as a whole.
     fn since(&self) -> BTreeMap<String, f64> {
         let after = now(&self.of);
         let used = after.into_iter().map(|(name, after)| {

@@ -1,10 +1,12 @@
-//! Network topology change detection time (RFC 8456, section 5.1.8): a device goes; from the first
-//! notification (PORT_STATUS) of its neighbours until the controller's first discovery message.
+//! Network topology change detection time (RFC 8456, section 5.1.8): a device fails. The time is
+//! from the first notification (PORT_STATUS) of its neighbours until the controller's first
+//! discovery message.
 //!
 //! The device's own connection is cut just before, as it is when a device loses its power. A
-//! controller that probes all the time sends its next probe soon whether it has noticed or not: the
-//! RFC does not tell the two apart, and neither can anybody outside. `probes_per_s`, as it was before
-//! the change, says how far that may explain the figure.
+//! controller that probes all the time sends its next probe soon, whether it has noticed the
+//! failure or not. The RFC does not distinguish these cases, and an outside observer cannot
+//! distinguish them. `probes_per_s` before the change shows how far regular probes may explain the
+//! figure.
 
 use super::context::{Case, Context, Sheet};
 use super::discovery_time::{Discovery, discover};
@@ -27,14 +29,14 @@ pub(super) const TEST: Test = Test {
     measure: |context| Ok(vec![change(context, &Case::plain(TEST.name))?]),
 };
 
-/// For how long probes are counted before the change.
+/// The time before the change in which probes are counted.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Trials, with something else going on or not.
+/// Runs the trials, with or without a disturbance.
 pub(super) fn change(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
     let mut sheet = Sheet::new(context, case);
     let layout = context.plan.layout();
-    // The one that carries no station the trial needs: never the first.
+    // A switch without a station that the trial needs: never the first switch.
     let device = SwitchIndex(layout.switches() - 1);
     for trial in 0..context.plan.trials {
         if !context.begin_trial(case, trial)? {

@@ -1,4 +1,4 @@
-//! What every benchmark is given, and what it hands back.
+//! The inputs and the results of every benchmark.
 
 use super::helpers::Helpers;
 use super::traffic::Probe;
@@ -9,7 +9,7 @@ use report::{Better, Finding, Metric, Point, Scalar};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The settings, who helps, and who is told what is being done.
+/// The settings, the helpers, and the receiver of progress messages.
 pub(crate) struct Context<'a> {
     pub(crate) plan: &'a ControllerPlan,
     pub(crate) helpers: &'a mut Helpers,
@@ -23,7 +23,7 @@ impl<'a> Context<'a> {
         helpers: &'a mut Helpers,
         talk: &'a mut dyn FnMut(&str),
     ) -> Self {
-        // A controller remembers the stations of earlier runs: other processes use other numbers.
+        // A controller remembers the stations of earlier runs, so other processes use other numbers.
         let next_station = (std::process::id() % 0xff) << 24 | 1;
         Self { plan, helpers, talk, next_station }
     }
@@ -32,10 +32,11 @@ impl<'a> Context<'a> {
         (self.talk)(text);
     }
 
-    /// Says which trial begins; false where somebody asked for the end, and what the trials before found is the result.
+    /// Reports the trial that begins. False if the user has ended the benchmark; the earlier trials are then the
+    /// result.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when there was none before.
+    /// [`Error::Interrupted`] if there was no earlier trial.
     pub(crate) fn begin_trial(&mut self, case: &Case, trial: usize) -> Result<bool, Error> {
         if self.plan.stop.is_asked() {
             return if trial == 0 { Err(Error::Interrupted) } else { Ok(false) };
@@ -45,35 +46,35 @@ impl<'a> Context<'a> {
         Ok(true)
     }
 
-    /// A number that no station has had.
+    /// A station number that was not used before.
     pub(crate) fn station(&mut self) -> u32 {
         let station = self.next_station;
         self.next_station = self.next_station.wrapping_add(1);
         station
     }
 
-    /// Two stations that nobody has heard of.
+    /// Two stations that the controller does not know.
     pub(crate) fn probe(&mut self) -> Probe {
         Probe { near: self.station(), far: self.station() }
     }
 
-    /// What the controller needs to forget one trial before the next.
+    /// Waits for the pause that the controller needs between two trials.
     pub(crate) fn rest(&self) {
         std::thread::sleep(Duration::from_millis(self.plan.settle_ms));
     }
 
-    /// The longest that one trial waits for anything.
+    /// The longest wait of one trial.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_millis(self.plan.limit_ms)
     }
 
-    /// How long one trial sends, where it sends for a time.
+    /// The sending time of one trial, if the trial sends for a fixed time.
     pub(crate) fn trial(&self) -> Duration {
         Duration::from_millis(self.plan.trial_ms)
     }
 }
 
-/// Which benchmark, under which circumstances: a point's parameters.
+/// A benchmark and its conditions: the parameters of a point.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) parameters: Vec<(&'static str, Scalar)>,
@@ -81,13 +82,13 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Of this name, with nothing else going on.
+    /// The benchmark of this name, without a disturbance.
     pub(crate) fn plain(test: &'static str) -> Self {
         let trouble = super::trouble::Trouble::None;
         Self { parameters: vec![("test", test.into())], trouble }
     }
 
-    /// With another parameter.
+    /// Adds a parameter.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Scalar>) -> Self {
         self.parameters.push((name, value.into()));
         self
@@ -102,7 +103,7 @@ impl Case {
     }
 }
 
-/// One point's samples as they are taken.
+/// The samples of one point during the measurement.
 pub(crate) struct Sheet {
     point: Point,
     label: String,
@@ -117,7 +118,7 @@ impl Sheet {
         Self { point, label, samples: BTreeMap::new(), findings: Vec::new() }
     }
 
-    /// A figure of one trial.
+    /// Adds a figure of one trial.
     pub(crate) fn sample(
         &mut self,
         name: &'static str,
@@ -128,12 +129,12 @@ impl Sheet {
         self.samples.entry(name).or_insert_with(|| (unit, better, Vec::new())).2.push(value);
     }
 
-    /// A time of one trial, from ns.
+    /// Adds a time of one trial, given in ns.
     pub(crate) fn time(&mut self, name: &'static str, ns: u64) {
         self.sample(name, "ms", Better::Lower, ns as f64 / 1e6);
     }
 
-    /// Something that a reader has to know. What is found in every trial is told once.
+    /// Adds a finding. A finding that occurs in every trial is reported once.
     pub(crate) fn finding(&mut self, code: &str, text: &str) {
         let text = format!("{}: {text}", self.label);
         let finding = Finding { code: code.to_owned(), text };
@@ -142,7 +143,7 @@ impl Sheet {
         }
     }
 
-    /// Tells of connections that the controller closed, where none should be.
+    /// Reports connections that the controller should not have closed.
     pub(crate) fn told_of_closing(mut self, fabric: &super::fabric::Fabric) -> Self {
         match fabric.closed() {
             0 => {}

@@ -1,9 +1,10 @@
-//! Network discovery size (RFC 8456, section 5.2.2): the largest network that a controller discovers
-//! whole.
+//! Network discovery size (RFC 8456, section 5.2.2): the largest network that a controller
+//! discovers completely.
 //!
-//! The RFC changes the number of devices one by one; here it is doubled until discovery is not whole
-//! within the limit, and then halved in on. Whole is what the northbound interface says, if there is
-//! one that can tell; else what discovery messages say: one came back over every link, both ways.
+//! The RFC changes the number of devices one by one. Here the number is doubled until discovery is
+//! not complete within the limit, and then a bisection follows. If a northbound interface can
+//! report the topology, its report decides whether discovery is complete. Otherwise discovery is
+//! complete if a discovery message came back over every link, in both directions.
 
 use super::context::{Case, Context, Sheet};
 use super::discovery_time::{Answer, Discovery, ask_until, deployed, discover};
@@ -37,7 +38,7 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
         let mut silent = false;
         let size = highest(most, |wanted| {
             let layout = shape.with_switches(wanted as u16);
-            // The shape has a least size; below it there is nothing to discover.
+            // The shape has a smallest size; below this size there is nothing to discover.
             if layout.switches() > wanted || layout.switches() < 2 {
                 return Ok(true);
             }
@@ -80,7 +81,7 @@ enum Found {
 fn is_discovered(context: &mut Context<'_>, layout: Layout) -> Result<Found, Error> {
     let fabric = match Fabric::raise(context.plan, layout, &[context.plan.address]) {
         Ok(fabric) => fabric,
-        // That so many switches are not even taken is an answer.
+        // If the controller does not even accept so many switches, this is a result.
         Err(Error::Handshake { ready: 1.., .. }) => return Ok(Found::Partial),
         Err(error) => return Err(error),
     };

@@ -1,10 +1,12 @@
-//! Network topology discovery time (RFC 8456, section 5.1.1): from the first discovery message that a
-//! switch gets until the controller has one back over every link, in both directions.
+//! Network topology discovery time (RFC 8456, section 5.1.1): from the first discovery message that
+//! a switch gets until the controller has received a discovery message over every link, in both
+//! directions.
 //!
-//! The RFC ends a trial when the northbound interface tells the deployed topology, and takes the time
-//! of the last discovery message until then. Since probing goes on for ever, that time says when the
-//! question was asked; here the end is the moment at which nothing was missing any more, and the
-//! northbound interface, if there is one, has to confirm the topology afterwards (`confirmed_ms`).
+//! The RFC ends a trial when the northbound interface reports the deployed topology, and takes the
+//! time of the last discovery message before this report. Since probing never ends, that time only
+//! shows when the request was sent. Here the end is the moment at which no link was missing any
+//! more, and the northbound interface, if any, must confirm the topology afterwards
+//! (`confirmed_ms`).
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;
@@ -66,14 +68,15 @@ fn measure_one(context: &mut Context<'_>, layout: Layout) -> Result<Measurement,
     Ok(sheet.finish())
 }
 
-/// How far a controller's discovery came.
+/// The progress of a controller's discovery.
 pub(super) enum Discovery {
-    /// It sent no discovery message at all.
+    /// The controller sent no discovery message.
     Silent,
-    /// Not every link, in the time there was.
+    /// Some links were not discovered within the limit.
     Partial { found: usize, links: usize },
-    /// Every link: when the first discovery message came, when the last that was missing came back,
-    /// and how many the controller had sent by then.
+    /// All links were discovered: the time of the first discovery message, the time when the last
+    /// missing message came back, and the number of discovery messages that the controller had sent
+    /// until then.
     Complete { first: u64, last: u64, messages: usize },
 }
 
@@ -105,7 +108,8 @@ pub(super) fn discover(fabric: &Fabric, limit: Duration) -> Result<Discovery, Er
     })
 }
 
-/// Asks the northbound interface until it tells the deployed topology, or the same thrice.
+/// Queries the northbound interface until it reports the deployed topology, or the same topology
+/// three times.
 fn confirm(
     context: &mut Context<'_>,
     fabric: &Fabric,
@@ -125,7 +129,7 @@ fn confirm(
     Ok(())
 }
 
-/// What there is to discover.
+/// The topology that the controller has to discover.
 pub(super) fn deployed(fabric: &Fabric) -> Result<Discovered, Error> {
     fabric.call(|network, _| Discovered {
         switches: network.switches().len(),
@@ -133,18 +137,19 @@ pub(super) fn deployed(fabric: &Fabric) -> Result<Discovered, Error> {
     })
 }
 
-/// What a northbound interface says in the end.
+/// The final answer of a northbound interface.
 pub(super) enum Answer {
-    /// What is deployed.
+    /// The deployed topology.
     Same,
-    /// Something else, three times over or until the time was up.
+    /// Another topology, three times or until the time limit.
     Other(Discovered),
-    /// It has no way to tell.
+    /// The interface cannot report a topology.
     CannotTell,
 }
 
-/// Asks until the answer is `deployed`, or has been the same for as long as three questions take that
-/// are `query_ms` apart. The first ones are nearer to each other: most controllers are done by then.
+/// Sends queries until the answer is `deployed`, or has been the same for the time of three queries
+/// with the distance `query_ms`. The first queries have shorter distances, because most controllers
+/// finish soon.
 pub(super) fn ask_until(
     northbound: &mut dyn super::helpers::Northbound,
     deployed: &Discovered,
@@ -173,5 +178,5 @@ pub(super) fn ask_until(
     }
 }
 
-/// How long it is from the first question to the second.
+/// The time from the first query to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);

@@ -1,5 +1,6 @@
-//! What the benchmarks see at the southbound interface: one small [`Event`] for each message and
-//! each packet that reaches a host, in a [`Log`] that one thread writes and another one reads.
+//! The events that the benchmarks see at the southbound interface: one small [`Event`] for each
+//! message, and for each packet that reaches a host, in a [`Log`]. One thread writes the log,
+//! another thread reads it.
 
 use super::traffic;
 use crate::plan::Version;
@@ -9,44 +10,44 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Something that happened at `at`, in ns of the emulated network's time.
+/// An event at the time `at`, in ns of the emulated network's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Event {
     pub(crate) at: u64,
-    /// Of which switch, or which host for [`What::Delivered`], counted from 0.
+    /// The switch, or the host for [`What::Delivered`], counted from 0.
     pub(crate) place: usize,
-    /// The controller that it concerns, in the order in which switches dial them.
+    /// The controller of the event, in the order in which switches dial the controllers.
     pub(crate) controller: usize,
     pub(crate) what: What,
 }
 
-/// What it was, as far as anything is measured by it.
+/// The kind of the event, with the fields that are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum What {
     /// A connection is being made.
     Opened,
-    /// A connection is over.
+    /// A connection has ended.
     Closed,
-    /// The switch told its features: the handshake is complete.
+    /// The switch sent its features: the handshake is complete.
     Introduced,
     /// The switch sent a packet to the controller.
     PacketIn { in_port: u32, tag: Option<u64>, discovery: bool },
-    /// The switch told of a port's change.
+    /// The switch reported a port's change.
     PortStatus,
-    /// The controller had a packet sent.
+    /// The controller sent a PACKET_OUT.
     PacketOut { discovery: bool },
     /// The controller added or changed a flow entry.
     Provisioned,
     /// A packet reached a host.
     Delivered { tag: Option<u64> },
-    /// Anything else that the controller sent.
+    /// Another message of the controller.
     OtherReceived,
 }
 
-/// More events than this in one trial are no measurement: packets multiply.
+/// With more events than this in one trial packets multiply, and the trial is no measurement.
 const MOST_EVENTS: usize = 2_000_000;
 
-/// What was seen so far.
+/// The events so far.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: Mutex<Events>,
@@ -61,13 +62,13 @@ struct Events {
     overflown: bool,
 }
 
-/// More happened than can be made sense of.
+/// There were more events than a trial can have.
 #[derive(Debug)]
 pub(crate) struct Overflown;
 
 impl Log {
     fn lock(&self) -> MutexGuard<'_, Events> {
-        // Whoever panicked with it has left whole events behind.
+        // A thread that panicked with the lock has written complete events only.
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,12 +86,12 @@ impl Log {
         self.grown.notify_one();
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub(crate) fn len(&self) -> usize {
         self.lock().all.len()
     }
 
-    /// The events from the `from`th on; waits for one until `deadline`.
+    /// The events from number `from` on; waits for an event until `deadline`.
     pub(crate) fn since(&self, from: usize, deadline: Instant) -> Result<Vec<Event>, Overflown> {
         let mut events = self.lock();
         loop {
@@ -106,22 +107,23 @@ impl Log {
         }
     }
 
-    /// How many connections have ended since the beginning, whatever was forgotten.
+    /// The number of connections that have ended since the beginning, also before the last
+    /// [`Log::clear`].
     pub(crate) fn closed(&self) -> usize {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Forgets everything: the next trial begins.
+    /// Deletes all events for the next trial.
     pub(crate) fn clear(&self) {
         *self.lock() = Events::default();
     }
 }
 
-/// Makes events of what the network's tap is shown.
+/// Makes events from the messages at the network's tap.
 #[derive(Debug)]
 pub(crate) struct Reader {
     version: Version,
-    /// Which controller each session of each switch is with.
+    /// The controller of each session of each switch.
     sessions: Vec<(usize, SessionId, usize)>,
 }
 
@@ -130,7 +132,7 @@ impl Reader {
         Self { version, sessions: Vec::new() }
     }
 
-    /// The event, if it is one that matters.
+    /// The event, if it is relevant.
     pub(crate) fn read(&mut self, at: u64, seen: Seen<'_>) -> Option<Event> {
         let event = |place, controller, what| Some(Event { at, place, controller, what });
         match seen {
@@ -193,7 +195,7 @@ pub(crate) fn delivered(frame: &[u8]) -> What {
 /// `OFPT_PORT_STATUS` in both versions.
 const PORT_STATUS: u8 = 12;
 
-/// Whether a FLOW_MOD adds or modifies, rather than deletes.
+/// Whether a FLOW_MOD adds or modifies entries, and does not delete them.
 fn provisions(version: Version, frame: &[u8]) -> bool {
     let command = match version {
         Version::V1_0 => be16(frame, 56),
@@ -202,8 +204,8 @@ fn provisions(version: Version, frame: &[u8]) -> bool {
     command.is_some_and(|command| command < 3)
 }
 
-/// The port of a PACKET_IN. In 1.3 it is the first field of a switch's match, as 7.4.1 recommends
-/// and the emulated switch does.
+/// The port of a PACKET_IN. In 1.3 the port is the first field of the match, as section 7.4.1
+/// recommends and as the emulated switch sends it.
 fn in_port(version: Version, frame: &[u8]) -> Option<u32> {
     match version {
         Version::V1_0 => be16(frame, 14).map(u32::from),

@@ -1,5 +1,5 @@
-//! A linked network of emulated switches that dial the controller under test, with everything that
-//! passes between them written down.
+//! A linked network of emulated switches that dial the controller under test, with a log of all
+//! messages between switches and controller.
 //!
 //! ```text
 //!   near traffic port ─▶ leaf ─ spine ─ leaf ─▶ far traffic port     (emulate::Network, one thread)
@@ -7,9 +7,9 @@
 //!                           controller under test                    (TCP)
 //! ```
 //!
-//! Links carry at once, so that what is measured is the controller's time alone. A packet that the
-//! controller sends out of one port arrives at the other end of its link, and is a PACKET_IN there
-//! unless a flow entry says otherwise: that is all that discovery by LLDP needs.
+//! Links have no delay, so that only the controller's time is measured. A packet that the
+//! controller sends out of one port arrives at the other end of the link, and becomes a PACKET_IN
+//! there unless a flow entry matches the packet. Discovery by LLDP needs nothing else.
 
 use super::event::{Event, Log, Overflown, Reader, What, delivered};
 use crate::controller::plan::ControllerPlan;
@@ -36,7 +36,7 @@ pub(crate) struct Fabric {
     handshake: Duration,
 }
 
-/// Which traffic port.
+/// A traffic port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Near,
@@ -58,8 +58,8 @@ impl End {
 }
 
 impl Fabric {
-    /// Connects a network of this shape to all these controllers, and waits until each has asked each
-    /// switch for its features.
+    /// Connects a network of this shape to all these controllers, and waits until each controller
+    /// has requested the features of each switch.
     pub(crate) fn raise(
         plan: &ControllerPlan,
         layout: Layout,
@@ -71,7 +71,8 @@ impl Fabric {
         });
         let network = layout.build(|config| {
             config.versions = versions;
-            // A controller gets packets whole, as cbench sends them: buffers would be a second limit.
+            // A controller gets whole packets, as from cbench, because buffers would be a second
+            // limit.
             config.n_buffers = 0;
             config.n_tables = 4;
         });
@@ -95,8 +96,8 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Waits until every switch has told every controller its features, in the events from `from` on
-    /// or before.
+    /// Waits until every switch has sent its features to every controller, in the events from
+    /// `from` on or before.
     pub(crate) fn wait_introduced(&self, from: usize) -> Result<(), Error> {
         let wanted = self.layout.switches() * self.controllers;
         let mut introduced = BTreeSet::new();
@@ -134,12 +135,12 @@ impl Fabric {
         self.running.now()
     }
 
-    /// A place in the log, from which later events can be looked at.
+    /// A place in the log, from which later events can be read.
     pub(crate) fn mark(&self) -> usize {
         self.log.len()
     }
 
-    /// How many connections have ended since the network was raised.
+    /// The number of connections that have ended since the start of the network.
     pub(crate) fn closed(&self) -> usize {
         self.log.closed()
     }
@@ -149,12 +150,13 @@ impl Fabric {
         self.log.clear();
     }
 
-    /// The events from `from` on that are there already.
+    /// The events from `from` on that have occurred already.
     pub(crate) fn events(&self, from: usize) -> Result<Vec<Event>, Error> {
         self.log.since(from, Instant::now()).map_err(|Overflown| multiplying(self.layout))
     }
 
-    /// Shows each event from `from` on as it comes, until `look` breaks or the time is over.
+    /// Passes each event from `from` on to `look` when the event occurs, until `look` breaks or the
+    /// time is over.
     pub(crate) fn watch<T>(
         &self,
         mut from: usize,
@@ -180,7 +182,7 @@ impl Fabric {
         }
     }
 
-    /// Waits until nothing that `matters` has come for `quiet`, at most for `limit`.
+    /// Waits until no event that `matters` has occurred for `quiet`, at most for `limit`.
     pub(crate) fn settle(
         &self,
         quiet: Duration,
@@ -202,8 +204,8 @@ impl Fabric {
         Ok(())
     }
 
-    /// Packets come in by a traffic port, one after the other; gives the time, and where the last one
-    /// went.
+    /// Sends packets into a traffic port, one after the other. Returns the time, and the path of
+    /// the last packet.
     pub(crate) fn inject(
         &self,
         end: End,
@@ -224,7 +226,7 @@ impl Fabric {
         })
     }
 
-    /// Does something with the network, between two messages.
+    /// Calls a function with the network, between two messages.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Network, u64) -> T + Send + 'static,
@@ -237,12 +239,12 @@ impl Fabric {
         self.call(|network, _| network.links().map(|(_, end)| end).collect())
     }
 
-    /// How many flow entries all switches have.
+    /// The number of flow entries of all switches.
     pub(crate) fn flow_count(&self) -> Result<usize, Error> {
         self.call(|network, _| network.switches().map(|(_, switch)| switch.flow_count()).sum())
     }
 
-    /// Whether packets without an entry are kept from the controller, at every port.
+    /// Sets at every port whether packets without an entry are not sent to the controller.
     pub(crate) fn set_muted(&self, muted: bool) -> Result<(), Error> {
         let bits = if muted { port_config::NO_PACKET_IN } else { 0 };
         self.call(move |network, _| {
@@ -254,7 +256,7 @@ impl Fabric {
         })
     }
 
-    /// A device goes, with all its links, or comes back. Its neighbours tell the controller.
+    /// Takes a device down with all its links, or up again. Its neighbours notify the controller.
     pub(crate) fn set_device(&self, switch: SwitchIndex, up: bool) -> Result<(), Error> {
         self.running.set_powered(switch, up).map_err(|error| emulated(&error))?;
         self.call(move |network, _| {
@@ -264,19 +266,19 @@ impl Fabric {
         })
     }
 
-    /// What else sends to the controller over the switches' main sessions.
+    /// Access to the switches' main sessions, for further messages to the controller.
     pub(crate) fn main_sessions(&self) -> MainSessions {
         MainSessions { running: Arc::clone(&self.running) }
     }
 }
 
-/// A way to put bytes into what switches send.
+/// Adds bytes to the data that switches send.
 pub(crate) struct MainSessions {
     running: Arc<Running>,
 }
 
 impl MainSessions {
-    /// Appends bytes to what a switch has to say; a switch that is not connected says nothing.
+    /// Appends bytes to a switch's output; a switch that is not connected sends nothing.
     pub(crate) fn say(&self, messages: Vec<(usize, Vec<u8>)>) -> Result<(), Error> {
         let say = move |network: &mut Network, _: u64| {
             for (switch, bytes) in messages {

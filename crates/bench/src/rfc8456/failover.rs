@@ -1,11 +1,11 @@
-//! Controller failover time (RFC 8456, section 5.4.1): switches are connected to two controllers, or to a
-//! cluster of more; the active one ends; the longest gap in a one-way stream of packets, each of which needs a decision,
-//! because each has a source of its own.
+//! Controller failover time (RFC 8456, section 5.4.1): switches are connected to two controllers, or to a cluster of
+//! more, and the active controller ends. The figure is the longest gap in a one-way stream of packets. Each packet has
+//! another source, so each packet needs a decision of a controller.
 //!
-//! `gap_ms` is between two arrivals at the far traffic port, the first at or before the failure. Where
-//! two controllers are active side by side nothing is lost, and the gap is the distance of two packets
-//! (`spacing_ms`). That the other end of a connection is gone is noticed at once, when a process ends;
-//! a controller or switch that only stops answering is noticed by keepalives, which is another figure.
+//! `gap_ms` is the time between two arrivals at the far traffic port, the first at or before the failure. If two
+//! controllers are both active, no packet is lost, and the gap is the distance of two packets (`spacing_ms`). When a
+//! process ends, its peers notice the end of the connection at once. A controller or switch that only stops answering
+//! is noticed by keepalives; this would be another figure.
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;
@@ -35,7 +35,7 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
         return Err(Error::System("there is no second controller".to_owned()));
     }
     let case = Case::plain(TEST.name).with("failure", "process ends");
-    // A pair is what most are, and what figures without this parameter mean.
+    // Most clusters are pairs, so figures without this parameter mean a pair.
     let case = match context.plan.backups.len() {
         1 => case,
         others => case.with("controllers", (others + 1) as u64),
@@ -81,7 +81,8 @@ fn fail_over(context: &mut Context<'_>, fabric: &Fabric, sheet: &mut Sheet) -> R
     }
     let failure = fabric.now();
     operator(context)?.fail()?;
-    // At least one trial's time: the failure may show late. Then until packets arrive again.
+    // Watches at least for one trial's time, because the effect of the failure may be late, and then until packets
+    // arrive again.
     let before = fabric.mark();
     stream.send_for(context, fabric, trial, |_| false)?;
     let limit = context.limit();
@@ -105,7 +106,7 @@ fn spacing(context: &Context<'_>) -> Duration {
     Duration::from_secs_f64(1.0 / context.plan.traffic_rate)
 }
 
-/// One-way packets, each with a source of its own.
+/// One-way packets, each with its own source.
 struct Stream {
     far: u32,
     next_tag: u64,
@@ -134,7 +135,7 @@ impl Stream {
     }
 }
 
-/// The first arrival of each packet at the far end: when, and which.
+/// The first arrival of each packet at the far end: the time and the packet's number.
 fn arrivals(fabric: &Fabric) -> Result<Vec<(u64, u64)>, Error> {
     let mut seen = BTreeSet::new();
     let events = fabric.events(0)?;
@@ -163,7 +164,7 @@ fn last_arrival(fabric: &Fabric, from: usize) -> Result<Option<u64>, Error> {
     Ok(there.rfind(|event| is_arrival(&event.what)).map(|event| event.at))
 }
 
-/// Waits until the controller that was started again takes connections.
+/// Waits until the restarted controller accepts connections.
 fn wait_listening(context: &Context<'_>) -> Result<(), Error> {
     let deadline = Instant::now() + context.limit();
     while std::net::TcpStream::connect(context.plan.address).is_err() {

@@ -1,14 +1,14 @@
-//! What is missing between packets that arrived.
+//! Gaps and losses between arrived packets.
 
 use std::collections::BTreeSet;
 
-/// The longest time between two arrivals, the second of which is after `from`.
+/// The longest time between two consecutive arrivals, if the second arrival is after `from`.
 pub(super) fn longest_gap(times: &[u64], from: u64) -> u64 {
     let pairs = times.iter().zip(times.iter().skip(1));
     pairs.filter(|(_, after)| **after > from).map(|(a, b)| b - a).max().unwrap_or(0)
 }
 
-/// How many packets between the first and the last one that arrived did not.
+/// The number of lost packets between the first and the last arrived packet.
 pub(super) fn lost(arrivals: &[(u64, u64)]) -> u64 {
     let tags: BTreeSet<u64> = arrivals.iter().map(|(_, tag)| *tag).collect();
     let ends = tags.first().zip(tags.last());

@@ -1,9 +1,9 @@
-//! What a controller is asked or told otherwise than by OpenFlow: orders at its northbound interface,
-//! and its end.
+//! Control of a controller without OpenFlow: orders at its northbound interface, and commands that
+//! end and restart it.
 //!
-//! The benchmark knows no controller's own API. Whoever measures gives commands; these run for as
-//! long as the benchmark does, or once for each failure, in a process group of their own that ends
-//! with the benchmark.
+//! The benchmark does not know any controller's own API. The user gives commands. These run as long
+//! as the benchmark, or once for each failure, in their own process group, which ends with the
+//! benchmark.
 
 use crate::error::Error;
 use std::fmt;
@@ -13,10 +13,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Whoever helps; what there is nobody for is not measured.
+/// The helpers. A test without the helper that it needs is not measured.
 #[derive(Default)]
 pub struct Helpers {
-    /// Tells the controller what to install and asks what it has discovered.
+    /// Sends orders for entries to the controller, and queries the discovered topology.
     pub northbound: Option<Box<dyn Northbound>>,
     /// Ends the active controller, and starts it again.
     pub operator: Option<Box<dyn Operator>>,
@@ -24,24 +24,24 @@ pub struct Helpers {
 
 /// A controller's northbound interface.
 pub trait Northbound {
-    /// Has these flow entries installed. Comes back when the controller has been told, which may be
-    /// before it has done anything.
+    /// Orders these flow entries. Returns when the controller has the order, perhaps before the
+    /// controller acts.
     ///
     /// # Errors
-    /// [`Error::System`] when it cannot be told, or says that it will not.
+    /// [`Error::System`] if the order cannot be sent, or the controller refuses the order.
     fn install(&mut self, flows: &[FlowOrder]) -> Result<(), Error>;
 
-    /// What it has discovered; `None` if it has no way to tell.
+    /// The discovered topology; `None` if the interface cannot report it.
     ///
     /// # Errors
-    /// [`Error::System`] when it cannot be asked.
+    /// [`Error::System`] if the query cannot be sent.
     fn topology(&mut self) -> Result<Option<Discovered>, Error>;
 }
 
-/// A flow entry that somebody else is to install: packets between two addresses leave by a port.
+/// A flow entry that the controller must install: packets between two addresses leave by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowOrder {
-    /// At which switch.
+    /// The switch.
     pub dpid: u64,
     /// The Ethernet source.
     pub source: [u8; 6],
@@ -51,7 +51,7 @@ pub struct FlowOrder {
     pub out_port: u32,
 }
 
-/// How much of a network a controller knows. Links are counted in each direction.
+/// The size of the network that a controller knows. Links are counted in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discovered {
     /// Switches.
@@ -66,23 +66,23 @@ impl fmt::Display for Discovered {
     }
 }
 
-/// Whoever runs the controllers.
+/// The operator of the controllers.
 pub trait Operator {
     /// Ends the active controller.
     ///
     /// # Errors
-    /// [`Error::System`] when that failed.
+    /// [`Error::System`] if the command failed.
     fn fail(&mut self) -> Result<(), Error>;
 
-    /// Starts it again.
+    /// Starts the controller again.
     ///
     /// # Errors
-    /// [`Error::System`] when that failed.
+    /// [`Error::System`] if the command failed.
     fn restore(&mut self) -> Result<(), Error>;
 }
 
-/// A northbound interface behind a command: orders go to its stdin, one JSON object a line in the
-/// form of `examples/os-ken/flow_installer.py`; what it prints is read for answers:
+/// A northbound interface by a command: orders go to the command's stdin, one JSON object a line in
+/// the form of `examples/os-ken/flow_installer.py`. Answers are read from the command's output:
 ///
 /// ```json
 /// {"send": "flow", "dpid": 1, "command": "add", "flow": {"priority": 100,
@@ -90,26 +90,27 @@ pub trait Operator {
 /// {"send": "topology"}
 /// ```
 ///
-/// The second is answered by `{"event": "topology", "switches": 3, "links": 4}`, links counted in
-/// each direction; an order that is refused by a line whose event is `bad_order` or `error`. Lines of
-/// other events are passed over.
+/// The answer to the second order is `{"event": "topology", "switches": 3, "links": 4}`, with links
+/// counted in each direction. The answer to a refused order is a line with the event `bad_order` or
+/// `error`. Lines with other events are ignored.
 pub struct NorthboundCommand {
     process: Process,
     stdin: ChildStdin,
     answers: Receiver<Answer>,
-    /// Whether it ever told a topology; one that was asked in vain is not asked again.
+    /// Whether the command ever reported a topology. A command that did not answer the first query
+    /// gets no further queries.
     tells_topology: Option<bool>,
 }
 
-/// What a northbound command said.
+/// An answer of a northbound command.
 enum Answer {
     Topology(Discovered),
     Refused(String),
 }
 
-/// Answers that wait to be looked at; what comes on top is dropped, as nobody asked for it.
+/// The most unread answers. Further answers are dropped, because no order waits for them.
 const MOST_ANSWERS: usize = 1024;
-/// The longest line that is read; a longer one is cut into several, which are no answers.
+/// The longest line that is read. A longer line is cut into several lines, which are no answers.
 const LONGEST_LINE: u64 = 1 << 20;
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
@@ -117,7 +118,7 @@ impl NorthboundCommand {
     /// Starts `sh -c COMMAND`.
     ///
     /// # Errors
-    /// [`Error::System`] when there is no shell.
+    /// [`Error::System`] if there is no shell.
     pub fn start(command: &str) -> Result<Self, Error> {
         let mut process = Process::start(command, Stdio::piped(), Stdio::piped())?;
         let (Some(stdin), Some(stdout)) = (process.0.stdin.take(), process.0.stdout.take()) else {
@@ -154,7 +155,7 @@ impl Northbound for NorthboundCommand {
         if self.tells_topology == Some(false) {
             return Ok(None);
         }
-        // What was refused before is not this order's.
+        // Earlier refusals do not belong to this order.
         self.answers.try_iter().for_each(drop);
         self.order("{\"send\": \"topology\"}\n")?;
         let deadline = Instant::now() + ANSWER_WITHIN;
@@ -233,11 +234,13 @@ fn answer(line: &[u8]) -> Option<Answer> {
     }
 }
 
-/// An operator who runs one command to fail the active controller, and another one to start it again.
+/// An operator that runs one command to end the active controller, and another command to start the
+/// controller again.
 pub struct OperatorCommands {
-    /// Ends the controller; done when it exits.
+    /// The command that ends the controller. The controller has ended when the command ends.
     pub fail: String,
-    /// Starts it again; done when it exits, so it has to put the controller into the background.
+    /// The command that starts the controller again. The command must end, so it must put the
+    /// controller into the background.
     pub restore: String,
 }
 
@@ -261,7 +264,7 @@ fn once(command: &str) -> Result<(), Error> {
     Err(Error::System(format!("`{command}` failed ({status})")))
 }
 
-/// A shell with a process group of its own; both end when this is dropped.
+/// A shell with its own process group; both end when this is dropped.
 struct Process(Child);
 
 impl Process {
@@ -280,7 +283,7 @@ impl Drop for Process {
         use rustix::process::{Pid, Signal, kill_process_group};
         let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) else { return };
         for signal in [Signal::TERM, Signal::KILL] {
-            // Everybody may have ended already.
+            // All processes may have ended already.
             let _ = kill_process_group(group, signal);
             for _ in 0..100 {
                 if !matches!(self.0.try_wait(), Ok(None)) {
@@ -322,7 +325,7 @@ mod tests {
         let mut command = NorthboundCommand::start(script).unwrap();
         let known = Discovered { switches: 3, links: 4 };
         assert_eq!(command.topology().unwrap(), Some(known));
-        // The refusal comes with that order, or with one behind it.
+        // The refusal arrives with this order, or with a later order.
         let refused = (0..1000).find_map(|_| {
             std::thread::sleep(Duration::from_millis(1));
             command.install(&[FLOW]).err()

@@ -1,8 +1,8 @@
-//! What the load generator measures of a controller: cbench's latency and throughput modes, which are
-//! also asynchronous message processing time (RFC 8456, section 5.1.2), and the processing rate
-//! (section 5.1.3).
+//! The measurements of a controller with the load generator: cbench's latency and throughput modes,
+//! which are also the asynchronous message processing time (RFC 8456, section 5.1.2), and the
+//! processing rate (section 5.1.3).
 //!
-//! Here every switch is alone, with hosts of its own; each PACKET_IN is matched to its own answer.
+//! Every switch is alone here, and has its own hosts. Each PACKET_IN is matched to its own answer.
 
 use super::context::{Case, Context};
 use super::test::Test;
@@ -53,7 +53,8 @@ fn session(context: &Context<'_>) -> Result<Session, Error> {
     let setup = context.plan.setup(context.plan.switches);
     let stop = context.plan.stop.clone();
     let mut session = Session::open_until(setup, &Controllers::none(), stop)?;
-    // What the controller does on connecting is not what is measured, nor is learning hosts.
+    // The warm-up excludes the controller's work at the start of connections, and the learning of
+    // hosts.
     let warm_up = Load { drain_ms: 500, ..closed(context, 1, 500) };
     session.run(&warm_up, &[])?;
     Ok(session)
@@ -75,7 +76,7 @@ fn repeat(context: &mut Context<'_>, case: &Case, load: &Load) -> Result<Measure
             break;
         }
         let outcome = match session.run(load, &pids) {
-            // The trials before this one count.
+            // The earlier trials count.
             Err(Error::Interrupted) if trial > 0 => break,
             outcome => outcome?,
         };
@@ -93,7 +94,7 @@ fn failed_percent(outcome: &Outcome) -> f64 {
     if sent == 0 { 0.0 } else { (1.0 - received as f64 / sent as f64) * 100.0 }
 }
 
-/// Latency at the steady rate, with something else going on or not.
+/// Measures latency at the steady rate, with or without a disturbance.
 pub(super) fn steady(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
     let plan = context.plan;
     let load = Load::constant(Kind::Response, plan.switches, plan.steady_rate, plan.trial_ms);
@@ -101,7 +102,7 @@ pub(super) fn steady(context: &mut Context<'_>, case: &Case) -> Result<Measureme
     if let Trouble::Malformed { per_second: rate } = case.trouble {
         let arrivals = Arrivals::Constant { rate };
         load.streams.push(Stream::new(0, Kind::Malformed, arrivals).as_background());
-        // Nothing comes back for these, so the end cannot be seen.
+        // Malformed messages have no answer, so their end cannot be seen.
         load.drain_ms = 500;
     }
     repeat(context, case, &load)
@@ -150,7 +151,7 @@ fn rate(context: &mut Context<'_>) -> Result<Measurement, Error> {
 /// The lowest rate that is tried, per second.
 const LOWEST_RATE: f64 = 100.0;
 
-/// Why a rate that was found is not the controller's own, or why none was.
+/// The reason why a found rate is not the controller's own limit, or why no rate was found.
 fn remark(name: &str, found: &Found) -> Option<(&'static str, String)> {
     if found.at_upper_bound {
         return Some((

@@ -1,13 +1,13 @@
-//! The benchmarks of RFC 8456 for a controller seen from its switches, each in its own file, and all
-//! of them in one table: [`Test::ALL`].
+//! The benchmarks of RFC 8456 for a controller as seen from its switches, each in its own file. The
+//! table [`Test::ALL`] lists all benchmarks.
 //!
-//! Most stand on a `fabric`: an emulated network with links, so that the controller's discovery
-//! finds a topology, and hosts at its two ends. What is measured at the southbound interface is taken
-//! from one thread's `event` log, so that all times are of one clock. What a controller is told or
-//! asked otherwise than by OpenFlow is behind the traits of [`helpers`].
+//! Most benchmarks use a `fabric`: an emulated network with links, so that the controller's
+//! discovery finds a topology, and with hosts at its two ends. Measurements at the southbound
+//! interface come from one thread's `event` log, so that all times are of one clock. The traits of
+//! [`helpers`] control the controller without OpenFlow.
 //!
-//! Deliberately not here: how a message's own latency is measured (that is the load generator's,
-//! `messages` only asks for it), and any knowledge of a particular controller.
+//! The module deliberately has no measurement of a message's own latency (`messages` uses the load
+//! generator for this), and no knowledge of a particular controller.
 
 mod change_detection;
 mod context;
@@ -39,7 +39,7 @@ use report::{Results, Table};
 use std::str::FromStr;
 
 impl Test {
-    /// All of them, in the order of the RFC, cbench's first.
+    /// All benchmarks in the order of the RFC, with cbench's benchmarks first.
     pub const ALL: [Self; 16] = [
         messages::LATENCY,
         messages::THROUGHPUT,
@@ -71,8 +71,8 @@ impl FromStr for Test {
     }
 }
 
-/// What was found, one row for each headline figure: mean and sample variance over the trials, as
-/// section 4.8 of the RFC asks.
+/// The results, one row for each headline figure: mean and sample variance over the trials, as
+/// section 4.8 of the RFC requires.
 #[must_use]
 pub fn table(results: &Results) -> Table {
     let header = ["test", "case", "figure", "unit", "trials", "mean", "variance", "least", "most"];

@@ -1,9 +1,10 @@
-//! Path provisioning rate, reactive and proactive (RFC 8456, sections 5.1.6 and 5.1.7): different
-//! paths through which a packet reached the far traffic port, per second.
+//! Path provisioning rate, reactive and proactive (RFC 8456, sections 5.1.6 and 5.1.7): the number
+//! of different paths per second over which a packet reached the far traffic port.
 //!
-//! The RFC sends as fast as it can. Here a bounded number of paths is being provisioned at any time
-//! (`outstanding`), so that what is measured is the controller's pace and not the depth of its queue;
-//! a path that is not there after [`GIVE_UP`] is counted as lost, and its place is taken.
+//! The RFC sends as fast as possible. Here a bounded number of paths is being provisioned at any
+//! time (`outstanding`), so that the benchmark measures the controller's pace and not the depth of
+//! its queue. A path that does not exist after [`GIVE_UP`] counts as lost, and another path takes
+//! its place.
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;
@@ -35,12 +36,12 @@ pub(super) const PROACTIVE: Test = Test {
 };
 const HEADLINE: &[&str] = &["paths_per_s", "lost_paths"];
 
-/// A path that takes longer is lost.
+/// A path that takes longer counts as lost.
 const GIVE_UP: Duration = Duration::from_secs(1);
-/// How often new paths are asked for.
+/// The time between two requests for new paths.
 const TURN: Duration = Duration::from_millis(1);
 
-/// What happened in one trial.
+/// The result of one trial.
 #[derive(Debug, Default)]
 struct Pace {
     arrived: usize,
@@ -64,8 +65,8 @@ impl Pace {
     }
 }
 
-/// Packets between ever new pairs: the source is new in each, the destination one of a number of
-/// stations (`macs`) that the controller knows.
+/// Sends packets between ever new pairs: the source is new in each packet, and the destination is
+/// one of a number of stations (`macs`) that the controller knows.
 pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
     let mut sheet = Sheet::new(context, case);
     let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
@@ -118,8 +119,8 @@ fn proactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Erro
     Ok(sheet.told_of_closing(&fabric).finish())
 }
 
-/// Keeps a number of paths in the making for one trial. `begin` starts those of these tags, and gives
-/// the packets that have to be tried until they get through.
+/// Keeps a number of paths unfinished for one trial. `begin` starts the paths of these tags, and
+/// returns the packets that must be sent until they arrive.
 fn run(
     context: &mut Context<'_>,
     fabric: &Fabric,
@@ -130,9 +131,9 @@ fn run(
     let start = Instant::now();
     let duration = context.trial();
     let outstanding = context.plan.outstanding.max(1) as usize;
-    // When each was begun, and the packet that tries it.
+    // The start time of each path, and the packet that tests the path.
     let mut making: BTreeMap<u64, (Instant, Option<Vec<u8>>)> = BTreeMap::new();
-    // What is under way when a trial ends must not be taken for the next one's.
+    // Packets in flight at the end of a trial must not count for the next trial.
     let mut next_tag = (trial as u64) << 32;
     let (mut pace, mut seen) = (Pace::default(), 0);
     while start.elapsed() < duration {

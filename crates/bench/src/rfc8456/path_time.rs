@@ -1,13 +1,14 @@
 //! Path provisioning time, reactive and proactive (RFC 8456, sections 5.1.4 and 5.1.5).
 //!
-//! Reactive: a packet between two stations of which the controller knows the far one. From the first
-//! switch's question (the PACKET_IN) until the controller's last FLOW_MOD: `path_ms`. Appendix A.4.4
-//! takes the time in the data plane instead, from the packet's departure to its arrival (it subtracts
-//! them the wrong way round): that is `first_packet_ms`.
+//! Reactive: a packet is sent between two stations, and the controller knows only the far station.
+//! `path_ms` is the time from the first switch's PACKET_IN until the controller's last FLOW_MOD.
+//! Appendix A.4.4 measures in the data plane instead, from the packet's departure to its arrival
+//! (with the sign reversed): this is `first_packet_ms`.
 //!
-//! Proactive: the northbound interface is told the entries of a whole path. From the first order until
-//! the last FLOW_MOD: `path_ms`; until a packet gets through, one being sent every millisecond:
-//! `first_packet_ms`. Switches keep packets without an entry to themselves meanwhile.
+//! Proactive: the northbound interface gets the entries of a whole path. `path_ms` is the time from
+//! the first order until the last FLOW_MOD. `first_packet_ms` is the time until a packet arrives,
+//! with one packet sent every millisecond. During this time switches do not send packets without an
+//! entry to the controller.
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;
@@ -40,10 +41,10 @@ pub(super) const PROACTIVE: Test = Test {
 };
 const HEADLINE: &[&str] = &["path_ms", "first_packet_ms"];
 
-/// How long the controller must have been silent for its work to be done.
+/// The silence of the controller after which its work counts as complete.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Trials of one packet each, with something else going on or not.
+/// Runs trials of one packet each, with or without a disturbance.
 pub(super) fn reactive(context: &mut Context<'_>, case: &Case) -> Result<Measurement, Error> {
     let mut sheet = Sheet::new(context, case);
     let fabric = Fabric::raise(context.plan, context.plan.layout(), &[context.plan.address])?;
@@ -142,7 +143,7 @@ pub(super) fn orders(fabric: &Fabric, probe: Probe) -> Result<Vec<FlowOrder>, Er
     })
 }
 
-/// Stations say where they are, and the controller has time to learn it.
+/// Stations announce their ports, and the controller has time to learn the ports.
 pub(super) fn announce(
     fabric: &Fabric,
     context: &Context<'_>,
@@ -151,7 +152,7 @@ pub(super) fn announce(
     for (end, station) in stations {
         fabric.inject(*end, vec![announcement(*station)])?;
     }
-    // What the announcement made the controller do must not be taken for the next packet's.
+    // The controller's reaction to the announcement must not count for the next packet.
     let of_packets = |what: &What| {
         matches!(
             what,
@@ -161,7 +162,7 @@ pub(super) fn announce(
     fabric.settle(QUIET, context.limit(), of_packets)
 }
 
-/// When the packet of this tag reached the far end, in the events from `from` on.
+/// The time when the packet with this tag reached the far end, in the events from `from` on.
 pub(super) fn arrival(
     fabric: &Fabric,
     from: usize,

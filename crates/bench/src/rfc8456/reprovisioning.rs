@@ -1,10 +1,11 @@
-//! Network re-provisioning time (RFC 8456, section 5.4.2): packets go both ways between the traffic
-//! ports, and a link on their way is cut. For each direction the gap between the last arrival before
-//! and the first one after; the figure is the mean of the two.
+//! Network re-provisioning time (RFC 8456, section 5.4.2): packets are sent in both directions
+//! between the traffic ports, and a link on their path is cut. For each direction the gap is the
+//! time between the last arrival before the cut and the first arrival after it. The figure is the
+//! mean of the two gaps.
 //!
-//! The RFC counts the packets of the forward direction that are lost at the port they are sent from;
-//! they are counted here where they should have arrived. `control_ms` is the same as the controller
-//! sees it: from the first notification until the last FLOW_MOD.
+//! The RFC counts lost packets of the forward direction at the sending port. Here lost packets are
+//! counted at the port where they should have arrived. `control_ms` is the re-provisioning time as
+//! the controller sees it: from the first notification until the last FLOW_MOD.
 
 use super::context::{Case, Context, Sheet};
 use super::event::What;
@@ -34,13 +35,13 @@ pub(super) const TEST: Test = Test {
     measure,
 };
 
-/// Traffic in both directions, one packet each per spacing.
+/// Traffic in both directions, with one packet in each direction per spacing.
 struct Traffic {
     probe: super::traffic::Probe,
     next_tag: u64,
     spacing: Duration,
     bytes: usize,
-    /// Where the last packet from near went.
+    /// The path of the last packet from the near port.
     hops: Vec<Point>,
 }
 
@@ -78,7 +79,7 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
             break;
         }
         let fabric = Fabric::raise(context.plan, layout, &[context.plan.address])?;
-        // The controller has to know the topology before it can find another way.
+        // The controller must know the topology before it can find another path.
         super::discovery_time::discover(&fabric, context.limit())?;
         context.rest();
         cut(context, &fabric, &mut sheet)?;
@@ -102,7 +103,8 @@ fn cut(context: &mut Context<'_>, fabric: &Fabric, sheet: &mut Sheet) -> Result<
         return Ok(());
     }
     traffic.send_for(fabric, context.trial(), |_| Ok(false))?;
-    // Where the packet entered its second switch is the end of the link that it took.
+    // The port where the packet entered its second switch is the end of the link that the packet
+    // used.
     let Some(link) = traffic.hops.get(1).copied() else {
         sheet.finding("no-provisioning", "packets do not go along a path of flow entries");
         return Ok(());
@@ -117,7 +119,7 @@ fn cut(context: &mut Context<'_>, fabric: &Fabric, sheet: &mut Sheet) -> Result<
         sheet.finding("not-reprovisioned", "packets did not arrive again in both directions");
         return Ok(());
     }
-    // What the controller still does about it.
+    // Traffic goes on for the remaining work of the controller.
     traffic.send_for(fabric, Duration::from_millis(200), |_| Ok(false))?;
     let (forward, reverse) = (arrivals(fabric, 0, End::Far)?, arrivals(fabric, 0, End::Near)?);
     let times = |of: &[(u64, u64)]| of.iter().map(|(at, _)| *at).collect::<Vec<u64>>();
@@ -148,7 +150,7 @@ fn both_arrived_since(fabric: &Fabric, mark: usize, from: u64) -> Result<bool, E
     Ok(at(End::Near)? && at(End::Far)?)
 }
 
-/// Arrivals at an end: when, and which.
+/// Arrivals at an end: the time and the packet's number.
 fn arrivals(fabric: &Fabric, mark: usize, end: End) -> Result<Vec<(u64, u64)>, Error> {
     let events = fabric.events(mark)?;
     let arrived = events.iter().filter_map(|event| match event.what {

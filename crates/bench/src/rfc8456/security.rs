@@ -1,11 +1,11 @@
 //! The two security benchmarks: exception handling (RFC 8456, section 5.3.1) and denial of service
-//! (section 5.3.2). Both repeat other benchmarks while something goes on beside them, and once without
-//! it, so that each figure stands beside its own undisturbed one.
+//! (section 5.3.2). Both repeat other benchmarks with a disturbance, and once without the
+//! disturbance, so that each figure can be compared with the undisturbed figure.
 //!
-//! Exceptions: the emulated switches themselves send malformed messages, 1 and 2 for every 100 of the
-//! steady rate. Denial of service: strangers connect to each interface that is attacked, and talk
-//! nonsense and go, or say nothing and stay. Attacks below TCP are not made: they need raw sockets,
-//! and measure the kernel.
+//! Exceptions: the emulated switches themselves send malformed messages, 1 and 2 for every 100 of
+//! the steady rate. Denial of service: strangers connect to each attacked interface. They either
+//! send nonsense and disconnect, or stay connected and silent. There are no attacks below TCP,
+//! because such attacks need raw sockets, and measure the kernel.
 
 use super::context::{Case, Context};
 use super::test::Test;
@@ -34,7 +34,7 @@ pub(super) const DENIAL_OF_SERVICE: Test = Test {
 const HEADLINE: &[&str] =
     &["path_ms", "paths_per_s", "detection_ms", "p50_us", "p99_us", "failed_percent"];
 
-/// What is repeated.
+/// The repeated benchmark.
 type Repeated = fn(&mut Context<'_>, &Case) -> Result<Measurement, Error>;
 const REPEATED: [(Test, Repeated); 4] = [
     (path_time::REACTIVE, path_time::reactive),
@@ -78,7 +78,7 @@ fn repeat(
             let is_possible = !measurement.point.metrics.is_empty();
             measured.push(measurement);
             if !is_possible {
-                // Nothing to disturb: the same is not found twice more.
+                // There is nothing to disturb, so the trials with a disturbance are omitted.
                 break;
             }
         }

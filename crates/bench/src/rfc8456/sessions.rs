@@ -1,8 +1,9 @@
-//! Control sessions capacity (RFC 8456, section 5.2.1): how many switches a controller holds at once.
+//! Control sessions capacity (RFC 8456, section 5.2.1): the number of switches that a controller
+//! holds at once.
 //!
 //! The RFC adds one session after the other until one is dropped. Here the number is doubled until
-//! not all are taken, and then halved in on: each try is fresh connections, all of which have to
-//! complete the handshake and to be answered once more.
+//! the controller does not accept all sessions, and then a bisection follows. Each trial uses new
+//! connections. All connections must complete the handshake and get one more answer.
 
 use super::context::{Case, Context, Sheet};
 use super::test::Test;
@@ -50,7 +51,8 @@ fn holds(context: &Context<'_>, wanted: usize) -> Result<bool, Error> {
     let (setup, stop) = (context.plan.setup(wanted), context.plan.stop.clone());
     match Session::open_until(setup, &Controllers::none(), stop) {
         Ok(mut session) => {
-            // Taken is not held: every one of them has to be asked for its answer once more.
+            // An accepted session need not be a held session, so every session must get one more
+            // answer.
             let load = Load::constant(Kind::Response, wanted, wanted as f64, 1000);
             let outcome = session.run(&load, &[])?;
             let counts = outcome.counts();
@@ -61,8 +63,8 @@ fn holds(context: &Context<'_>, wanted: usize) -> Result<bool, Error> {
     }
 }
 
-/// The highest number from 1 to `most` for which `passes`, or 0; whatever passes is taken to mean that
-/// every lower number does.
+/// The highest number from 1 to `most` for which `passes` is true, or 0. If a number passes, every
+/// lower number is assumed to pass.
 pub(super) fn highest<E>(
     most: usize,
     mut passes: impl FnMut(usize) -> Result<bool, E>,

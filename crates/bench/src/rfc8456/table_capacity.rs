@@ -1,10 +1,11 @@
-//! Forwarding table capacity (RFC 8456, section 5.2.3): how many flow entries a controller keeps.
+//! Forwarding table capacity (RFC 8456, section 5.2.3): the number of flow entries that a
+//! controller keeps.
 //!
-//! Reactive: packets between ever new stations from both sides, at the steady rate, until the number
-//! of entries is the same at three looks in a row. Proactive: different entries through the northbound
-//! interface, until it refuses one or no more arrive. The emulated switches' tables have room for a
-//! million entries each, and are where the entries are counted: what a controller believes to have
-//! installed is not asked for.
+//! Reactive: packets are sent between ever new stations from both sides, at the steady rate, until
+//! the number of entries is the same at three checks in a row. Proactive: different entries are
+//! ordered through the northbound interface, until the interface refuses an entry or no more
+//! entries arrive. The emulated switches' tables have room for a million entries each, and the
+//! entries are counted in these tables, not by a query to the controller.
 
 use super::context::{Case, Context, Sheet};
 use super::fabric::{End, Fabric};
@@ -26,9 +27,9 @@ pub(super) const TEST: Test = Test {
 };
 const NEEDS: &[Need] = &[];
 
-/// How often packets or orders are sent.
+/// The time between two groups of packets or orders.
 const TURN: Duration = Duration::from_millis(10);
-/// Looks without a change that end a trial.
+/// The number of checks without a change that ends a trial.
 const LOOKS: usize = 3;
 
 fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
@@ -39,11 +40,11 @@ fn measure(context: &mut Context<'_>) -> Result<Vec<Measurement>, Error> {
     Ok(measured)
 }
 
-/// Has some more entries made.
+/// The way by which more entries are made.
 enum Way {
-    /// By packets; these pairs have said where they are, and talk next.
+    /// By packets; these pairs of stations have been announced, and send packets next.
     Reactive { announced: Vec<Probe> },
-    /// By orders.
+    /// By northbound orders.
     Proactive,
 }
 
@@ -55,7 +56,7 @@ impl Way {
         }
     }
 
-    /// Begins with this many more pairs; whether the controller takes no more.
+    /// Starts this many more pairs; returns whether the controller accepts no more.
     fn more(
         &mut self,
         context: &mut Context<'_>,
@@ -110,8 +111,8 @@ fn repeat(context: &mut Context<'_>, way: &mut Way) -> Result<Measurement, Error
     Ok(sheet.finish())
 }
 
-/// Goes on until nothing changes any more, or `most` entries are there; gives how many there are beside
-/// those that the controller installs by itself.
+/// Goes on until the number of entries does not change any more, or is `most`. Returns the number
+/// of entries without the entries that the controller installs by itself.
 fn fill(
     context: &mut Context<'_>,
     fabric: &Fabric,
@@ -120,7 +121,7 @@ fn fill(
 ) -> Result<usize, Error> {
     let before = fabric.flow_count()?;
     let query = Duration::from_millis(context.plan.query_ms);
-    // A pair makes about four questions at each switch.
+    // A pair causes about four PACKET_INs at each switch.
     let questions = 4 * context.plan.layout().switches();
     let per_turn = context.plan.steady_rate * TURN.as_secs_f64() / questions as f64;
     let (mut asked, mut due) = (0.0, 0.0);
@@ -132,7 +133,7 @@ fn fill(
         asked += pairs;
         let refused = way.more(context, fabric, pairs as usize)?;
         std::thread::sleep(TURN);
-        // What happened is counted in the tables: the log would only grow.
+        // The entries are counted in the tables, so the log is deleted before it grows.
         fabric.forget();
         if Instant::now() < next_look && !refused {
             continue;

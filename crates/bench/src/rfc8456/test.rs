@@ -7,28 +7,28 @@ use crate::measure::Measurement;
 /// One benchmark.
 #[derive(Clone, Copy)]
 pub struct Test {
-    /// As it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Its section in RFC 8456; empty for cbench's own.
+    /// The section in RFC 8456; empty for cbench's own benchmarks.
     pub section: &'static str,
-    /// What it measures, in a line.
+    /// The subject of the benchmark, in a line.
     pub about: &'static str,
-    /// What it cannot do without.
+    /// The needs of the benchmark.
     pub needs: &'static [Need],
-    /// The figures that it is made for; all the others are in the results as well.
+    /// The main figures of the benchmark; the results have all other figures as well.
     pub headline: &'static [&'static str],
-    /// Makes it.
+    /// Runs the benchmark.
     pub(crate) measure: fn(&mut Context<'_>) -> Result<Vec<Measurement>, Error>,
 }
 
-/// What a benchmark cannot do without, beside the controller's address.
+/// A need of a benchmark, in addition to the controller's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Somebody who tells the controller to install flows.
+    /// A northbound helper that orders flow entries from the controller.
     Northbound,
-    /// A second controller, and somebody who fails the first.
+    /// A second controller, and an operator that ends the first controller.
     Backup,
-    /// A topology with a second way between its ends.
+    /// A topology with a second path between its ends.
     Loop,
 }
 

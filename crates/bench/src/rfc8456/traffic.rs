@@ -1,9 +1,9 @@
-//! The packets that go through the emulated network: probes with a tag, between stations behind the
-//! two traffic ports, and how discovery messages are told from them.
+//! The packets in the emulated network: probes with a tag between stations at the two traffic
+//! ports. Also recognizes discovery messages.
 
 use emulate::frame::build::{Mac, Path};
 
-/// What marks a probe, at the start of its UDP payload; the tag follows.
+/// The mark of a probe, at the start of its UDP payload; the tag follows.
 const MARK: [u8; 8] = *b"weir8456";
 /// Ethernet, IPv4 and UDP headers.
 const MARK_AT: usize = 14 + 20 + 8;
@@ -12,8 +12,9 @@ const TAG_AT: usize = MARK_AT + MARK.len();
 /// The shortest frame that holds a tag, and the longest, in bytes without the frame check sequence.
 pub const FRAME_BYTES: std::ops::RangeInclusive<usize> = 64..=1518;
 
-/// Two stations: the near traffic port's and the far one's, by number. No two stations of the same
-/// side have the same number, and each number is used on one side only.
+/// Two stations, by number: a station at the near traffic port and a station at the far traffic
+/// port. No two stations of the same side have the same number, and each number is used on one side
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
     pub(crate) near: u32,
@@ -21,12 +22,12 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// From near to far.
+    /// A packet from the near station to the far station.
     pub(crate) fn there(self, tag: u64, bytes: usize) -> Vec<u8> {
         packet(path(self.near, self.far), tag, bytes)
     }
 
-    /// From far to near.
+    /// A packet from the far station to the near station.
     pub(crate) fn back(self, tag: u64, bytes: usize) -> Vec<u8> {
         packet(path(self.far, self.near), tag, bytes)
     }
@@ -37,7 +38,8 @@ impl Probe {
     }
 }
 
-/// What a station says for everybody to learn where it is: an ARP request for its own address.
+/// The announcement of a station, from which the controller learns the station's port: an ARP
+/// request for its own address.
 pub(crate) fn announcement(station: u32) -> Vec<u8> {
     path(station, station).arp_request()
 }
@@ -46,13 +48,13 @@ fn path(from: u32, to: u32) -> Path {
     Path { eth_src: mac(from), eth_dst: mac(to), ip_src: ip(from), ip_dst: ip(to) }
 }
 
-/// Locally administered; 0x84 keeps clear of the emulated hosts' own.
+/// The address is locally administered; 0x84 avoids the addresses of the emulated hosts.
 fn mac(station: u32) -> Mac {
     let [a, b, c, d] = station.to_be_bytes();
     [2, 0x84, a, b, c, d]
 }
 
-/// In 10.0.0.0/8, where two stations whose numbers differ by 2²⁴ share one.
+/// An address in 10.0.0.0/8. Two stations whose numbers differ by 2²⁴ share an address.
 fn ip(station: u32) -> u32 {
     0x0a00_0000 | (station & 0x00ff_ffff)
 }
@@ -73,8 +75,8 @@ pub(crate) fn tag(packet: &[u8]) -> Option<u64> {
     packet.get(TAG_AT..)?.first_chunk::<8>().map(|tag| u64::from_be_bytes(*tag))
 }
 
-/// Whether a packet is a discovery message: LLDP, or the variant of it with a broadcast address that
-/// some controllers send to get through switches which keep LLDP to themselves.
+/// Whether a packet is a discovery message: LLDP, or the LLDP variant with a broadcast address,
+/// which some controllers send because some switches do not forward LLDP.
 pub(crate) fn is_discovery(packet: &[u8]) -> bool {
     const LLDP: [u8; 2] = [0x88, 0xcc];
     const BDDP: [u8; 2] = [0x89, 0x42];

@@ -1,4 +1,5 @@
-//! What goes on beside a benchmark: switches that send malformed messages, or strangers who attack.
+//! Disturbances during a benchmark: switches that send malformed messages, or strangers that
+//! attack.
 
 use super::fabric::{Fabric, MainSessions};
 use crate::controller::plan::ControllerPlan;
@@ -10,32 +11,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What goes on beside a benchmark.
+/// A disturbance during a benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Trouble {
-    /// Nothing.
+    /// No disturbance.
     None,
-    /// The emulated switches send so many malformed messages in total.
+    /// The emulated switches send malformed messages.
     Malformed {
-        /// Per second.
+        /// Malformed messages per second, of all switches together.
         per_second: f64,
     },
-    /// Strangers connect.
+    /// Strangers connect to the controller.
     Attack {
-        /// To whom.
+        /// The attacked addresses.
         at: Vec<SocketAddr>,
-        /// Whether they talk nonsense and go, rather than stay and say nothing.
+        /// Whether strangers send nonsense and disconnect; otherwise they stay connected and
+        /// silent.
         nonsense: bool,
     },
 }
 
-/// Connections per second to each address that is attacked.
+/// Connections per second to each attacked address.
 const STRANGERS_PER_SECOND: u64 = 1000;
-/// Silent connections that are held to each address at any time, the oldest being let go first.
+/// The number of silent connections to each address at any time; the oldest connection is closed
+/// first.
 const SILENT: usize = 500;
 
 impl Trouble {
-    /// Begins it; it ends when what this gives is dropped.
+    /// Begins the disturbance, which ends when the returned value is dropped.
     pub(crate) fn begin(&self, plan: &ControllerPlan, fabric: &Fabric) -> Result<Begun, Error> {
         match self {
             Self::Malformed { per_second } => {
@@ -49,7 +52,7 @@ impl Trouble {
         }
     }
 
-    /// As [`Trouble::begin`], for what needs no network of switches.
+    /// Like [`Trouble::begin`], for a disturbance that needs no network of switches.
     pub(crate) fn begin_attack(&self) -> Result<Begun, Error> {
         let Self::Attack { at, nonsense } = self else { return Ok(Begun::default()) };
         let nonsense = *nonsense;
@@ -63,7 +66,7 @@ impl Trouble {
 
 type Work = Box<dyn FnOnce(&AtomicBool) + Send>;
 
-/// Threads that go on until this is dropped.
+/// Threads that run until this is dropped.
 #[derive(Default)]
 pub(crate) struct Begun {
     stop: Arc<AtomicBool>,
@@ -87,7 +90,7 @@ impl Drop for Begun {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that panicked has already said so.
+            // A thread that panicked has already printed its message.
             let _ = thread.join();
         }
     }
@@ -110,7 +113,7 @@ fn disturb(
             let message = messages.get(index % messages.len()).cloned().unwrap_or_default();
             (index % switches, message)
         });
-        // The network may just be ending; so does this then.
+        // If the network is just ending, this thread ends as well.
         if due > sent && sessions.say(batch.collect()).is_err() {
             return;
         }
@@ -119,7 +122,8 @@ fn disturb(
     }
 }
 
-/// What no switch would send; every one can be cut out of the stream, since its length is true.
+/// Messages that no switch would send. Their lengths are true, so the controller can find the next
+/// message.
 fn malformed(version: Version) -> Vec<Vec<u8>> {
     use crate::wire::{kind, message};
     let bodies: [(u8, &[u8]); 6] = [
@@ -143,15 +147,15 @@ const PORT_STATUS: u8 = 12;
 /// A message type that no version has.
 const UNKNOWN: u8 = 99;
 
-/// Connects to one address for ever: says something that is no OpenFlow and leaves, or says nothing
-/// and stays.
+/// Connects to one address again and again. A connection either sends bytes that are no OpenFlow
+/// and is closed, or stays open and silent.
 fn connect_again_and_again(address: SocketAddr, nonsense: bool, stop: &AtomicBool) {
     let gap = Duration::from_nanos(1_000_000_000 / STRANGERS_PER_SECOND);
     let mut held = std::collections::VecDeque::new();
     while !stop.load(Ordering::Relaxed) {
         if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
             if nonsense {
-                // Whether the controller has hung up already is its own affair.
+                // The controller may have closed the connection already.
                 let _ = stream.write_all(&[0xff; 64]);
             } else {
                 held.push_back(stream);
@@ -177,7 +181,8 @@ mod tests {
                     Version::V1_0 => openflow::v10::Message::parse(&frame).is_err(),
                     Version::V1_3 => openflow::v13::Message::parse(&frame).is_err(),
                 };
-                // A type that is unknown, or for switches alone, parses; it must still be refused.
+                // A message of an unknown type, or of a type for switches alone, can be parsed, but
+                // must still be refused.
                 assert!(is_wrong || [UNKNOWN, 14].contains(&frame[1]), "{version:?} {frame:?}");
             }
         }

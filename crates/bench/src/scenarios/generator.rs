@@ -1,4 +1,4 @@
-//! What the generator itself can do, with nothing between its two ends: no figure of a system is beyond this.
+//! The generator's own maximum, with no system between its two ends. No figure of a system can be better.
 
 use super::points::{mean_of, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
@@ -11,7 +11,8 @@ const MANY_RATE: f64 = 200_000.0;
 const PACED_RATE: f64 = 100_000.0;
 
 pub(super) fn scene(options: &Options) -> Comparison {
-    // A core for each side where nothing else needs one; as before a system under test where it is about pacing.
+    // Each side has its own core if nothing else needs a core. Cases about pacing use the same threads as with a system
+    // under test.
     let case = |name: &str, tenants: usize, threads: usize, load: Load| Case {
         system: System::Direct,
         parameters: vec![("load", name.into()), ("tenants", tenants.into())],
@@ -41,7 +42,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
             })
             .collect();
         let name = format!("per second over {MANY} connections");
-        // What arrives in the window is the rate, but for the messages at its ends.
+        // The number of messages in the window gives the rate, except for the messages at the ends of the window.
         criteria.push(Criterion::at_least(
             name,
             of("PACKET_IN 200,000/s", "rate_per_s"),

@@ -1,5 +1,4 @@
-//! A quiet tenant beside a neighbour who asks for far more than there is: of the switch, or of the
-//! hypervisor itself.
+//! A quiet tenant beside a neighbour that sends far more than the switch, or the hypervisor itself, can process.
 
 use super::points::{find, mean_of, ratio, timed};
 use crate::arrivals::Arrivals;
@@ -12,7 +11,7 @@ use report::Scalar;
 const SUBJECT_RATE: f64 = 1_000.0;
 /// The switch handles 8,000 messages per second.
 const SERVICE_NS: u64 = 125_000;
-/// A switch that works in batches takes up what has come so far each 2 ms.
+/// A switch that works in batches takes the waiting messages every 2 ms.
 const BATCH: u32 = 17;
 const NEIGHBOUR_RATE: f64 = 16_000.0;
 const FLOOD_RATE: f64 = 400_000.0;
@@ -22,7 +21,7 @@ fn parameters(kind: Kind, beside: bool) -> Vec<(&'static str, Scalar)> {
     vec![("message", kind.name().into()), ("neighbour", neighbour.into())]
 }
 
-/// The same of a switch that works on so many messages at once.
+/// The parameters for a switch that works on this number of messages at once.
 fn parameters_of(batch: u32, kind: Kind, beside: bool) -> Vec<(&'static str, Scalar)> {
     let served = if batch > 1 { "in-batches" } else { "singly" };
     [vec![("served", served.into())], parameters(kind, beside)].concat()
@@ -34,15 +33,15 @@ fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: 
         neighbour_rate
             .map(|rate| Stream::new(1, kind, Arrivals::Constant { rate }).as_background()),
     );
-    // What stands in the sockets when a flood ends takes the slow switch some twenty seconds.
+    // The messages in the sockets at the end of a flood take the slow switch some twenty seconds.
     let load = Load { drain_ms: 60_000, ..Load::new(streams, 1) };
     Case {
         system: options.subject.clone(),
         parameters: parameters(kind, neighbour_rate.is_some()),
         setup: Setup {
             tenants: 2,
-            // Many ports, asked for one at a time: a hypervisor that shares one answer among equal
-            // requests, as it may, must still have to ask for most of them.
+            // There are many ports, and each request is for one port. A hypervisor may share one answer among equal
+            // requests, but must still request most ports from the switch.
             switch: SwitchModel {
                 service_ns,
                 ports: 500,
@@ -57,7 +56,7 @@ fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: 
     }
 }
 
-/// The switch is the bottleneck: one that works on one message at a time, and one that works in batches.
+/// The switch is the bottleneck: a switch that works on one message at a time, and a switch that works in batches.
 pub(super) fn switch(options: &Options) -> Comparison {
     let kinds = [1, BATCH]
         .into_iter()
@@ -95,7 +94,7 @@ fn criteria_of(points: &[report::Point], subject: &str, batch: u32, kind: Kind) 
         vec![Criterion::at_most(format!("{name}: the tenant's unanswered, %"), unanswered, 0.0)];
     let p50 = format!("{name}: p50 beside − alone, µs");
     if batch > 1 {
-        // A message that comes while a batch is done goes with the next one.
+        // A message that arrives during a batch is processed in the next batch.
         criteria.push(Criterion::at_most(p50, added("p50_us"), f64::from(batch) * service_us));
     } else {
         let p99 = format!("{name}: p99 beside − alone, µs");
@@ -110,7 +109,8 @@ fn criteria_of(points: &[report::Point], subject: &str, batch: u32, kind: Kind) 
     criteria
 }
 
-/// The share of what the neighbour got rid of that never arrived: back-pressure is no loss.
+/// The share of the neighbour's sent messages that never arrived. Messages that back-pressure delayed at the sender are
+/// no loss.
 fn neighbour_loss(
     points: &[report::Point],
     subject: &str,
@@ -122,10 +122,10 @@ fn neighbour_loss(
     Some(lost as f64 / neighbour.sent.max(1) as f64 * 100.0)
 }
 
-/// What a neighbour asks of a real switch, which cannot do as much.
+/// The neighbour's rate with a real switch, which is more than the switch can process.
 const REAL_FLOOD_RATE: f64 = 200_000.0;
 
-/// The hypervisor is the bottleneck; where the switch is a real one, the switch is.
+/// The hypervisor is the bottleneck; with a real switch, the switch is the bottleneck.
 pub(super) fn flood(options: &Options) -> Comparison {
     if options.switches.is_some() {
         return flood_on_a_real_switch(options);
@@ -144,10 +144,10 @@ pub(super) fn flood(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind }
 }
 
-/// What the tenant sends; the neighbour always floods with PACKET_OUTs.
+/// The messages of the tenant; the neighbour always floods with PACKET_OUTs.
 const REAL_KINDS: [Kind; 3] = [Kind::PacketOut, Kind::PortStats, Kind::FlowMod];
 
-/// Switch-only, through slices and through networks.
+/// The cases are switch-only, slices and networks.
 fn flood_on_a_real_switch(options: &Options) -> Comparison {
     let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
     let mut cases = Vec::new();

@@ -1,5 +1,5 @@
-//! What following tenants' flows and telling them labels costs: Weir that does it beside Weir that does not, both with
-//! the same rules; first while the rules stand, then while they change.
+//! The cost of following tenants' flows and of sending labels: Weir with labels is compared with Weir without labels,
+//! both with the same rules. First the rules stay the same, then the rules change.
 
 use super::points::{find, mean_of, ratio, timed};
 use crate::arrivals::Arrivals;
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 const RATE: f64 = 40_000.0;
 const TENANTS: usize = 20;
-/// Before the first figure all rules are sent, and the system has half a second to settle.
+/// The time before the first figure: all rules are sent, and the system has half a second to settle.
 const PRELOAD_MS: u64 = 4_000;
 const PRELOAD_S: f64 = 3.5;
 /// Changes of all tenants together, per second.
 const CHANGES: f64 = 10_000.0;
-/// Labels that a tenant may be told per second: what the configuration says by default.
+/// The labels that a tenant may get per second: the default of the configuration.
 const NOTICES: f64 = 100.0;
-/// Two ports, one wire between them: every rule's packets cross it.
+/// Two ports with one link between them; the packets of every rule cross this link.
 const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n\
                         [[topology.links]]\nbetween = [\"{dpid} port {port}\", \"{dpid} port {other}\"]\n";
 
@@ -70,7 +70,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         let flows = f64::from(TENANTS as u32 * RULES);
         for name in ["standing", "changing"] {
             let of = |metric| mean_of(points, &followed, &rules(name), metric);
-            // While rules change, one of each tenant may be away.
+            // While rules change, one rule of each tenant may be missing.
             criteria.push(Criterion::at_least(
                 format!("flows followed at the end, rules {name}"),
                 of("flows_followed"),
@@ -89,7 +89,8 @@ pub(super) fn scene(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }
 
-/// PACKET_INs all the time, whose latency counts; each tenant's rules at first; then so many changes per second of each.
+/// PACKET_INs are sent all the time, and their latency counts. At first each tenant sends its rules; then each tenant
+/// sends this number of changes per second.
 fn load(changes: f64) -> Load {
     let mut load = Load::constant(Kind::PacketIn, TENANTS, RATE, 1);
     let start = PRELOAD_MS as f64 / 1e3;
@@ -102,7 +103,7 @@ fn load(changes: f64) -> Load {
     load
 }
 
-/// How many changes were acknowledged, and what the system says that it follows.
+/// Samples the number of acknowledged changes, and the number of followed flows that the system reports.
 fn look(collector: &mut Collector, outcome: &Outcome, target: &Target) {
     let changes = outcome.streams.iter().filter(|stream| !stream.subject);
     let done: u64 = changes.map(|stream| stream.counts.received).sum();

@@ -1,4 +1,4 @@
-//! What the hypervisor keeps in memory with 20 tenants and 10,000 rules.
+//! The memory of the hypervisor with 20 tenants and 10,000 rules.
 
 use super::points::{mean_of, peak_memory};
 use crate::arrivals::Arrivals;
@@ -11,7 +11,8 @@ const RULES: u32 = 10_000;
 const LIMIT_BYTES: f64 = 64e6;
 
 pub(super) fn scene(options: &Options) -> Comparison {
-    // Each tenant sends its rules in the first two seconds, all different; then all rests.
+    // Each tenant sends its rules in the first two seconds, and all rules differ. Then no tenant
+    // sends.
     let each = RULES / TENANTS as u32;
     let arrivals = Arrivals::Steps { steps: vec![(0.0, f64::from(each) / 2.0), (2.0, 0.0)] };
     let stream = |tenant| Stream::new(tenant, Kind::FlowMod, arrivals.clone());

@@ -1,11 +1,9 @@
-//! The comparisons that Weir has to stand: each a named scenario that starts its systems, measures
-//! them interleaved in one run, and says which criterion was met.
+//! The comparisons of Weir. Each is a named scenario that starts its systems, measures the systems interleaved in one
+//! run, and reports which criteria are met.
 //!
-//! A scenario is data: its cases (which system under which load) and its criteria over the points
-//! that came out; [`Comparison::run`] does the rest. They are `weir bench relay`, `saturation`, `tenants`,
-//! `isolation-switch`, `isolation-flood`, `memory`, `networks`, `labels`,
-//! `page` and `work`; and `generator`, which measures the
-//! measurer.
+//! A scenario is data: its cases (a system and a load) and its criteria for the measured points; [`Comparison::run`]
+//! does the rest. The scenarios are `weir bench relay`, `saturation`, `tenants`, `isolation-switch`, `isolation-flood`,
+//! `memory`, `networks`, `labels`, `page` and `work`; and `generator`, which measures the generator itself.
 
 mod generator;
 mod isolation;
@@ -23,35 +21,35 @@ use crate::Error;
 use crate::comparison::Comparison;
 pub use crate::comparison::{Criterion, Options, Verdict};
 
-/// Which comparison.
+/// A scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     /// PACKET_IN at 40,000/s through a TCP relay and through Weir, 1 and 20 tenants.
     Relay,
-    /// As many PACKET_INs per second as Weir takes.
+    /// As many PACKET_INs per second as Weir reads.
     Saturation,
     /// 1 to 1,000 tenants at a constant total rate.
     Tenants,
-    /// A switch that handles 8,000 messages/s, and a neighbour who sends 16,000/s.
+    /// A switch that handles 8,000 messages/s, and a neighbour that sends 16,000/s.
     IsolationSwitch,
-    /// A neighbour who floods 400,000 PACKET_OUTs/s.
+    /// A neighbour that floods 400,000 PACKET_OUTs/s.
     IsolationFlood,
     /// Resident memory with 20 tenants and 10,000 rules.
     Memory,
-    /// Tenants' own networks beside slices.
+    /// Tenants' own networks compared with slices.
     Networks,
-    /// Flows followed and labels told beside neither.
+    /// Followed flows and labels compared with neither.
     Labels,
-    /// Viewers of the page, and clients with tokens, beside neither.
+    /// Viewers of the page, and clients with tokens, compared with neither.
     Page,
-    /// CPU time per message, and messages of the hypervisor's own.
+    /// CPU time per message, and the hypervisor's own messages.
     Work,
-    /// What the generator can do, with nothing between its ends.
+    /// The generator's own maximum, with no system between its ends.
     Generator,
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 11] = [
         Self::Relay,
         Self::Saturation,
@@ -66,21 +64,21 @@ impl Scenario {
         Self::Generator,
     ];
 
-    /// Whether it can be measured on a real switch. The others need a switch of a known speed or size, or one that asks
-    /// by itself.
+    /// Whether the scenario can be measured on a real switch. The other scenarios need a switch of a known speed or
+    /// size, or a switch that sends requests by itself.
     #[must_use]
     pub const fn runs_on_real_switches(self) -> bool {
         use Scenario::{IsolationFlood, Labels, Networks, Relay, Tenants, Work};
         matches!(self, Relay | Tenants | IsolationFlood | Networks | Labels | Work)
     }
 
-    /// Whether it measures further systems ([`Options::others`]); `real` says on which switch.
+    /// Whether the scenario measures further systems ([`Options::others`]); `real` says whether the switch is real.
     #[must_use]
     pub const fn takes_others(self, real: bool) -> bool {
         matches!((self, real), (Self::Work, _) | (Self::Relay, true))
     }
 
-    /// As it is called on the command line.
+    /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -110,7 +108,7 @@ impl std::str::FromStr for Scenario {
     }
 }
 
-/// Runs a scenario. `talk` is told what is being done.
+/// Runs a scenario. `talk` gets the current step.
 ///
 /// # Errors
 /// As [`Comparison::run`].
@@ -150,7 +148,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    /// Switches that are only talked of.
+    /// Real switches that are not available: every call fails.
     #[derive(Debug)]
     struct Told;
 
@@ -178,7 +176,7 @@ mod tests {
         options
     }
 
-    /// Nothing that a scenario sends is refused when it is about to be sent, on whichever switch.
+    /// The checks accept every load of every scenario, on every switch.
     #[test]
     fn every_scenario_can_be_run() {
         for real in [false, true] {
@@ -202,13 +200,13 @@ mod tests {
                     let checked = setup.check().and_then(|()| case.load.check(&setup));
                     assert!(checked.is_ok(), "{scenario:?} {:?} {checked:?}", case.parameters);
                 }
-                // Without points nothing is met, and nothing panics.
+                // Without points no criterion is met, and no criterion panics.
                 assert!((comparison.criteria)(&[]).iter().all(|it| it.measured.is_nan()));
             }
         }
     }
 
-    /// Each criterion of these two rests on figures that cases of theirs have.
+    /// Each criterion of these two scenarios uses figures that the scenario's cases have.
     #[test]
     fn criteria_find_their_cases() {
         for (scenario, real) in [

@@ -1,4 +1,4 @@
-//! What a network of the tenant's own costs beyond a slice: the same packets, with their ports translated.
+//! The additional cost of a tenant's own network compared with a slice: the same packets, with translated ports.
 
 use super::points::{find, mean_of, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
@@ -7,7 +7,7 @@ use crate::plan::{Setup, SwitchModel};
 use crate::system::System;
 
 const RATE: f64 = 40_000.0;
-/// Ports of the switch: in a network each tenant has one of its own.
+/// The ports of the switch: with networks each tenant has its own port.
 const PORTS: usize = 20;
 
 pub(super) fn scene(options: &Options) -> Comparison {
@@ -63,7 +63,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }
 
-/// At these rates a real switch still answers; what it does at most says nothing of the hypervisor.
+/// Rates at which a real switch still answers. The maximum of a real switch says nothing about the hypervisor.
 const REAL_LOADS: [(Kind, f64, usize); 4] = [
     (Kind::PacketIn, RATE, 1),
     (Kind::PacketIn, RATE, PORTS),

@@ -1,5 +1,5 @@
-//! What viewers of the page cost, and what checks of tokens cost: the same load with 50 viewers, with 250 requests per second
-//! that show tokens, and without either.
+//! The cost of viewers of the page, and the cost of token checks: the same load with 50 viewers, with 250 requests per
+//! second that show tokens, and without viewers and requests.
 
 use super::points::{find, mean_of, ratio, timed};
 use crate::accounts::Requests;
@@ -14,18 +14,19 @@ const SWITCHES: usize = 100;
 const TENANTS: usize = 20;
 const VIEWERS: usize = 50;
 const TOTAL_RATE: f64 = 10_000.0;
-/// Within what Weir allows to an account, and to an address that shows wrong ones.
+/// Rates that Weir allows to an account, and to an address that shows wrong tokens.
 const REQUESTS: Requests = Requests { valid: 200, wrong: 50 };
-/// The least number of tokens that are checked per second. Clients make up for requests that are late, so few are missing.
+/// The least number of tokens that are checked per second. Clients send late requests at once, so few requests are
+/// missing.
 const CHECKED: f64 = 0.98 * (REQUESTS.valid + REQUESTS.wrong) as f64;
 /// The limit for a latency with viewers or tokens, over the latency without.
 const RATIO: f64 = 1.05;
-/// 2,000 controllers are to be connected.
+/// The time for the handshakes of 2,000 controllers.
 const HANDSHAKE_MS: u64 = 60_000;
 
 pub(super) fn scene(options: &Options) -> Comparison {
     let topology = Topology::Shared {
-        // The system says where its switches connect.
+        // The system determines the address for its switches.
         switch_address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         switches: SWITCHES,
     };
@@ -82,7 +83,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }
 
-/// What tells the cases apart.
+/// The parameters that distinguish the cases.
 fn parameters(beside: Beside) -> Vec<(&'static str, Scalar)> {
     let (viewers, tokens) = match beside {
         Beside::Viewers(count) => (count, 0),

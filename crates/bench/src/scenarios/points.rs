@@ -1,4 +1,4 @@
-//! What scenarios ask of the points that came out.
+//! Functions of the measured points for the criteria of scenarios.
 
 use crate::comparison::Options;
 use crate::load::Load;
@@ -34,7 +34,7 @@ pub(super) fn find<'a>(
     })
 }
 
-/// The median over runs of a metric's ratio: `of` over `to`, run by run as they were interleaved.
+/// The median over runs of a metric's ratio `of` / `to`; each ratio is of two interleaved runs.
 pub(super) fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Option<f64> {
     let samples = |point: Option<&Point>| Some(point?.metrics.get(metric)?.samples.clone());
     let ratios: Vec<f64> =
@@ -42,7 +42,7 @@ pub(super) fn ratio(of: Option<&Point>, to: Option<&Point>, metric: &str) -> Opt
     report::stats::median(&ratios)
 }
 
-/// The most memory that the system had resident since it was started.
+/// The largest resident memory of the system since its start.
 pub(super) fn peak_memory(collector: &mut Collector, _: &Outcome, target: &Target) {
     let peak: u64 = target.pids.iter().filter_map(|&pid| observe::resident_peak(pid)).sum();
     collector.sample("resident_peak_bytes", "bytes", Better::Lower, peak as f64);

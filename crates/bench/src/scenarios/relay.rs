@@ -1,5 +1,5 @@
-//! Weir against a TCP relay in the same place: what looking at messages costs beyond carrying them. On a real switch also
-//! against nothing in that place.
+//! Compares Weir with a TCP relay in the same place: the cost of reading messages in addition to the cost of forwarding
+//! them. On a real switch Weir is also compared with switch-only.
 
 use super::points::{find, mean_of, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
@@ -44,25 +44,26 @@ pub(super) fn scene(options: &Options) -> Comparison {
     Comparison { tool: String::new(), cases, criteria: Box::new(criteria), kind: Kind::PacketIn }
 }
 
-/// What is sent, at rates that leave the machine idle time, and by how many µs a hypervisor's p50 may be above that of
-/// switch-only.
+/// The messages, the rates, which leave the machine idle time, and the largest difference in µs between a hypervisor's
+/// p50 and the p50 of switch-only.
 const PACED: [(Kind, f64, Option<f64>); 6] = [
     (Kind::PacketIn, 20_000.0, Some(100.0)),
     (Kind::PacketOut, 20_000.0, Some(100.0)),
     (Kind::PortStats, 5_000.0, Some(100.0)),
     (Kind::Echo, 20_000.0, None),
     (Kind::FlowMod, 200.0, None),
-    // Until a rule stands, each probe misses the table: more rules per second would load Open vSwitch with misses.
+    // Until a rule is installed, each probe misses the table. More rules per second would load Open vSwitch with
+    // misses.
     (Kind::FlowModPacket, 20.0, Some(300.0)),
 ];
-/// A network may have so much more than a slice in p50 at [`RATE`].
+/// The largest ratio of a network's p50 to a slice's p50 at [`RATE`].
 const NETWORKS_OVER_SLICES: f64 = 1.2;
 
 fn parameters(kind: Kind, rate: f64) -> Vec<(&'static str, Scalar)> {
     vec![("message", kind.name().into()), ("rate", rate.into())]
 }
 
-/// One tenant, since without a hypervisor several need several switches.
+/// There is one tenant, because without a hypervisor several tenants need several switches.
 fn on_a_real_switch(options: &Options) -> Comparison {
     let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
     let systems = [System::Direct, options.relay.clone()].into_iter().chain(subjects.clone());

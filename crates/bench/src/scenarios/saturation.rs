@@ -1,4 +1,4 @@
-//! As many PACKET_INs per second as the hypervisor takes from one switch.
+//! As many PACKET_INs per second as the hypervisor reads from one switch.
 
 use super::points::{mean_of, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};

@@ -1,4 +1,4 @@
-//! What the number of tenants costs: the same total rate, spread over more and more of them.
+//! The cost of the number of tenants: the same total rate, spread over more and more tenants.
 
 use super::points::{find, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};

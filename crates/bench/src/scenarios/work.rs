@@ -1,5 +1,5 @@
-//! What a message costs the hypervisor: CPU time per message at several rates, beside a TCP relay, and how many messages
-//! of its own it sends to the switch.
+//! The cost of a message for the hypervisor: CPU time per message at several rates, compared with a TCP relay, and the
+//! number of the hypervisor's own messages to the switch.
 
 use super::points::{mean_of, timed};
 use crate::arrivals::Arrivals;
@@ -10,14 +10,14 @@ use crate::plan::Setup;
 use crate::system::System;
 use report::Scalar;
 
-/// Messages per second of all tenants together; `None` is as many as are taken.
+/// Messages per second of all tenants together; `None` is as many as the system reads.
 const RATES: [Option<f64>; 4] = [Some(10_000.0), Some(30_000.0), Some(60_000.0), None];
 /// A tenant alone, and several that share the switch.
 const TENANTS: [usize; 2] = [1, 10];
-/// Own messages that a hypervisor may send for a tenant's hundred at 60,000/s.
+/// The largest number of own messages of a hypervisor per hundred messages of tenants, at 60,000/s.
 const OWN_LIMIT: f64 = 2.0;
-/// The same while one tenant alone wants the switch: one barrier for each 128 messages is 0.8, and without any barrier
-/// nobody would know when the switch has stopped working.
+/// The same limit while only one tenant uses the switch. One barrier for each 128 messages is 0.8; without any barrier
+/// the hypervisor would not notice that the switch has stopped working.
 const OWN_LIMIT_ALONE: f64 = 1.0;
 
 fn parameters(rate: Option<f64>, tenants: usize) -> Vec<(&'static str, Scalar)> {
@@ -29,10 +29,11 @@ pub(super) fn scene(options: &Options) -> Comparison {
     let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
     let mut cases = Vec::new();
     for tenants in TENANTS {
-        // A relay's tenants need a switch each, which would cost the machine more than a hypervisor's one.
+        // With a relay each tenant needs its own switch, which would cost the machine more than the one switch of a
+        // hypervisor.
         let relay = [&options.relay].into_iter().filter(|_| tenants == 1);
         let systems: Vec<&System> = relay.chain(&subjects).chain(&options.others).collect();
-        // Several tenants' full sockets would hold more than a run takes to drain.
+        // The full sockets of several tenants would hold more messages than a run can drain.
         for rate in RATES.into_iter().filter(|rate| rate.is_some() || tenants == 1) {
             let arrivals = match rate {
                 Some(rate) => Arrivals::Constant { rate: rate / tenants as f64 },

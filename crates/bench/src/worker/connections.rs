@@ -1,4 +1,4 @@
-//! A worker's connections: made, accepted, read, flushed, watched and closed.
+//! Makes, accepts, reads, flushes, watches and closes a worker's connections.
 
 use super::{End, Peer, READ_AT_ONCE, READ_SLOWLY, Worker};
 use crate::conn::{Conn, Flushed};
@@ -13,11 +13,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long to wait before a switch dials again, in ns.
+/// The wait before a switch dials again, in ns.
 const REDIAL_NS: u64 = 200_000_000;
 
 impl Worker {
-    /// Connects every switch that is not connected, at most some each second.
+    /// Connects every switch that is not connected, with a bounded number of attempts per second.
     pub(super) fn dial_missing(&mut self) {
         if self.redial_at == u64::MAX || self.clock.now() < self.redial_at {
             return;
@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// Takes one connection; when there are more, epoll says so again.
+    /// Accepts one connection. If there are more connections, epoll reports them again.
     pub(super) fn accept(&mut self, tenant: usize) {
         let accepted = self.listeners.get(tenant).map(TcpListener::accept);
         let Some(Ok((stream, _))) = accepted else { return };
@@ -85,7 +85,7 @@ impl Worker {
         }
         self.mark_dirty(free);
         self.flush_dirty();
-        // The HELLO may have found that the other end is gone already.
+        // While the HELLO was written, the other end may have closed the connection.
         self.peers.get(free)?.as_ref().map(|_| free)
     }
 
@@ -119,7 +119,7 @@ impl Worker {
         }
     }
 
-    /// Tells epoll what this peer is to be woken for, when that has changed.
+    /// Registers the events for this peer with epoll, if the events have changed.
     pub(super) fn watch(&mut self, token: usize) {
         let Some(Some(peer)) = self.peers.get_mut(token) else { return };
         let full = matches!(&peer.end, End::Switch(end) if end.is_full());
@@ -172,7 +172,7 @@ impl Worker {
         self.progress.ready.store(ready, Ordering::Relaxed);
     }
 
-    /// A socket has something, or room.
+    /// A socket has data, or room.
     pub(super) fn ready(&mut self, token: usize, flags: epoll::EventFlags, now: u64) {
         if flags.contains(epoll::EventFlags::OUT) {
             self.room(token, now);
@@ -203,7 +203,7 @@ impl Worker {
         for &place in senders {
             if let Some(sender) = run.senders.get_mut(place) {
                 sender.excused_until = now;
-                // Its intended times stay what they are: the stall is the peer's.
+                // The sender's intended times do not change, because the peer caused the stall.
                 run.due.push(Reverse((now, Due::Send(place))));
             }
         }
@@ -270,7 +270,7 @@ impl Worker {
     }
 }
 
-/// The first whole frame; an error when its length field is below 8.
+/// The first whole frame; an error if its length field is below 8.
 fn next_frame(bytes: &[u8]) -> Option<Result<&[u8], ()>> {
     let length = usize::from(be16(bytes, 2)?);
     if length < 8 {

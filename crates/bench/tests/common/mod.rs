@@ -1,23 +1,24 @@
-//! A small relay that stands where a system under test would, and misbehaves as it is told.
+//! A small relay in the place of a system under test, with faults that a test chooses.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Which way a frame goes.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     ToController,
     ToSwitch,
 }
 
-/// What becomes of a frame: the answer is what is written, and to which tenant's end.
+/// The behaviour of the relay for a frame: returns the bytes to write, and the tenant whose end
+/// gets them.
 pub(crate) type Behaviour =
     Arc<dyn Fn(Way, usize, u64, Vec<u8>) -> Option<Vec<(usize, Vec<u8>)>> + Send + Sync>;
 
-/// Per tenant one listening socket; the answer is their addresses. A connection to one dials that
-/// tenant's controller. `behaviour` sees (way, tenant, count of frames that way, frame); `None`
-/// closes both connections. Threads end with their connections.
+/// Makes one listening socket per tenant, and returns their addresses. For each connection to such
+/// a socket the relay dials the tenant's controller. `behaviour` sees (way, tenant, count of frames
+/// that way, frame); `None` closes both connections. Threads end with their connections.
 pub(crate) fn relay(controllers: &[SocketAddr], behaviour: Behaviour) -> Vec<SocketAddr> {
     let tenants = controllers.len();
     let ends: Arc<Mutex<Vec<Option<TcpStream>>>> =

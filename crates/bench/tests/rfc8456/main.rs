@@ -1,6 +1,6 @@
-//! The controller benchmarks against a controller in this process with planted behaviour: each has to
-//! find the number that was planted. Planted times are slept between the two events that a benchmark
-//! measures between, so that less is never measured, however busy the machine is; more may be.
+//! The controller benchmarks against a controller in this process with planted behaviour: each benchmark must find the
+//! planted number. The controller sleeps a planted time between the two events of the measurement. So a benchmark never
+//! measures less, however busy the machine is, but may measure more.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
@@ -19,11 +19,11 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a test expects of one figure in every trial.
+/// The expected value of one figure in every trial.
 enum Expect {
-    /// Just this.
+    /// Exactly this value.
     Is(f64),
-    /// This or more.
+    /// This value or more.
     AtLeast(f64),
 }
 
@@ -66,7 +66,7 @@ impl Bench {
         self.plan.run(&[test], &mut self.helpers, &mut |_| {}).unwrap()
     }
 
-    /// Every trial of every point has these figures, and nothing else was found.
+    /// Asserts that every trial of every point has these figures, and that there are no findings.
     #[track_caller]
     fn check(&mut self, test: &str, expected: &[(&str, Expect)]) {
         let verdict = self.run(test);
@@ -78,7 +78,7 @@ impl Bench {
         }
     }
 
-    /// Just this is found, and no such figure is given.
+    /// Asserts that this is the only finding, and that there is no such figure.
     #[track_caller]
     fn check_finding(&mut self, test: &str, code: &str, figure: &str) {
         let verdict = self.run(test);
@@ -128,8 +128,7 @@ impl Northbound for Told {
 fn discovery_takes_as_long_as_planted() {
     let plan = Plan { discovery: 120 * MS, ..Plan::discovering(3) };
     let mut bench = Bench::new("leafspine,2,1", plan).told();
-    // One probe to begin with, then one out of each of 2 + 2 + 3 ports; the last ones may not be
-    // needed any more.
+    // One probe first, then one probe out of each of 2 + 2 + 3 ports; the last probes may not be needed any more.
     let expected = [
         ("discovery_ms", AtLeast(120.0)),
         ("discovery_messages", AtLeast(5.0)),
@@ -174,7 +173,7 @@ fn a_hub_provisions_nothing() {
 #[test]
 fn a_proactive_path_is_there_when_its_last_entry_is() {
     let mut bench = Bench::new("leafspine,2,1", Plan::learning()).told();
-    // The stations are not known to the controller, whose switches ask it nothing.
+    // The controller does not know the stations, because its switches send no PACKET_INs.
     bench.check(
         "proactive-path-time",
         &[("path_ms", AtLeast(0.0)), ("first_packet_ms", AtLeast(0.0))],
@@ -184,7 +183,7 @@ fn a_proactive_path_is_there_when_its_last_entry_is() {
 #[test]
 fn path_rates_are_counted() {
     let mut bench = Bench::new("linear,2", Plan::learning()).told();
-    // Every path has an entry at both switches. Those in the making at the end have some more.
+    // Every path has an entry at both switches. Paths that are unfinished at the end have some more entries.
     let expected = [
         ("paths_per_s", AtLeast(10.0)),
         ("flow_mods_per_path", AtLeast(2.0)),
@@ -196,7 +195,7 @@ fn path_rates_are_counted() {
 
 #[test]
 fn a_slow_decision_bounds_the_rate() {
-    // One thread for each switch decides 50 times a second at most.
+    // One thread for each switch makes at most 50 decisions per second.
     let plan = Plan { decision: 20 * MS, ..Plan::learning() };
     let mut bench = Bench::new("linear,1", plan);
     bench.plan.trial_ms = 1_000;
@@ -222,7 +221,7 @@ fn sessions_are_counted_to_the_last() {
 
 #[test]
 fn the_largest_discovered_network_is_found() {
-    // A probe that nobody sends does not come back, so 7 switches in a row are not discovered whole.
+    // The controller does not probe the seventh switch, so 7 switches in a row are not discovered completely.
     let plan = Plan { most_discovered: 6, ..Plan::discovering(1) };
     let mut bench = Bench::new("linear,2", plan);
     (bench.plan.limit_ms, bench.plan.most_switches) = (400, 20);
@@ -247,7 +246,7 @@ fn tables_are_filled_until_nothing_more_comes() {
     );
 }
 
-/// Ends one planted controller, and has the other take over some time later.
+/// Ends one planted controller, and lets the other controller take over some time later.
 struct Pair {
     active: Arc<Brain>,
     standby: Arc<Brain>,
@@ -281,11 +280,12 @@ fn the_standby_takes_over_as_late_as_planted() {
     let after = 150 * MS;
     let pair = Pair { active: bench.planted.brain(), standby: standby.brain(), after };
     bench.helpers.operator = Some(Box::new(pair));
-    // 200 packets a second: at least so many fell into the gap.
+    // With 200 packets per second at least this number of packets were sent in the gap.
     bench.check("failover", &[("gap_ms", AtLeast(150.0)), ("lost_packets", AtLeast(20.0))]);
 }
 
-/// All switches are connected to all three; the one that idles takes nothing over and stands in nobody's way.
+/// All switches are connected to all three controllers. The idle controller takes no role, and does not disturb the
+/// other two.
 #[test]
 fn one_of_a_cluster_of_three_takes_over() {
     let mut bench = Bench::new("linear,2", Plan::learning());
@@ -311,7 +311,7 @@ fn without_a_standby_nobody_takes_over() {
     bench.check_finding("failover", "no-failover", "gap_ms");
 }
 
-/// From switch 1 to 3 in a ring of four: by 2, and by 4.
+/// Two paths from switch 1 to switch 3 in a ring of four: over switch 2, and over switch 4.
 fn two_ways(after: Duration) -> Plan {
     let first = vec![(1, 1, 2), (2, 2, 3), (3, 1, 2)];
     let second = vec![(1, 1, 3), (4, 2, 3), (3, 1, 3)];
@@ -347,7 +347,7 @@ fn trouble_is_measured_beside_its_absence() {
     {
         let verdict = bench.run(test);
         let points = &verdict.results.points;
-        // Three of each that can be measured; one of what this controller does not do.
+        // Three points for each measurable benchmark; one point for a benchmark that this controller does not support.
         for (of, count, figure) in [
             ("reactive-path-time", 3, Some("path_ms")),
             ("reactive-path-rate", 3, Some("paths_per_s")),

@@ -1,8 +1,8 @@
-//! A controller with planted behaviour: it does everything that the benchmarks look for, as late, as
-//! often or as far as it is told, so that a test knows what has to be measured.
+//! A controller with planted behaviour. A test plants delays, rates and limits, so that the test knows the right result
+//! of a benchmark.
 //!
-//! One thread accepts, one reads from each switch; what is known is behind one lock. A delay is slept
-//! between what the benchmark counts from and what it counts to: what is measured is never less.
+//! One thread accepts connections, and one thread reads from each switch. The state has one lock. The controller sleeps
+//! a delay between the first and the last event of a measurement, so the measured time is never shorter than the delay.
 
 use crate::common::read_frame;
 use openflow::v10::{
@@ -16,39 +16,39 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What it does.
+/// The planted behaviour.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Takes so many connections at once; closes what comes on top.
+    /// The number of connections that the controller accepts at once; it closes further connections.
     pub(crate) most_sessions: usize,
-    /// Asks for features; one that does not never completes a handshake.
+    /// Whether the controller requests features; without this it never completes a handshake.
     pub(crate) asks: bool,
-    /// Probes for links whenever one comes and so many switches are there; 0 is never.
+    /// The controller probes for links whenever a switch connects and this number of switches is connected; 0 is never.
     pub(crate) discovers_at: usize,
-    /// Waits so long between the first probe that came back and all the others.
+    /// The time between the first returned probe and all other probes.
     pub(crate) discovery: Duration,
-    /// Probes no links of switches with a higher dpid.
+    /// The controller probes no links of switches with a higher dpid.
     pub(crate) most_discovered: u64,
-    /// Probes again so long after a PORT_STATUS.
+    /// The time from a PORT_STATUS to the next probes.
     pub(crate) rediscovery: Duration,
-    /// What it does with packets.
+    /// The handling of packets.
     pub(crate) forwards: Forwards,
-    /// How long it thinks about each packet that has an entry installed.
+    /// The time of each decision that installs an entry.
     pub(crate) decision: Duration,
-    /// Installs no more entries than so many.
+    /// The largest number of entries that the controller installs.
     pub(crate) most_flows: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Forwards {
-    /// Nothing.
+    /// Does nothing with packets.
     Not,
     /// Floods, without entries.
     Floods,
     /// Learns stations, and installs an entry for each pair.
     Learns,
-    /// Between two ports at each switch (dpid, port, port), both ways; after a PORT_STATUS by the
-    /// second list, so long after it.
+    /// Forwards between two ports at each switch (dpid, port, port), in both directions; after a PORT_STATUS and this
+    /// time, by the second list.
     Along(Vec<Hop>, Vec<Hop>, Duration),
 }
 
@@ -70,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// One that discovers as soon as so many switches are there, and does nothing else.
+    /// A controller that starts discovery when this number of switches is connected, and does nothing else.
     pub(crate) fn discovering(switches: usize) -> Self {
         Self { discovers_at: switches, forwards: Forwards::Not, ..Self::learning() }
     }
@@ -85,9 +85,9 @@ pub(crate) struct Planted {
 pub(crate) struct Brain {
     plan: Plan,
     state: Mutex<State>,
-    /// Whether it takes no connections and does nothing any more.
+    /// Whether the controller has ended: it accepts no connections and does nothing.
     dead: AtomicBool,
-    /// Whether it learns where stations are, but leaves decisions to another.
+    /// Whether the controller learns stations, but leaves decisions to another controller.
     passive: AtomicBool,
     flows: AtomicUsize,
     ended: AtomicBool,
@@ -97,7 +97,7 @@ pub(crate) struct Brain {
 struct State {
     sessions: BTreeMap<usize, Session>,
     stations: BTreeMap<(u64, [u8; 6]), u16>,
-    /// Whether probes are going round, and whether the first has come back.
+    /// Whether probes are in flight, and whether the first probe has come back.
     probing: (bool, bool),
     rerouted: bool,
 }
@@ -152,7 +152,7 @@ impl Drop for Planted {
 }
 
 impl Brain {
-    /// Ends all sessions and takes no others; or takes them again.
+    /// Ends all sessions and refuses new sessions; or accepts sessions again.
     pub(crate) fn set_dead(&self, dead: bool) {
         self.dead.store(dead, SeqCst);
         if dead {
@@ -164,12 +164,12 @@ impl Brain {
         }
     }
 
-    /// Leaves decisions to another controller, or takes them.
+    /// Leaves decisions to another controller, or makes decisions.
     pub(crate) fn set_passive(&self, passive: bool) {
         self.passive.store(passive, SeqCst);
     }
 
-    /// Installs one entry at a switch, as a northbound interface would have it.
+    /// Installs one entry at a switch, like an order of a northbound interface.
     pub(crate) fn install(&self, dpid: u64, source: [u8; 6], destination: [u8; 6], port: u16) {
         let wildcards = Wildcards::ALL.without(Wildcards::DL_SRC | Wildcards::DL_DST);
         let match_ = Match { wildcards, dl_src: source, dl_dst: destination, ..Match::ANY };
@@ -177,7 +177,7 @@ impl Brain {
         self.add(&state, dpid, match_, port);
     }
 
-    /// The switches whose features it knows.
+    /// The number of switches whose features the controller knows.
     pub(crate) fn switches(&self) -> usize {
         self.state.lock().unwrap().sessions.values().filter(|s| s.dpid.is_some()).count()
     }
@@ -236,7 +236,7 @@ impl Brain {
         }
     }
 
-    /// Sends a probe out of one port only, or of all. Those to hosts come back from nowhere.
+    /// Sends a probe out of one port only, or out of all ports. Probes to hosts do not come back.
     fn probe(&self, first: bool) {
         let mut state = self.state.lock().unwrap();
         if first {
@@ -293,7 +293,8 @@ impl Brain {
         match &self.plan.forwards {
             Forwards::Not => return,
             Forwards::Floods => {}
-            // What missed before the rules were there may be read after the way has changed, and changes it back no more.
+            // A miss from the time before the rules may be read after the path has changed. Such a miss must not change
+            // the path back.
             Forwards::Along(..) if state.rerouted => return,
             Forwards::Along(first, ..) => {
                 drop(state);
@@ -356,6 +357,6 @@ fn packet_out(in_port: u16, out_port: u16, data: &[u8]) -> Vec<u8> {
 
 fn write(session: &Session, mut frame: Vec<u8>, xid: u32) {
     openflow::frame::set_xid(&mut frame, xid);
-    // Who is gone needs nothing.
+    // A closed session needs no message.
     let _ = (&session.stream).write_all(&frame);
 }

@@ -1,8 +1,10 @@
-//! The audit log: who changed what, when and from where, one JSON object a line, in the order in which changes are stored.
+//! The audit log: each line is a JSON object with a change, its account, time and address. The lines are in the order
+//! in which changes are stored.
 //!
-//! A line is written before its change is stored, so no change is without one; where the store then fails, a second line says
-//! that the change of the first was not made. Where no line can be written nothing is changed. What is in the file survives the
-//! end of the process, as what is stored does. There are [`FILES`] files of [`LARGEST`] bytes at most; the oldest goes.
+//! Weir writes a line before it stores the change, so no change lacks a line. If the store then fails, a second line
+//! says that the change of the first line was not made. If Weir cannot write the line, Weir does not make the change.
+//! The file survives the end of the process, like the store. There are at most [`FILES`] files of [`LARGEST`] bytes;
+//! the oldest file is deleted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,42 +18,42 @@ use serde_json::Value;
 
 use crate::store::StoreError;
 
-/// The newest file, in the state folder; older ones have `.1` and so on behind that.
+/// The newest file, in the state folder; older files have the suffix `.1` and so on.
 pub const FILE: &str = "audit.jsonl";
-/// Files, with the newest.
+/// The number of files, including the newest.
 pub const FILES: usize = 5;
-/// Bytes of a file.
+/// The most bytes of a file.
 pub const LARGEST: u64 = 16 << 20;
-/// Bytes of a line's difference; what is beyond is counted.
+/// The most bytes of a line's difference; further parts are only counted.
 const LONGEST: usize = 256 << 10;
 
-/// What a line says of a change.
+/// The contents of a line about a change.
 #[derive(Debug, Serialize)]
 pub struct Change<'a> {
     /// The account.
     pub who: &'a str,
-    /// Its role.
+    /// The role of the account.
     pub role: &'a str,
-    /// Its address.
+    /// The address of the client.
     pub from: &'a str,
-    /// What was done.
+    /// The kind of change.
     pub what: &'a str,
-    /// The tenant that it is about.
+    /// The tenant that the change concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<&'a str>,
-    /// What becomes other, part by part.
+    /// The differences, part by part.
     pub difference: Vec<Value>,
 }
 
 #[derive(Serialize)]
 struct Line<'a> {
-    /// From 1, one after the other.
+    /// The number of the line: 1, 2, 3 and so on.
     seq: u64,
     /// Milliseconds of Unix time.
     at_ms: u64,
     #[serde(flatten)]
     change: &'a Change<'a>,
-    /// Parts of the difference that are not there.
+    /// The number of omitted parts of the difference.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: usize,
 }
@@ -69,9 +71,9 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// The log. Without a state folder nothing is kept.
+/// The log. Without a state folder there is no audit log.
 pub struct Audit {
-    /// Held by who makes a change, from before its line is written until it is stored.
+    /// The lock of a change, held from before its line is written until the change is stored.
     turn: Mutex<()>,
     writer: Mutex<Option<Writer>>,
 }
@@ -85,19 +87,19 @@ struct Writer {
 }
 
 impl Audit {
-    /// Goes on where the newest file ends.
+    /// Opens the log, and continues at the end of the newest file.
     pub fn open(dir: Option<&Path>) -> Result<Audit, StoreError> {
         let writer = dir.map(|dir| Writer::open(dir, LARGEST)).transpose();
         let writer = writer.map_err(failed)?;
         Ok(Audit { turn: Mutex::new(()), writer: Mutex::new(writer) })
     }
 
-    /// One change at a time: lines are in the order of the store.
+    /// Locks the log for one change, so that lines are in the order of the store.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes that a change is about to be stored; gives the line's number.
+    /// Writes the line of a change before the change is stored; returns the line's number.
     pub fn write(&self, change: &mut Change<'_>) -> Result<u64, StoreError> {
         let left_out = shorten(&mut change.difference);
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +109,7 @@ impl Audit {
         Ok(seq)
     }
 
-    /// Writes that the change of a line was not made after all.
+    /// Writes that the change of a line was not made.
     pub fn undo(&self, not_made: u64, why: &str) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = &mut *writer else { return };
@@ -127,7 +129,7 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Leaves out what is too much; how many parts that are.
+/// Omits parts beyond the limit, and returns their number.
 fn shorten(difference: &mut Vec<Value>) -> usize {
     let (mut bytes, all) = (0, difference.len());
     let fits = difference.iter().take_while(|part| {
@@ -151,7 +153,7 @@ impl Writer {
         let mut file = options.open(dir.join(FILE))?;
         let length = file.metadata()?.len();
         let (whole, last) = last_line(&mut file, length)?;
-        // What a process left that was killed while it wrote.
+        // Removes an incomplete line that a killed process has left.
         file.set_len(whole)?;
         let last = match last {
             Some(seq) => seq,
@@ -174,7 +176,7 @@ impl Writer {
             self.rotate()?;
         }
         if let Err(error) = self.file.write_all(&bytes) {
-            // A part of a line is worse than none. What cannot be taken back is taken back at the next start.
+            // An incomplete line is worse than no line. If it cannot be removed now, the next start removes it.
             let _ = self.file.set_len(self.length);
             let _ = self.file.seek(SeekFrom::Start(self.length));
             return Err(error);
@@ -203,9 +205,9 @@ fn older(dir: &Path, age: usize) -> PathBuf {
     dir.join(format!("{FILE}.{age}"))
 }
 
-/// Where the last whole line ends, and its number.
+/// The end of the last complete line, and its number.
 fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option<u64>)> {
-    // A line is its difference and little more.
+    // A line is not much longer than its difference.
     let from = length.saturating_sub(4 * LONGEST as u64);
     file.seek(SeekFrom::Start(from))?;
     let mut end = Vec::new();

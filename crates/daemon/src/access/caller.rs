@@ -1,4 +1,4 @@
-//! Who asks, once that is known.
+//! The identified caller of a request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 use super::Reach;
 use super::tokens::Token;
 
-/// Who asks, and what that one may reach.
+/// The caller of a request, and the caller's reach.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// What the caller may reach.
+    /// The reach of the caller.
     pub reach: Reach,
-    /// By what the caller is known.
+    /// How the caller is identified.
     pub known: Known,
 }
 
-/// By what a caller is known.
+/// How a caller is identified.
 #[derive(Clone, Debug)]
 pub enum Known {
-    /// By being on this machine, where that is enough.
+    /// The caller is on this machine, where no account is needed.
     Here,
-    /// By a token.
+    /// The caller has shown a token.
     Token(Arc<Token>),
-    /// By the name or the fingerprint of a certificate, as the configuration has it.
+    /// The caller has shown a certificate: its name or fingerprint as in the configuration.
     Certificate(String),
 }
 

@@ -1,7 +1,7 @@
-//! Who may do what by REST: roles here, accounts in `tokens`, how often each may ask in `rates`, and
-//! who has changed what in `audit`.
+//! Accounts of the REST interface: roles here, tokens in `tokens`, limits of requests in `rates`, and the log of
+//! changes in `audit`.
 //!
-//! Deliberately without HTTP: which role may ask for which path is a table in [`crate::api`].
+//! This module deliberately has no HTTP: a table in [`crate::api`] says which role may use which path.
 
 pub mod audit;
 pub mod caller;
@@ -14,25 +14,25 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What an account may do.
+/// The role of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Everything.
+    /// The role may do everything.
     Admin,
-    /// To see everything, and to change nothing.
+    /// The role may read everything and change nothing.
     Operator,
-    /// To see one tenant, and to change its network.
+    /// The role may read one tenant, and change this tenant's network.
     Tenant,
-    /// To read metrics and health.
+    /// The role may read metrics and health.
     Metrics,
 }
 
 impl Role {
-    /// All of them, from the one that may do most.
+    /// All roles, in the order of decreasing rights.
     pub const ALL: [Role; 4] = [Role::Admin, Role::Operator, Role::Tenant, Role::Metrics];
 
-    /// As it is written.
+    /// The name of the role in text.
     pub fn name(self) -> &'static str {
         match self {
             Role::Admin => "admin",
@@ -58,7 +58,7 @@ impl FromStr for Role {
     }
 }
 
-/// What a caller may reach.
+/// The reach of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// A role that concerns all tenants.
@@ -68,7 +68,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Of a role and a tenant that belong together: a tenant is named for the role that needs one, and for no other.
+    /// The reach of a role and a tenant. Only the role `tenant` has a tenant; other combinations are errors.
     pub fn new(role: Role, tenant: Option<&str>) -> Result<Reach, &'static str> {
         match (role, tenant) {
             (Role::Tenant, Some(tenant)) => Ok(Reach::Tenant(tenant.to_owned())),
@@ -86,12 +86,12 @@ impl Reach {
         }
     }
 
-    /// Whether the caller may see what concerns this tenant.
+    /// Whether the caller may read the data of this tenant.
     pub fn sees(&self, tenant: &str) -> bool {
         self.tenant().is_none_or(|own| own == tenant)
     }
 
-    /// The one tenant that is reached, if it is not all.
+    /// The tenant of the reach, if the reach is one tenant.
     pub fn tenant(&self) -> Option<&str> {
         match self {
             Reach::All(_) => None,

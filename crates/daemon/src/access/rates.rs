@@ -1,4 +1,5 @@
-//! How many requests a caller may make in a second: a bucket for each, and a bounded number of them.
+//! The limit of requests per second: a token bucket for each caller, and a bounded number of
+//! buckets.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Callers that have a bucket of their own at a time; the rest share one.
+/// The most callers with a bucket of their own; all others share one bucket.
 const MOST: usize = 4_096;
 
 /// Buckets of requests, by caller.
@@ -28,14 +29,14 @@ struct Bucket {
 }
 
 impl<K: Eq + Hash> Rates<K> {
-    /// So many in a second, and so many at once.
+    /// Buckets with this rate per second and this burst.
     pub fn new(per_second: u32, burst: u32, now: Instant) -> Rates<K> {
         let (per_second, burst) = (f64::from(per_second), f64::from(burst));
         let shared = Bucket { left: burst, at: now };
         Rates { per_second, burst, buckets: Mutex::new(Buckets { own: HashMap::new(), shared }) }
     }
 
-    /// Whether the caller may make a request now, which is then counted.
+    /// Whether the caller may make a request now. An allowed request is counted.
     pub fn take(&self, caller: K, now: Instant) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Buckets { own, shared } = &mut *buckets;
@@ -60,7 +61,7 @@ impl<K: Eq + Hash> Rates<K> {
     }
 }
 
-/// Whom an address counts as: one of version 6 counts as its /64, which is one customer's.
+/// The origin of an address: an IPv6 address counts as its /64, which belongs to one customer.
 pub fn origin(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
@@ -95,7 +96,7 @@ mod tests {
         for who in 0..MOST {
             assert!(rates.take(who, start));
         }
-        // The others share a bucket, until those with one of their own have been quiet.
+        // Further callers share a bucket until callers with a bucket of their own have been quiet.
         assert_eq!(
             [MOST, MOST + 1, MOST + 2].map(|who| rates.take(who, start)),
             [true, true, false]

@@ -1,9 +1,9 @@
-//! Bearer tokens: made, found, listed, revoked. One document of the store holds them all.
+//! Bearer tokens: creation, look-up, list, revocation. One document of the store contains all tokens.
 //!
-//! A token is 256 random bits, and what is stored of it is its SHA-256. Nobody can try out 2^256 tokens, so a slow hash, which
-//! passwords need, would add nothing; and a lookup by hash takes no longer for a token that is nearly right.
+//! A token is 256 random bits, and the store contains its SHA-256. Nobody can try 2^256 tokens, so a slow hash as for
+//! passwords would add no protection. A look-up by hash takes the same time for a nearly right token.
 //!
-//! A token that is revoked opens nothing from that moment, whether or not that can be stored.
+//! A revoked token is invalid at once, even if the revocation cannot be stored.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,44 +20,44 @@ use utoipa::ToSchema;
 use super::{Reach, Role};
 use crate::store::{Documents, StoreError};
 
-/// Where they are stored.
+/// The place of the document in the store.
 const PLACE: &str = "api/tokens";
-/// What a token begins with, so that people and scanners know one.
+/// The prefix of a token, so that people and scanners recognize tokens.
 pub const PREFIX: &str = "weir_";
-/// Tokens at a time.
+/// The maximum number of tokens.
 pub const MOST: usize = 1_000;
-/// Characters of a name.
+/// The most characters of a name.
 pub const LONGEST_NAME: usize = 64;
 
 /// Seconds of Unix time.
 pub type Seconds = u64;
 
-/// What the clock says.
+/// The present time.
 pub fn now() -> Seconds {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 type Hash = [u8; 32];
 
-/// What is known of a token.
+/// The stored data of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(examples(json!({"id": 1, "name": "alice", "role": "tenant", "tenant": "red", "made_s": 1_795_657_299_u64, "expires_s": 1_798_249_299_u64})))]
 pub struct Record {
-    /// By this it is revoked; numbers are not given again.
+    /// The number of the token, by which it is revoked. Numbers are not used again.
     pub id: u64,
-    /// Whose it is, or what for; may be empty.
+    /// The owner or the purpose of the token; may be empty.
     pub name: String,
-    /// What it may do.
+    /// The role of the token.
     pub role: Role,
     /// The tenant of the role `tenant`.
     pub tenant: Option<String>,
-    /// When it was made, in seconds of Unix time.
+    /// The creation time, in seconds of Unix time.
     pub made_s: Seconds,
-    /// From when on it opens nothing; null is never.
+    /// The expiry time; null: never.
     pub expires_s: Option<Seconds>,
 }
 
-/// A token in force, or that was until lately.
+/// A token that is valid, or was valid until recently.
 #[derive(Debug)]
 pub struct Token {
     record: Record,
@@ -67,17 +67,17 @@ pub struct Token {
 }
 
 impl Token {
-    /// What is known of it.
+    /// The stored data of the token.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// What it opens.
+    /// The rights that the token gives.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Whether it opens anything now.
+    /// Whether the token is valid now.
     pub fn is_in_force(&self, now: Seconds) -> bool {
         !self.is_revoked.load(Ordering::Relaxed) && !self.is_over(now)
     }
@@ -87,27 +87,27 @@ impl Token {
     }
 }
 
-/// What a token is to be.
+/// The request for a new token.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// What it opens.
+    /// The rights that the token gives.
     pub reach: Reach,
-    /// Whose it is, or what for.
+    /// The owner or the purpose.
     pub name: String,
-    /// How long it is in force; `None` is for ever.
+    /// The time until the token expires; `None`: never.
     pub lasts: Option<Seconds>,
 }
 
-/// Why there is no token.
+/// The reason why no token was made.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TokenError {
-    /// There are [`MOST`] already.
+    /// There are [`MOST`] tokens already.
     TooMany,
     /// The name is too long, or has characters that do not print.
     Name,
     /// The kernel gives no random bytes.
     Random(String),
-    /// It cannot be stored.
+    /// The token cannot be stored.
     Store(StoreError),
 }
 
@@ -129,7 +129,7 @@ impl std::error::Error for TokenError {}
 /// All tokens.
 pub struct Tokens {
     documents: Documents,
-    /// Held by who changes them, while the disk is waited for; those who look a token up do not wait for that.
+    /// The lock of a change, held while the store writes to the disk. Look-ups of tokens do not wait for this lock.
     changing: Mutex<()>,
     kept: Mutex<Kept>,
 }
@@ -140,7 +140,7 @@ struct Kept {
     by_hash: HashMap<Hash, Arc<Token>>,
 }
 
-/// The document.
+/// The stored document.
 #[derive(Serialize, Deserialize)]
 struct Written {
     format: u32,
@@ -158,7 +158,7 @@ struct WrittenToken {
 const FORMAT: u32 = 1;
 
 impl Tokens {
-    /// Those that are stored.
+    /// Loads the stored tokens.
     pub fn load(documents: Documents) -> Result<Tokens, StoreError> {
         let kept = match documents.get(PLACE)? {
             None => Kept::default(),
@@ -169,18 +169,18 @@ impl Tokens {
         Ok(Tokens { documents, changing: Mutex::new(()), kept: Mutex::new(kept) })
     }
 
-    /// The one that is in force and reads so.
+    /// The valid token with this text.
     pub fn find(&self, text: &str, now: Seconds) -> Option<Arc<Token>> {
         let token = self.kept().by_hash.get(&hash(text)).cloned()?;
         token.is_in_force(now).then_some(token)
     }
 
-    /// Whether any is in force.
+    /// Whether at least one token is valid.
     pub fn is_any(&self, now: Seconds) -> bool {
         self.kept().by_hash.values().any(|token| token.is_in_force(now))
     }
 
-    /// All that are stored, those that are over too, by their numbers.
+    /// All stored tokens by number, including expired tokens.
     pub fn list(&self) -> Vec<Record> {
         let kept = self.kept();
         let stored = kept.by_hash.values().filter(|it| !it.is_revoked.load(Ordering::Relaxed));
@@ -189,8 +189,9 @@ impl Tokens {
         all
     }
 
-    /// Makes one: stored first, in force then. `before` is called in the order of the store, before it is stored; what it
-    /// refuses is not made. The text is told this once.
+    /// Makes a token: the token is stored first, and is valid then. `before` is called in the order of the store,
+    /// before the token is stored; if `before` returns an error, no token is made. The text of the token is returned
+    /// only here.
     pub fn make(
         &self,
         wish: Wish,
@@ -233,8 +234,8 @@ impl Tokens {
         Ok((text, record))
     }
 
-    /// Revokes one, if there is one of this number. Where that cannot be stored it opens nothing all the same, until Weir
-    /// starts anew; to ask again stores it.
+    /// Revokes the token with this number, if it exists. If the revocation cannot be stored, the token is invalid until
+    /// Weir restarts; another call stores the revocation.
     pub fn revoke(
         &self,
         id: u64,
@@ -350,7 +351,7 @@ mod tests {
         let ids = |tokens: &Tokens| tokens.list().iter().map(|it| it.id).collect::<Vec<_>>();
         assert_eq!(ids(&tokens), [1]);
 
-        // They outlast the process, as hashes; numbers are not given again.
+        // Tokens survive the process as hashes; numbers are not used again.
         let again = Tokens::load(store.documents()).unwrap();
         assert!(again.find(&text, 1_000).is_some() && again.find(&other, 1_000).is_none());
         let stored = store.documents().get(PLACE).unwrap().unwrap();

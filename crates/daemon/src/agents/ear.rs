@@ -1,10 +1,10 @@
-//! What is made of datagrams from agents: whether they are taken, how many, and what they say.
+//! Handles the datagrams of agents: checks them, bounds their number, and reads their reports.
 //!
-//! Bounds: looking at a datagram (a hash over at most 1,232 bytes) costs a few microseconds, so at most [`LOOKS`] are
-//! looked at in a [`SLOT`]; then it rests. Of one agent at most [`PER_SECOND`] are taken in a second; the rest is dropped
-//! and counted. An agent of 512 interfaces that all send to eight others needs 1,100.
+//! A check of a datagram (a hash over at most 1,232 bytes) costs a few microseconds. So at most [`LOOKS`] datagrams are
+//! checked in a [`SLOT`]; then the thread rests. At most [`PER_SECOND`] datagrams of one agent are accepted in a
+//! second; the rest is dropped and counted. An agent with 512 interfaces that each send to eight others needs 1,100.
 //!
-//! Deliberately without sockets and clocks. Start reading at [`Ear::handle_datagram`].
+//! The module deliberately has no sockets and clocks. Start reading at [`Ear::handle_datagram`].
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,18 +15,18 @@ use fabric::{Duration, Instant, MacAddress, TenantId};
 use super::setup::Setup;
 use crate::metrics::AgentMetrics;
 
-/// Datagrams looked at in a slot, from whomever.
+/// The most datagrams that are checked in a slot, from all senders.
 const LOOKS: u32 = 200;
-/// A slot's length.
+/// The length of a slot.
 const SLOT: Duration = Duration::from_millis(10);
-/// Datagrams of one agent taken in a second.
+/// The most datagrams of one agent that are accepted in a second.
 const PER_SECOND: u32 = 2_000;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// All conversations with agents, and what is known by them.
+/// All sessions with agents, and the measured rates.
 pub(super) struct Ear {
     sessions: Sessions,
-    /// Where each agent was heard from last; agents that are not named have no place here.
+    /// The last address of each agent; unknown agents have no entry.
     addresses: BTreeMap<AgentId, SocketAddr>,
     measured: Measured,
     /// Interfaces that are measured, as was told.
@@ -36,14 +36,14 @@ pub(super) struct Ear {
     counts: Counts,
 }
 
-/// How many there were since a time.
+/// A count since a point in time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     since: Instant,
     number: u32,
 }
 
-/// What became of datagrams since it was last passed on.
+/// The counts of datagrams since the last update of the metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     taken: u64,
@@ -52,24 +52,24 @@ struct Counts {
     unplaced: u64,
     repeated: u64,
     excess: u64,
-    /// Of entries, as they were passed on.
+    /// The counts of entries at the last update of the metrics.
     misplaced: u64,
     impossible: u64,
 }
 
-/// Whether it looks at datagrams.
+/// Whether the thread may check datagrams now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// Not before that time has passed: it has looked at enough.
+    /// Not for this time: the bound of the slot is reached.
     For(Duration),
-    /// It does, and something is due at that time.
+    /// Yes, and a time-out is due at this time.
     Until(Instant),
-    /// It does.
+    /// Yes.
     None,
 }
 
 impl Ear {
-    /// `life` is a number that no conversation before had.
+    /// `life`: a number that no earlier process has used.
     pub(super) fn new(setup: &Setup, life: u64) -> Ear {
         let agents = &setup.agents;
         let peers = agents.servers.iter().map(|name| AgentId::of(name));
@@ -85,7 +85,7 @@ impl Ear {
         }
     }
 
-    /// Whether there is to be a rest before the next datagram.
+    /// Whether the thread has to rest before the next datagram.
     pub(super) fn rest(&self, now: Instant) -> Rest {
         let passed = now - self.slot.since;
         if self.slot.number >= LOOKS && passed < SLOT {
@@ -94,7 +94,7 @@ impl Ear {
         self.measured.next_due().map_or(Rest::None, Rest::Until)
     }
 
-    /// A datagram came in.
+    /// Handles a received datagram.
     pub(super) fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) {
         self.slot.add(now, SLOT);
         let opened = self.sessions.open(datagram);
@@ -121,21 +121,21 @@ impl Ear {
         }
     }
 
-    /// Time has passed.
+    /// Handles time-outs.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.measured.next_due().is_some_and(|due| due <= now) {
             self.measured.handle_timeout(now);
         }
     }
 
-    /// A greeting that is to be sent, and where.
+    /// A hello that is to be sent, and its address.
     pub(super) fn poll_hello(&mut self, now: Instant) -> Option<(SocketAddr, Vec<u8>)> {
         let (to, hello) = self.sessions.poll_hello(now)?;
-        // Whoever is to be greeted was heard from.
+        // The receiver of a hello has sent a datagram before, so its address is known.
         Some((*self.addresses.get(&to)?, hello))
     }
 
-    /// The next interface that sends something else than was told; nothing is known of one that is `None`.
+    /// The next interface whose rates have changed since the last report; `None`: the interface is not measured.
     pub(super) fn poll_change(&mut self) -> Option<(TenantId, MacAddress, Sent)> {
         let (tenant, vnic, sent) = self.measured.poll_change()?;
         match sent {
@@ -150,7 +150,7 @@ impl Ear {
         self.told.iter().map(|(vnic, tenant)| (*tenant, *vnic))
     }
 
-    /// Passes on what was counted.
+    /// Updates the metrics.
     pub(super) fn count(&mut self, metrics: &AgentMetrics) {
         let (misplaced, impossible) = (self.measured.misplaced(), self.measured.impossible());
         let Counts { taken, garbage, strangers, unplaced, repeated, excess, .. } = self.counts;
@@ -172,9 +172,9 @@ impl Ear {
 }
 
 impl Count {
-    /// One more; how many there were in this stretch of time.
+    /// Counts one more, and returns the count of this period.
     fn add(&mut self, now: Instant, stretch: Duration) -> u32 {
-        // A clock that jumped back begins a new one.
+        // If the clock was set back, a new period begins.
         if now < self.since || now - self.since >= stretch {
             *self = Count { since: now, number: 0 };
         }
@@ -211,7 +211,7 @@ mod tests {
         Message::Rates(vec![Rates { vnic: mac(1), received: none, sent: none }])
     }
 
-    /// An agent's datagram, and the greeting that it is answered with, if it is.
+    /// Sends an agent's datagram, and the hello in reply, if any.
     fn say(ear: &mut Ear, agent: &mut Sessions, now: Instant, message: &Message) -> Vec<u8> {
         let datagram = agent.seal(AgentId::of("weir"), message).unwrap();
         ear.handle_datagram(now, FROM, &datagram);
@@ -222,7 +222,7 @@ mod tests {
         datagram
     }
 
-    /// What the counters show: taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
+    /// The counters: taken, garbage, strangers, unplaced, repeated, excess, misplaced, impossible.
     fn counts(ear: &mut Ear, metrics: &AgentMetrics) -> [u64; 8] {
         ear.count(metrics);
         let AgentMetrics {
@@ -250,10 +250,10 @@ mod tests {
         }
         let Some((TenantId(1), vnic, Some(sent))) = ear.poll_change() else { panic!("nothing") };
         assert_eq!((vnic, sent[&mac(2)]), (mac(1), Bandwidth::from_megabits_per_second(4)));
-        // The first was not placed, and its sender greeted.
+        // The first datagram had no valid token, and its sender got a hello.
         assert_eq!(counts(&mut ear, &metrics), [9, 0, 0, 1, 0, 0, 0, 0]);
         assert_eq!((metrics.measured.get(), ear.measured().count()), (1, 1));
-        // It vanishes.
+        // The agent disappears.
         let Rest::Until(due) = ear.rest(millis(1_000)) else { panic!("nothing is due") };
         ear.handle_timeout(due);
         ear.handle_timeout(millis(2_000));
@@ -269,7 +269,8 @@ mod tests {
         say(&mut ear, &mut one, millis(0), &rates());
         let good = say(&mut ear, &mut one, millis(1), &rates());
         assert_eq!(counts(&mut ear, &metrics), [1, 0, 0, 1, 0, 0, 0, 0]);
-        // Garbage: cut short, one bit off, too long, nothing; then the same again, and somebody unknown.
+        // Invalid datagrams: truncated, one wrong bit, too long, empty; then a repeated datagram, and an unknown
+        // sender.
         for length in 0..good.len() {
             ear.handle_datagram(millis(2), FROM, &good[..length]);
         }
@@ -286,7 +287,7 @@ mod tests {
         assert!(ear.poll_hello(millis(2)).is_none());
         let garbage = 2 * good.len() as u64 + 1;
         assert_eq!(counts(&mut ear, &metrics), [1, garbage, 1, 1, 1, 0, 0, 0]);
-        // Others' interfaces, and more than can be.
+        // Reports about interfaces of other agents, and impossible rates.
         let mut two = agent("two", 5);
         say(&mut ear, &mut two, millis(3), &rates());
         say(&mut ear, &mut two, millis(4), &rates());
@@ -303,7 +304,7 @@ mod tests {
         for number in 0..u64::from(2 * PER_SECOND) {
             say(&mut ear, &mut one, Instant(number * 100_000), &rates());
         }
-        // The first was only greeted.
+        // The first datagram only got a hello.
         assert_eq!(counts(&mut ear, &metrics)[..6], [2_000, 0, 0, 1, 0, 1_999]);
         say(&mut ear, &mut one, millis(1_400), &rates());
         assert_eq!(counts(&mut ear, &metrics)[0], 2_001);

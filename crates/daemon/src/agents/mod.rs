@@ -1,4 +1,4 @@
-//! What agents at the network's edge measure, on a thread of its own.
+//! Receives the measurements of agents at the network's edge, on a thread of its own.
 //!
 //! ```text
 //!   agents ══ UDP ══▶ ┌──────────── thread "agents" ─────────────┐
@@ -6,9 +6,9 @@
 //!                     └──────────────────────────────────────────┘ ──▶ metrics
 //! ```
 //!
-//! Nothing of it is on the forwarding path, and what agents can make it do is bounded: datagrams of 1,232 bytes, so many
-//! of them per agent and altogether in a second (`ear`). What is passed on is the newest of each interface. Times are
-//! this process's own monotonic clock.
+//! The thread is not on the forwarding path, and the work that agents can cause is bounded: datagrams of 1,232 bytes,
+//! and a limited number per second for each agent and in total (`ear`). The thread passes on the newest rates of each
+//! interface. Times are from this process's own monotonic clock.
 //!
 //! Start reading at [`Agents::start`]; `ear` decides everything and knows no sockets.
 
@@ -31,7 +31,7 @@ use ear::{Ear, Rest};
 
 pub use setup::{Setup, load_key};
 
-/// How long it may take until the thread sees that it is to end, or another configuration.
+/// The longest time until the thread notices its end or a new configuration.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The running thread.
@@ -47,10 +47,10 @@ struct Shared {
 }
 
 impl Agents {
-    /// Listens, and starts the thread; nothing without a setup. `inbox` is told what interfaces send.
+    /// Listens, and starts the thread; does nothing without a setup. `inbox` gets the rates of interfaces.
     ///
     /// # Errors
-    /// When the address cannot be listened on.
+    /// Fails if Weir cannot listen on the address.
     pub fn start(
         setup: Option<Setup>,
         inbox: Arc<Inbox>,
@@ -78,7 +78,7 @@ impl Agents {
         Ok(Agents { shared, thread: Some(thread) })
     }
 
-    /// Another configuration. Where it listens stays.
+    /// Sets another configuration. The address does not change.
     pub fn configure(&self, setup: Option<Setup>) {
         match setup {
             Some(_) if self.thread.is_none() => {
@@ -113,7 +113,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self) {
-        // One byte more than may be, so that what is too long is seen to be.
+        // One byte more than the maximum, so that longer datagrams are recognized.
         let mut buffer = [0; LONGEST_DATAGRAM + 1];
         while !self.shared.stop.load(Ordering::Relaxed) {
             let next = lock(&self.shared.next).take();
@@ -121,7 +121,7 @@ impl Worker {
                 self.configure(setup);
             }
             match self.ear.rest(self.now()) {
-                // What comes meanwhile waits in the socket's buffer, and is lost when that is full.
+                // Datagrams that arrive meanwhile wait in the socket's buffer, and are lost if the buffer is full.
                 Rest::For(rest) => std::thread::sleep(Duration::from_nanos(rest.0).min(LOOK)),
                 Rest::Until(due) => {
                     let due = self.origin + Duration::from_nanos(due.0);
@@ -134,9 +134,9 @@ impl Worker {
         }
     }
 
-    /// Takes a datagram, if one comes in that time.
+    /// Receives a datagram, if one arrives in this time.
     fn listen(&mut self, buffer: &mut [u8], within: Duration) {
-        // A timeout of nothing would be none.
+        // A timeout of zero would mean no timeout.
         let within = within.clamp(Duration::from_millis(1), LOOK);
         let read = self.socket.set_read_timeout(Some(within));
         match read.and_then(|()| self.socket.recv_from(buffer)) {
@@ -144,7 +144,7 @@ impl Worker {
                 let datagram = buffer.get(..length).unwrap_or_default();
                 self.ear.handle_datagram(self.now(), from, datagram);
             }
-            // Nothing came, or an agent that is down answered by ICMP.
+            // No datagram arrived, or the host of a stopped agent answered by ICMP.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -159,7 +159,7 @@ impl Worker {
             }
         }
         while let Some((to, hello)) = self.ear.poll_hello(self.now()) {
-            // The agent's next datagram asks again.
+            // If the hello is lost, the agent's next datagram causes another hello.
             let _ = self.socket.send_to(&hello, to);
         }
     }
@@ -175,7 +175,7 @@ impl Worker {
         if setup == self.setup {
             return;
         }
-        // Interfaces that are no more are not measured; the others will be again, a moment later.
+        // Removed interfaces are not measured any more; the others are measured again a moment later.
         for (tenant, vnic) in self.ear.measured() {
             self.inbox.sent(tenant, vnic, None);
         }
@@ -189,7 +189,7 @@ impl Worker {
     }
 }
 
-/// A number that no process before this one had.
+/// A number that no earlier process has used.
 fn draw_life() -> io::Result<u64> {
     let mut life = [0; 8];
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut life))?;
@@ -211,7 +211,7 @@ mod tests {
 
     const KEY: EdgeKey = EdgeKey([9; 16]);
 
-    /// Agent "one" measures two interfaces of the first tenant with 8 Mbit/s, "two" none.
+    /// Agent "one" measures two interfaces of the first tenant with 8 Mbit/s; agent "two" measures none.
     pub(super) fn setup() -> Setup {
         let agents = config::Agents {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -229,7 +229,7 @@ mod tests {
         Setup { agents, key: KEY, vnics: vnics.into() }
     }
 
-    /// An agent's side.
+    /// The agent's side of a session.
     pub(super) fn agent(name: &str, life: u64) -> Sessions {
         Sessions::new(KEY, AgentId::of(name), life, [AgentId::of("weir")])
     }
@@ -253,8 +253,8 @@ mod tests {
         assert!(load_key(&path).unwrap_err().contains("cannot read [agents] key"));
     }
 
-    /// Over a real socket: an agent is greeted, and what it says comes to the inbox; with another configuration its
-    /// interfaces are measured no more.
+    /// Over a real socket: an agent gets a hello, and its reports reach the inbox; after another configuration its
+    /// interfaces are not measured any more.
     #[test]
     fn what_agents_say_comes_to_the_inbox() {
         let listen = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -269,7 +269,7 @@ mod tests {
         let start = Instant::now();
         let news = loop {
             assert!(start.elapsed() < Duration::from_secs(60), "nothing came");
-            // 4 Mbit/s, by its own clock.
+            // 4 Mbit/s, by the agent's own clock.
             let bytes = start.elapsed().as_micros() as u64 / 2;
             let reports = [Report { from: mac(1), to: mac(2), bytes, wish: Bandwidth::ZERO }];
             let rates = [Rates { vnic: mac(2), received: Bandwidth::ZERO, sent: Bandwidth::ZERO }];

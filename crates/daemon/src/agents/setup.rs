@@ -1,4 +1,4 @@
-//! Which agents are listened to, and about which interfaces.
+//! The configured agents, and the interfaces that they measure.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use fabric::edge::{AgentId, EdgeKey, Vnic};
 
 use crate::config::{self, Config};
 
-/// Who is listened to, and about what.
+/// The configured agents and interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     pub(super) agents: config::Agents,
@@ -19,10 +19,11 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// From a configuration and the tenants' numbers, in its order; nothing without `[agents]`.
+    /// The setup of a configuration, with the tenants' numbers in the order of the file; `None`
+    /// without `[agents]`.
     ///
     /// # Errors
-    /// In words, when the key cannot be had.
+    /// The error in words, if the key cannot be loaded.
     pub fn new(config: &Config, ids: &[TenantId]) -> Result<Option<Setup>, String> {
         let Some(agents) = config.agents.clone() else { return Ok(None) };
         let key = load_key(&agents.key)?;
@@ -43,7 +44,8 @@ impl Setup {
 /// Reads the key that agents share.
 ///
 /// # Errors
-/// In words: a file that cannot be read, that others may read, or that has no key in it.
+/// The error in words: the file cannot be read, other users may read the file, or the file contains
+/// no key.
 pub fn load_key(path: &Path) -> Result<EdgeKey, String> {
     let shown = path.display();
     let read = |error: io::Error| format!("cannot read [agents] key {shown}: {error}");

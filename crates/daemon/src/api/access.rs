@@ -1,24 +1,25 @@
-//! Which role may ask for which path: one table, and what follows from it for a caller. A test holds that each operation of the
-//! OpenAPI document is in the table, and nothing else.
+//! One table says which role may use which path; the functions here apply the table to a caller. A test checks that the
+//! table has exactly the operations of the OpenAPI document.
 
 use axum::http::Method;
 
 use crate::access::{Reach, Role};
 
-/// What a role may do with a path.
+/// The right of a role to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Right {
-    /// Nothing.
+    /// The role may not use the path.
     No,
-    /// Ask; the answer is whole.
+    /// The role gets the whole answer.
     Yes,
-    /// Ask; the answer has what concerns the caller's tenant, and nothing else.
+    /// The role gets the part of the answer that concerns the caller's tenant.
     Part,
-    /// Ask, where the path names the caller's tenant. Another tenant is answered as one that there is not.
+    /// The role may use the path if the path names the caller's tenant. For another tenant the answer is the same as
+    /// for a tenant that does not exist.
     Own,
 }
 
-/// What the roles may do with one method of a path.
+/// The rights of the roles to one method of a path.
 pub(super) struct Row {
     method: &'static str,
     path: &'static str,
@@ -26,9 +27,9 @@ pub(super) struct Row {
 }
 
 enum Rights {
-    /// Whoever comes here at all may ask.
+    /// Everybody may use the path.
     Anybody,
-    /// In the order of [`Role::ALL`]: admin, operator, tenant, metrics.
+    /// The rights in the order of [`Role::ALL`]: admin, operator, tenant, metrics.
     Roles([Right; 4]),
 }
 
@@ -36,14 +37,14 @@ const fn row(method: &'static str, path: &'static str, rights: [Right; 4]) -> Ro
     Row { method, path, rights: Rights::Roles(rights) }
 }
 
-/// The page says nothing of Weir's state, and asks for a token itself.
+/// The page contains nothing of Weir's state, and asks for a token itself.
 const fn page(path: &'static str) -> Row {
     Row { method: "GET", path, rights: Rights::Anybody }
 }
 
 use Right::{No, Own, Part, Yes};
 
-/// Each operation. What is not here nobody may ask for.
+/// All operations. Nobody may use an operation that is not in this table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Row] = &[
     //                                                                   admin operator tenant metrics
@@ -81,24 +82,24 @@ pub(super) const TABLE: &[Row] = &[
     row("DELETE", "/api/v1/tokens/{id}",                                 [Yes, No,  No,   No]),
 ];
 
-/// What is to be done with a request.
+/// The decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is answered.
+    /// The request is answered.
     Answer,
-    /// The caller has to say who that is.
+    /// The caller has to show an account.
     Ask,
-    /// The caller's role may not do that.
+    /// The caller's role may not use the path.
     Forbid,
-    /// As where there is no such tenant.
+    /// The answer is the same as for a tenant that does not exist.
     Hide,
-    /// There is no such method of this path.
+    /// The path has no such method.
     NoMethod,
-    /// There is no such path.
+    /// The path does not exist.
     NoPath,
 }
 
-/// What a caller may do: `path` as the routes have it, `named` the tenant in it.
+/// The decision for a caller. `path`: the path as in the routes. `named`: the tenant in the path.
 pub(super) fn decide(
     method: &Method,
     path: Option<&str>,
@@ -106,13 +107,13 @@ pub(super) fn decide(
     named: Option<&str>,
 ) -> Decision {
     let rows = || TABLE.iter().filter(|row| Some(row.path) == path);
-    // Where there is a GET there is a HEAD.
+    // Each path with GET also has HEAD.
     let method = if method == Method::HEAD { Method::GET } else { method.clone() };
     let row = rows().find(|row| row.method == method.as_str());
     let rights = row.map(|row| &row.rights);
     match (rights, caller) {
         (Some(Rights::Anybody), _) => Decision::Answer,
-        // Strangers do not learn what there is.
+        // Callers without an account do not learn which paths exist.
         (_, None) => Decision::Ask,
         (None, Some(_)) if path.is_none() => Decision::NoPath,
         (None, Some(_)) if rows().next().is_some() => Decision::NoMethod,
@@ -139,12 +140,12 @@ fn place(role: Role) -> usize {
 
 #[cfg(test)]
 impl Row {
-    /// As `GET /path`.
+    /// The operation in the form `GET /path`.
     pub(super) fn operation(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
-    /// What a role may do with it; `None` where anybody may ask.
+    /// The right of a role to the operation; `None` if everybody may use the operation.
     fn right(&self, role: Role) -> Option<Right> {
         match &self.rights {
             Rights::Anybody => None,
@@ -177,7 +178,7 @@ mod tests {
         check(Method::POST, network, Some(&own), Some("red"), Decision::NoMethod);
         check(Method::POST, None, Some(&own), None, Decision::NoPath);
         check(Method::GET, None, None, None, Decision::Ask);
-        // The page comes to whoever asks; what it asks for does not.
+        // Everybody gets the page, but not the data that the page requests.
         for page in ["/", "/page/{*file}"] {
             check(Method::GET, Some(page), None, None, Decision::Answer);
             check(Method::POST, Some(page), None, None, Decision::Ask);

@@ -1,5 +1,5 @@
-//! What every path of the REST interface has in common: how a name is read in a path, and how what cannot
-//! be done is answered. All refusals are one JSON object, [`Failure`]; the OpenAPI document names those that a path can give.
+//! The common parts of all REST paths: names in paths, and answers to refused requests. Each refusal is one JSON
+//! object, [`Failure`]; the OpenAPI document lists the refusals of each path.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
@@ -11,92 +11,94 @@ use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
 
-/// Why a request was not done.
+/// The reason why a request was refused.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(examples(json!({"error": "there is no tenant of this name"}), json!({
     "error": "refused; nothing was changed",
     "reasons": ["red: 00:00:00:00:00:00:00:01 port 7 is not there, or not for this tenant"]
 })))]
 pub struct Failure {
-    /// In short.
+    /// A short reason.
     pub error: String,
-    /// Of a network that cannot be: each reason, with the part that it is about.
+    /// For an impossible network: all reasons, each with the part of the network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }
 
-/// Of a path with a name in it.
+/// Refusals of a path with a name.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is there for the document alone")]
 pub(super) enum Unnamed {
     /// The name in the path cannot be read.
     #[response(status = 400)]
     Unreadable(Failure),
-    /// There is nothing of that name.
+    /// Nothing has this name.
     #[response(status = 404)]
     Missing(Failure),
 }
 
-/// Of every path.
+/// Refusals of every path.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is there for the document alone")]
 pub(super) enum Elsewhere {
-    /// There is no account, or none that is in force; not where being on this machine is enough.
+    /// The request has no valid account; not where callers on this machine need no account.
     #[response(status = 401)]
     Unknown(Failure),
-    /// It was asked for by a name that is not Weir's, or by a page of another site; or the caller's role may not do that.
+    /// The request used a host name that is not Weir's, came from a page of another site, or is not allowed for the
+    /// caller's role.
     #[response(status = 403)]
     Forbidden(Failure),
-    /// The account, or the address without one, has asked too often; the header `Retry-After` says when to ask again.
+    /// The account, or the address without an account, has sent too many requests; the header `Retry-After` says when
+    /// to try again.
     #[response(status = 429)]
     TooOften(Failure),
 }
 
-/// Of a path that changes something.
+/// Refusals of a path that changes something.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is there for the document alone")]
 pub(super) enum Unchanged {
     /// The path, the query or the body cannot be read.
     #[response(status = 400)]
     Unreadable(Failure),
-    /// There is no such tenant, network or part.
+    /// The tenant, network or part does not exist.
     #[response(status = 404)]
     Missing(Failure),
-    /// It cannot be, for these reasons; nothing was changed.
+    /// The change is impossible, for these reasons; nothing was changed.
     #[response(status = 409)]
     Refused(Failure),
-    /// The request failed by a fault of Weir's.
+    /// The request failed because of an error in Weir.
     #[response(status = 500)]
     Failed(Failure),
-    /// It cannot be stored; nothing was changed.
+    /// The change cannot be stored; nothing was changed.
     #[response(status = 503)]
     Unstored(Failure),
 }
 
-/// Of a path that takes a body.
+/// Refusals of a path with a request body.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is there for the document alone")]
 pub(super) enum Unread {
     /// The body has more than 16 MiB.
     #[response(status = 413)]
     Large(Failure),
-    /// The body is not said to be application/json.
+    /// The content type is not application/json.
     #[response(status = 415)]
     Kind(Failure),
 }
 
-/// Where no route leads.
+/// The error for an unknown path.
 pub(super) const NOTHING: &str = "there is nothing at this path";
-/// Where a route leads with another method.
+/// The error for a path with another method.
 pub(super) const OTHER_METHOD: &str = "this path takes another method";
 
-/// An answer that is a refusal.
+/// A refusal as an answer.
 pub(super) fn error(status: StatusCode, message: &str) -> Response {
     let failure = Failure { error: message.to_owned(), reasons: Vec::new() };
     (status, Json(failure)).into_response()
 }
 
-/// Questions of people have used their part of the event loops' time.
+/// The refusal if traces and lists have used their part of the event loops' time.
 pub(super) fn busy() -> Response {
     let message = "traces, flow tables and lists of refusals have used their part of Weir's time: ask again in a second";
     let mut response = error(StatusCode::TOO_MANY_REQUESTS, message);
@@ -104,7 +106,7 @@ pub(super) fn busy() -> Response {
     response
 }
 
-/// JSON that says the same again and again: compressed for who takes that, to less than a tenth as a rule.
+/// A JSON answer with many repetitions: compressed if the client accepts this, usually to less than a tenth.
 pub(super) fn compressed(asked: &HeaderMap, answer: &impl Serialize) -> Response {
     let takes = asked.get(header::ACCEPT_ENCODING).and_then(|takes| takes.to_str().ok());
     if !takes.is_some_and(|takes| takes.split(',').any(|it| it.trim() == "gzip")) {

@@ -1,4 +1,4 @@
-//! A backup of the state folder, as it is stored at the moment.
+//! A backup of the present contents of the state folder.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,10 +17,11 @@ use super::sources::Sources;
 use crate::metrics::ApiRefusal;
 use crate::store::StoreError;
 
-/// Pieces that wait to be taken.
+/// The most parts of the backup that wait for the client.
 const AHEAD: usize = 4;
 
-/// A consistent copy of all state, for `weir serve --restore`. It holds Weir's secret; so it is taken where changes are.
+/// A consistent copy of all state, for `weir serve --restore`. The copy contains Weir's secret, so the path requires
+/// the same rights as changes.
 #[utoipa::path(
     post,
     path = "/api/v1/backup",
@@ -52,7 +53,7 @@ pub(super) async fn backup(
     tokio::task::spawn_blocking(move || {
         let written = snapshot.write(&mut |piece| sender.blocking_send(Ok(piece)).is_ok());
         if let Err(error) = written {
-            // Whoever takes it sees that the end is missing.
+            // The client recognizes that the end is missing.
             let _ = sender.blocking_send(Err(error));
         }
         drop(permit);

@@ -9,7 +9,8 @@ use super::answers::error;
 use super::bounds;
 use crate::unsupported;
 
-/// JSON, and said to be: a form in somebody's browser cannot say so without being asked whether it may.
+/// A JSON body with the content type of JSON: a page of another site cannot send this content type without a CORS
+/// preflight.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -27,7 +28,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// The fault of a body. For a key that Weir leaves out on purpose the reason, too.
+/// The error of a body. For a key that Weir deliberately does not support, the text includes the
+/// reason.
 fn explained(refused: String) -> String {
     match unsupported::reason_in(&refused) {
         Some(reason) => format!("not supported: {reason} ({refused})"),

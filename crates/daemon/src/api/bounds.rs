@@ -1,7 +1,8 @@
-//! What all clients of the REST interface together may use: threads, memory for bodies and answers, streams of events.
+//! The bounds for all clients of the REST interface together: threads, memory for bodies and answers, streams of
+//! events.
 //!
-//! Whoever comes when something is used up is refused with 503 and counted, and those who do with little are not concerned:
-//! small bodies and small answers take nothing of what is shared, and neither does `/healthz`.
+//! If a resource is used up, further requests are refused with 503 and counted. Small bodies, small answers and
+//! `/healthz` use no shared resource, so they are not refused.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -20,24 +21,25 @@ use tokio::time::{Duration, Instant, timeout};
 use super::answers::error;
 use crate::metrics::{ApiRefusal, Detail, Registry, encode};
 
-/// A document of a thousand links has some 200 kB.
+/// The most bytes of a body. A document of a thousand links has some 200 kB.
 const LARGEST_BODY: usize = 16 << 20;
-/// Bodies, and answers, that are no larger than this are bounded by the number of connections alone.
+/// Bodies and answers up to this size are bounded by the number of connections alone.
 const SMALL: usize = 64 << 10;
-/// KiB of larger bodies, and of larger answers, at a time.
+/// The most KiB of larger bodies at the same time; the same for larger answers.
 const LARGE: usize = 64 << 10;
-/// How many of those who listen to events may listen to one tenant's.
+/// The most listeners to events of one tenant.
 const LISTENERS_TO_ONE: usize = 8;
-/// Answers that are worked on beside the control thread at a time.
+/// The most answers that are computed outside the control thread at the same time.
 const WORKERS: usize = 4;
-/// Threads that work beside it: those, two for metrics, one for health, one for summaries, one that reads the configuration.
+/// Threads beside the control thread: the workers, two for metrics, one for health, one for summaries, one that reads
+/// the configuration.
 pub(crate) const THREADS: usize = WORKERS + 5;
 /// How long a request waits for a worker.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Pieces of an answer that are made before the client has taken them.
+/// The most parts of an answer that wait for the client.
 const AHEAD: usize = 4;
 
-/// What there is for all. Cheap to clone.
+/// The shared resources. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Bounds(Arc<Shared>);
 
@@ -49,15 +51,15 @@ struct Shared {
     pages: Arc<Semaphore>,
     sums: Arc<Semaphore>,
     product: Arc<Semaphore>,
-    /// Who may listen to events at a time.
+    /// The most listeners to events.
     most_listeners: usize,
     listeners: Mutex<HashMap<String, usize>>,
-    /// When the last pulse was begun that has been felt, and what it was.
+    /// The start of the last complete health check, and its result.
     pulse: tokio::sync::Mutex<Option<(Instant, Option<usize>)>>,
 }
 
 impl Bounds {
-    /// Everything is free; so many may listen to events at a time.
+    /// All resources are free; `most_listeners` bounds the listeners to events.
     pub(super) fn new(metrics: Arc<Registry>, most_listeners: usize) -> Bounds {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Bounds(Arc::new(Shared {
@@ -74,13 +76,13 @@ impl Bounds {
         }))
     }
 
-    /// Refuses a request, and counts that.
+    /// Refuses a request, and counts the refusal.
     pub(super) fn refuse(&self, why: ApiRefusal, message: &str) -> Response {
         self.0.metrics.process.api.refused(why).increment();
         error(StatusCode::SERVICE_UNAVAILABLE, message)
     }
 
-    /// Feels the pulse, once for all who ask at the same time. Takes no worker from others.
+    /// Makes one health check for all clients that ask at the same time. The check uses no worker of other requests.
     pub(super) async fn pulse(
         &self,
         feel: impl FnOnce() -> Option<usize> + Send + 'static,
@@ -98,7 +100,7 @@ impl Bounds {
         felt
     }
 
-    /// Placing a large network takes a while, so does the store, and so does writing down all switches.
+    /// Runs slow work on a worker: placing a large network, storing, or listing all switches.
     pub(super) async fn off_thread(
         &self,
         work: impl FnOnce() -> Response + Send + 'static,
@@ -118,7 +120,8 @@ impl Bounds {
         }
     }
 
-    /// Pages of flow tables, which shards make between their turns, are made for one at a time, while others wait.
+    /// Makes pages of flow tables, which shards make between their turns: one page at a time, while other requests
+    /// wait.
     pub(super) async fn page(&self, work: impl FnOnce() -> Response + Send + 'static) -> Response {
         let turn = timeout(PATIENCE, Arc::clone(&self.0.pages).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
@@ -132,8 +135,8 @@ impl Bounds {
         self.off_thread(work).await
     }
 
-    /// Metrics. Sums are made for one at a time, while others wait; of the product, which is large, there is one at a time
-    /// until it has been taken, and others are refused.
+    /// Makes metrics. Sums are computed for one client at a time, while others wait. The product of tenants and
+    /// switches is large: only one client at a time can read it, and others are refused.
     pub(super) async fn metrics(&self, detail: Detail) -> Option<Body> {
         let metrics = Arc::clone(&self.0.metrics);
         match detail {
@@ -158,17 +161,17 @@ impl Bounds {
         }
     }
 
-    /// For an answer that is made piece by piece while it is taken: of these there is one at a time.
+    /// A permit for an answer that is computed while the client reads it: there is one such answer at a time.
     pub(super) fn alone(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.product).try_acquire_owned().ok()
     }
 
-    /// A place for one more who listens to a tenant's events.
+    /// A place for another listener to a tenant's events.
     pub(super) fn listener(&self, tenant: &str) -> Option<Listener> {
         self.place(format!("labels of {tenant}"), LISTENERS_TO_ONE)
     }
 
-    /// A place for one more who listens to how everything fares, or how one tenant does.
+    /// A place for another viewer of the summary of everything, or of one tenant.
     pub(super) fn viewer(&self, tenant: Option<&str>) -> Option<Listener> {
         match tenant {
             None => self.place("everything".to_owned(), self.0.most_listeners),
@@ -176,7 +179,7 @@ impl Bounds {
         }
     }
 
-    /// `most` may listen to this at a time.
+    /// A place for a listener to `to`, with at most `most` listeners.
     fn place(&self, to: String, most: usize) -> Option<Listener> {
         let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = listeners.values().sum();
@@ -189,10 +192,10 @@ impl Bounds {
     }
 }
 
-/// One who listens to events.
+/// The place of a listener to events.
 pub(super) struct Listener {
     of: Bounds,
-    /// To what.
+    /// The subject of the events.
     to: String,
 }
 
@@ -208,7 +211,8 @@ impl Drop for Listener {
     }
 }
 
-/// The whole body of a request. What cannot be kept is read to its end before it is refused, lest the client miss the answer.
+/// The whole body of a request. A body without room is read to its end before it is refused, because otherwise the
+/// client would miss the answer.
 pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
     let bounds = request.extensions().get::<Bounds>().cloned();
     let mut frames = request.into_body().into_data_stream();
@@ -256,7 +260,7 @@ async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
 }
 
-/// Bounds the memory of answers: a large one needs room until it has been taken.
+/// Bounds the memory of answers: a large answer needs room until the client has read it.
 pub(super) async fn answers(request: Request, next: Next) -> Response {
     let bounds = request.extensions().get::<Bounds>().cloned();
     let response = next.run(request).await;
@@ -275,7 +279,7 @@ pub(super) async fn answers(request: Request, next: Next) -> Response {
     }
 }
 
-/// A body that holds a permit until it has been taken.
+/// A body that holds a permit until the client has read the body.
 struct Held {
     body: Body,
     _permit: OwnedSemaphorePermit,
@@ -301,7 +305,7 @@ impl HttpBody for Held {
     }
 }
 
-/// An answer that is made piece by piece while it is taken.
+/// An answer that is computed in parts while the client reads it.
 struct Pieces(mpsc::Receiver<String>);
 
 impl Pieces {

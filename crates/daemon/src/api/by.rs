@@ -1,4 +1,5 @@
-//! Who asks for a change, and how that is written down: before the change is stored, and in the order of the store.
+//! The caller of a change, and its line in the audit log: written before the change is stored, in the order of the
+//! store.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -16,7 +17,7 @@ use crate::access::audit::{Audit, Change};
 use crate::access::caller::Caller;
 use crate::store::StoreError;
 
-/// Who asks, from where, and what is written of that.
+/// The caller of a change, the address, and the text for the logs.
 pub(super) struct By {
     pub(super) caller: Caller,
     pub(super) peer: Peer,
@@ -34,16 +35,16 @@ impl<S: Send + Sync> FromRequestParts<S> for By {
                 audit: parts.extensions.get::<Arc<Audit>>()?.clone(),
             })
         };
-        // The guard has let nobody pass of whom that is not known.
+        // The guard lets only identified callers pass.
         known().ok_or_else(|| error(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"))
     }
 }
 
-/// Writes the line of a change: which tenant it is about, and what becomes other.
+/// Writes the line of a change: the tenant and the differences.
 pub(super) type Before<'a> = dyn Fn(Option<&str>, Vec<Value>) -> Result<(), StoreError> + 'a;
 
 impl By {
-    /// Makes a change, which calls what it is given before it stores anything.
+    /// Makes a change. The change calls the given function before it stores anything.
     pub(super) fn change<T, E: Display>(
         &self,
         what: &str,

@@ -1,10 +1,10 @@
-//! Who is connected to the REST interface, and who gives way when that are too many.
+//! The connections of the REST interface, and the choice of a connection to close when there are too many.
 //!
-//! A connection waits for a request (its header is not complete, or it is kept open), works on one, or streams events. Where
-//! all connections are in use, the one that has waited longest, of those who have not shown who they are if there are any, is
-//! closed for a new one; so a client that opens many and says
-//! nothing, or half of a request, keeps nobody out. What works on a request has a limited time for the whole of it: the body, the
-//! answer, and the taking of the answer.
+//! A connection waits for a request (the header is incomplete, or the connection is kept open), works on a request, or
+//! streams events. If all connections are in use, Weir closes the connection that has waited longest, first among
+//! clients without an account, for a new connection. So a client that opens many connections and sends nothing, or half
+//! of a request, keeps nobody out. A request has a limited total time: for the body, the answer, and the reading of the
+//! answer.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,14 +19,14 @@ use tokio::time::Instant;
 use crate::access::caller::Known;
 use crate::access::tokens::{Seconds, Token};
 
-/// Who asks.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// By TCP, from there.
+    /// TCP, from this address.
     Tcp(SocketAddr),
-    /// By TCP with TLS, from there.
+    /// TCP with TLS, from this address.
     Tls(SocketAddr),
-    /// By the socket in the file system: the user id, if the kernel says so.
+    /// The socket in the file system: the user id, if the kernel reports it.
     Unix(Option<u32>),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
@@ -52,20 +52,20 @@ enum Phase {
 #[derive(Debug)]
 pub struct Client {
     peer: Peer,
-    /// The one that it has shown, whose chain has been checked.
+    /// The client's certificate, with a verified chain.
     certificate: OnceLock<PeerCertificate>,
     state: Mutex<(Phase, Instant)>,
     shown: Mutex<Shown>,
     gives_way: Notify,
 }
 
-/// What it has shown of an account.
+/// The account that the client has shown.
 #[derive(Debug, Default)]
 enum Shown {
-    /// Nothing yet.
+    /// No account yet.
     #[default]
     Nothing,
-    /// That it may ask.
+    /// A valid account.
     Something,
     /// The token of its last request.
     Token(Arc<Token>),
@@ -78,23 +78,23 @@ impl Client {
         Arc::new(Client { peer, certificate, state, shown, gives_way: Notify::new() })
     }
 
-    /// Who it is.
+    /// The peer of the connection.
     pub fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// The certificate that it has shown.
+    /// The certificate of the client.
     pub(super) fn certificate(&self) -> Option<&PeerCertificate> {
         self.certificate.get()
     }
 
-    /// It has shown this certificate, at the beginning.
+    /// Sets the certificate that the client has shown in the handshake.
     pub(super) fn has_certificate(&self, certificate: PeerCertificate) {
-        // There is one handshake in a connection.
+        // A connection has one handshake.
         let _ = self.certificate.set(certificate);
     }
 
-    /// It has shown who it is.
+    /// Sets the account that the client has shown.
     pub(super) fn shows(&self, known: &Known) {
         let shown = match known {
             Known::Token(token) => Shown::Token(Arc::clone(token)),
@@ -108,29 +108,29 @@ impl Client {
         matches!(*shown, Shown::Nothing)
     }
 
-    /// Whether the token by which it listens, or takes an answer, is not in force any more.
+    /// Whether the token of the present answer or event stream is not valid any more.
     pub(super) fn is_shut_out(&self, now: Seconds) -> bool {
         let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(&*shown, Shown::Token(token) if !token.is_in_force(now))
     }
 
-    /// Returns when the connection is to be closed for another.
+    /// Returns when the connection has to be closed for another one.
     pub(super) async fn gives_way(&self) {
         self.gives_way.notified().await;
     }
 
-    /// A request has come. What is returned says that it is done when it is dropped.
+    /// Notes that a request has begun. Dropping the result notes that the request is done.
     pub(super) fn works(self: &Arc<Self>) -> Working {
         self.set(Phase::Working);
         Working(Arc::clone(self))
     }
 
-    /// The answer to the request is a stream of events.
+    /// Notes that the answer to the request is a stream of events.
     pub(super) fn streams(&self) {
         self.set(Phase::Streaming);
     }
 
-    /// Whether a request has been worked on for longer than this.
+    /// Whether the present request takes longer than this limit.
     pub(super) fn is_slow(&self, limit: Duration) -> bool {
         let (phase, since) = self.now();
         phase == Phase::Working && since.elapsed() >= limit
@@ -145,7 +145,7 @@ impl Client {
     }
 }
 
-/// A request that is being worked on.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Working(Arc<Client>);
 
@@ -162,7 +162,7 @@ pub struct Clients {
     all: Mutex<(u64, BTreeMap<u64, Arc<Client>>)>,
 }
 
-/// A connection's place among all, which it leaves when this is dropped.
+/// A connection's place, which becomes free when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     of: Arc<Clients>,
@@ -177,19 +177,20 @@ impl Drop for Place {
 }
 
 impl Clients {
-    /// At most so many.
+    /// At most `most` connections.
     pub fn new(most: usize) -> Arc<Clients> {
         Arc::new(Clients { most: most.max(1), all: Mutex::default() })
     }
 
-    /// A place for one more, and whether another gave way for it; `None` if all others work.
+    /// A place for another connection, and whether an old connection was closed for it; `None` if all connections have
+    /// requests in progress.
     pub(super) fn admit(self: &Arc<Self>, peer: Peer) -> Option<(Place, bool)> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = all.1.len() >= self.most;
         if is_full {
             let waiting = all.1.iter().filter_map(|(number, client)| {
                 let (phase, since) = client.now();
-                // Strangers first: they keep nobody out who has an account.
+                // Clients without an account come first: they keep nobody out who has an account.
                 let order = (!client.is_stranger(), since, *number);
                 (phase == Phase::Waiting).then_some(order)
             });

@@ -1,7 +1,7 @@
 //! `/api/v1/tenants/{name}/switches/{switch}/flows`: a tenant's flow table on a switch, a page at a time.
 //!
-//! One page is made at a time, whoever asks, and a page is bounded ([`hypervisor::FlowPage`]): the forwarding path does not
-//! feel it. What is shown is what Weir keeps; the switch is not asked.
+//! One page is made at a time for all clients, and a page is bounded ([`hypervisor::FlowPage`]), so the forwarding path
+//! is not delayed. The page shows Weir's own data; the switch is not asked.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::shard::shown::{FlowsAsked, Shown};
 
 pub(super) const NOWHERE: &str = "the switch is not connected, or the tenant has no part of it";
 
-/// How long shards may take.
+/// The longest wait for a shard.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Some entries of a tenant's flow table on a switch.
@@ -36,13 +36,13 @@ pub struct Flows {
     pub tenant: String,
     /// The switch's datapath id as the tenant sees it.
     pub switch: String,
-    /// The version that is spoken.
+    /// The negotiated OpenFlow version.
     pub openflow: String,
-    /// `tenant`: entries as the tenant wrote them; `switch`: what stands for them on the switch.
+    /// `tenant`: entries as the tenant wrote them; `switch`: the rules on the switch for these entries.
     pub side: String,
-    /// In the order of the tenant's cookies.
+    /// The entries in the order of the tenant's cookies.
     pub flows: Vec<Flow>,
-    /// There is more: ask with `after=` and this.
+    /// The value of `after=` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -55,7 +55,7 @@ pub struct Flows {
     "text": "cookie=0x5, idle_timeout=700, priority=9,ip,nw_dst=10.1.0.2 actions=output:2"
 })))]
 pub struct Flow {
-    /// As `0x` and hexadecimal digits.
+    /// The cookie as `0x` and hexadecimal digits.
     pub cookie: String,
     /// The table; 0 on OpenFlow 1.0.
     pub table: u8,
@@ -65,11 +65,11 @@ pub struct Flow {
     pub idle_timeout: u16,
     /// Seconds, 0 for none.
     pub hard_timeout: u16,
-    /// Names of flags, as `ovs-ofctl` has them.
+    /// Names of flags, as in `ovs-ofctl`.
     pub flags: Vec<String>,
-    /// As `ovs-ofctl` writes it.
+    /// The match in the syntax of `ovs-ofctl`.
     pub r#match: String,
-    /// Actions (1.0) or instructions (1.3), as `ovs-ofctl` writes them.
+    /// Actions (1.0) or instructions (1.3) in the syntax of `ovs-ofctl`.
     pub actions: String,
     /// The entry as `ovs-ofctl --no-stats dump-flows` prints it.
     pub text: String,
@@ -127,7 +127,7 @@ fn place(text: &str) -> Option<FlowPlace> {
     parts.next().is_none().then_some(FlowPlace { cookie, number, shown })
 }
 
-/// What stands behind the path.
+/// The parameters in the query.
 fn query(uri: &Uri) -> Option<(Side, Option<FlowPlace>)> {
     let (mut side, mut after) = (Side::Tenant, None);
     for part in uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
@@ -141,7 +141,7 @@ fn query(uri: &Uri) -> Option<(Side, Option<FlowPlace>)> {
     Some((side, after))
 }
 
-/// A switch by the name that the configuration gives it, or by its datapath id.
+/// A switch by its name in the configuration, or by its datapath id.
 pub(super) fn switch(config: &Config, text: &str) -> Option<u64> {
     let named = config.switches.iter().find(|listed| listed.name.as_deref() == Some(text));
     named.map(|listed| listed.dpid).or_else(|| text.parse::<Dpid>().ok().map(|dpid| dpid.0))
@@ -186,7 +186,7 @@ pub(super) async fn show(
     };
     let is_tenant = caller.reach.tenant().is_some();
     if is_tenant && side == Side::Switch {
-        // Its marks and tags count through what all tenants have.
+        // Numbers and tags in rules reveal other tenants.
         let message = "what stands on the switch is not shown to tenants";
         return error(StatusCode::FORBIDDEN, message);
     }
@@ -196,7 +196,7 @@ pub(super) async fn show(
     }
     let Some(dpid) = switch(&config, &name) else {
         if is_tenant {
-            // What switches are called is not its business.
+            // A tenant does not learn the names of switches.
             return error(StatusCode::NOT_FOUND, NOWHERE);
         }
         let message = "the switch is neither a datapath id nor the name of one in [[switches]]";

@@ -1,14 +1,14 @@
-//! Who may ask: each request passes here first.
+//! The check of each request before the routes: who may use the interface.
 //!
 //! ```text
 //! from where? ──► Host and Origin ──► who? token, certificate, or being here ──► the table (`access`) ──► the route
 //!                      │ 403                │ 401                     │ 429          │ 401, 403, 404, 405
 //! ```
 //!
-//! A page in somebody's browser can send requests to an address or name that leads here, and read the answers where the name is
-//! its own (DNS rebinding). So what is asked for must be an address, `localhost` or a name of Weir's, in the header `Host`, and a
-//! request that a browser says to come from a page must come from a page of Weir's own, in the header `Origin`. Both for
-//! reading as for changing.
+//! A page of another site in a browser can send requests to Weir's address, and can read the answers if the page's own
+//! host name resolves to this address (DNS rebinding). So the header `Host` must be an IP address, `localhost` or one
+//! of Weir's names, and the header `Origin` of a browser must name a page of Weir itself. Both checks apply to reading
+//! and to changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -31,13 +31,14 @@ use crate::config::Access;
 use crate::metrics::{ApiRefusal, Registry};
 use crate::reload::Current;
 
-/// Requests of one address that shows no account, in a second and at once.
+/// Requests of one address without an account: per second, and burst.
 const STRANGERS: (u32, u32) = (20, 100);
 
-/// Traces of one account, in a second and at once. A trace through thousands of entries takes milliseconds of an event loop.
+/// Traces of one account: per second, and burst. A trace through thousands of entries takes milliseconds of an event
+/// loop.
 const TRACES: (u32, u32) = (10, 20);
 
-/// What is asked of.
+/// The data for the check.
 #[derive(Clone)]
 pub(super) struct Guard(Arc<Inner>);
 
@@ -45,14 +46,14 @@ struct Inner {
     metrics: Arc<Registry>,
     current: Current,
     tokens: Arc<Tokens>,
-    /// Whether changes are taken by TCP without an account.
+    /// Whether changes by TCP need no account.
     tcp_changes: bool,
     accounts: Rates<Account>,
     traces: Rates<Account>,
     strangers: Rates<Option<IpAddr>>,
 }
 
-/// Whose requests are counted together.
+/// The account whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Account {
     Tenant(String),
@@ -60,9 +61,9 @@ enum Account {
     Certificate(String),
 }
 
-/// Why a request is not answered.
+/// The reason for a refusal.
 struct Refused {
-    /// What it is counted as, if at all.
+    /// The reason in the metrics, if the refusal is counted.
     why: Option<ApiRefusal>,
     status: StatusCode,
     message: &'static str,
@@ -91,7 +92,8 @@ impl Guard {
     }
 }
 
-/// Refuses what is asked for from elsewhere, by strangers, too often, or by a role that may not.
+/// Refuses requests from other sites, without a valid account, above the rate, or with a role that may not use the
+/// path.
 pub(super) async fn guard(
     State(Guard(guard)): State<Guard>,
     params: Result<RawPathParams, RawPathParamsRejection>,
@@ -129,14 +131,14 @@ impl Inner {
         let peer = client.map(Client::peer);
         let access = &self.current.get().access;
         let headers = request.headers();
-        // No browser speaks to a socket in the file system.
+        // Browsers do not connect to sockets in the file system.
         if !matches!(peer, Some(Peer::Unix(_))) {
             let scheme = if matches!(peer, Some(Peer::Tls(_))) { "https://" } else { "http://" };
             let elsewhere =
                 |message| Refused::new(ApiRefusal::Elsewhere, StatusCode::FORBIDDEN, message);
             is_asked_here(headers, scheme, &access.hosts).map_err(elsewhere)?;
         }
-        // What anybody may have takes nothing of what strangers may ask.
+        // Requests that everybody may make do not count for the rate of clients without an account.
         if decide(request.method(), path, None, None) == Decision::Answer {
             return Ok(None);
         }
@@ -179,7 +181,7 @@ impl Inner {
         Err(refused)
     }
 
-    /// Who asks; none is a stranger.
+    /// The caller; `None`: no valid account.
     fn caller(
         &self,
         client: Option<&Client>,
@@ -234,7 +236,7 @@ impl Refused {
     }
 }
 
-/// Of another tenant, and of one that there is not.
+/// The error for another tenant, and for a tenant that does not exist.
 const NO_TENANT: &str = "there is no tenant of this name";
 const NO_ACCOUNT: &str =
     "this takes an account: send the header Authorization: Bearer TOKEN (weir ctl token create)";
@@ -254,7 +256,7 @@ fn too_often(message: &'static str) -> Refused {
     Refused::new(ApiRefusal::Rate, StatusCode::TOO_MANY_REQUESTS, message)
 }
 
-/// The account by which requests are counted; those who are here have none.
+/// The account whose requests are counted; callers on this machine without an account have none.
 fn account(caller: &Caller) -> Option<Account> {
     match (&caller.reach, &caller.known) {
         (_, Known::Here) => None,
@@ -264,7 +266,7 @@ fn account(caller: &Caller) -> Option<Account> {
     }
 }
 
-/// The token in a header `Authorization`.
+/// The token in the header `Authorization`.
 fn bearer(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
@@ -272,7 +274,7 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
     is_token.then_some(token)
 }
 
-/// By an address, `localhost` or one of these names, and by no page of another site.
+/// Whether the request uses an address, `localhost` or one of these names, and comes from no page of another site.
 fn is_asked_here(headers: &HeaderMap, scheme: &str, names: &[String]) -> Result<(), &'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -288,7 +290,7 @@ fn is_asked_here(headers: &HeaderMap, scheme: &str, names: &[String]) -> Result<
     Ok(())
 }
 
-/// Whether a host, perhaps with a port, is an address, `localhost` or one of these names.
+/// Whether a host, with or without port, is an address, `localhost` or one of these names.
 fn is_here(host: &str, names: &[String]) -> bool {
     let bare = match host.rsplit_once(':') {
         Some((bare, port)) if !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit()) => bare,
@@ -315,7 +317,7 @@ mod tests {
             (&["[::1]:8080"], &[], true),
             (&["[::1]"], &[], true),
             (&[own], &["http://127.0.0.1:8080"], true),
-            // A name that its owner lets lead here: DNS rebinding.
+            // A foreign name that resolves to Weir's address: DNS rebinding.
             (&["weir.example"], &[], false),
             (&["weir.example:8080"], &["http://weir.example:8080"], false),
             (&["localhost.example:8080"], &[], false),
@@ -324,7 +326,7 @@ mod tests {
             (&["::1"], &[], false),
             (&[], &[], false),
             (&[own, "weir.example"], &[], false),
-            // A page that knows the address.
+            // A page of another site that knows the address.
             (&[own], &["http://weir.example"], false),
             (&[own], &["https://127.0.0.1:8080"], false),
             (&[own], &["http://127.0.0.1:9"], false),

@@ -1,5 +1,5 @@
-//! The HTTP server under the routes: bounded in connections, header size, memory and time, so that no client can hold more than
-//! a little of the process.
+//! The HTTP server under the routes. Connections, header size, memory and time are bounded, so each client can use only
+//! a small part of the process.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -30,16 +30,16 @@ use super::tls::Identity;
 use crate::access::tokens::now;
 use crate::metrics::{ApiRefusal, Registry};
 
-/// What a client may use.
+/// The resources that clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; for a further one the one that has waited longest for a request gives way.
+    /// The most connections; for a further connection the one that has waited longest for a request is closed.
     pub connections: usize,
-    /// Until a request's header is complete, also on a connection that is kept open.
+    /// The time until a request's header is complete, also on a connection that is kept open.
     pub header: Duration,
-    /// From there until its answer is taken.
+    /// The time from the header until the client has read the answer.
     pub request: Duration,
-    /// For a connection as a whole; it is then closed after the request at hand, or after as long again.
+    /// The time of a connection; then it is closed after the present request, or after the same time again.
     pub connection: Duration,
 }
 
@@ -54,35 +54,35 @@ impl Default for Limits {
     }
 }
 
-/// Bytes that may be buffered of a connection, header included; hyper's least.
+/// The most buffered bytes of a connection, header included; this is hyper's minimum.
 const BUFFER: usize = 8192;
 
-/// Bytes of an answer that are handed to a connection at a time.
+/// The bytes of an answer that are given to a connection at a time.
 const PIECE: usize = 64 << 10;
 
-/// How long requests at hand may take when the server ends.
+/// The time for requests in progress when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What serves.
+/// The data of a server.
 #[derive(Clone)]
 pub struct Server {
     /// The routes.
     pub router: Router,
-    /// What a client may use.
+    /// The resources that clients may use.
     pub limits: Limits,
     /// All connections, of all listeners.
     pub clients: Arc<Clients>,
-    /// Where to count.
+    /// The metrics.
     pub metrics: Arc<Registry>,
 }
 
-/// Where clients connect.
+/// A listening socket.
 pub enum Listener {
-    /// By TCP.
+    /// TCP.
     Tcp(TcpListener),
-    /// By TCP, with TLS.
+    /// TCP with TLS.
     Tls(TcpListener, Identity),
-    /// By a socket in the file system.
+    /// A socket in the file system.
     Unix(UnixListener),
 }
 
@@ -91,7 +91,7 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// What has been accepted, and whether TLS comes first.
+/// An accepted connection, and whether TLS comes first.
 enum Accepted {
     Plain(Box<dyn Stream>),
     Tls(TcpStream, TlsAcceptor),
@@ -117,7 +117,7 @@ impl Listener {
     }
 }
 
-/// Serves until `stop` changes (or its sender is gone), then finishes the requests at hand.
+/// Serves until `stop` changes (or its sender is dropped), then finishes the requests in progress.
 pub async fn serve(listener: Listener, server: Server, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
     loop {
@@ -146,13 +146,13 @@ pub async fn serve(listener: Listener, server: Server, mut stop: watch::Receiver
     let _ = time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// Out of descriptors, most likely: waiting is all that helps, and a loop would only burn time.
+/// Waits after a failed accept: probably no descriptor is left, and a loop without a pause would only use CPU time.
 async fn refused(error: &io::Error) {
     tracing::warn!(%error, "an API connection could not be accepted");
     time::sleep(Duration::from_millis(100)).await;
 }
 
-/// The stream on which requests come, and the certificate that the client has shown. A handshake takes no longer than a header.
+/// The stream of requests, and the client's certificate. A handshake may take as long as a header.
 async fn begin(accepted: Accepted, client: &Client, limit: Duration) -> Option<Box<dyn Stream>> {
     let (stream, acceptor) = match accepted {
         Accepted::Plain(stream) => return Some(stream),
@@ -214,7 +214,7 @@ async fn connection(
     let mut ending = false;
     loop {
         tokio::select! {
-            // Its errors are the client's: cut off, too slow, not HTTP.
+            // Errors here are the client's: a lost connection, too slow, not HTTP.
             _ = connection.as_mut() => return,
             () = client.gives_way() => return,
             () = time::sleep(limits.request / 4) => {
@@ -249,7 +249,8 @@ fn is_events(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// An answer that is handed over in pieces, so that the request counts as being worked on until almost all of it is taken.
+/// An answer that is given to the connection in parts, so that the request counts as in progress until the client has
+/// read almost all of the answer.
 struct Answer {
     body: Body,
     rest: Bytes,

@@ -1,5 +1,4 @@
-//! What a tenant was told of what is left of links, and the stream of what it is told. Names and units are part of the
-//! interface: add, do not change.
+//! A tenant's link labels, and the stream of new labels. Names and units are part of the interface: add, do not change.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -18,25 +17,25 @@ use super::bounds::Listener;
 use super::topology::Place;
 use crate::topology::Board;
 
-/// Events that may wait for one client; a slower one misses some, and is told so.
+/// The most events that wait for one client; a slower client misses events, and gets a notice.
 const WAITING: usize = 64;
 
-/// What became of labels.
+/// Counts of flows and labels.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LabelCounts)]
 pub struct Counts {
-    /// Flows that are followed.
+    /// Followed flows.
     flows: usize,
-    /// Flows that lead nowhere.
+    /// Followed flows that do not reach their receiver.
     lost_flows: usize,
-    /// Labels that tenants were told.
+    /// Labels sent to tenants.
     labels_told: u64,
-    /// Labels that newer ones replaced before they were told.
+    /// Labels that a newer label replaced before they were sent.
     labels_replaced: u64,
 }
 
 impl Counts {
-    /// As they are now.
+    /// The present counts.
     pub fn new(board: &Board) -> Counts {
         let counts = board.counts();
         Counts {
@@ -48,15 +47,15 @@ impl Counts {
     }
 }
 
-/// The link that leaves by a port.
+/// The label of the link that leaves by a port.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Label)]
 pub struct LabelOf {
     #[serde(flatten)]
     port: Place,
-    /// What is left of it for the tenant.
+    /// The residual bandwidth for the tenant.
     label_bits_per_second: u64,
-    /// What it can carry.
+    /// The capacity of the link.
     capacity_bits_per_second: u64,
 }
 
@@ -69,22 +68,22 @@ impl LabelOf {
         }
     }
 
-    /// All that a tenant was told.
+    /// All labels of a tenant.
     pub fn all(board: &Board, tenant: TenantId) -> Vec<LabelOf> {
         board.labels(tenant).into_iter().map(|(port, label)| LabelOf::new(port, label)).collect()
     }
 }
 
-/// Server-sent events: first every label as it is, then each as it is told. `event: label` has one label as its data;
-/// `event: missed` says that the client was too slow, and is followed by every label as it is.
+/// Server-sent events: first every present label, then each new label. `event: label` has one label as its data;
+/// `event: missed` means that the client was too slow, and is followed by every present label.
 pub struct Events {
     events: mpsc::Receiver<Event>,
-    /// What lets others listen when it goes.
+    /// The listener's place, which becomes free with this value.
     _listener: Listener,
 }
 
 impl Events {
-    /// Of one tenant, from now on.
+    /// The events of one tenant, from now on.
     pub(super) fn new(board: Board, tenant: TenantId, listener: Listener) -> Events {
         let (sender, events) = mpsc::channel(WAITING);
         tokio::spawn(async move {
@@ -134,6 +133,6 @@ impl Stream for Events {
 
 fn event(name: &str, data: &impl Serialize) -> Event {
     let event = Event::default().event(name);
-    // Plain structures of numbers and strings are always JSON.
+    // A structure of numbers and strings can always be written as JSON.
     event.json_data(data).unwrap_or_default()
 }

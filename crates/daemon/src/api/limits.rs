@@ -1,4 +1,5 @@
-//! `/api/v1/limits`: how many rules, groups and meters each tenant may have on each switch, how many messages it may send, and why.
+//! `/api/v1/limits`: the rules, groups and meters that each tenant may have on each switch, and the messages that it
+//! may send, with the reasons.
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
@@ -20,19 +21,19 @@ use crate::dpid::Dpid;
 use crate::metrics::{Grant, Registry, SheetUse};
 use crate::sheets;
 
-/// How many rules each tenant may have on each switch, and how many messages it may send and get.
+/// The rules that each tenant may have on each switch, and the messages that it may send and get.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = LimitsOnSwitches)]
 pub struct Limits {
     /// Rules, by switch, then by tenant.
     pub limits: Vec<LimitOf>,
-    /// Messages, by switch, then by tenant. What has no limit is not here.
+    /// Messages, by switch, then by tenant. Classes without a limit are missing.
     pub rates: Vec<RateOf>,
-    /// Data sheets of connected switches; of no use to a tenant, who is not told of them.
+    /// Data sheets of connected switches; missing for a tenant.
     pub datasheets: Vec<SheetOf>,
 }
 
-/// How many messages of a class a tenant may send to a switch, or get of it.
+/// The rate of a class of messages that a tenant may send to a switch, or get from it.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = RateOfTenant, examples(json!({
     "tenant": "red", "switch": "00:00:00:00:00:00:00:01", "messages": "flow_mod", "per_second": 250.0, "burst": 25,
@@ -45,15 +46,17 @@ pub struct RateOf {
     pub tenant: String,
     /// The switch; a big switch by the datapath id that its tenant sees.
     pub switch: String,
-    /// Which messages: `packet_out`, `flow_mod`, `statistics`, `other` (barriers, and all else that is answered), `packet_in`.
+    /// The class of messages: `packet_out`, `flow_mod`, `statistics`, `other` (barriers, and all other requests that
+    /// the switch answers), `packet_in`.
     pub messages: String,
-    /// How many per second.
+    /// Messages per second.
     pub per_second: f64,
-    /// How many at once, after a silence.
+    /// The burst: messages at once, after a silence.
     pub burst: u32,
     /// Why so many.
     pub why: String,
-    /// What that comes from, if from a data sheet; a tenant is not told, since the weights of others follow from it.
+    /// The source of the limit, if it is a data sheet; missing for a tenant, because the source reveals the weights of
+    /// others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredRate>,
 }
@@ -67,13 +70,13 @@ pub struct RateOf {
 pub struct MeasuredRate {
     /// The data sheet.
     pub file: String,
-    /// The figure's name there.
+    /// The name of the figure in the data sheet.
     pub figure: String,
     /// The experiment of `weir evaluate` that measured it.
     pub experiment: String,
-    /// Its value: messages per second, of all tenants together.
+    /// The value of the figure: messages per second, of all tenants together.
     pub value: f64,
-    /// For how long one message keeps the switch busy.
+    /// How long one message keeps the switch busy.
     pub busy_us: f64,
     /// The tenant's weight.
     pub weight: u32,
@@ -92,15 +95,15 @@ pub struct SheetOf {
     pub switch: String,
     /// The file.
     pub file: String,
-    /// When it was measured.
+    /// The time of the measurement.
     pub measured: String,
-    /// Whether limits come from it.
+    /// Whether limits come from the data sheet.
     pub used: bool,
-    /// Why, or why not.
+    /// The reason why the data sheet is used or not used.
     pub why: String,
 }
 
-/// How many rules a tenant may have in some tables of a switch.
+/// The rules that a tenant may have in some tables of a switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = LimitOfTenant, examples(json!({
     "tenant": "red", "switch": "00:00:00:00:00:00:00:01", "tables": "0", "rules": 12, "may": 300,
@@ -111,12 +114,12 @@ pub struct LimitOf {
     pub tenant: String,
     /// The switch; a big switch by the datapath id that its tenant sees.
     pub switch: String,
-    /// The switch's tables for which that holds, each by itself: `1` or `1-253`; `all` for all of them together. Or `groups`, or
-    /// `groups (select)` where types differ, or `meters`.
+    /// The switch's tables with this limit, each by itself: `1` or `1-253`; `all`: all tables together. Or `groups`, or
+    /// `groups (select)` if types differ, or `meters`.
     pub tables: String,
-    /// How many rules the tenant has on the switch, in all tables; or groups, of all types; or meters.
+    /// The number of the tenant's rules on the switch, in all tables; or of groups of all types; or of meters.
     pub rules: u64,
-    /// How many it may have.
+    /// The largest number that the tenant may have.
     pub may: u32,
     /// Why so many.
     pub why: String,
@@ -163,7 +166,7 @@ impl RateOf {
     }
 }
 
-/// How many messages, and why.
+/// A rate and its reason.
 fn rate_of(share: &RateShare, grant: &Grant, file: &str, is_for_tenant: bool) -> RateOf {
     let (why, measured) = match &share.by {
         RateBy::Operator => ("its own limit".to_owned(), None),
@@ -196,7 +199,7 @@ fn rate_of(share: &RateShare, grant: &Grant, file: &str, is_for_tenant: bool) ->
     }
 }
 
-/// A switch's data sheet, if it has one.
+/// A switch's data sheet, if there is one.
 fn sheet_of(used: &SheetUse, switch: &str) -> Option<SheetOf> {
     let (sheet, used, why): (&Sheet, _, _) = match &used.standing {
         Standing::None => return None,
@@ -211,7 +214,8 @@ fn sheet_of(used: &SheetUse, switch: &str) -> Option<SheetOf> {
     Some(SheetOf { switch: switch.to_owned(), file, measured, used, why })
 }
 
-/// For which tables, how many, and why. The tenant's own limit holds beside all others. A tenant is not told what weight others have.
+/// The tables, the limit, and the reason. The tenant's own limit applies in addition to all others. A tenant does not
+/// learn the weights of others.
 fn reasons(grant: &Grant, file: &str, is_for_tenant: bool) -> Vec<(String, u32, String)> {
     if !grant.served {
         return Vec::new();
@@ -242,7 +246,7 @@ fn reasons(grant: &Grant, file: &str, is_for_tenant: bool) -> Vec<(String, u32, 
     grant.shares.iter().map(share).collect()
 }
 
-/// The same of groups, or of meters.
+/// The limits of groups, or of meters, with the reasons.
 fn numbers(grant: &Grant, groups: bool, is_for_tenant: bool) -> Vec<(String, u32, String)> {
     let meant = grant.numbers.iter().filter(|it| grant.served && it.type_.is_some() == groups);
     let meant: Vec<&NumberShare> = meant.collect();
@@ -286,7 +290,7 @@ pub(super) fn routes() -> Router<Sources> {
     Router::new().route("/api/v1/limits", get(limits))
 }
 
-/// How many rules each tenant may have on each switch, how many messages it may send and get, and why.
+/// The rules that each tenant may have on each switch, and the messages that it may send and get, with the reasons.
 #[utoipa::path(
     get,
     path = "/api/v1/limits",

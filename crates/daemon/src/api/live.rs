@@ -1,12 +1,12 @@
-//! `/api/v1/summary`, `/api/v1/log`, and both of them as they change: `/api/v1/events`.
+//! `/api/v1/summary`, `/api/v1/log`, and the stream of both, `/api/v1/events`.
 //!
 //! ```text
 //!   maker (while anybody looks) ──every second──► latest summary ──► viewer ──► its connection
 //!                                                 last log lines ──┘  one for each stream
 //! ```
 //!
-//! A summary is made once for all who look, and more seldom the larger it is; a viewer that takes its events slowly misses
-//! those between, and holds one event. So what viewers cost does not depend on how much happens.
+//! Weir makes a summary once for all viewers, and less often the larger it is. A slow viewer misses events in between,
+//! and at most one event waits for it. So the cost of viewers does not depend on the number of events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -29,16 +29,16 @@ use crate::access::caller::Caller;
 use crate::logging::recent;
 use crate::metrics::ApiRefusal;
 
-/// Between two summaries, and so old is one at most that somebody gets who asks for one.
+/// The time between two summaries, and the largest age of a requested summary.
 const PERIOD: Duration = Duration::from_secs(1);
-/// What a viewer is told, on average.
+/// The average bytes per second for a viewer.
 const BYTES_PER_SECOND: u64 = 40_000;
-/// What is said of latency is said of so long a time, and of twice that at most.
+/// The shortest time of the latency figures; the longest is twice this time.
 const RECENT: Duration = Duration::from_secs(10);
-/// Lines of the log that a new viewer is told.
+/// The log lines that a new viewer gets.
 const FIRST_LINES: usize = 100;
 
-/// What is made once for all. Cheap to clone.
+/// The shared data of all viewers. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Live(Arc<Shared>);
 
@@ -47,18 +47,18 @@ struct Shared {
     started_ms: u64,
     making: Mutex<Making>,
     latest: watch::Sender<Option<Arc<Made>>>,
-    /// Whether the maker is at work.
+    /// Whether the maker is running.
     is_made: Mutex<bool>,
 }
 
-/// Latency histograms that the next ones are compared with, and those that take their place.
+/// The latency histograms to compare with, and the newer ones that replace them later.
 struct Making {
     before: Before,
     next: Before,
     since: Instant,
 }
 
-/// A summary, and the event that tells it.
+/// A summary, and its event.
 struct Made {
     at: Instant,
     summary: Summary,
@@ -69,7 +69,7 @@ struct Made {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LogLines)]
 struct Lines {
-    /// Oldest first. Weir keeps the last 500.
+    /// The lines, oldest first. Weir keeps the last 500.
     lines: Vec<Line>,
 }
 
@@ -77,21 +77,22 @@ struct Lines {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LogLine)]
 struct Line {
-    /// Counts up with each line, from 1, since Weir began; where a tenant asks, with each line that names it.
+    /// The number of the line since Weir started, from 1; for a tenant, the number among the lines that name the
+    /// tenant.
     number: u64,
     /// Milliseconds of Unix time.
     time_ms: u64,
     /// `info`, `warn` or `error`.
     level: &'static str,
-    /// What happened.
+    /// The text of the log line.
     message: String,
-    /// To what: `tenant`, `switch`, `dpid`, `reason` and others.
+    /// The fields of the line: `tenant`, `switch`, `dpid`, `reason` and others.
     #[schema(value_type = std::collections::BTreeMap<String, String>)]
     fields: std::collections::BTreeMap<&'static str, String>,
 }
 
 impl Lines {
-    /// The lines behind that number; of one tenant, those that name it.
+    /// The lines after this number; for a tenant, the lines that name the tenant.
     fn after(number: u64, tenant: Option<&str>) -> Lines {
         let line = |line: recent::Line| {
             let recent::Line { number, of_tenant, time_ms, level, message, fields } = line;
@@ -114,7 +115,7 @@ impl Live {
         }))
     }
 
-    /// The latest summary, or a new one if that is too old. Takes a millisecond or more.
+    /// The latest summary, or a new one if the latest is too old. This takes a millisecond or more.
     fn summary(&self) -> Arc<Made> {
         let mut making = lock(&self.0.making);
         let latest = self.0.latest.borrow().clone();
@@ -134,7 +135,7 @@ impl Live {
         made
     }
 
-    /// Starts the maker, if it is not at work.
+    /// Starts the maker, if it is not running.
     fn keep_up(&self) {
         let mut is_made = lock(&self.0.is_made);
         if !std::mem::replace(&mut *is_made, true) {
@@ -157,7 +158,7 @@ impl Live {
         }
     }
 
-    /// The events of one viewer, who takes that place.
+    /// The events of one viewer, which uses this place.
     fn events(&self, tenant: Option<String>, viewer: Listener) -> Events {
         let (sender, events) = mpsc::channel(1);
         let latest = self.0.latest.subscribe();
@@ -167,7 +168,7 @@ impl Live {
     }
 }
 
-/// Tells one viewer until it has gone.
+/// Sends events to one viewer until the viewer disconnects.
 async fn tell(
     mut latest: watch::Receiver<Option<Arc<Made>>>,
     tenant: Option<String>,
@@ -176,7 +177,7 @@ async fn tell(
     let mut told = None;
     loop {
         let made = latest.borrow_and_update().clone();
-        // One that nobody looked at for a while is followed by a new one.
+        // A summary that is too old is replaced by a new one.
         if let Some(made) = made.filter(|made| made.at.elapsed() < 2 * PERIOD) {
             let mut log = Lines::after(told.unwrap_or(0), tenant.as_deref());
             if told.is_none() {
@@ -204,7 +205,7 @@ async fn tell(
     }
 }
 
-/// Server-sent events as they are told; the viewer's place is free when this is dropped.
+/// The server-sent events of a viewer; the viewer's place becomes free when this value is dropped.
 struct Events {
     events: mpsc::Receiver<Bytes>,
     _viewer: Listener,
@@ -221,7 +222,7 @@ impl Stream for Events {
     }
 }
 
-/// An event as it is written. JSON has no line ends of its own.
+/// An event in text form. The JSON has no line ends.
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n").into()
@@ -244,7 +245,7 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(live: Live) -> Router<S> 
         .layer(Extension(live))
 }
 
-/// How everything fares, in short; of a tenant that asks, how that one fares.
+/// A summary of switches, tenants and links; for a tenant's account, of this tenant.
 #[utoipa::path(
     get,
     path = "/api/v1/summary",
@@ -265,7 +266,7 @@ pub(super) async fn summary(
     bounds.off_thread(work).await
 }
 
-/// The last lines of the log; where a tenant asks, those that name it.
+/// The last lines of the log; for a tenant's account, the lines that name the tenant.
 #[utoipa::path(
     get,
     path = "/api/v1/log",
@@ -290,8 +291,8 @@ pub(super) async fn log(Extension(caller): Extension<Caller>, uri: Uri) -> Respo
     }
 }
 
-/// Both as server-sent events, every second or more seldom: `event: summary` has what `/api/v1/summary` answers, `event: log`
-/// the lines since the one before.
+/// Summaries and log lines as server-sent events, every second or less often: `event: summary` has the answer of
+/// `/api/v1/summary`, `event: log` has the lines since the last such event.
 #[utoipa::path(
     get,
     path = "/api/v1/events",

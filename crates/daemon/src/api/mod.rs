@@ -1,4 +1,4 @@
-//! REST for people and programs: what is configured, what is connected, how it fares; `/metrics` and `/healthz`.
+//! REST for people and programs: configuration, connections and state; `/metrics` and `/healthz`.
 //!
 //! | path | answer |
 //! |---|---|
@@ -9,34 +9,34 @@
 //! | `GET /api/v1/tenants/{name}/switches/{switch}/flows` | its flow table there, as it wrote it or as it is on the switch |
 //! | `GET /api/v1/controllers` | connections to all tenants' controllers |
 //! | `GET /api/v1/limits` | how many rules each tenant may have on each switch, and why |
-//! | `GET /api/v1/refusals` | what was refused, by tenant, switch and reason |
+//! | `GET /api/v1/refusals` | the counts of refusals, by tenant, switch and reason |
 //! | `GET /api/v1/tenants/{name}/why` | the tenant's last refused requests, and why |
-//! | `GET /api/v1/tenants/{name}/switches/{switch}/trace/{flow}` | where a packet goes that comes in as the tenant sees the switch |
-//! | `GET /api/v1/switches/{switch}/trace/{flow}` | where a packet goes, whose ever it is |
-//! | `GET /api/v1/switches` | connected switches, and what their tenants count |
-//! | `GET /api/v1/tenants/{name}/labels` | what is left of links, as the tenant was told last; 404 if it is told nothing |
-//! | `GET /api/v1/tenants/{name}/labels/events` | the same as server-sent events, as it is told |
-//! | `GET /api/v1/labels` | how many flows are followed, how many labels were told |
-//! | `GET /api/v1/topology` | the physical network as it is known: switches, ports, links |
-//! | `GET /api/v1/networks` | the tenants' own networks, and where they lie |
-//! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one of them |
-//! | `POST /api/v1/networks/{tenant}/changes` | changes of its parts, all or none |
+//! | `GET /api/v1/tenants/{name}/switches/{switch}/trace/{flow}` | the path of a packet that enters a switch of the tenant |
+//! | `GET /api/v1/switches/{switch}/trace/{flow}` | the path of a packet of any tenant |
+//! | `GET /api/v1/switches` | connected switches, with the counts of their tenants |
+//! | `GET /api/v1/tenants/{name}/labels` | the link labels that the tenant got last; 404 if the tenant gets no labels |
+//! | `GET /api/v1/tenants/{name}/labels/events` | the tenant's link labels as server-sent events |
+//! | `GET /api/v1/labels` | the number of followed flows, and of sent labels |
+//! | `GET /api/v1/topology` | the known physical network: switches, ports, links |
+//! | `GET /api/v1/networks` | the tenants' own networks, and their places |
+//! | `GET`, `PUT`, `DELETE /api/v1/networks/{tenant}` | one tenant's own network |
+//! | `POST /api/v1/networks/{tenant}/changes` | changes of the network's parts, all or none |
 //! | `POST /api/v1/backup` | a copy of all state |
-//! | `GET /api/v1/session` | who asks, as Weir sees the caller |
-//! | `GET /api/v1/summary` | how everything fares, in short |
+//! | `GET /api/v1/session` | the caller's role |
+//! | `GET /api/v1/summary` | a summary of switches, tenants and links |
 //! | `GET /api/v1/log` | the last lines of the log |
-//! | `GET /api/v1/events` | both as server-sent events |
+//! | `GET /api/v1/events` | the summary and the log as server-sent events |
 //! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
 //!
-//! Who may ask for what is in `access`; who asks is found out by `guard`, which all requests pass. Without an account it is
-//! read on the loopback, and changed by a socket in the file system. Numbers are at most a quarter of a second old. All input
-//! and output is on the one control thread, what takes longer beside it; nothing here is on the forwarding path. What clients
-//! may use is bounded in [`http`] per connection, in `bounds` for all.
+//! `access` has the rights of roles. `guard`, which all requests pass, identifies the caller. Without an account,
+//! clients can read by the loopback, and change by a socket in the file system. Numbers are at most a quarter of a
+//! second old. All input and output is on the one control thread, and slow work on other threads; nothing here is on
+//! the forwarding path. [`http`] bounds each connection, and `bounds` all clients together.
 //!
-//! What cannot be done is answered with one JSON object ([`Failure`]) whatever the path, as the document says; what is not
-//! HTTP, or too long a header, the server under it refuses without one.
+//! Each refusal is one JSON object ([`Failure`]) for all paths, as the document says. For input that is no HTTP, or a
+//! header that is too long, the server refuses without such an object.
 //!
 //! Start reading at [`router`]; [`http`] is the server under it, [`view`] the JSON.
 
@@ -92,23 +92,23 @@ pub use answers::Failure;
 pub use session::Session;
 pub use sources::{Pulse, Sources};
 
-/// How long a shard may take to answer before the process counts as sick. A turn of its loop takes well under a
+/// The longest wait for a shard before the process counts as unhealthy. A turn of an event loop takes well under a
 /// millisecond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether Weir is well.
+/// Weir's health.
 #[derive(Serialize, ToSchema)]
 #[schema(examples(json!({"status": "ok", "switches": 2, "tenants": 3})))]
 struct Health {
-    /// `ok`, `degraded`, or what is wrong.
+    /// `ok`, `degraded`, or the problem.
     status: &'static str,
-    /// Why it is `degraded`.
+    /// The reason for `degraded`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Switches that are connected; absent if nobody knows.
+    /// The number of connected switches; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     switches: Option<usize>,
-    /// Tenants that are configured; not for a tenant.
+    /// The number of configured tenants; absent for a tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenants: Option<usize>,
 }
@@ -116,25 +116,25 @@ struct Health {
 /// All tenants.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct Tenants {
-    /// In the order of the file.
+    /// The tenants in the order of the file.
     pub tenants: Vec<view::Tenant>,
 }
 
 /// All connected switches.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct Switches {
-    /// By their datapath ids.
+    /// The switches by datapath id.
     pub switches: Vec<view::Switch>,
 }
 
-/// What a tenant was told.
+/// A tenant's link labels.
 #[derive(Serialize, ToSchema)]
 struct Labels {
-    /// The newest of each link.
+    /// The newest label of each link.
     labels: Vec<labels::LabelOf>,
 }
 
-/// All routes; `tcp_changes` says whether changes are taken by TCP without an account, too.
+/// All routes. `tcp_changes`: whether changes by TCP need no account.
 pub fn router(
     sources: Sources,
     tokens: Arc<Tokens>,
@@ -202,7 +202,7 @@ async fn health(
         .store_full()
         .map(|why| format!("state cannot be stored, so what tenants add is refused: {why}"));
     let (code, status) = match (answer, &reason) {
-        // To start it again, as some do at a 503, would not help.
+        // A restart, which some supervisors do at a 503, would not help.
         (Some(_), Some(_)) => (StatusCode::OK, "degraded"),
         (Some(_), None) => (StatusCode::OK, "ok"),
         (None, _) => (StatusCode::SERVICE_UNAVAILABLE, "a shard does not answer"),
@@ -243,7 +243,7 @@ async fn prometheus(Extension(bounds): Extension<Bounds>, uri: Uri) -> Response 
     }
 }
 
-/// Tenants as configured, and what each counts on each switch.
+/// Tenants as configured, with their counters on each switch.
 #[utoipa::path(
     get,
     path = "/api/v1/tenants",
@@ -280,7 +280,7 @@ async fn tenant(State(sources): State<Sources>, Name(name): Name) -> Response {
     }
 }
 
-/// Connected switches, and what their tenants count.
+/// Connected switches, with the counters of their tenants.
 #[utoipa::path(
     get,
     path = "/api/v1/switches",
@@ -298,7 +298,7 @@ async fn switches(
     bounds.off_thread(work).await
 }
 
-/// The physical network as it is known.
+/// The known physical network.
 #[utoipa::path(
     get,
     path = "/api/v1/topology",
@@ -324,7 +324,7 @@ async fn topology_now(
     bounds.off_thread(work).await
 }
 
-/// How many flows are followed, and how many labels were told.
+/// The numbers of followed flows and of sent labels.
 #[utoipa::path(
     get,
     path = "/api/v1/labels",
@@ -334,7 +334,7 @@ async fn label_counts(State(sources): State<Sources>) -> Response {
     Json(labels::Counts::new(&sources.labels)).into_response()
 }
 
-/// What is left of links, as the tenant was told last.
+/// The last labels of a tenant.
 #[utoipa::path(
     get,
     path = "/api/v1/tenants/{name}/labels",
@@ -351,7 +351,7 @@ async fn tenant_labels(State(sources): State<Sources>, Name(name): Name) -> Resp
     }
 }
 
-/// The same as server-sent events, as it is told.
+/// Sends the tenant's link labels as server-sent events.
 #[utoipa::path(
     get,
     path = "/api/v1/tenants/{name}/labels/events",
@@ -374,14 +374,14 @@ async fn label_events(
                 return bounds.refuse(ApiRefusal::Listeners, "too many listen to events already");
             };
             let events = labels::Events::new(sources.labels.clone(), tenant, listener);
-            // A comment now and then keeps proxies from closing a quiet stream.
+            // A regular comment keeps proxies from closing a quiet stream.
             Sse::new(events).keep_alive(KeepAlive::default()).into_response()
         }
         None => error(StatusCode::NOT_FOUND, NO_LABELS),
     }
 }
 
-/// All of this, as a document for programs. A test holds it against the routes.
+/// The REST interface as a document for programs. A test compares the document with the routes.
 #[derive(OpenApi)]
 #[openapi(
     info(

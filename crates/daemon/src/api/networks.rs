@@ -1,4 +1,5 @@
-//! `/api/v1/networks`: the tenants' own networks, seen and changed. A request that changes something is one transaction.
+//! `/api/v1/networks`: reads and changes the tenants' own networks. A request that changes something is one
+//! transaction.
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
@@ -22,14 +23,14 @@ use crate::networks::{
 /// All networks.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Networks {
-    /// By their tenants' numbers.
+    /// The networks by tenant number.
     pub networks: Vec<NetworkView>,
-    /// What was made of networks through REST and the file replaced at a start, since it contradicted it.
+    /// Changes through REST that contradicted the file at a start, so that the file's networks replaced them.
     #[serde(default)]
     pub set_aside: Vec<SetAside>,
 }
 
-/// Whether `?dry_run=true` stands behind the path.
+/// Whether the query is `?dry_run=true`.
 fn dry_run(uri: &Uri) -> Result<bool, Box<Response>> {
     match uri.query() {
         None | Some("dry_run=false") => Ok(false),
@@ -48,7 +49,7 @@ pub(super) fn routes() -> Router<Sources> {
         .route("/api/v1/networks/{tenant}/changes", post(change))
 }
 
-/// All networks, and where they lie.
+/// All networks, and their places.
 #[utoipa::path(
     get,
     operation_id = "list_networks",
@@ -69,7 +70,7 @@ pub(super) async fn list(
             let view = sources.networks.get(tenant).map(own::network);
             let mut set_aside = sources.networks.set_aside();
             set_aside.retain(|aside| aside.tenant == tenant);
-            // It may name others.
+            // The reason may name other tenants.
             let untold = |aside: &mut SetAside| aside.reason = "it did not fit any more".to_owned();
             set_aside.iter_mut().for_each(untold);
             let networks = view.into_iter().collect();
@@ -81,7 +82,7 @@ pub(super) async fn list(
     bounds.off_thread(work).await
 }
 
-/// A tenant's network, and where it lies.
+/// A tenant's network, and its place.
 #[utoipa::path(
     get,
     operation_id = "show_network",
@@ -110,7 +111,7 @@ pub(super) async fn show(
     bounds.off_thread(work).await
 }
 
-/// Makes a tenant's network what the document says.
+/// Replaces a tenant's network by the network in the body.
 #[utoipa::path(
     put,
     operation_id = "put_network",
@@ -183,7 +184,7 @@ pub(super) async fn remove(
     }
 }
 
-/// Makes all these changes of a network's parts, or none of them.
+/// Makes all changes of a network's parts in the body, or none of them.
 #[utoipa::path(
     post,
     operation_id = "change_network",
@@ -237,7 +238,7 @@ fn answer<T: Serialize>(result: Result<T, ChangeError>) -> Response {
     }
 }
 
-/// Makes a change, and writes who has made it.
+/// Makes a change, and logs its caller.
 fn make(
     by: &By,
     what: &str,
@@ -273,7 +274,7 @@ fn make(
     told(done)
 }
 
-/// Parts that a log line names one by one.
+/// The most parts that a log line names.
 const NAMED: usize = 20;
 
 fn difference(outcome: &Outcome) -> String {

@@ -1,23 +1,24 @@
-//! What a tenant is told of its own network, and of changes of that: nothing that tells of others.
+//! A tenant's view of its own network and of its changes, without information about other tenants.
 //!
-//! What moves of others' networks is left out. So are tags: which numbers are free says how many others there are.
+//! The view omits moves of other networks. It also omits tags, because the numbers of tags reveal how many other
+//! networks there are.
 
 use crate::networks::{NetworkView, Outcome};
 
-/// A network for its tenant's own eyes.
+/// A network as its tenant may see it.
 pub(super) fn network(mut view: NetworkView) -> NetworkView {
     let passed = view.paths.iter_mut().flat_map(|it| it.path.iter_mut().chain(&mut it.backup));
     passed.for_each(|passed| passed.tags.clear());
     view
 }
 
-/// What changes of this tenant's.
+/// The changes that concern this tenant.
 pub(super) fn outcome(outcome: Outcome, tenant: &str) -> Outcome {
     let Outcome { dry_run, mut parts, mut ports, mut paths, .. } = outcome;
     parts.retain(|part| part.tenant == tenant);
     ports.retain(|port| port.tenant == tenant);
     paths.retain(|path| path.tenant == tenant);
-    // A switch may have something else to do for others alone.
+    // The changed switches are omitted, because a switch may change for other tenants alone.
     Outcome { dry_run, parts, ports, paths, switches: Vec::new() }
 }
 

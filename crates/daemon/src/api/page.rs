@@ -1,7 +1,8 @@
-//! The page: files that are a part of the program. They say nothing of Weir's state; what the page shows it asks for by REST.
+//! The page: files that are a part of the program. The files contain nothing of Weir's state; the page requests its
+//! data by REST.
 //!
-//! The content security policy lets the page run these files alone and speak to this server alone, so markup in a name can do
-//! nothing, whatever the page made of it.
+//! The content security policy allows the page to run only these files and to connect only to this server, so markup in
+//! a name has no effect.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -27,7 +28,7 @@ const PICTURE: &str = "image/svg+xml";
 
 /// A file of the page.
 struct File {
-    /// Behind `/page/`; nothing for what stands at `/`.
+    /// The path after `/page/`; empty for the file at `/`.
     path: &'static str,
     kind: &'static str,
     bytes: &'static [u8],
@@ -86,12 +87,12 @@ fn answer(files: &Files, path: &str, headers: &HeaderMap) -> Response {
     }
 }
 
-/// A file as it is sent: compressed, which every browser takes.
+/// A file in compressed form, which every browser accepts.
 struct Sent {
     kind: &'static str,
     plain: &'static [u8],
     compressed: OnceLock<Bytes>,
-    /// The version of the file; a browser that has it is not sent it again.
+    /// The version of the file; a browser that has this version does not get the file again.
     tag: String,
 }
 

@@ -1,4 +1,4 @@
-//! `/api/v1/session`: who asks, as Weir sees the caller. A page or program learns from it what to offer.
+//! `/api/v1/session`: the caller as Weir sees it. A page or program learns from the answer what to offer.
 
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -11,15 +11,15 @@ use super::sources::Sources;
 use crate::access::caller::Caller;
 use crate::access::{Reach, Role};
 
-/// Who asks.
+/// The caller and its role.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(examples(json!({"role": "tenant", "tenant": "red", "may_change": true})))]
 pub struct Session {
-    /// What the caller may do.
+    /// The role of the caller.
     pub role: Role,
     /// The tenant of the role `tenant`, else null.
     pub tenant: Option<String>,
-    /// Whether the caller may change networks; with the role `tenant` the one of its tenant.
+    /// Whether the caller may change networks; with the role `tenant`, the network of its tenant.
     pub may_change: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<Sources> {
     Router::new().route("/api/v1/session", get(session))
 }
 
-/// Who asks, as Weir sees the caller.
+/// Returns the caller's role.
 #[utoipa::path(
     get,
     path = "/api/v1/session",

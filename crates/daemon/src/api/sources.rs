@@ -1,4 +1,4 @@
-//! What the answers are made of: the ways from the REST interface into the rest of Weir.
+//! The sources of the answers: the access of the REST interface to the rest of Weir.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::shard::shown::Reader;
 use crate::store::Documents;
 use crate::topology::{Board, Watch};
 
-/// Asks all shards for a sign of life: the number of connected switches, or `None` if one does not answer within the
-/// time. Blocks for that long at most.
+/// Asks all shards for a sign of life. The result is the number of connected switches, or `None` if a shard does not
+/// answer within the time. The call blocks for at most this time.
 pub type Pulse = Arc<dyn Fn(Duration) -> Option<usize> + Send + Sync>;
 
-/// What the answers are made of.
+/// The sources of the answers.
 #[derive(Clone)]
 pub struct Sources {
     /// Counters.
@@ -23,14 +23,14 @@ pub struct Sources {
     pub current: Current,
     /// The shards.
     pub pulse: Pulse,
-    /// What the switches' cores keep: flow tables, refused requests.
+    /// The reader of the switches' cores: flow tables, refused requests.
     pub reader: Reader,
     /// The physical network.
     pub topology: Watch,
-    /// What is left of links.
+    /// The link labels.
     pub labels: Board,
     /// The tenants' own networks.
     pub networks: Control,
-    /// What is stored.
+    /// The stored documents.
     pub documents: Documents,
 }

@@ -1,8 +1,9 @@
-//! How everything fares now, small enough to be told every second: what a page shows first. Names and units are part of the
-//! interface: add, do not change.
+//! A summary of the present state, small enough to be sent every second: the first data of the page. Names and units
+//! are part of the interface: add, do not change.
 //!
-//! Counters are told as they are; whoever looks twice has rates. What is large and changes seldom (the topology, networks,
-//! the configuration) is only named by a number that counts up with its changes, and asked for elsewhere.
+//! The summary has absolute counters; two summaries give rates. Large data that changes rarely (the topology, networks,
+//! the configuration) is not included: the summary has a number that grows with each change, and other paths have the
+//! data.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -16,23 +17,23 @@ use super::view::Latency;
 use crate::dpid::Dpid;
 use crate::metrics::{Direction, Grant, Snapshot, Sums, SwitchMetrics, TenantMetrics};
 
-/// How everything fares.
+/// The summary of the present state.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Summary {
-    /// When this was, in milliseconds of Unix time.
+    /// The time of the summary, in milliseconds of Unix time.
     pub time_ms: u64,
-    /// When Weir began; another one has other counters.
+    /// The start of Weir; after another start the counters begin again.
     pub started_ms: u64,
-    /// Why state cannot be stored.
+    /// The reason why state cannot be stored, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_full: Option<String>,
-    /// Counts up with each change of the configuration. A tenant is told 0 here and below.
+    /// Grows with each change of the configuration; 0 for a tenant's account.
     pub configuration: u64,
-    /// Counts up with each change of `/api/v1/topology`.
+    /// Grows with each change of `/api/v1/topology`; 0 for a tenant's account.
     pub topology: u64,
-    /// Counts up with each change of `/api/v1/networks`.
+    /// Grows with each change of `/api/v1/networks`; 0 for a tenant's account.
     pub networks: u64,
-    /// Connected switches, by their datapath ids. None where a tenant asks, and no links.
+    /// Connected switches, by datapath id. Empty for a tenant's account, as are the links.
     pub switches: Vec<SwitchNow>,
     /// Tenants, in the order of the file.
     pub tenants: Vec<TenantNow>,
@@ -40,66 +41,66 @@ pub struct Summary {
     pub links: Vec<LinkNow>,
 }
 
-/// How a switch fares.
+/// The state of a switch.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SwitchNow {
     /// As in `/api/v1/switches`.
     dpid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// The version that is spoken.
+    /// The negotiated OpenFlow version.
     openflow: String,
-    /// Messages since it connected, from it and to it.
+    /// Messages from the switch and to the switch since it connected.
     received: u64,
     sent: u64,
-    /// Messages that may be unacknowledged, that are, and that wait.
+    /// The window, the unacknowledged messages, and the waiting messages.
     window: u64,
     outstanding: u64,
     queue: u64,
-    /// Tenants' entries, and what stands for them.
+    /// Tenants' entries, and the rules for these entries.
     flows: u64,
     entries: u64,
 }
 
-/// How a tenant fares, over all switches.
+/// The state of a tenant, over all switches.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TenantNow {
     name: String,
-    /// Whether it has a network of its own.
+    /// Whether the tenant has a network of its own.
     has_network: bool,
-    /// Whether it is told what is left of links.
+    /// Whether the tenant gets link labels.
     told_labels: bool,
-    /// Switches on which it has a part.
+    /// The number of switches on which the tenant has a part.
     switches: u64,
-    /// Connections to its controllers: those that stand, and all.
+    /// Connections to the tenant's controllers: the established ones, and all.
     connected: u64,
     controllers: u64,
-    /// Messages from its controllers and to them, by type.
+    /// Messages from the tenant's controllers and to them, by type.
     #[schema(value_type = BTreeMap<String, u64>)]
     from_controllers: BTreeMap<&'static str, u64>,
     #[schema(value_type = BTreeMap<String, u64>)]
     to_controllers: BTreeMap<&'static str, u64>,
-    /// Its requests that Weir answered with an error, by that.
+    /// The tenant's requests that Weir answered with an error, by error.
     refused: BTreeMap<String, u64>,
-    /// PACKET_INs that did not reach it, by the reason.
+    /// PACKET_INs that did not reach the tenant, by reason.
     #[schema(value_type = BTreeMap<String, u64>)]
     dropped: BTreeMap<&'static str, u64>,
-    /// What Weir added to its messages towards switches and towards controllers within the last seconds.
+    /// The latency that Weir added to messages towards switches and towards controllers within the last seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     added_south: Option<Latency>,
     #[serde(skip_serializing_if = "Option::is_none")]
     added_north: Option<Latency>,
-    /// Its entries, and what stands for them on switches.
+    /// The tenant's entries, and the rules for these entries on switches.
     flows: u64,
     entries: u64,
-    /// Where it has the largest part of what it may have.
+    /// The switch where the tenant uses the largest part of its share.
     #[serde(skip_serializing_if = "Option::is_none")]
     fullest: Option<Fullest>,
     queue_south: u64,
     queue_north: u64,
 }
 
-/// The switch where a tenant has the largest part of the rules that it may have.
+/// The switch where a tenant uses the largest part of the rules that it may have.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Fullest {
     switch: String,
@@ -107,12 +108,12 @@ pub struct Fullest {
     may: u64,
 }
 
-/// How a link fares.
+/// The state of a link.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LinkNow {
     up: bool,
-    /// Bits per second from its first port, and from its second: by the switches' counters over the last 10 s; where
-    /// these are not known yet, the sum of the flows that Weir follows. Absent where neither is known.
+    /// Bits per second from the first port of the link, and from the second: by the switches' counters over the last 10
+    /// s. If these are not known yet, the sum of the flows that Weir follows. Absent if neither is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 2)]
     load: Option<[u64; 2]>,
@@ -122,7 +123,7 @@ pub struct LinkNow {
 pub(super) type Before = BTreeMap<String, [Option<Snapshot>; 2]>;
 
 impl Summary {
-    /// As it is now, with what was added to messages since `before`; and the histograms as they are now.
+    /// The present summary, with the latency added since `before`; and the present histograms.
     pub(super) fn new(sources: &Sources, before: &Before) -> (Summary, Before) {
         let Sources { metrics, current, topology, labels, networks, .. } = sources;
         let (switches, mut sums) = metrics.sums();
@@ -183,7 +184,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// What of it concerns one tenant. How much others change is none of its business, either.
+    /// The part of the summary that concerns one tenant. The tenant does not learn how often others change something.
     pub(super) fn of(&self, tenant: &str) -> Summary {
         let own = self.tenants.iter().filter(|it| it.name == tenant);
         Summary {
@@ -200,7 +201,7 @@ impl Summary {
     }
 }
 
-/// What a tenant has on switches now.
+/// The sums of a tenant over all switches.
 #[derive(Default)]
 struct Parts {
     switches: u64,
@@ -266,7 +267,7 @@ impl Parts {
     }
 }
 
-/// How many rules a tenant may have in the largest part of a switch's tables.
+/// The rules that a tenant may have in the largest of the switch's tables.
 fn may(grant: &Grant) -> Option<u64> {
     let largest = grant.shares.iter().map(|share| share.may).max();
     grant.served.then(|| u64::from(largest.unwrap_or(grant.most_rules)))

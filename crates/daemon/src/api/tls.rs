@@ -1,4 +1,4 @@
-//! Weir's certificate towards REST clients, which can be read anew while Weir runs.
+//! Weir's certificate towards REST clients, which can be read again while Weir runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use channel::{Error, ServiceFiles};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// Files, and what they last held. Cheap to clone.
+/// The files, and their last valid contents. Cheap to clone.
 #[derive(Clone)]
 pub struct Identity {
     files: ServiceFiles,
@@ -20,7 +20,8 @@ impl Identity {
         Ok(Identity { files: files.clone(), server: Arc::new(Mutex::new(server)) })
     }
 
-    /// Reads the files again, for connections from now on; what cannot be read stays as it was.
+    /// Reads the files again, for new connections; if they cannot be read, the old contents stay in
+    /// use.
     pub fn reload(&self) {
         match self.files.server() {
             Ok(server) => *self.server.lock().unwrap_or_else(PoisonError::into_inner) = server,

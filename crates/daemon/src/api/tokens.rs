@@ -19,31 +19,31 @@ use crate::access::tokens::{Record, Seconds, TokenError, Tokens, Wish, now};
 use crate::access::{Reach, Role};
 use crate::store::StoreError;
 
-/// Ten years: longer is for ever.
+/// Ten years: the longest lifetime of a token that expires.
 const LONGEST: Seconds = 10 * 365 * 24 * 3600;
 
 /// All tokens, without their texts.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Tokens)]
 pub struct List {
-    /// By their numbers, also those that are over.
+    /// The tokens by number, including expired tokens.
     pub tokens: Vec<Record>,
 }
 
-/// What a token is to be.
+/// The request for a new token.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"role": "tenant", "tenant": "red", "name": "alice", "expires_in_s": 2_592_000})))]
 pub struct NewToken {
-    /// What it may do.
+    /// The role of the token.
     pub role: Role,
     /// The tenant of the role `tenant`.
     #[serde(default)]
     pub tenant: Option<String>,
-    /// Whose it is, or what for; at most 64 characters.
+    /// The owner or the purpose of the token; at most 64 characters.
     #[serde(default)]
     pub name: String,
-    /// How long it opens anything, in seconds, at most ten years; null is for ever.
+    /// The lifetime in seconds, at most ten years; null: the token never expires.
     #[serde(default)]
     pub expires_in_s: Option<Seconds>,
 }
@@ -51,9 +51,9 @@ pub struct NewToken {
 /// A token that was made.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct MadeToken {
-    /// The text that is sent as `Authorization: Bearer TEXT`. It is told this once.
+    /// The text for `Authorization: Bearer TEXT`. Only this answer contains the text.
     pub token: String,
-    /// What is known of it.
+    /// The data of the token.
     #[serde(flatten)]
     pub record: Record,
 }
@@ -75,7 +75,7 @@ pub(super) async fn list(Extension(tokens): Extension<Arc<Tokens>>) -> Response 
     Json(List { tokens: tokens.list() }).into_response()
 }
 
-/// Makes a token. Its text is in the answer and nowhere else.
+/// Makes a token. Only this answer contains the token's text.
 #[utoipa::path(
     post,
     operation_id = "make_token",
@@ -129,7 +129,7 @@ pub(super) async fn make(
     bounds.off_thread(work).await
 }
 
-/// Revokes a token: it opens nothing any more.
+/// Revokes a token, which is invalid from then on.
 #[utoipa::path(
     delete,
     operation_id = "revoke_token",
@@ -170,7 +170,7 @@ pub(super) async fn revoke(
     bounds.off_thread(work).await
 }
 
-/// Writes down which token comes or goes, and tells the log.
+/// Writes the new or revoked token to the audit log and to the log.
 fn write(by: &By, what: &str, before: &Before<'_>, record: &Record) -> Result<(), StoreError> {
     let (peer, account) = (by.peer, &by.caller.known);
     tracing::info!(%peer, by = %account, id = record.id, role = %record.role, "{what}");

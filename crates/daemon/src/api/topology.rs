@@ -6,17 +6,17 @@ use utoipa::ToSchema;
 
 use crate::topology::{Origin, Snapshot, Watch};
 
-/// The physical network as it is known.
+/// The known physical network.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Topology {
-    /// Counts up with each change; 0 for a tenant.
+    /// Grows with each change; 0 for a tenant.
     number: u64,
     switches: Vec<Switch>,
-    /// Between switches, also those that are declared or were found and are down.
+    /// Links between switches, including declared and discovered links that are down.
     links: Vec<Link>,
-    /// Ports that are declared to have hosts behind them; none for a tenant.
+    /// Declared edge ports; empty for a tenant.
     edges: Vec<Edge>,
-    /// Probes that came in and counted for nothing; 0 for a tenant.
+    /// Received probes that Weir ignored; 0 for a tenant.
     refused_probes: u64,
 }
 
@@ -42,7 +42,7 @@ struct Link {
     up: bool,
     /// `declared` or `discovered`.
     known: &'static str,
-    /// In each direction; absent of a link that was never there.
+    /// The bandwidth in each direction; absent for a link that was never up.
     bandwidth_bits_per_second: Option<u64>,
     latency_us: Option<u64>,
 }
@@ -69,17 +69,17 @@ impl From<PortId> for Place {
 }
 
 impl Topology {
-    /// For a tenant: where others' hosts are, and how often anything of theirs changed, is not its business.
+    /// The topology for a tenant, without the edge ports of others and without the number of changes.
     pub(super) fn without_others(self) -> Topology {
         Topology { number: 0, edges: Vec::new(), refused_probes: 0, ..self }
     }
 
-    /// What is known now.
+    /// The topology as known now.
     pub fn new(watch: &Watch) -> Topology {
         let snapshot: &Snapshot = &watch.current();
         let network = &snapshot.network;
         let switches = network.switches().map(|(_, switch)| {
-            // LOCAL leads to nobody but the switch itself.
+            // The port LOCAL leads to the switch itself.
             let wired = switch.ports().filter(|(id, _)| id.port != PortNumber::LOCAL);
             let ports = wired.map(|(id, up)| Port { port: id.port.get(), up }).collect();
             Switch { dpid: switch.dpid().to_string(), ports }

@@ -1,7 +1,9 @@
-//! `/api/v1/tenants/{name}/switches/{switch}/trace/{flow}` and the same without a tenant: where a packet goes, and why.
+//! `/api/v1/tenants/{name}/switches/{switch}/trace/{flow}`, and the path without a tenant: the path of a packet, with
+//! the reasons.
 //!
-//! What happens on one switch its core says ([`hypervisor::trace`]); here the packet is followed from switch to switch, by the
-//! links of the physical network (`walk`). A tenant sees its own entries and ports and nothing of what is below (`told`).
+//! The core of a switch says what happens there ([`hypervisor::trace`]). This module follows the packet from switch to
+//! switch, by the links of the physical network (`walk`). A tenant sees only its own entries and ports, not the
+//! physical network (`told`).
 
 mod document;
 mod told;
@@ -28,7 +30,7 @@ use walk::{Lost, Walk};
 pub use document::{Hop, Trace, TraceOutput, TraceStep};
 pub use told::wrapped;
 
-/// How long all switches together may take.
+/// The longest wait for all switches together.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn routes() -> Router<Sources> {
@@ -37,7 +39,7 @@ pub(super) fn routes() -> Router<Sources> {
         .route("/api/v1/switches/{switch}/trace/{flow}", get(of_anybody))
 }
 
-/// Where a packet goes that comes in as a tenant sees the switch.
+/// The path of a packet that enters a switch as the tenant sees this switch.
 #[utoipa::path(
     get,
     operation_id = "trace_of_tenant",
@@ -69,7 +71,7 @@ pub(super) async fn of_tenant(
     }
 }
 
-/// Where a packet goes that comes in at a port of a physical switch, whose ever it is.
+/// The path of a packet of any tenant that enters at a port of a physical switch.
 #[utoipa::path(
     get,
     operation_id = "trace_of_anybody",
@@ -114,7 +116,7 @@ fn trace(
     let is_tenant = caller.reach.tenant().is_some();
     let Some(dpid) = switch(&config, name) else {
         return match is_tenant {
-            // What switches are called is not its business.
+            // A tenant does not learn the names of switches.
             true => error(StatusCode::NOT_FOUND, NOWHERE),
             false => {
                 let message =
@@ -143,7 +145,7 @@ fn trace(
     let found = match &tenant {
         None => walk.from(of_switch(), None),
         Some(tenant) => match walk.from(of_tenant(tenant), caller.reach.tenant()) {
-            // An operator may mean the physical switch.
+            // For an operator, the id may mean the physical switch.
             Err(Lost::Nowhere) if !is_tenant => walk.from(of_switch(), None),
             found => found,
         },
@@ -164,7 +166,7 @@ fn trace(
     }
 }
 
-/// The flow, its ingress port, and a frame with its headers. The error is what is wrong with it.
+/// The flow, its ingress port, and a frame with its headers; or the error in the flow.
 fn packet(text: &str) -> Result<(Match, u32, Vec<u8>), String> {
     let flow: Match = text.parse().map_err(|wrong: flowspace::ParseError| {
         let known = wrong.known_fields().map(|known| format!("; known: {}", known.join(", ")));

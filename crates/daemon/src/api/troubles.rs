@@ -1,4 +1,4 @@
-//! `/api/v1/controllers` and `/api/v1/refusals`: with whom there is no connection, and what was refused, of all tenants.
+//! `/api/v1/controllers` and `/api/v1/refusals`: connections to controllers, and refusals, of all tenants.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::metrics::{Registry, SwitchMetrics, TenantMetrics};
 /// All connections to tenants' controllers.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Controllers {
-    /// By switch, then by tenant.
+    /// The connections by switch, then by tenant.
     pub controllers: Vec<ControllerOf>,
 }
 
@@ -40,14 +40,15 @@ pub struct ControllerOf {
     pub contact: Contact,
 }
 
-/// What was refused, and what was not passed on. Of requests and PACKET_INs: since the switch connected.
+/// Refused requests, dropped PACKET_INs and failed connections. Requests and PACKET_INs count since the switch
+/// connected.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Refusals {
     /// Requests of tenants that Weir answered with an error.
     pub requests: Vec<OfTenant>,
     /// PACKET_INs that did not reach their tenants.
     pub packet_ins: Vec<OfTenant>,
-    /// Connections of switches and to controllers that did not come about, since Weir began; not for a tenant.
+    /// Failed connections of switches and to controllers since Weir started; empty for a tenant.
     pub connections: Vec<OfPeer>,
 }
 
@@ -61,7 +62,7 @@ pub struct OfTenant {
     pub tenant: String,
     /// The switch; a big switch by the datapath id that its tenant sees.
     pub switch: String,
-    /// The OpenFlow error, or why not.
+    /// The OpenFlow error, or the reason.
     pub reason: String,
     /// How many.
     pub count: u64,
@@ -110,7 +111,7 @@ impl Refusals {
                 packet_ins.extend(tenant.dropped_by_reason().into_iter().map(of_tenant));
             }
         }
-        // Whose they would have been is not known.
+        // The tenant of a failed connection is not known.
         let connections = match reach.tenant() {
             None => metrics.process.rejected_by_reason(),
             Some(_) => Vec::new(),
@@ -152,7 +153,7 @@ pub(super) async fn controllers(
     bounds.off_thread(work).await
 }
 
-/// What was refused.
+/// The counts of refusals.
 #[utoipa::path(
     get,
     path = "/api/v1/refusals",

@@ -13,21 +13,21 @@ use crate::metrics::{
     Direction, DropReason, Histogram, Snapshot, SwitchMetrics, TenantMetrics, contacts,
 };
 
-/// A tenant as configured, and as it fares.
+/// A tenant as configured, with its present state.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tenant {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its share.
+    /// The weight.
     pub weight: u32,
     controllers: Vec<String>,
     flowspace: Vec<Entry>,
     limits: Limits,
     maxima: Maxima,
     queues: Vec<u32>,
-    /// As `0x` and eight hexadecimal digits.
+    /// Experimenters as `0x` and eight hexadecimal digits.
     experimenters: Vec<String>,
-    /// Greatest age of a statistics answer in milliseconds; 0 is passthrough.
+    /// The maximum age of a statistics answer in milliseconds; 0: passthrough.
     statistics_max_age_ms: u64,
     /// One element per connected switch.
     pub switches: Vec<OnSwitch>,
@@ -55,7 +55,7 @@ struct Limits {
     state_changes: Option<Bucket>,
 }
 
-/// How large a tenant's own network may be; null is without a bound.
+/// The maximum size of a tenant's own network; null: no bound.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = NetworkMaxima)]
 struct Maxima {
@@ -63,13 +63,14 @@ struct Maxima {
     ports: Option<u64>,
     links: Option<u64>,
     hosts: Option<u64>,
-    /// What its links set aside, all together, in one direction; a backup counts as much again.
+    /// The reserved bandwidth of all links in one direction; a link with a backup counts twice.
     bandwidth_bits_per_second: Option<u64>,
-    /// Physical switches and ports where its own account may put ports, beside where it has some.
+    /// Physical switches and ports where the tenant's account may put ports, in addition to the
+    /// physical ports of the present network.
     edges: Vec<String>,
 }
 
-/// Messages or changes per second, and at once.
+/// Messages or changes per second, and the burst.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct Bucket {
     rate: u32,
@@ -79,29 +80,29 @@ struct Bucket {
 /// A connected switch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Switch {
-    /// Of a big switch a number of Weir's own.
+    /// The datapath id; for a big switch a number of Weir's own.
     pub dpid: String,
     /// The name in `[[switches]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of a big switch: the datapath id that its tenant sees.
+    /// For a big switch: the datapath id that its tenant sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_as: Option<String>,
-    /// The version that is spoken.
+    /// The negotiated OpenFlow version.
     pub openflow: String,
-    /// From the switch.
+    /// Messages from the switch.
     pub messages_received: u64,
-    /// To the switch.
+    /// Messages to the switch.
     pub messages_sent: u64,
     packet_in_unclaimed: u64,
     unexpected: u64,
     unanswered: u64,
     own_refused: u64,
-    /// Rules of other installations of Weir that were left on it when it connected.
+    /// Rules of other installations of Weir on the switch when it connected.
     others_rules: u64,
     window: u64,
     outstanding: u64,
-    /// Those that have a part of it.
+    /// The tenants with a part of the switch.
     pub tenants: Vec<OfTenant>,
 }
 
@@ -110,7 +111,7 @@ pub struct Switch {
 #[schema(as = TenantOnSwitch)]
 pub struct OnSwitch {
     dpid: String,
-    /// What it counts there.
+    /// The tenant's counters on the switch.
     #[serde(flatten)]
     pub counts: Counts,
 }
@@ -120,26 +121,26 @@ pub struct OnSwitch {
 #[schema(as = SwitchOfTenant)]
 pub struct OfTenant {
     name: String,
-    /// What it counts there.
+    /// The tenant's counters on the switch.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// What one tenant counts on one switch, since the switch connected.
+/// The counters of one tenant on one switch, since the switch connected.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = TenantCounts)]
 pub struct Counts {
     controllers_connected: u64,
     /// The connections to the tenant's controllers.
     pub controllers: Vec<Contact>,
-    /// Its entries.
+    /// The tenant's entries.
     pub flows: u64,
-    /// What stands for them on the switch.
+    /// The rules on the switch for these entries.
     pub entries: u64,
     messages_from_controllers: u64,
     messages_to_controllers: u64,
     messages_to_switch: u64,
-    /// Its requests that Weir answered with an error.
+    /// The tenant's requests that Weir answered with an error.
     pub refused: u64,
     packet_in_dropped: u64,
     queue_south: u64,
@@ -152,22 +153,23 @@ pub struct Counts {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ControllerContact)]
 pub struct Contact {
-    /// Where it is.
+    /// The address of the controller.
     pub address: String,
-    /// Whether it stands.
+    /// Whether the connection is established.
     pub connected: bool,
-    /// How often it was dialled.
+    /// The number of attempts to connect.
     pub dials: u64,
-    /// Why it failed or ended last; absent if it never did.
+    /// The reason of the last failure or end; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// The same in one word, as in the metrics.
+    /// The reason in one word, as in the metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error_reason: Option<String>,
-    /// When, in milliseconds of Unix time.
+    /// The time of the last failure or end, in milliseconds of Unix time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error_ms: Option<u64>,
-    /// How long Weir waits from then until it dials again; absent while it is connected.
+    /// The time from the last failure until the next attempt; absent while the controller is
+    /// connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
@@ -180,7 +182,7 @@ pub struct Latency {
 }
 
 impl Tenant {
-    /// A tenant's configuration, and its counts on those switches that have it.
+    /// A tenant's configuration, and its counters on the tenant's switches.
     pub fn new(tenant: &config::Tenant, switches: &[Arc<SwitchMetrics>]) -> Tenant {
         let on_switches = switches.iter().filter_map(|switch| {
             let metrics =
@@ -243,7 +245,7 @@ impl Entry {
 }
 
 impl Switch {
-    /// A switch's counts, and those of all tenants on it.
+    /// The counters of a switch, and of all tenants on the switch.
     pub fn new(metrics: &SwitchMetrics, config: &config::Config) -> Switch {
         let tenants = metrics.tenants();
         let known_as = metrics.known_as();
@@ -292,7 +294,7 @@ impl Counts {
 }
 
 impl Contact {
-    /// What is known of a connection, by its address.
+    /// The state of a connection, with its address.
     pub fn new((address, contact): (String, contacts::Contact)) -> Contact {
         let (reason, words, at) = match contact.last_error {
             Some((reason, words, at)) => (Some(reason.to_owned()), Some(words), Some(at)),
@@ -315,7 +317,7 @@ impl Latency {
         Latency::of(&histogram.snapshot())
     }
 
-    /// Of a histogram at one time; nothing where it is empty.
+    /// The quantiles of a histogram; `None` for an empty histogram.
     pub fn of(snapshot: &Snapshot) -> Option<Latency> {
         let micros = |q| snapshot.quantile(q).map(|nanos| nanos as f64 / 1_000.0);
         Some(Latency { p50_us: micros(0.5)?, p99_us: micros(0.99)? })

@@ -1,7 +1,7 @@
-//! `/api/v1/tenants/{name}/why`: the tenant's last refused requests, with who refused each and why.
+//! `/api/v1/tenants/{name}/why`: the tenant's last refused requests, each with the refusing side and the reason.
 //!
-//! The cores of the switches keep them ([`hypervisor::refusals`]): the last of each tenant on each switch. When a switch
-//! disconnects, its shard keeps them (`shard::past`).
+//! The cores of the switches keep the last refusals of each tenant on each switch ([`hypervisor::refusals`]). When a
+//! switch disconnects, its shard keeps the refusals (`shard::past`).
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -20,7 +20,7 @@ use super::sources::Sources;
 use crate::dpid::Dpid;
 use crate::shard::shown::{NoAnswer, RefusalShown};
 
-/// How long shards may take.
+/// The longest wait for a shard.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A tenant's last refused requests.
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Why {
     /// The tenant.
     pub tenant: String,
-    /// The newest first: of each switch the last 32 since it connected, and the last 32 before; 128 at most.
+    /// The refusals, newest first: for each switch the last 32 since it connected, and the last 32 before; at most 128.
     pub refusals: Vec<Refused>,
 }
 
@@ -41,19 +41,19 @@ pub struct Why {
     "reason": "the match has nothing in common with the tenant's flowspace entries that have write permission"
 })))]
 pub struct Refused {
-    /// When, in milliseconds since 1970.
+    /// The time of the refusal, in milliseconds since 1970.
     pub time_ms: u64,
     /// The switch; a big switch by the datapath id that its tenant sees.
     pub switch: String,
     /// The request's transaction id.
     pub xid: u32,
-    /// The type of the request, and what the request's first bytes say of an entry.
+    /// The type of the request, and the entry as far as the request's first bytes show it.
     pub request: String,
     /// The OpenFlow error that the controller got.
     pub error: String,
-    /// Who refused: `weir`, `switch`, or `silence` if the switch did not answer in time.
+    /// The refusing side: `weir`, `switch`, or `silence` if the switch did not answer in time.
     pub by: String,
-    /// Why, in words. If a member of a big switch refused, the words have the datapath id of the member's physical switch.
+    /// The reason in words. If a member of a big switch refused, the words have the datapath id of the member's physical switch.
     pub reason: String,
     /// The request's first 64 bytes, in hexadecimal digits.
     pub excerpt: String,
@@ -84,7 +84,7 @@ pub(super) fn routes() -> Router<Sources> {
     Router::new().route("/api/v1/tenants/{name}/why", get(why))
 }
 
-/// A tenant's last refused requests, and why they were refused.
+/// A tenant's last refused requests, with the reasons.
 #[utoipa::path(
     get,
     path = "/api/v1/tenants/{name}/why",

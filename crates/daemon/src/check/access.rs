@@ -1,4 +1,4 @@
-//! Who may use the REST interface, and with which files.
+//! Checks the access to the REST interface, and its files.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use crate::config::Position;
 use crate::expiry;
 
 impl Checker<'_> {
-    /// Says where changes are taken without an account, where accounts are asked for, and what is wrong with these.
+    /// Reports where changes need no account, where accounts are required, and errors in the accounts.
     pub(super) fn access(&mut self) {
         let (config, nowhere) = (self.config, Position::default());
         let (listen, access) = (&config.listen.api, &config.access);

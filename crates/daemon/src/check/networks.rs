@@ -1,4 +1,4 @@
-//! The tenants' own networks: what they are, and where they would lie on the declared topology.
+//! Checks the tenants' own networks, and their places on the declared topology.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::config::{self, wanted};
 use crate::networks::why;
 use crate::topology::State;
 
-/// The speed of ports that say nothing of it: links are taken for 1 Gbit then.
+/// The speed of ports that report no speed: such links count as 1 Gbit.
 const UNSAID: u32 = 0;
 
-/// Ports in a FEATURES_REPLY of OpenFlow 1.0, which is one message: 32 bytes, and 48 for each.
+/// The most ports in a FEATURES_REPLY of OpenFlow 1.0, which is one message: 32 bytes, and 48 bytes for each port.
 const MOST_PORTS_V10: usize = (u16::MAX as usize - 32) / 48;
 
-/// A speed, in kbit/s, for which nothing is too much.
+/// A speed, in kbit/s, that is enough for every link.
 const PLENTY: u32 = u32::MAX;
 
 impl Checker<'_> {
-    /// Puts the tenants' networks on the declared topology, as if all that is named had connected and was up.
+    /// Places the tenants' networks on the declared topology, as if all named switches were connected and all ports up.
     pub(super) fn networks(&mut self) {
         let wanted = wanted(&self.config.tenants);
         if wanted.is_empty() {
@@ -61,7 +61,7 @@ impl Checker<'_> {
             }
         }
         if topology.links.is_empty() {
-            // Where links go can only be said of a topology that is declared.
+            // The paths of links are known only for a declared topology.
             for (&id, spec) in wanted.iter().filter(|_| !topology.discovery) {
                 if !spec.links.is_empty() {
                     let message = "has links, but [topology] declares none and does not look for any: they will stay down";
@@ -78,7 +78,7 @@ impl Checker<'_> {
             let told =
                 |refusal: &Refusal| format!("{}: {}", refusal.part, why(&refusal.why, named));
             let mut placed = place(UNSAID);
-            // Ports say what they do when they connect: more than that is no fault of the file's.
+            // Switches report the speed of ports when they connect, so a lack of bandwidth is no error of the file.
             if let Err(refusals) = &placed
                 && topology.bandwidth.is_none()
                 && topology.links.iter().any(|link| link.bandwidth.is_none())
@@ -125,13 +125,13 @@ impl Checker<'_> {
     }
 }
 
-/// The part that a link is in the file, where its ends may stand in the other order.
+/// A link as a part of the file, where its ends may be in the other order.
 fn written(spec: &Spec, ends: [VirtualPortId; 2]) -> Part {
     let link = spec.links.iter().find(|link| link.ends.contains(&ends[0]));
     Part::Link(link.map_or(ends, |link| link.ends))
 }
 
-/// Where a link would go.
+/// The path of a link in words.
 fn lies(ends: [VirtualPortId; 2], status: &TrunkStatus<'_>) -> String {
     let [a, b] = ends;
     let way = |routed: &Routed| {
@@ -150,7 +150,7 @@ fn lies(ends: [VirtualPortId; 2], status: &TrunkStatus<'_>) -> String {
     }
 }
 
-/// The declared topology with everything up that it or the networks name, and ports that say this of their speed.
+/// The declared topology, with all ports up that the topology or the networks name, at this speed.
 fn declared(
     topology: &config::Topology,
     wanted: &BTreeMap<TenantId, Spec>,

@@ -1,5 +1,5 @@
-//! Who divides each switch with whom, as far as the file and its data sheets say: how much tables hold, switches say when they
-//! connect.
+//! The division of each switch among the tenants, as far as the file and its data sheets say. Switches report the sizes
+//! of their tables only when they connect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,55 +14,56 @@ use crate::sheets;
 /// The tenants that divide a switch's tables.
 #[derive(Debug, Serialize)]
 pub struct Shared {
-    /// The datapath id, or `any other` for those that the file does not name.
+    /// The datapath id, or `any other` for switches that the file does not name.
     pub switch: String,
     /// The data sheet, if the file names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datasheet: Option<String>,
-    /// How many rules a table holds by the data sheet.
+    /// The size of a table in the data sheet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<u32>,
-    /// In the order of the file.
+    /// The tenants in the order of the file.
     pub tenants: Vec<Share>,
 }
 
-/// What one tenant gets.
+/// The share of one tenant.
 #[derive(Debug, Serialize)]
 pub struct Share {
-    /// Its name.
+    /// The name of the tenant.
     pub tenant: String,
-    /// Its weight.
+    /// The weight of the tenant.
     pub weight: u32,
     /// The weights of all tenants that have a part of the switch.
     pub of: u64,
-    /// The rules that it may have there at most, by its own limit.
+    /// The most rules on the switch by the tenant's own limit.
     pub most_rules: u32,
-    /// Groups and meters, likewise (1.3).
+    /// The most groups by the tenant's own limit (1.3).
     pub most_groups: u32,
-    /// See `most_groups`.
+    /// The most meters by the tenant's own limit (1.3).
     pub most_meters: u32,
-    /// Its share of a table by the data sheet.
+    /// The tenant's share of a table by the data sheet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<u32>,
-    /// How many messages it may send, or get.
+    /// The tenant's message rates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<ShareOfRate>,
 }
 
-/// How many messages of a class a tenant may send, or get.
+/// The rate of a class of messages that a tenant may send, or get.
 #[derive(Debug, Serialize)]
 pub struct ShareOfRate {
-    /// Which messages.
+    /// The class of messages.
     pub messages: &'static str,
-    /// How many per second.
+    /// Messages per second.
     pub per_second: f64,
-    /// How many at once, after a silence.
+    /// The burst: messages at once, after a silence.
     pub burst: u32,
-    /// Why so many.
+    /// The reason for the rate.
     pub why: String,
 }
 
-/// For each switch that the file names, and for any other. One at a time: there may be many of them with many tenants.
+/// The shares for each switch that the file names, and for any other switch. The iterator makes one switch at a time,
+/// because there may be many switches with many tenants.
 pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
     let mut everywhere = Vec::new();
     let mut by_switch: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
@@ -107,7 +108,7 @@ pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
     })
 }
 
-/// How many messages a tenant may send and get: by its own limits, or else by the data sheet.
+/// A tenant's message rates: from the tenant's limits, otherwise from the data sheet.
 fn rates(limits: &Limits, sheet: Option<&Sheet>, weights: (u64, u64)) -> Vec<ShareOfRate> {
     let own = |class| match class {
         MessageClass::PacketOut => limits.packet_out,

@@ -1,4 +1,5 @@
-//! What data sheets say, and whether they can be of the switches for which the file names them.
+//! Reports the contents of data sheets, and whether a data sheet can belong to the switch for which
+//! the file names it.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,8 @@ impl Checker<'_> {
                 let message = sheets::summary(sheet);
                 self.say(Severity::Note, Topic::DataSheet, at, "", message);
             }
-            // With a description, what decides is what the switch says when it connects.
+            // If the data sheet has a description, the description of the connecting switch
+            // decides.
             if let Some(dpid) =
                 dpid.filter(|dpid| sheet.description.is_none() && sheet.dpid != Some(*dpid))
             {

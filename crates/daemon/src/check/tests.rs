@@ -1,4 +1,4 @@
-//! Configurations, and what is said about them.
+//! Configurations, and their remarks.
 
 use super::*;
 
@@ -41,28 +41,29 @@ fn what_entries_do_to_each_other() {
     use Topic::{EqualPriority, OpenFlow10, Overlap, ReadOnly, Unreachable};
     let cases: &[Case<'_>] = &[
         (&[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_src=10.2.0.0/16"])], &[]),
-        // Equal priority: the first in the file wins, and the other is told.
+        // Equal priority: the first in the file wins, and the remark is for the other.
         (
             &[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_dst=10.1.0.0/16"])],
             &[('F', "b", EqualPriority)],
         ),
-        // Different priorities: the lower is told, whatever the order.
+        // Different priorities: the remark is for the lower priority, in any order.
         (&[("a", &["ip @ 5"]), ("b", &["ip,nw_src=10.0.0.0/8 @ 10"])], &[('N', "a", Overlap)]),
         (
             &[("a", &["ip @ 10"]), ("b", &["tcp,tp_dst=80 @ 5"])],
             &[('N', "b", Overlap), ('F', "b", Unreachable)],
         ),
-        // Two halves above cover a whole.
+        // Two higher entries cover the whole entry.
         (
             &[("a", &["ip,nw_src=0.0.0.0/1 @ 9", "ip,nw_src=128.0.0.0/1 @ 8"]), ("b", &["ip @ 5"])],
             &[('N', "b", Overlap), ('N', "b", Overlap), ('F', "b", Unreachable)],
         ),
-        // ... and with a gap they do not.
+        // With a gap, two higher entries do not cover the entry.
         (
             &[("a", &["ip,nw_src=0.0.0.0/1 @ 9", "ip,nw_src=128.0.0.0/2 @ 8"]), ("b", &["ip @ 5"])],
             &[('N', "b", Overlap), ('N', "b", Overlap)],
         ),
-        // On different switches nothing is shared; where only some are, the rest is still reachable.
+        // Entries on different switches do not overlap; with some common switches, the rest is
+        // still reachable.
         (&[("a", &["ip on 1 2"]), ("b", &["ip on 3"])], &[]),
         (&[("a", &["ip @ 9 on 1 2"]), ("b", &["ip on 2 3"])], &[('N', "a", Overlap)]),
         (
@@ -70,10 +71,10 @@ fn what_entries_do_to_each_other() {
             &[('N', "b", Overlap), ('F', "b", Unreachable)],
         ),
         (&[("a", &["ip @ 200 on 1"]), ("b", &["ip"])], &[('N', "b", Overlap)]),
-        // A tenant's own entries: no overlap to speak of, but one that changes nothing.
+        // A tenant's own entries: an overlap is no remark, except an entry without effect.
         (&[("a", &["ip @ 10", "tcp @ 20"])], &[]),
         (&[("a", &["ip @ 20", "tcp @ 10"])], &[('F', "a", Unreachable)]),
-        // Read entries take nothing away.
+        // Read entries do not change the owner.
         (&[("a", &["ip"]), ("b", &["ip @ 900 read"])], &[('N', "b", ReadOnly)]),
         (&[("a", &["ip,dl_src=00:00:00:00:00:01/00:00:00:00:00:ff"])], &[('N', "a", OpenFlow10)]),
         (&[("a", &["ipv6,ipv6_src=2001:db8::/32"])], &[('N', "a", OpenFlow10)]),
@@ -157,13 +158,13 @@ fn slices_of_ports_that_cannot_cross_a_trunk_are_named() {
     let ring = "[topology]\nlinks = [{ between = [\"1 port 9\", \"2 port 9\"] }, \
                 { between = [\"2 port 8\", \"3 port 8\"] }, { between = [\"3 port 7\", \"1 port 7\"] }]\n";
     for (topology, entries, expected) in [
-        // Nobody says which ports are links'.
+        // The file does not say which ports have links.
         ("", &["in_port=3 on 1 2"][..], &[('N', "a", Topic::Trunk)][..]),
         ("", &["in_port=3 on 1", "in_port=4 on 2"], &[('N', "a", Topic::Trunk)]),
         ("", &["in_port=3 on 1"], &[]),
         ("", &["in_port=3"], &[]),
         ("", &["in_port=3 on 1 2", "ip on 1"], &[]),
-        // Declared links do.
+        // Declared links say which ports have links.
         (link, &["in_port=3 on 1 2"], &[('F', "a", Topic::Trunk)]),
         (link, &["in_port=3"], &[('F', "a", Topic::Trunk)]),
         (link, &["in_port=3", "in_port=9 on 1"], &[('F', "a", Topic::Trunk)]),
@@ -171,7 +172,7 @@ fn slices_of_ports_that_cannot_cross_a_trunk_are_named() {
         (link, &["in_port=3,ip on 1", "in_port=9,ip on 1 2"], &[]),
         (link, &["in_port=3 on 1"], &[]),
         (link, &["ip"], &[]),
-        // Two of three switches are joined, and the third is not.
+        // A link connects two of three switches, but not the third.
         (ring, &["in_port=3", "in_port=9 on 1 2"], &[('F', "a", Topic::Trunk)]),
         (ring, &["in_port=3", "in_port=9 on 1 2", "in_port=8 on 2 3"], &[]),
     ] {
@@ -233,10 +234,10 @@ fn what_only_switches_can_say_is_no_finding() {
     const ELSEWHERE: &str = "between = [\"7 port 1\", \"8 port 1\"]";
     const THERE: &str = "between = [\"1 port 2\", \"2 port 2\"]";
     for (topology, link, bandwidth, is_finding, says) in [
-        // Elsewhere there is a declared link; whether there is one here probes will tell.
+        // A link is declared elsewhere; probes decide whether there is a link here.
         ("", ELSEWHERE, "1Mbit", true, "there is no path"),
         ("discovery = true\n", ELSEWHERE, "1Mbit", false, "others may be found"),
-        // Ports may do more than the 1 Gbit for which they are taken.
+        // Ports may be faster than the assumed 1 Gbit.
         (
             "",
             THERE,

@@ -10,8 +10,8 @@ use super::{Checker, Severity, Topic};
 use crate::config::{Entry, Position, Tenant};
 
 impl Checker<'_> {
-    /// Names the tenants whose packets cannot go from switch to switch. Where links are declared that is certain; where
-    /// none is, one of the ports may be a link's.
+    /// Names the tenants whose packets cannot pass from switch to switch. With declared links this is certain; without
+    /// any, one of the ports may have a link.
     pub(super) fn trunks(&mut self) {
         let config = self.config;
         for tenant in config.tenants.iter().filter(|tenant| tenant.network.is_none()) {
@@ -43,15 +43,15 @@ impl Checker<'_> {
 
 /// The ports that a slice consists of.
 struct Slice<'a> {
-    /// Where the first entry stands.
+    /// The place of the first entry in the file.
     at: Position,
     entries: Vec<(&'a Switches, u32)>,
-    /// Switches that are named.
+    /// The named switches.
     listed: BTreeSet<u64>,
 }
 
 impl Slice<'_> {
-    /// None if some entry matches packets of any port.
+    /// The slice of a tenant; `None` if an entry matches packets of any port.
     fn of_ports(tenant: &Tenant) -> Option<Slice<'_>> {
         let writes = || tenant.flowspace.iter().filter(|it| it.permission == Permission::Write);
         let port = |entry: &Entry| Some(entry.match_.exact_value(Field::InPort)? as u32);
@@ -67,11 +67,11 @@ impl Slice<'_> {
         Some(Slice { at, entries, listed })
     }
 
-    /// A link between two switches that no links of the slice join, if there is one.
+    /// A link between two switches that no links of the slice connect, if there is one.
     fn apart(&self, links: &[[PortId; 2]]) -> Option<[PortId; 2]> {
         let (own, others): (Vec<[PortId; 2]>, Vec<[PortId; 2]>) =
             links.iter().partition(|ends| ends.iter().all(|end| self.has(*end)));
-        // Each switch's part is named by one of the switches in it.
+        // Each connected part has one of its switches as its name.
         let mut parts = BTreeMap::new();
         for [a, b] in own {
             let part_of = |dpid| parts.get(&dpid).copied().unwrap_or(dpid);

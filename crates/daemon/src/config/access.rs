@@ -1,4 +1,4 @@
-//! `[api]`: by what accounts REST is used, and how much of it. Where it is served stands in `[listen]`.
+//! `[api]`: the accounts of the REST interface, and their limits. `[listen]` has the addresses.
 
 use std::path::{Path, PathBuf};
 
@@ -8,23 +8,24 @@ use toml::de::DeTable;
 use super::reader::{Table, Value};
 use crate::access::{Reach, Role};
 
-/// More would be a mistake.
+/// The most certificates; more would be a mistake.
 const MOST: usize = 1_024;
 
-/// Who may use REST, and how much of it. Files, rates and subscribers are read at start only.
+/// The accounts of REST, and their limits. Files, rates and subscribers are read at start only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
-    /// Weir's key and certificate towards REST clients, and who signs for theirs; there whenever an `ssl:` address is.
+    /// Weir's key and certificate towards REST clients, and the authority of their certificates; present if there is an
+    /// `ssl:` address.
     pub files: Option<ServiceFiles>,
-    /// Clients' certificates, and what each opens.
+    /// Clients' certificates, and the reach of each.
     pub certificates: Vec<(CertificateName, Reach)>,
-    /// Names, beside addresses and `localhost`, by which Weir may be asked for.
+    /// Host names of Weir, in addition to addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Whether plain TCP on the loopback is answered without an account. Default true.
+    /// Whether plain TCP on the loopback needs no account. Default true.
     pub loopback_is_open: bool,
-    /// Requests of an account in a second, twice as many at once. Default 100.
+    /// Requests of an account per second; the burst is twice this number. Default 100.
     pub requests: u32,
-    /// Who may listen to events at a time. Default 64.
+    /// The most listeners to events. Default 64.
     pub subscribers: usize,
 }
 
@@ -41,8 +42,8 @@ impl Default for Access {
     }
 }
 
-/// Whether the keys are there that an `ssl:` address needs: what is wrong with their values is reported, and the address is not
-/// wrong beside.
+/// Whether the keys that an `ssl:` address needs exist. Errors in their values are reported there, and not again at the
+/// address.
 pub(super) fn has_files(document: &DeTable<'_>) -> bool {
     let api = document.get("api").map(|api| api.get_ref());
     let has = |key| api.is_some_and(|api| api.as_table().is_none_or(|it| it.contains_key(key)));

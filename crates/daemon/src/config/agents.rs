@@ -1,4 +1,4 @@
-//! `[agents]`: who measures tenants' virtual interfaces at the network's edge.
+//! `[agents]`: the agents that measure tenants' virtual interfaces at the network's edge.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use fabric::edge::AgentId;
 
 use super::reader::{Table, Value};
 
-/// Agents that are listened to. Each has a conversation of its own.
+/// The most agents. Each agent has a session of its own.
 const MOST_SERVERS: usize = 1024;
 
 /// `[agents]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agents {
-    /// Where they are heard, by UDP. Read at start only.
+    /// The UDP address where Weir listens to agents. Read at start only.
     pub listen: SocketAddr,
-    /// The file with the key that they share. Relative paths are relative to the configuration file's folder.
+    /// The file with the agents' common key. Relative paths are relative to the configuration file's folder.
     pub key: PathBuf,
-    /// What they call Weir. Default `weir`.
+    /// The name of Weir in the agents' file. Default `weir`.
     pub name: String,
     /// The agents' names.
     pub servers: Vec<String>,
-    /// Silence after which what a virtual interface sends is not known any more. Default 1 s.
+    /// Silence after which the rates of a virtual interface are unknown. Default 1 s.
     pub lifetime: Duration,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read(table: &mut Table<'_, '_>, file: &str) -> Option<Agents> {
             _ => Some(servers),
         }
     });
-    // Agents speak every 100 ms, and datagrams get lost.
+    // Agents send every 100 ms, and datagrams can be lost.
     let range = Duration::from_millis(300)..=Duration::from_secs(3600);
     let lifetime = table.get("lifetime", |value| value.duration(range));
     Some(Agents {
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(agents.key, Path::new("/etc/weir/edge.key"));
         assert_eq!((agents.name.as_str(), agents.lifetime.as_secs()), ("weir", 2));
         assert_eq!(config.tenants[0].vnics[0].agent.as_deref(), Some("b"));
-        // Who has several agents says of each interface whose it is; one alone measures all.
+        // With several agents, each interface names its agent; a single agent measures all interfaces.
         let of = |text: String| Config::parse("", &text).unwrap().tenants[0].vnics[0].agent.clone();
         assert_eq!(of(format!("{AGENTS}{}", tenant("red", 1, ""))), None);
         let one = AGENTS.replace(", \"b\"", "");

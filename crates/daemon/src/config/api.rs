@@ -1,36 +1,36 @@
-//! `[listen] api`: where REST is served, and where it takes changes.
+//! `[listen] api`: the addresses of REST, and the addresses where changes are accepted.
 //!
-//! Without an account it is read on the loopback, and changed by a socket in the file system, by its owner and group. Elsewhere
-//! it is served over TLS alone, where an account is always asked for (`[api]`).
+//! Without an account, clients can read on the loopback, and the owner and the group of a socket in the file system can
+//! make changes. Other addresses use TLS, and always require an account (`[api]`).
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::reader::{Table, Value};
 
-/// Where REST is served.
+/// The addresses of REST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Api {
-    /// By TCP, on the loopback.
+    /// TCP on the loopback.
     pub tcp: Option<SocketAddr>,
-    /// By TCP with TLS.
+    /// TCP with TLS.
     pub tls: Option<SocketAddr>,
-    /// By a socket in the file system.
+    /// A socket in the file system.
     pub socket: Option<Socket>,
-    /// Whether changes are taken by TCP, too.
+    /// Whether changes by TCP are accepted, too.
     pub tcp_changes: bool,
 }
 
 /// A socket in the file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Socket {
-    /// The operator wants it there.
+    /// The operator has configured the socket.
     Wanted(PathBuf),
-    /// It is there unless it cannot be.
+    /// The default socket, if it can be created.
     Possible(PathBuf),
 }
 
-/// Where changes are taken if nobody says otherwise.
+/// The default socket for changes.
 pub const SOCKET: &str = "/run/weir/api.sock";
 
 impl Default for Api {
@@ -45,7 +45,7 @@ impl Default for Api {
 }
 
 impl Api {
-    /// By TCP alone, also changes.
+    /// TCP alone, also for changes.
     pub fn by_tcp(address: SocketAddr) -> Api {
         Api { tcp: Some(address), tls: None, socket: None, tcp_changes: true }
     }

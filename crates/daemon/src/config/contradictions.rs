@@ -9,7 +9,7 @@ use super::reader::Reader;
 use super::settings::{Config, Tenant};
 use crate::networks::why;
 
-/// Those that need no physical network to be seen.
+/// Checks for contradictions that do not depend on the physical network.
 pub(super) fn check(reader: &Reader<'_>, config: &Config) {
     let [least, most] = config.topology.tags;
     let wanted = wanted(&config.tenants);
@@ -25,7 +25,7 @@ pub(super) fn check(reader: &Reader<'_>, config: &Config) {
     }
 }
 
-/// All networks, of tenants that are numbered from 1 in the file's order.
+/// All networks; the tenants have numbers from 1 in the order of the file.
 pub(crate) fn wanted(tenants: &[Tenant]) -> BTreeMap<TenantId, Spec> {
     let specs = tenants.iter().zip(1..);
     specs.filter_map(|(it, id)| Some((TenantId(id), it.network.as_ref()?.spec.clone()))).collect()

@@ -1,4 +1,4 @@
-//! `datasheet.json`, as `weir evaluate all` writes it: where limits come from that nobody has set.
+//! `datasheet.json`, as `weir evaluate all` writes it: the source of limits that the operator has not set.
 //!
 //! ```text
 //!   safe_rates.packet-out                         ▶ packet_out
@@ -8,8 +8,8 @@
 //!   safe_rates.packet-in                          ▶ packet_in
 //!   the smallest of capacity, where it was full   ▶ the size of a table
 //! ```
-//! But for statistics, a message costs the time between two messages at the safe rate. Statistics are polled at few rates, the
-//! highest of which the switch may do with ease: so the time of a reply is what one costs.
+//! A message costs the time between two messages at the safe rate, except for statistics. Statistics are polled at few
+//! rates, and the switch may easily serve the highest of them, so a statistics request costs the time of its reply.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -26,7 +26,7 @@ use super::reader::Value;
 
 /// The version of the format that is read.
 const SCHEMA: u64 = 2;
-/// A sheet has some kilobytes.
+/// The most bytes of a data sheet, which has some kilobytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// A higher figure is a mistake.
 const MOST: f64 = 1e12;
@@ -56,7 +56,7 @@ impl Sheets {
     }
 }
 
-/// What a file has beside what is not needed here.
+/// The parts of the file that Weir reads.
 #[derive(Deserialize)]
 struct Document {
     measured: String,
@@ -152,7 +152,7 @@ impl Document {
         })
     }
 
-    /// Whether each figure can be one.
+    /// An error if a figure is impossible.
     fn check(&self) -> Result<(), String> {
         let capacity = self.capacity.iter().map(|(name, it)| ("capacity", name, it.entries));
         let rates = self.safe_rates.iter().map(|(name, rate)| ("safe_rates", name, *rate));
@@ -165,8 +165,8 @@ impl Document {
         }
     }
 
-    /// The lowest safe rate of those that belong to a class. Weir does not use a rate of 0, at which an experiment has lost
-    /// everything, and no figure of an experiment that did not come to its end.
+    /// The lowest safe rate of a class. Weir does not use a rate of 0, at which an experiment has lost all messages,
+    /// and no figure of an unfinished experiment.
     fn lowest_rate(&self, class: MessageClass) -> Option<Figure> {
         let is_of = |name: &str| match class {
             MessageClass::PacketOut => name == "packet-out",
@@ -183,7 +183,7 @@ impl Document {
         Some(Figure { name, experiment: experiment.to_owned(), value })
     }
 
-    /// The longest time that a reply with statistics takes, ns.
+    /// The longest time of a statistics reply, in ns.
     fn reply_ns(&self) -> Option<f64> {
         let replies = self.latency_us.iter().filter(|(name, _)| name.starts_with("stats-"));
         replies.map(|(_, us)| us * 1e3).max_by(f64::total_cmp).filter(|ns| *ns > 0.0)

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where: in the manner of rustc.
+//! Errors in a configuration, with their places, in the style of rustc.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,15 +21,15 @@ impl fmt::Display for Position {
 /// One error in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file, as it was named by the user.
+    /// The file name that the user gave.
     pub file: String,
-    /// Where the offending text starts.
+    /// The start of the wrong text.
     pub at: Position,
-    /// The key that it belongs to, such as `tenants[0].flowspace[1].match`; empty for errors of TOML syntax.
+    /// The key of the wrong text, such as `tenants[0].flowspace[1].match`; empty for errors of TOML syntax.
     pub key: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
     line_text: String,
     width: usize,
@@ -85,7 +85,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// A file's name and text, with the means to find lines in it.
+/// A file's name and text, and an index of its lines.
 pub(super) struct Source<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
@@ -107,7 +107,7 @@ impl<'a> Source<'a> {
         Position { line, column: before.chars().count() + 1 }
     }
 
-    /// An error at a range of bytes; what goes beyond the first line is cut off.
+    /// An error at a range of bytes; the range is cut at the end of the first line.
     pub(super) fn diagnostic(
         &self,
         span: Range<usize>,

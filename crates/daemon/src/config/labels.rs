@@ -1,4 +1,4 @@
-//! `[labels]`, and what tenants say of labels and of their virtual interfaces.
+//! `[labels]`, and the keys of tenants for labels and virtual interfaces.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,26 +12,27 @@ use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use super::topology::bandwidth;
 
-/// Virtual interfaces of one tenant: flows between all pairs of them may have to be followed.
+/// The most virtual interfaces of one tenant: flows between all pairs may have to be followed.
 const MOST_VNICS: usize = 1024;
-/// Addresses of one of them: packets between all pairs of two's are followed apart.
+/// The most addresses of a virtual interface: packets between all pairs of two interfaces' addresses are followed
+/// separately.
 const MOST_ADDRESSES: usize = 4;
 
-/// `[labels]`: how all tenants are told what is left of links.
+/// `[labels]`: when and how exactly all tenants get link labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
-    /// A change smaller than this is not told. Default 1 kbit/s.
+    /// A smaller change is not sent. Default 1 kbit/s.
     pub hysteresis: Bandwidth,
     /// The shortest time between two labels of the same link. Default 100 ms.
     pub minimum_interval: Duration,
-    /// Labels are multiples of this, rounded down. Default 0: exact.
+    /// Labels are rounded down to multiples of this value. Default 0: exact.
     pub step: Bandwidth,
-    /// A label is off by at most this much before it is rounded. Default 0.
+    /// The largest noise of a label before rounding. Default 0.
     pub noise: Bandwidth,
     /// A label changes at most once in each period of this length, at an instant that does not depend on any load.
     /// Default 0: whenever the load changes.
     pub hold: Duration,
-    /// Labels per second that a tenant is told of at most, all links together. Default 100.
+    /// The most labels per second for one tenant, all links together. Default 100.
     pub notices: u32,
 }
 
@@ -48,31 +49,31 @@ impl Default for Labels {
     }
 }
 
-/// What a tenant asked for.
+/// The form of labels that a tenant asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// By REST and server-sent events alone.
+    /// REST and server-sent events only.
     Rest,
-    /// On its OpenFlow connections too.
+    /// Also on the tenant's OpenFlow connections.
     OpenFlow(LabelForm),
 }
 
 /// One `[[tenants.vnics]]`: a virtual interface and the bandwidth that was bought for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vnic {
-    /// Where it stands in the file.
+    /// The place in the file.
     pub at: Position,
-    /// Where its packets come in and go out.
+    /// The port by which the interface's packets enter and leave.
     pub port: PortId,
-    /// Its hardware address.
+    /// The hardware address.
     pub mac: MacAddress,
-    /// Its IPv4 and IPv6 addresses, each once; none if they are not known.
+    /// The IPv4 and IPv6 addresses, each once; empty if unknown.
     pub ip: Vec<IpAddr>,
-    /// The VLAN that its packets bear where they come in; 0 is none.
+    /// The VLAN of the packets where they enter; 0: untagged.
     pub vlan: Option<u16>,
-    /// What it may send, and receive.
+    /// The bandwidth that the interface may send and receive.
     pub bandwidth: Bandwidth,
-    /// Which agent measures it, if any.
+    /// The agent that measures the interface, if any.
     pub agent: Option<String>,
 }
 
@@ -112,15 +113,16 @@ pub(super) struct Vnics<'a> {
 }
 
 impl<'a> Vnics<'a> {
-    /// `agents` is nothing, too, if what is said of them is wrong.
+    /// `agents`: also `None` if the section has errors.
     pub(super) fn new(has_agents: bool, agents: Option<&'a Agents>) -> Vnics<'a> {
         Vnics { has_agents, agents, macs: BTreeMap::new() }
     }
 
-    /// Those of one tenant.
+    /// Reads the virtual interfaces of one tenant.
     pub(super) fn read(&mut self, value: &Value<'_, '_>) -> Option<Vec<Vnic>> {
         if !self.has_agents {
-            // Agents tell interfaces apart by their addresses alone; otherwise each tenant has its own.
+            // Agents distinguish interfaces by their addresses alone; without agents, each tenant has its own
+            // addresses.
             self.macs.clear();
         }
         let vnics = value.list(|value| value.table(|table| vnic(table, self)).flatten())?;
@@ -142,7 +144,7 @@ impl<'a> Vnics<'a> {
         }
     }
 
-    /// One agent alone measures all.
+    /// The only agent, which measures all interfaces.
     fn only_agent(&self) -> Option<String> {
         match self.agents?.servers.as_slice() {
             [only] => Some(only.clone()),
@@ -179,7 +181,7 @@ fn addresses(value: &Value<'_, '_>) -> Option<Vec<IpAddr>> {
         if known.contains(&address) {
             return value.refuse(format!("the address {address} stands here twice"), None);
         }
-        // What would be in no packet of its own is a slip of the pen.
+        // An address that no interface can have is a typing error.
         if address.is_unspecified() || address.is_multicast() {
             return value.refuse(format!("{address} is no host's address"), None);
         }

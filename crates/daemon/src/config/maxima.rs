@@ -1,4 +1,4 @@
-//! `[tenants.maxima]`: how large a tenant's own network may be, whoever makes it.
+//! `[tenants.maxima]`: the maximum size of a tenant's own network, from the file or by REST.
 
 use std::fmt;
 
@@ -8,29 +8,31 @@ use fabric::{Bandwidth, Dpid, PortId};
 use super::reader::{Table, Value};
 use super::topology::bandwidth;
 
-/// What is not said has no bound.
+/// The maxima; an absent key has no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maxima {
-    /// Switches.
+    /// The most switches.
     pub switches: Option<u64>,
-    /// Ports at the edge.
+    /// The most edge ports.
     pub ports: Option<u64>,
-    /// Links.
+    /// The most links.
     pub links: Option<u64>,
-    /// Hosts.
+    /// The most hosts.
     pub hosts: Option<u64>,
-    /// What its links set aside, all together, in one direction; a backup counts as much again.
+    /// The most reserved bandwidth of all links in one direction; a link with a backup counts
+    /// twice.
     pub bandwidth: Option<Bandwidth>,
-    /// Where the tenant's own account may put ports, beside where its network has some.
+    /// Physical ports where the tenant's account may put ports, in addition to those of its present
+    /// network.
     pub edges: Vec<Edge>,
 }
 
-/// Physical ports that are a tenant's to use.
+/// Physical ports that a tenant may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// All of a switch.
+    /// All ports of a switch.
     Switch(Dpid),
-    /// This one.
+    /// One port.
     Port(PortId),
 }
 
@@ -52,7 +54,7 @@ impl Maxima {
         })
     }
 
-    /// What a network has more of than it may have and than it had, in words.
+    /// The maxima that a network exceeds and exceeds more than before, in words.
     pub fn exceeded(&self, before: Option<&Spec>, network: &Spec) -> Vec<String> {
         let counts = |spec: &Spec| {
             [&spec.switches.len(), &spec.ports.len(), &spec.links.len(), &spec.hosts.len()]
@@ -80,7 +82,7 @@ impl Maxima {
     }
 }
 
-/// Bits per second that links set aside.
+/// The reserved bits per second of all links.
 fn reserved(network: &Spec) -> u64 {
     let of_link = network.links.iter().map(|link| {
         let ways = 1 + u64::from(link.protection.is_some());

@@ -1,8 +1,8 @@
 //! The configuration file: TOML in, [`Config`] out, or every error in it with its place.
 //!
-//! Parse, don't validate: what a [`Config`] holds has been checked, and nothing that reads one checks again. Deliberately
-//! without I/O beyond [`load`] and the data sheets that a file names, and without defaults elsewhere: each default stands here, once, and in
-//! `docs/configuration.md`.
+//! Parse, don't validate: all values of a [`Config`] have been checked, and readers do not check them again. The module
+//! deliberately has no I/O except [`load`] and the data sheets that a file names. Each default is here once, and in
+//! `docs/configuration.md`; other modules have no defaults.
 //!
 //! Start reading at [`Config`] (`settings`); `sections` and `tenants` read the file's tables with the help of `reader`.
 
@@ -41,7 +41,7 @@ pub use switches::Listed;
 pub use tls::Tls;
 pub use topology::{Link, Topology};
 
-/// A configuration could not be had.
+/// A configuration could not be loaded.
 #[derive(Debug)]
 pub enum LoadError {
     /// The file could not be read.
@@ -51,7 +51,7 @@ pub enum LoadError {
         /// Why.
         error: io::Error,
     },
-    /// There are errors in it.
+    /// The file has errors.
     Invalid(Diagnostics),
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// A configuration of this size would be a mistake; reading it would stall a reload.
+/// The most bytes of a configuration file. A larger file would be a mistake, and reading it would delay a reload.
 pub const MAX_FILE_SIZE: u64 = 64 << 20;
 
 /// Reads and parses a file.
@@ -91,8 +91,8 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 }
 
 impl Config {
-    /// Parses the text of a file; its name is used in errors, and its folder for relative paths. Which addresses this machine has
-    /// is not looked at.
+    /// Parses the text of a file; its name is used in errors, and its folder for relative paths. The function does not
+    /// check the addresses of this machine.
     pub fn parse(file: &str, text: &str) -> Result<Config, Diagnostics> {
         sections::parse(file, text, |_| false)
     }

@@ -16,17 +16,17 @@ use super::topology::bandwidth;
 /// `[tenants.network]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Where it stands in the file.
+    /// The place in the file.
     pub at: Position,
-    /// What it is to be.
+    /// The requested network.
     pub spec: Spec,
     span: Range<usize>,
-    /// Where its parts stand.
+    /// The places of its parts in the file.
     parts: Vec<(Part, Range<usize>, Position)>,
 }
 
 impl Network {
-    /// Where a part of it stands in the file.
+    /// The place of a part in the file.
     pub fn position_of(&self, part: Part) -> Position {
         let found = self.parts.iter().find(|(other, ..)| *other == part);
         found.map_or(self.at, |(_, _, at)| *at)
@@ -37,7 +37,7 @@ impl Network {
     }
 
     pub(super) fn span_of(&self, part: Part) -> Range<usize> {
-        // The last of that name: the first is not the one that is too many.
+        // The last part with this name: the first one is not the duplicate.
         let found = self.parts.iter().rev().find(|(other, ..)| *other == part);
         found.map_or_else(|| self.span(), |(_, span, _)| span.clone())
     }
@@ -69,7 +69,7 @@ impl Parts {
     }
 }
 
-/// An array of tables; none if it is not there.
+/// An array of tables; empty if the key is absent.
 fn list<T>(
     table: &mut Table<'_, '_>,
     key: &'static str,
@@ -111,7 +111,8 @@ fn port(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<PortSpec> {
     Some(PortSpec { port, name, at: at?, shared, started })
 }
 
-/// 1.0 reserves the numbers above 0xff00; the one of them that can be a port has a name, since it is another on 1.3.
+/// 1.0 reserves the numbers above 0xff00. Only LOCAL of these can be a port, and it has a name because its number
+/// differs on 1.3.
 fn port_number(value: &Value<'_, '_>) -> Option<u32> {
     match value.maybe_string().map(str::parse) {
         Some(Ok(PortNumber::LOCAL)) => Some(PortNumber::LOCAL.get()),
@@ -125,7 +126,7 @@ fn link(table: &mut Table<'_, '_>, parts: &mut Parts) -> Option<LinkSpec> {
         let ends = value.list(Value::parsed::<VirtualPortId>)?;
         match <[VirtualPortId; 2]>::try_from(ends) {
             Ok(ends) => Some(ends),
-            // Those that were refused are reported already.
+            // Refused elements are reported already.
             Err(_) if value.length() == Some(2) => None,
             Err(_) => value.refuse("a link has two ends", Some(format!("such as {example}"))),
         }
@@ -173,7 +174,7 @@ fn route(value: &Value<'_, '_>) -> Option<Route> {
     Some(Route::Given(steps))
 }
 
-/// Physical switches to go to, or ports to go out of.
+/// The steps of a route: physical switches to visit, or physical ports to leave by.
 fn steps(value: &Value<'_, '_>) -> Option<Vec<Step>> {
     value.list(|value| match value.string()?.contains("port") {
         true => value.parsed().map(Step::Port),
@@ -246,7 +247,7 @@ mod tests {
             assert!(error.message.contains(message), "{number}: {}", error.message);
             assert_eq!(error.at.line, 18, "{number}");
         }
-        // There is one of it on a switch.
+        // A switch has one port LOCAL.
         let port =
             "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = \"LOCAL\"\nat = \"1 port 2\"\n";
         let link = "[[tenants.network.links]]\nbetween = [\"0xa1 port local\", \"0xa2 port 2\"]\n";
@@ -302,7 +303,7 @@ mod tests {
                 18,
                 "bad address \"10.0.0\"",
             ),
-            // Contradictions, where the part stands that is too many.
+            // Contradictions, reported at the duplicate part.
             (
                 "[[tenants.network.ports]]\nswitch = \"0xa1\"\nnumber = 1\nat = \"1 port 2\"\n",
                 16,

@@ -1,22 +1,22 @@
-//! Weir's own addresses, which no controller of a tenant's has: Weir would connect to itself and be its own switch.
+//! Weir's own addresses, which must not be a controller's address: Weir would connect to itself as its own switch.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use super::settings::Listen;
 
-/// Where Weir listens.
+/// The addresses where Weir listens.
 pub(super) struct Own<'a> {
     listen: &'a Listen,
     is_here: fn(IpAddr) -> bool,
 }
 
 impl<'a> Own<'a> {
-    /// `is_here` says whether an address is one of this machine's.
+    /// `is_here`: whether an address belongs to this machine.
     pub(super) fn new(listen: &'a Listen, is_here: fn(IpAddr) -> bool) -> Own<'a> {
         Own { listen, is_here }
     }
 
-    /// Whether a connection to this address is one to Weir.
+    /// Whether a connection to this address reaches Weir.
     pub(super) fn is(&self, address: SocketAddr) -> bool {
         let openflow = self.listen.openflow.iter().map(|listener| listener.addr);
         let api = self.listen.api.tcp.into_iter().chain(self.listen.api.tls);
@@ -28,13 +28,14 @@ impl<'a> Own<'a> {
         address.port() == listener.port()
             && match at.is_unspecified() {
                 true => to.is_unspecified() || to.is_loopback() || (self.is_here)(to),
-                // A connection to 0.0.0.0 or :: is one to this machine.
+                // A connection to 0.0.0.0 or :: reaches this machine.
                 false => to == at || to.is_unspecified() && at.is_loopback(),
             }
     }
 }
 
-/// Whether an address is one of this machine's: then packets to it have it as their source. Nothing is sent.
+/// Whether an address belongs to this machine: then packets to the address have it as their source address, too. The
+/// function sends no packet.
 pub(super) fn is_here(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn this_machines_addresses_are_known() {
         assert!(is_here(Ipv4Addr::LOCALHOST.into()));
-        // For documentation (RFC 5737): nobody has it.
+        // An address for documentation (RFC 5737), which no machine has.
         assert!(!is_here([192, 0, 2, 1].into()));
     }
 }

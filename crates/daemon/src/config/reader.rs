@@ -1,7 +1,7 @@
-//! Walks a parsed TOML document: takes what is known, and collects an error for everything else.
+//! Reads a parsed TOML document: accepts known keys, and collects an error for everything else.
 //!
-//! Serde would stop at the first error, and does not know the place of a value once it is read; an operator wants all
-//! errors of a file at once, each with its line.
+//! Serde would stop at the first error, and does not keep the place of a value. An operator needs all errors of a file
+//! at once, each with its line.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use super::diagnostic::{Diagnostic, Position, Source};
 use crate::unsupported;
 
-/// Where errors are collected.
+/// The collected errors.
 pub(super) struct Reader<'s> {
     pub(super) source: Source<'s>,
     errors: RefCell<Vec<Diagnostic>>,
@@ -37,7 +37,7 @@ impl<'s> Reader<'s> {
         self.errors.borrow_mut().push(self.source.diagnostic(span, key, message.into(), help));
     }
 
-    /// Whether nothing was wrong so far.
+    /// Whether there was no error so far.
     pub(super) fn is_content(&self) -> bool {
         self.errors.borrow().is_empty()
     }
@@ -49,7 +49,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// A table whose keys are taken one by one; what has not been asked for when it ends is an unknown key.
+/// A table whose keys are read one by one; keys that nobody has read at the end are unknown keys.
 pub(super) struct Table<'r, 's> {
     reader: &'r Reader<'s>,
     entries: &'r DeTable<'s>,
@@ -69,27 +69,28 @@ impl<'r, 's> Table<'r, 's> {
         }
     }
 
-    /// Where the table starts.
+    /// The start of the table.
     pub(super) fn position(&self) -> Position {
         self.reader.source.position(self.span.start)
     }
 
-    /// Where it stands, for errors that are found later.
+    /// The place in the file, for errors that are found later.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// The text of a key, if there is one, without an error if not. The key has still to be [read](Table::get).
+    /// The text of a key, if it is a string; otherwise `None`, without an error. The key has still to be
+    /// [read](Table::get).
     pub(super) fn text(&self, key: &str) -> Option<&'r str> {
         self.entries.get(key)?.get_ref().as_str()
     }
 
-    /// Reports that something in the table is wrong.
+    /// Reports an error in the table.
     pub(super) fn refuse(&self, span: Range<usize>, message: &str, help: Option<String>) {
         self.reader.error(span, &self.path, message, help);
     }
 
-    /// Reads a key if it is there; `None` also when `read` found its value wrong (and has said so).
+    /// Reads a key if it exists; `None` also if `read` has reported an error in the value.
     pub(super) fn get<T>(
         &mut self,
         key: &'static str,
@@ -102,7 +103,7 @@ impl<'r, 's> Table<'r, 's> {
         read(&Value { reader: self.reader, value, path })
     }
 
-    /// As [`Table::get`], but its absence is an error.
+    /// Reads a key as [`Table::get`] does; an absent key is an error.
     pub(super) fn require<T>(
         &mut self,
         key: &'static str,
@@ -121,7 +122,7 @@ impl<'r, 's> Table<'r, 's> {
         self.get(key, read)
     }
 
-    /// Reports the keys that nobody has asked for.
+    /// Reports the keys that nobody has read.
     pub(super) fn end(self) {
         for key in self.entries.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().as_ref();
@@ -139,7 +140,7 @@ impl<'r, 's> Table<'r, 's> {
     }
 }
 
-/// A value and the key that leads to it.
+/// A value and its key.
 pub(super) struct Value<'r, 's> {
     reader: &'r Reader<'s>,
     value: &'r Spanned<DeValue<'s>>,
@@ -151,19 +152,19 @@ impl<'r, 's> Value<'r, 's> {
         self.reader.source.position(self.value.span().start)
     }
 
-    /// Where it stands, for errors that are found later.
+    /// The place in the file, for errors that are found later.
     pub(super) fn span(&self) -> Range<usize> {
         self.value.span()
     }
 
-    /// Reports that the value is wrong.
+    /// Reports an error in the value.
     pub(super) fn refuse<T>(&self, message: impl Into<String>, help: Option<String>) -> Option<T> {
         self.reader.error(self.value.span(), &self.path, message, help);
         None
     }
 
-    /// Reports that a part of a string is wrong: bytes `part` of its value. Where the text in the file is not the
-    /// value letter by letter (escapes, several lines), the whole string is marked.
+    /// Reports an error in the bytes `part` of a string. If the text in the file differs from the value (escapes,
+    /// several lines), the whole string is marked.
     pub(super) fn refuse_part<T>(
         &self,
         part: Range<usize>,
@@ -194,7 +195,7 @@ impl<'r, 's> Value<'r, 's> {
         self.value.get_ref().as_str().or_else(|| self.mistyped("a string"))
     }
 
-    /// The string if it is one, without an error if it is not.
+    /// The value if it is a string; otherwise `None`, without an error.
     pub(super) fn maybe_string(&self) -> Option<&'r str> {
         self.value.get_ref().as_str()
     }
@@ -203,7 +204,7 @@ impl<'r, 's> Value<'r, 's> {
         self.value.get_ref().as_bool().or_else(|| self.mistyped("true or false"))
     }
 
-    /// How many elements an array has.
+    /// The number of elements of an array.
     pub(super) fn length(&self) -> Option<usize> {
         self.value.get_ref().as_array().map(|array| array.len())
     }
@@ -275,7 +276,7 @@ impl<'r, 's> Value<'r, 's> {
         self.refuse(format!("unknown value \"{text}\""), Some(help))
     }
 
-    /// Reads each element of an array; those in error are left out (and reported).
+    /// Reads each element of an array; wrong elements are reported and left out.
     pub(super) fn list<T>(
         &self,
         mut read: impl FnMut(&Value<'r, 's>) -> Option<T>,
@@ -301,7 +302,7 @@ impl<'r, 's> Value<'r, 's> {
         Some(read(self).into_iter().collect())
     }
 
-    /// Reads a table, all of it: keys that `read` does not ask for are errors.
+    /// Reads a whole table: keys that `read` does not read are errors.
     pub(super) fn table<T>(&self, read: impl FnOnce(&mut Table<'r, 's>) -> T) -> Option<T> {
         let Some(entries) = self.value.get_ref().as_table() else {
             return self.mistyped("a table");
@@ -331,7 +332,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// The word that a misspelt one was probably meant to be.
+/// The known word that is nearest to a misspelt word.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
     scored

@@ -21,7 +21,7 @@ pub(super) fn parse(
     let reader = Reader::new(Source::new(file, text));
     let (document, syntax) = DeTable::parse_recoverable(text);
     if !syntax.is_empty() {
-        // What was recovered after a syntax error would bring errors that are none.
+        // The document after a syntax error would cause wrong further errors.
         for error in syntax {
             reader.error(
                 error.span().unwrap_or(0..0),
@@ -36,7 +36,7 @@ pub(super) fn parse(
     let tls = root.get("tls", |value| value.table(|table| tls::read(table, file)).flatten());
     let agents =
         root.get("agents", |value| value.table(|table| agents::read(table, file)).flatten());
-    // What is wrong there is reported; interfaces that name its agents are not wrong beside.
+    // Errors in `[agents]` are reported there, and not again at interfaces that name an agent.
     let has_agents = document.get_ref().contains_key("agents");
     let mut vnics = labels::Vnics::new(has_agents, agents.as_ref());
     let sides = tls::Sides::of(document.get_ref());
@@ -77,7 +77,7 @@ pub(super) fn parse(
     };
     root.end();
     if reader.is_content() {
-        // What is left out of a network because it was refused would bring errors that are none.
+        // Parts that were left out because of errors would cause wrong further errors.
         contradictions::check(&reader, &config);
     }
     let errors = reader.into_errors();
@@ -111,7 +111,7 @@ fn listen(
 
 fn scheduler(table: &mut Table<'_, '_>) -> Scheduler {
     let default = Scheduler::default();
-    // A message has up to 64 KiB: less room than two of them would stand still.
+    // A message has up to 64 KiB: with room for less than two messages, forwarding would stop.
     let bytes = 128 << 10..=1 << 30;
     let backlog = table.get("tenant_backlog", |value| value.integer(1..=1 << 20));
     let buffer = table.get("controller_buffer", |value| value.integer(bytes.clone()));

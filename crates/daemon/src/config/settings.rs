@@ -1,4 +1,4 @@
-//! All that the operator says, as values that have been checked.
+//! The whole configuration, as checked values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +20,16 @@ use super::switches::Listed;
 use super::tls::Tls;
 use super::topology::Topology;
 
-/// Everything that the operator says.
+/// The whole configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The file, as it was named by the user.
+    /// The file name that the user gave.
     pub file: String,
     /// `[listen]`
     pub listen: Listen,
     /// `[api]`
     pub access: Access,
-    /// `[tls]`; there whenever an `ssl:` address is. Relative paths are relative to the configuration file's folder.
+    /// `[tls]`; present if there is an `ssl:` address. Relative paths are relative to the configuration file's folder.
     pub tls: Option<Tls>,
     /// `[scheduler]`
     pub scheduler: Scheduler,
@@ -43,7 +43,7 @@ pub struct Config {
     pub topology: Topology,
     /// `[labels]`
     pub labels: Labels,
-    /// `[agents]`, if any are listened to.
+    /// `[agents]`, if Weir listens to agents.
     pub agents: Option<Agents>,
     /// `[[switches]]`, in the file's order.
     pub switches: Vec<Listed>,
@@ -53,52 +53,55 @@ pub struct Config {
     pub tenants: Vec<Tenant>,
 }
 
-/// Where Weir listens. Read at start only, but for `unlisted`.
+/// The addresses where Weir listens. Read at start only, except `unlisted`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// Switches connect here. Default `tcp:127.0.0.1:6653`.
     pub openflow: Vec<Address>,
     /// REST, metrics. Default `127.0.0.1:8080`, and changes by [`SOCKET`](super::SOCKET); `"off"` for none.
     pub api: Api,
-    /// How many switches may be here that `[[switches]]` does not list. Default 0 if it lists any, else 1024.
+    /// The most connected switches that `[[switches]]` does not list. Default 0 if `[[switches]]` lists any switch,
+    /// else 1024.
     pub unlisted: usize,
 }
 
-/// Bounds on what may wait.
+/// The bounds of queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduler {
-    /// Messages of one tenant for one switch that may be accepted and not finished; then reading from its controllers
-    /// stops. Default 256.
+    /// The most unfinished messages of one tenant for one switch; beyond, Weir stops reading from the tenant's
+    /// controllers. Default 256.
     pub tenant_backlog: usize,
-    /// Bytes that may wait for one controller; then asynchronous messages to it are dropped and counted. Default 1 MiB.
+    /// The most bytes that wait for one controller; beyond, asynchronous messages to the controller are dropped and
+    /// counted. Default 1 MiB.
     pub controller_buffer: usize,
-    /// Bytes that may wait for one controller before it is disconnected, since replies cannot be dropped. Default 8 MiB.
+    /// The most bytes that wait for one controller, replies included; beyond, Weir disconnects the controller. Default
+    /// 8 MiB.
     pub controller_buffer_limit: usize,
-    /// Bytes that may wait for one switch. Default 256 KiB.
+    /// The most bytes that wait for one switch. Default 256 KiB.
     pub switch_buffer: usize,
-    /// How long a switch's reply is waited for. Default 10 s.
+    /// The longest wait for a switch's reply. Default 10 s.
     pub reply_timeout: Duration,
 }
 
-/// How a dead peer is noticed.
+/// The detection of dead peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// Silence after which an ECHO_REQUEST is sent. Default 5 s.
+    /// Silence after which Weir sends an ECHO_REQUEST. Default 5 s.
     pub interval: Duration,
-    /// Silence after that ECHO_REQUEST which ends the connection. Default 10 s.
+    /// Silence after the ECHO_REQUEST after which Weir closes the connection. Default 10 s.
     pub timeout: Duration,
 }
 
 /// Exponential back-off between attempts to reach a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reconnect {
-    /// After the first failure. Default 100 ms.
+    /// The wait after the first failure. Default 100 ms.
     pub min: Duration,
-    /// At most. Default 10 s.
+    /// The longest wait. Default 10 s.
     pub max: Duration,
 }
 
-/// How state is kept under `--state DIR`. Read at start only.
+/// The store under `--state DIR`. Read at start only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Store {
     /// When changes reach the disk. Default: every 100 ms.
@@ -108,52 +111,52 @@ pub struct Store {
 /// One tenant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tenant {
-    /// Unique, of letters, digits, `_` and `-`.
+    /// The name: unique, with letters, digits, `_` and `-`.
     pub name: String,
-    /// Where the tenant stands in the file.
+    /// The place of the tenant in the file.
     pub at: Position,
-    /// Weir connects to all of these, for each switch.
+    /// The controllers. Weir connects to all of them, for each switch.
     pub controllers: Vec<Address>,
-    /// Certificates of which they may show one, over TLS; none: one with the tenant's name.
+    /// Accepted certificates of controllers over TLS; empty: a certificate with the tenant's name.
     pub controller_certificates: Vec<CertificateName>,
     /// Share of control-plane service, 1 to 1000. Default 1.
     pub weight: u32,
-    /// What the tenant may see and touch of the physical network.
+    /// The tenant's part of the physical network.
     pub flowspace: Vec<Entry>,
-    /// A network of its own; then it has no flowspace.
+    /// The tenant's own network; a tenant with a network has no flowspace.
     pub network: Option<Network>,
-    /// How large its network may be.
+    /// The maximum size of the tenant's network.
     pub maxima: Maxima,
-    /// Bounds on what the tenant may use.
+    /// The tenant's limits.
     pub limits: Limits,
-    /// Bytes that it may have in the store, on all switches together.
+    /// The most bytes of the tenant in the store, on all switches together.
     pub state_bytes: u64,
-    /// Queues that it may enqueue to.
+    /// Queues that the tenant may use.
     pub queues: Vec<u32>,
     /// Vendor / experimenter ids whose messages and actions may pass.
     pub experimenters: Vec<u32>,
-    /// Where the answers to its statistics requests come from.
+    /// The source of answers to the tenant's statistics requests.
     pub statistics: Statistics,
     /// The form of the labels that tell the tenant the free bandwidth of its links, if the tenant gets labels.
     pub labels: Option<Told>,
-    /// Its virtual interfaces.
+    /// The tenant's virtual interfaces.
     pub vnics: Vec<Vnic>,
 }
 
 /// One `[[tenants.flowspace]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Where the entry stands in the file.
+    /// The place of the entry in the file.
     pub at: Position,
     /// The headers, possibly with an input port.
     pub match_: Match,
-    /// The match as it was written.
+    /// The text of the match in the file.
     pub text: String,
-    /// Default 100.
+    /// The priority. Default 100.
     pub priority: u16,
-    /// Default: any.
+    /// The switches. Default: any.
     pub switches: Switches,
-    /// Default: write.
+    /// The permission. Default: write.
     pub permission: Permission,
 }
 
@@ -202,7 +205,7 @@ impl Entry {
     }
 }
 
-/// Where nobody says which switches there are, as many as this may come.
+/// The most switches if the file lists no switch.
 const UNLISTED: usize = 1024;
 
 impl Listen {

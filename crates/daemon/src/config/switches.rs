@@ -12,35 +12,35 @@ use super::diagnostic::Position;
 use super::reader::{Table, Value};
 use crate::dpid::Dpid;
 
-/// More would be a mistake.
+/// The most listed switches; more would be a mistake.
 const MOST: usize = 65_536;
 
 /// One switch that may connect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Where it stands in the file.
+    /// The place in the file.
     pub at: Position,
-    /// Its datapath id.
+    /// The datapath id.
     pub dpid: u64,
-    /// What people call it.
+    /// The name for people.
     pub name: Option<String>,
-    /// The address that it has to come from.
+    /// The address from which the switch has to connect.
     pub address: Option<IpAddr>,
-    /// The certificate that it has to show.
+    /// The certificate that the switch has to show.
     pub certificate: Option<CertificateName>,
-    /// What was measured of it.
+    /// The data sheet of the switch.
     pub datasheet: Option<Arc<Sheet>>,
 }
 
-/// All that the section says.
+/// The contents of the section.
 #[derive(Default)]
 pub(super) struct Switches {
     pub(super) listed: Vec<Listed>,
-    /// The data sheet of those that have none of their own, and of those that are not listed.
+    /// The data sheet of switches without one of their own, and of unlisted switches.
     pub(super) datasheet: Option<Arc<Sheet>>,
 }
 
-/// `[switches]` says what holds for all; `[[switches]]` lists them.
+/// Reads `[switches]`, which has keys for all switches, or `[[switches]]`, which lists switches.
 pub(super) fn read(value: &Value<'_, '_>, file: &str) -> Option<Switches> {
     let sheets = Sheets::new(file);
     if value.is_table() {
@@ -61,7 +61,7 @@ pub(super) fn read(value: &Value<'_, '_>, file: &str) -> Option<Switches> {
     Some(Switches { listed, datasheet })
 }
 
-/// The datapath id of the entry that lists no switch, and says what holds for all.
+/// The datapath id of the entry for all switches, which lists no switch.
 const ANY: &str = "any";
 
 fn is_any(table: &Table<'_, '_>) -> bool {

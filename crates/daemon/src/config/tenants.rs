@@ -1,4 +1,4 @@
-//! `[[tenants]]`: who shares the network, and what belongs to whom.
+//! `[[tenants]]`: the tenants, and the part of each in the network.
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -149,14 +149,15 @@ fn parse_match(value: &Value<'_, '_>) -> Option<Match> {
     }
 }
 
-/// The bytes of a match's text that are at fault.
+/// The wrong bytes of a match's text.
 fn word_span(text: &str, error: &ParseError) -> Range<usize> {
     let start =
         text.char_indices().nth(error.column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
     start..start + error.word.len()
 }
 
-/// A match error counts its column within the match; in the file it stands elsewhere, and is given there.
+/// A match error without its column: the column counts within the match, and the place in the file is reported
+/// separately.
 fn without_column(error: &ParseError) -> String {
     let text = error.to_string();
     text.strip_prefix(&format!("column {}: ", error.column)).map(str::to_owned).unwrap_or(text)
@@ -176,7 +177,8 @@ fn switches(value: &Value<'_, '_>) -> Option<Switches> {
         (true, false) => {
             value.refuse("\"any\" beside dpids", Some("leave out one or the other".to_owned()))
         }
-        // Empty because its elements were refused, or because there were none; the latter needs saying.
+        // The list is empty because its elements were refused, or because it had none; only the second case needs an
+        // error.
         (false, true) if value.is_empty_list() => {
             value.refuse("no switch at all", Some("write [\"any\"] for all switches".to_owned()))
         }
@@ -184,7 +186,7 @@ fn switches(value: &Value<'_, '_>) -> Option<Switches> {
     }
 }
 
-/// What a tenant may have in the store: more than 10,000 rules of 150 bytes on each of 100 switches.
+/// The default of `state_bytes`: enough for more than 10,000 rules of 150 bytes on each of 100 switches.
 pub(super) const STATE_BYTES: u64 = 256 << 20;
 
 struct TenantLimits {
@@ -205,7 +207,7 @@ impl Default for TenantLimits {
     }
 }
 
-/// `[limits]`: those of tenants that do not say otherwise.
+/// `[limits]`: the defaults for all tenants.
 pub(super) fn common_limits(table: &mut Table<'_, '_>) -> Limits {
     bounds(table, &Limits::default())
 }
@@ -225,7 +227,7 @@ fn limits(table: &mut Table<'_, '_>, common: &Limits) -> TenantLimits {
     }
 }
 
-/// What is not said is as `default` has it.
+/// Reads limits; absent keys have the values of `default`.
 fn bounds(table: &mut Table<'_, '_>, default: &Limits) -> Limits {
     let mut number = |key, default| {
         let number = table.get(key, |value| value.integer(0..=u64::from(u32::MAX)));
@@ -258,7 +260,7 @@ fn rate(value: &Value<'_, '_>) -> Option<Rate> {
         })?
     };
     let per_second = per_second? as u32;
-    // A tenth of a second's worth: enough for what a controller sends in one go, too little to hurt others.
+    // A tenth of the rate per second: enough for a controller's burst, too little to harm others.
     let burst = burst.map_or((per_second / 10).max(1), |n| n as u32);
     Some(Rate { per_second, burst })
 }

@@ -1,4 +1,4 @@
-//! Configurations that are right and that are wrong, as data.
+//! Correct and wrong configurations, as data.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn an_empty_file_is_all_defaults() {
     assert!(config.tls.is_none() && config.tenants.is_empty());
 }
 
-/// What a tenant does not say of its limits is as `[limits]` has it, wherever that stands.
+/// Absent limits of a tenant come from `[limits]`, wherever `[limits]` is in the file.
 #[test]
 fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
     let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\nlimits = { entries = 7, flow_mod = 9 }\n\
@@ -97,7 +97,7 @@ fn data_sheets_are_for_all_switches_or_for_one() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The page that documents every key shows a whole file; it must be one that is read, and with every key in it.
+/// The page that documents every key shows a whole file. The file must be valid, and must have every key.
 #[test]
 fn the_documented_example_is_read() {
     let page = include_str!("../../../../docs/configuration.md");
@@ -159,7 +159,7 @@ fn the_policy_carries_the_numbers_it_is_given() {
     assert_eq!((entry.priority, entry.match_.to_string().as_str()), (7, "ip"));
 }
 
-/// Each wrong file, and `line:column: key: message` with the help, for every error that it must give, in order.
+/// Each wrong file, and all its errors in order: `line:column: key: message` with the help.
 const WRONG: &[(&str, &[&str])] = &[
     (
         "[listen]\nopenflw = \"127.0.0.1:1\"",
@@ -406,7 +406,7 @@ fn deep_nesting_is_refused_without_overflow() {
 
 #[test]
 fn no_bytes_make_it_panic() {
-    // Every prefix of a real file, and every file with one byte replaced, is read or refused with a place in it.
+    // Every prefix of a real file, and every file with one replaced byte, is valid or refused with a place in the file.
     let page = include_str!("../../../../docs/configuration.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     for at in (0..example.len()).filter(|&at| example.is_char_boundary(at)) {

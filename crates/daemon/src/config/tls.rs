@@ -1,4 +1,4 @@
-//! `[tls]`: who Weir is, and whom it trusts: one authority for switches, another for controllers.
+//! `[tls]`: Weir's identity, and the trusted authorities: one for switches, another for controllers.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,26 @@ use toml::de::DeTable;
 
 use super::reader::{Table, Value};
 
-/// PEM files. An authority is there whenever an `ssl:` address of its side is.
+/// PEM files. The authority of a side is present if the side has an `ssl:` address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     /// Weir's private key.
     pub private_key: PathBuf,
     /// Weir's certificate.
     pub certificate: PathBuf,
-    /// Who signs for switches.
+    /// The authority that signs switches' certificates.
     pub switch_ca: Option<PathBuf>,
-    /// Who signs for tenants' controllers.
+    /// The authority that signs controllers' certificates.
     pub controller_ca: Option<PathBuf>,
 }
 
 impl Tls {
-    /// Weir's identity, and whom it trusts as a switch.
+    /// Weir's identity, and the authority for switches.
     pub fn towards_switches(&self) -> Option<TlsFiles> {
         self.files_with(self.switch_ca.as_ref()?)
     }
 
-    /// Weir's identity, and whom it trusts as a controller.
+    /// Weir's identity, and the authority for controllers.
     pub fn towards_controllers(&self) -> Option<TlsFiles> {
         self.files_with(self.controller_ca.as_ref()?)
     }
@@ -46,7 +46,7 @@ impl Tls {
     }
 }
 
-/// Which sides may speak TLS.
+/// The sides that may use TLS.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sides {
     pub(super) switches: bool,
@@ -54,7 +54,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// By the keys that are there: what is wrong with their values is reported, and addresses are not wrong beside.
+    /// The sides by the existing keys. Errors in their values are reported there, and not again at addresses.
     pub(super) fn of(document: &DeTable<'_>) -> Sides {
         let tls = document.get("tls").map(|tls| tls.get_ref());
         let has = |key| tls.is_some_and(|tls| tls.as_table().is_none_or(|it| it.contains_key(key)));

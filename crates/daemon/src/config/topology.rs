@@ -1,4 +1,4 @@
-//! `[topology]`: how the physical network is known.
+//! `[topology]`: the declaration and discovery of the physical network.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::reader::{Table, Value};
 /// `[topology]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Whether links are looked for by probes. Default: no.
+    /// Whether Weir discovers links by probes. Default: no.
     pub discovery: bool,
-    /// Between two probes out of the same port. Default 1 s.
+    /// The time between two probes from the same port. Default 1 s.
     pub interval: Duration,
-    /// How long a link lives without a probe. Default 3.5 s.
+    /// How long a link stays up without a probe. Default 3.5 s.
     pub lifetime: Duration,
-    /// What a link carries for which nothing else is said; `None` is what its ports say.
+    /// The default bandwidth of a link; `None`: the speed that its ports report.
     pub bandwidth: Option<Bandwidth>,
-    /// How long a bit is on its way over a link for which nothing else is said. Default 0.
+    /// The default latency of a link. Default 0.
     pub latency: Duration,
-    /// Ports behind which there are hosts: never probed, and never an end of a link.
+    /// Edge ports with hosts: never probed, and never an end of a link.
     pub edges: Vec<PortId>,
     /// `[[topology.links]]`
     pub links: Vec<Link>,
@@ -34,13 +34,13 @@ pub struct Topology {
 /// A declared link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Where it stands in the file.
+    /// The place in the file.
     pub at: Position,
-    /// Its ports, the lower first.
+    /// The ports of the link, the lower first.
     pub between: [PortId; 2],
-    /// What it carries in each direction.
+    /// The bandwidth in each direction.
     pub bandwidth: Option<Bandwidth>,
-    /// How long a bit is on its way.
+    /// The latency.
     pub latency: Option<Duration>,
 }
 
@@ -59,16 +59,16 @@ impl Default for Topology {
     }
 }
 
-/// Longer than any wire on Earth.
+/// The longest latency: longer than that of any wire on Earth.
 const LONGEST: Duration = Duration::from_secs(10);
 
 pub(super) fn read(table: &mut Table<'_, '_>) -> Topology {
     let default = Topology::default();
-    // Each port is used once, whatever for.
+    // Each port may be used only once.
     let mut used = BTreeMap::new();
     let range = Duration::from_millis(10)..=Duration::from_secs(3600);
     let interval = table.get("interval", |value| value.duration(range)).unwrap_or(default.interval);
-    // One probe may always be lost.
+    // The lifetime must allow the loss of one probe.
     let shortest = interval.saturating_mul(2);
     let lifetime = table
         .get("lifetime", |value| value.duration(shortest..=Duration::from_secs(36_000)))
@@ -111,7 +111,7 @@ fn link(table: &mut Table<'_, '_>, used: &mut BTreeMap<PortId, Position>) -> Opt
         let ports = value.list(|value| port(value, used))?;
         match ports.as_slice() {
             [a, b] => Some([*a.min(b), *a.max(b)]),
-            // Those that were refused are reported already.
+            // Refused elements are reported already.
             _ if value.length() == Some(2) => None,
             _ => value.refuse("a link has two ends", Some(format!("such as {example}"))),
         }
@@ -130,7 +130,7 @@ fn port(value: &Value<'_, '_>, used: &mut BTreeMap<PortId, Position>) -> Option<
     Some(port)
 }
 
-/// More than nothing.
+/// A bandwidth above 0.
 pub(super) fn bandwidth(value: &Value<'_, '_>) -> Option<Bandwidth> {
     let bandwidth = value.parsed::<Bandwidth>()?;
     if bandwidth == Bandwidth::ZERO {

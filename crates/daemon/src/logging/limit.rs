@@ -1,10 +1,10 @@
-//! A bound on log lines: whoever makes Weir say the same thing again and again fills no disk with it.
+//! A bound on log lines, so that repeated lines cannot fill a disk.
 //!
-//! A kind of line is its place in the code and, where the line names a tenant, that tenant. Of each kind the first lines in
-//! ten seconds are written; of a kind that had more, one line in ten seconds, and then how many were left out. Lines below
-//! INFO are not bounded: somebody asked for them.
+//! A kind of line is its place in the code and, if the line names a tenant, this tenant. The first lines of each kind
+//! in ten seconds are written. If a kind has more lines, one line in ten seconds is written, and then the number of
+//! omitted lines. Lines below INFO are not bounded, because somebody has asked for them.
 //!
-//! [`Limit`] has no clock and writes nothing; [`Limiter`] is what stands before the subscriber.
+//! [`Limit`] has no clock and writes nothing; [`Limiter`] is the layer before the subscriber.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -17,39 +17,39 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// For how long lines of one kind are counted together.
+/// The time in which lines of one kind are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
-/// First lines of a kind: of what happens to a tenant, and of what is wrong.
+/// The number of first lines of a kind: for lines about a tenant, and for faults.
 pub(super) const FEW: u32 = 20;
-/// First lines of a kind: of what happens in good order, say when all switches come at a start.
+/// The number of first lines of a kind: for normal events, for example when all switches connect at a start.
 pub(super) const MANY: u32 = 200;
-/// Kinds that are told apart; all others count as one.
+/// The most kinds with a count of their own; all others count as one kind.
 const KINDS: usize = 4096;
-/// The target of lines that say how many were left out.
+/// The target of lines with the number of omitted lines.
 pub(super) const LEFT_OUT: &str = "weir::left_out";
 
-/// What kind of line it is.
+/// The kind of a line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
     place: Option<Identifier>,
     tenant: String,
 }
 
-/// Lines of a kind.
+/// The counts of a kind.
 struct Lines {
     began: Instant,
     written: u32,
     quota: u32,
-    /// More came in this window than were written.
+    /// Whether this window has more lines than were written.
     over: bool,
     left_out: u64,
-    /// When the first of those that were left out came.
+    /// The time of the first omitted line.
     since: Instant,
-    /// What it said.
+    /// The message of the line.
     message: String,
 }
 
-/// How many lines of one kind were left out.
+/// The number of omitted lines of one kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) tenant: String,
@@ -73,7 +73,7 @@ impl Limit {
         lines.admits(message, first, now)
     }
 
-    /// What was left out for a whole window and has not been told; forgets kinds that have gone quiet.
+    /// The omitted lines of a whole window that were not reported yet; forgets kinds without further lines.
     fn left_out(&mut self, now: Instant) -> Vec<LeftOut> {
         let mut told = Vec::new();
         self.kinds.retain(|kind, lines| {
@@ -124,12 +124,12 @@ impl Lines {
     }
 }
 
-/// Stands before the subscriber that writes lines.
+/// The layer before the subscriber that writes lines.
 #[derive(Clone, Default)]
 pub(super) struct Limiter(Arc<Mutex<Limit>>);
 
 impl Limiter {
-    /// What was left out for ten seconds and has not been told.
+    /// The omitted lines of ten seconds that were not reported yet.
     pub(super) fn left_out(&self, now: Instant) -> Vec<LeftOut> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out(now)
     }
@@ -151,7 +151,7 @@ impl<S: Subscriber> Layer<S> for Limiter {
     }
 }
 
-/// What an event says that matters here.
+/// The fields of an event that matter here.
 #[derive(Default)]
 struct Said {
     tenant: String,
@@ -188,7 +188,7 @@ mod tests {
     fn of_a_kind_that_goes_on_one_line_in_ten_seconds_is_written_and_the_rest_is_counted() {
         let (mut limit, began) = (Limit::default(), Instant::now());
         let (mut written, mut told) = (0, 0);
-        // A line every millisecond for 35 s, and a look at what was left out every half second.
+        // A line every millisecond for 35 s, and a check for omitted lines every half second.
         for millisecond in 0..35_000 {
             let now = began + Duration::from_millis(millisecond);
             if limit.admits(kind(""), "again", FEW, now) {

@@ -1,6 +1,6 @@
-//! The last lines of the log, kept for people who look at a page instead of a terminal.
+//! The last lines of the log, for people who look at the page instead of a terminal.
 //!
-//! Lines of INFO and above, as far as `WEIR_LOG` and the bound on lines let them pass: the same that stand on stderr. Their
+//! The module keeps lines of INFO and above that pass `WEIR_LOG` and the bound on lines, the same as on stderr. Their
 //! number and their length are bounded.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,29 +13,30 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Lines that are kept.
+/// The number of kept lines.
 const KEPT: usize = 500;
-/// Bytes of a message, and of a field's value.
+/// The most bytes of a message, and of a field's value.
 const LONGEST: usize = 400;
-/// Fields of a line.
+/// The most fields of a line.
 const FIELDS: usize = 12;
-/// Tenants whose lines are counted; there are no more at a time.
+/// The most tenants whose lines are counted; there are never more tenants.
 const TENANTS: usize = 4096;
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Counts up with each line, from 1.
+    /// The number of the line, from 1.
     pub number: u64,
-    /// The same among the lines that name the tenant that this one names: how many others have is none of its business.
+    /// The number of the line among the lines that name the same tenant: a tenant does not learn the number of other
+    /// lines.
     pub of_tenant: u64,
     /// Milliseconds of Unix time.
     pub time_ms: u64,
     /// `info`, `warn` or `error`.
     pub level: &'static str,
-    /// What happened.
+    /// The text of the log line.
     pub message: String,
-    /// To what it happened, by the names that the log has.
+    /// The fields of the line, with their names in the log.
     pub fields: BTreeMap<&'static str, String>,
 }
 
@@ -50,10 +51,11 @@ struct Kept {
     of_tenants: BTreeMap<String, u64>,
 }
 
-/// Those of the process.
+/// The last lines of the process.
 static RECENT: Recent = Recent::new();
 
-/// The lines of the process behind the line of this number, oldest first; for a tenant, of those that name it.
+/// The lines of the process after the line with this number, oldest first; for a tenant, the lines that name the
+/// tenant.
 pub fn lines_after(number: u64, tenant: Option<&str>) -> Vec<Line> {
     RECENT.after(number, tenant)
 }
@@ -124,7 +126,7 @@ impl Kept {
     }
 }
 
-/// What an event says.
+/// The fields of an event.
 #[derive(Default)]
 struct Said {
     message: String,
@@ -138,7 +140,7 @@ impl Visit for Said {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let mut text = Short(String::new());
-        // Ends early where the text is longer.
+        // Writing ends early if the text is too long.
         let _ = write!(text, "{value:?}");
         match field.name() {
             "message" => self.message = text.0,

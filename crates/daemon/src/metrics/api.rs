@@ -1,28 +1,29 @@
-//! What the REST interface refuses, by reason.
+//! The refusals of the REST interface, by reason.
 
 use super::instruments::SharedCounter;
 
-/// Why a client was not served, or cut off.
+/// The reason why a client was refused or disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ApiRefusal {
-    /// All connections are in use: one that waited for a request gave way, or the new one was closed.
+    /// All connections are in use: a waiting connection was closed for a new one, or the new one
+    /// was closed.
     Connections,
-    /// A request, or the taking of its answer, took too long.
+    /// A request, or the reading of its answer, took too long.
     Slow,
-    /// Too many listen to events.
+    /// Too many clients listen to events.
     Listeners,
-    /// Bodies of others take all the memory that there is for them.
+    /// The bodies of other requests use all memory for bodies.
     Bodies,
-    /// Answers to others take all the memory that there is for them.
+    /// Answers to other clients use all memory for answers.
     Answers,
-    /// Asked for by a name that is not Weir's, or from a page of somebody else's.
+    /// The request used a host name that is not Weir's, or came from a page of another site.
     Elsewhere,
-    /// A change, where none are taken.
+    /// A change where changes are not accepted.
     ReadOnly,
-    /// Without an account, or with a token that is not in force.
+    /// A request without an account, or with an invalid token.
     Stranger,
-    /// Something that the account's role may not do.
+    /// A request that the account's role may not make.
     Role,
     /// Too many requests in a second.
     Rate,
@@ -65,7 +66,7 @@ impl ApiRefusal {
 pub struct ApiMetrics([SharedCounter; ApiRefusal::ALL.len()]);
 
 impl ApiMetrics {
-    /// Clients that were refused, or cut off.
+    /// Clients that were refused or disconnected.
     pub fn refused(&self, why: ApiRefusal) -> &SharedCounter {
         &self.0[why as usize]
     }

@@ -1,7 +1,7 @@
-//! How it fares with the connections to tenants' controllers: counted per tenant, and the last of each one per switch.
+//! The connections to tenants' controllers: counters per tenant, and the last state of each connection per switch.
 //!
-//! Counters are the tenant's over all switches and outlive sessions. What is known of one connection belongs to a session and
-//! goes with it; it is written when a connection comes or goes, never per message.
+//! Counters are for a tenant over all switches, and survive sessions. The state of one connection belongs to a session
+//! and ends with the session; it is written when a connection begins or ends, never per message.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::instruments::SharedCounter;
 
-/// Why there is no connection to a controller, or no more.
+/// The reason why a connection to a controller failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Lost {
-    /// Refused, unreachable, no answer.
+    /// The controller refused the connection, is unreachable, or did not answer.
     Unreachable,
     /// TLS failed: expired, another authority, another name, plain text.
     Tls,
-    /// HELLO went wrong, or the connection ended before it.
+    /// HELLO failed, or the connection ended before HELLO.
     Handshake,
     /// No HELLO in time.
     Timeout,
@@ -25,9 +25,9 @@ pub enum Lost {
     Closed,
     /// The controller stopped answering.
     Silent,
-    /// The controller did not read its replies, or sent what cannot be read.
+    /// The controller did not read its replies, or sent bytes that are no message.
     Fault,
-    /// Weir has no file descriptors left for it.
+    /// Weir has no file descriptors left for the connection.
     Descriptors,
 }
 
@@ -59,7 +59,7 @@ impl Lost {
     }
 }
 
-/// What a tenant's connections count, over all switches.
+/// The counters of a tenant's connections, over all switches.
 #[derive(Debug, Default)]
 pub struct ContactCounts {
     /// Attempts to connect.
@@ -74,16 +74,16 @@ impl ContactCounts {
     }
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
-    /// Whether it stands.
+    /// Whether the connection is established.
     pub connected: bool,
-    /// How often it was dialled.
+    /// The number of attempts to connect.
     pub dials: u64,
-    /// Why it failed or ended last: in one word, in words, and when, in milliseconds of Unix time.
+    /// The last failure or end: the reason in one word, in words, and the time in milliseconds of Unix time.
     pub last_error: Option<(&'static str, String, u64)>,
-    /// How long Weir waits from then until it dials again, in milliseconds.
+    /// The time from the last failure until the next attempt, in milliseconds.
     pub retry: Option<u64>,
 }
 
@@ -92,17 +92,17 @@ pub struct Contact {
 pub struct Contacts(Mutex<BTreeMap<String, Contact>>);
 
 impl Contacts {
-    /// One more attempt.
+    /// Counts another attempt.
     pub fn dialled(&self, address: &str) {
         self.change(address, |contact| contact.dials += 1);
     }
 
-    /// It stands.
+    /// Notes that the connection is established.
     pub fn connected(&self, address: &str) {
         self.change(address, |contact| (contact.connected, contact.retry) = (true, None));
     }
 
-    /// It failed or ended; it is dialled again after a while.
+    /// Notes that the connection failed or ended; Weir connects again after `retry`.
     pub fn lost(&self, address: &str, why: Lost, words: &str, retry: Duration) {
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = at.map_or(0, |since| since.as_millis() as u64);
@@ -113,12 +113,12 @@ impl Contacts {
         });
     }
 
-    /// The controller is configured no more.
+    /// Forgets a controller that is not configured any more.
     pub fn forget(&self, address: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
     }
 
-    /// All of them.
+    /// All connections.
     pub fn all(&self) -> BTreeMap<String, Contact> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

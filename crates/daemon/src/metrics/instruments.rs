@@ -1,8 +1,8 @@
 //! Counter, gauge and histogram for one writer and many readers.
 //!
-//! Deliberately without atomic read-modify-write: `lock add` costs some 5 ns, a relaxed load and store one, and a
-//! message passes several instruments. The price is stated on each type: a second concurrent writer loses counts
-//! (never corrupts). [`SharedCounter`] is for the few places with several writers.
+//! The instruments deliberately use no atomic read-modify-write: `lock add` costs some 5 ns, a relaxed load and store
+//! cost 1 ns, and a message passes several instruments. Each type states the restriction: with a second concurrent
+//! writer counts are lost, but never corrupted. [`SharedCounter`] is for the few places with several writers.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,12 +24,12 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
-    /// Sets the value, for a writer that keeps the count elsewhere and publishes it now and then.
+    /// Sets the value, for a writer that keeps the count elsewhere and publishes it regularly.
     pub fn publish(&self, total: u64) {
         self.0.store(total, Relaxed);
     }
 
-    /// The value now.
+    /// The present value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -50,7 +50,7 @@ impl SharedCounter {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    /// The value now.
+    /// The present value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -67,7 +67,7 @@ impl Gauge {
         self.0.store(value, Relaxed);
     }
 
-    /// The value now.
+    /// The present value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -87,7 +87,7 @@ const SUB: u64 = 4;
 const UNIT: u64 = 256;
 /// Octaves above the first four buckets.
 const OCTAVES: u32 = 23;
-/// The first four of equal width, the octaves, and one bucket for everything longer.
+/// The number of buckets: the first four of equal width, the octaves, and one bucket for longer durations.
 const BUCKETS: usize = SUB as usize * (1 + OCTAVES as usize) + 1;
 
 impl Default for Histogram {
@@ -106,8 +106,8 @@ impl Histogram {
         self.sum_nanos.add(nanos);
     }
 
-    /// Takes over a histogram that is kept elsewhere in octaves: `octaves[i]` durations below `1024 << i` ns, and in
-    /// the last element all that were longer. Finer quantiles are lost: each octave counts as its upper bound.
+    /// Copies a histogram that is kept elsewhere in octaves: `octaves[i]` durations below `1024 << i` ns, and longer
+    /// durations in the last element. Finer quantiles are lost: each octave counts as its upper bound.
     pub fn publish(&self, octaves: &[u64], sum_nanos: u64) {
         let (last, within) = octaves.split_last().unwrap_or((&0, &[]));
         for (octave, &count) in within.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Histogram {
         self.sum_nanos.publish(sum_nanos);
     }
 
-    /// A consistent copy to read from: the counts of `Snapshot` always add up, though a writer is at work.
+    /// A consistent copy: the counts of `Snapshot` always add up, also while a writer is active.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             buckets: array::from_fn(|i| self.buckets[i].get()),
@@ -130,7 +130,7 @@ impl Histogram {
     }
 }
 
-/// What a [`Histogram`] held at one time.
+/// The contents of a [`Histogram`] at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     buckets: [u64; BUCKETS],
@@ -139,13 +139,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Adds what another histogram held.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Snapshot) {
         self.buckets.iter_mut().zip(other.buckets).for_each(|(sum, count)| *sum += count);
         self.sum_nanos += other.sum_nanos;
     }
 
-    /// What was counted since an earlier snapshot. Counts that have become smaller begin anew.
+    /// The counts since an earlier snapshot. Counts that have become smaller have started again.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         let mut since = self.clone();
         if self.buckets.iter().zip(earlier.buckets).all(|(now, then)| *now >= then) {
@@ -155,14 +155,14 @@ impl Snapshot {
         since
     }
 
-    /// How many durations were counted.
+    /// The number of counted durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
     /// Octave bounds in nanoseconds (1,024 ns, 2,048 ns, … 8.6 s) with the number of durations at most as long.
     ///
-    /// Coarser than what is kept: 24 lines per histogram in `/metrics` instead of 97.
+    /// These bounds are coarser than the buckets: 24 lines per histogram in `/metrics` instead of 97.
     pub fn octaves(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut total = 0;
         (0..=OCTAVES).map(move |octave| {
@@ -172,8 +172,8 @@ impl Snapshot {
         })
     }
 
-    /// Upper bound, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies; `None` when empty. What is
-    /// beyond the last bound is reported as that bound.
+    /// Upper bound, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies; `None` when empty. Longer
+    /// durations than the last bound are reported as the last bound.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let count = self.count();
         let rank = ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).max(1);
@@ -188,7 +188,7 @@ impl Snapshot {
     }
 }
 
-/// The bucket for a duration. Bounds are inclusive above, as Prometheus' `le` wants.
+/// The bucket for a duration. Upper bounds are inclusive, as required by `le` of Prometheus.
 #[inline]
 fn index(nanos: u64) -> usize {
     let quarters = nanos.saturating_sub(1) / UNIT;
@@ -258,7 +258,7 @@ mod tests {
         histogram.observe(1_000_000);
         let since = histogram.snapshot().since(&before);
         assert_eq!((since.count(), since.sum_nanos), (1, 1_000_000));
-        // A tenant that is configured anew counts from zero.
+        // A tenant that is configured again counts from zero.
         assert_eq!(Histogram::default().snapshot().since(&before).count(), 0);
     }
 

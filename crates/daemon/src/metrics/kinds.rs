@@ -1,16 +1,16 @@
-//! Kinds of what is counted, each with a counter of its own.
+//! The kinds of counted events, each with a counter of its own.
 
-/// Where a message was seen.
+/// The place where a message was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
-    /// Came from the switch.
+    /// Messages from the switch.
     FromSwitch,
-    /// Was put into the switch's send buffer.
+    /// Messages in the switch's send buffer.
     ToSwitch,
-    /// Came from one of the tenant's controllers.
+    /// Messages from one of the tenant's controllers.
     FromController,
-    /// Was put into a controller's send buffer; a message to three controllers counts three times.
+    /// Messages in a controller's send buffer; a message to three controllers counts three times.
     ToController,
 }
 
@@ -24,7 +24,7 @@ impl Direction {
     ];
 }
 
-/// Why a PACKET_IN did not reach a controller.
+/// The reason why a PACKET_IN did not reach a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum DropReason {
@@ -36,7 +36,7 @@ pub enum DropReason {
     QueueFull,
     /// The tenant's `packet_in` limit.
     RateLimited,
-    /// The tenant has configured its own network's port so.
+    /// The tenant has configured NO_PACKET_IN on the port of its own network.
     PortConfig,
 }
 
@@ -51,19 +51,19 @@ impl DropReason {
     ];
 }
 
-/// Why a connection was not taken up.
+/// The reason why a connection was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Rejection {
     /// TLS failed: no certificate, one of another authority, plain text.
     Tls,
-    /// HELLO or FEATURES went wrong: no common version, garbage.
+    /// HELLO or FEATURES failed: no common version, or invalid bytes.
     Handshake,
     /// The handshake took too long.
     Timeout,
     /// Another connection holds this dpid.
     DuplicateDpid,
-    /// The bound on connections is reached: who has waited longest gives way.
+    /// The bound on connections is reached: the connection that has waited longest is closed.
     TooMany,
     /// The controller refuses connections, or cannot be reached.
     Unreachable,
@@ -90,7 +90,7 @@ impl Rejection {
     ];
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {

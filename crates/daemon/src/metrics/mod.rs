@@ -1,11 +1,10 @@
 //! Counters of the forwarding path, and their Prometheus text.
 //!
-//! A shard asks [`Registry::switch`] for a [`SwitchMetrics`] when a switch has shaken hands, and
-//! [`SwitchMetrics::tenant`] for a [`TenantMetrics`] per tenant on it. It keeps the `Arc`s with the session and
-//! drops them with it: the registry holds weak references only, so what a disconnected switch counted disappears
-//! from `/metrics`, and the number of series is bounded by the number of live connections, whatever dpids peers
-//! invent. What tenants counted there is added to their [`totals`] ([`Registry::retire`]), so that sums over switches only
-//! grow.
+//! A shard asks [`Registry::switch`] for a [`SwitchMetrics`] when a switch has completed its handshake, and
+//! [`SwitchMetrics::tenant`] for a [`TenantMetrics`] for each tenant on the switch. The session owns the `Arc`s; the
+//! registry has weak references only. So the series of a disconnected switch disappear from `/metrics`, and the number
+//! of live connections bounds the number of series, whatever dpids peers invent. The tenants' counts on the switch are
+//! added to their [`totals`] ([`Registry::retire`]), so that sums over switches only grow.
 //!
 //! ```text
 //!   shard 0 ──writes──► SwitchMetrics ─► TenantMetrics …  ◄──reads── control thread (GET /metrics)
@@ -16,8 +15,8 @@
 //! A switch lives on one shard, so each instrument has one writer: an increment is a plain load and store, no locked
 //! bus cycle. The mutex is taken at connect, disconnect and scrape, never per message.
 //!
-//! Start reading at [`Registry`], then [`series`] (what is counted), [`instruments`] (how), `text` (how it is
-//! printed).
+//! Start reading at [`Registry`], then [`series`] (the counted events), [`instruments`] (the counters), `text` (the
+//! text format).
 
 mod api;
 pub mod contacts;

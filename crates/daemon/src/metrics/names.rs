@@ -4,7 +4,7 @@ use openflow::{ErrorCode, Version};
 
 use super::kinds::{Direction, DropReason, Kind, Rejection};
 
-/// The name of a message type in an OpenFlow version; `None` where that version has no such type.
+/// The name of a message type in an OpenFlow version; `None` if the version has no such type.
 pub(super) fn message_type(version: u8, message_type: u8) -> Option<&'static str> {
     let names: &[&str] = if version == 0x01 { &V1_0 } else { &V1_3 };
     names.get(usize::from(message_type)).copied()
@@ -110,7 +110,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// An error by the specification's name, or as `type/code` where it has none; what had no counter of its own is
+/// An error by the specification's name, or as `type/code` without a name; errors without a counter of their own are
 /// `other`.
 pub(super) fn error(version: u8, error: Option<(u16, u16)>) -> String {
     let Some((type_, code)) = error else { return "other".to_owned() };

@@ -1,4 +1,4 @@
-//! Everything that is being counted now.
+//! All present metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,27 +8,27 @@ use hypervisor::{Account, TenantId};
 use super::series::{ProcessMetrics, SwitchMetrics};
 use super::totals::{Sums, TenantTotals, Totals};
 
-/// By tenant: its totals, and what it counted on switches that have gone.
+/// By tenant: the totals, and the counts on disconnected switches.
 pub(super) type Past = BTreeMap<String, (Arc<TenantTotals>, Sums)>;
 
-/// Everything that is being counted now.
+/// All present metrics.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// What belongs to no switch.
+    /// Metrics that belong to no switch.
     pub process: ProcessMetrics,
-    /// What belongs to tenants, whichever switches are there.
+    /// Metrics of tenants over all switches.
     pub totals: Arc<Totals>,
     switches: Mutex<BTreeMap<u64, Weak<SwitchMetrics>>>,
     accounts: Mutex<Accounts>,
 }
 
-/// What tenants use over all switches, and whether there is room for their state.
+/// The resources that tenants use over all switches, and whether there is room for their state.
 #[derive(Debug, Default)]
 struct Accounts {
     of: BTreeMap<TenantId, Arc<Account>>,
-    /// Why no state can be stored.
+    /// The reason why no state can be stored, if so.
     full: Option<String>,
-    /// Who has its part of the store.
+    /// The tenants that have used their part of the store.
     over: BTreeSet<TenantId>,
 }
 
@@ -50,8 +50,8 @@ impl Registry {
 
     /// Instruments for a switch that has just connected; `version` is the negotiated OpenFlow version (0x01, 0x04).
     ///
-    /// A second registration of the same dpid replaces the first in the output: a switch that reconnects before its
-    /// old connection is noticed dead counts from zero, which Prometheus reads as a counter reset.
+    /// A second registration of the same dpid replaces the first in the output: a switch that reconnects before Weir
+    /// notices the end of its old connection counts from zero, which Prometheus reads as a counter reset.
     pub fn switch(&self, dpid: u64, version: u8) -> Arc<SwitchMetrics> {
         let metrics = Arc::new(SwitchMetrics::new(dpid, version, Arc::clone(&self.totals)));
         let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +60,7 @@ impl Registry {
         metrics
     }
 
-    /// What a tenant uses on all switches together.
+    /// The resources that a tenant uses on all switches together.
     pub fn account(&self, tenant: TenantId) -> Arc<Account> {
         let mut accounts = self.accounts();
         let account = Arc::clone(accounts.of.entry(tenant).or_default());
@@ -68,7 +68,8 @@ impl Registry {
         account
     }
 
-    /// Says why no state can be stored, or that it can. Until then what tenants add is refused.
+    /// Sets the reason why no state can be stored, or `None` if state can be stored. While there is a reason, additions
+    /// of tenants are refused.
     pub fn set_store_full(&self, why: Option<String>) {
         let mut accounts = self.accounts();
         self.process.store_full.set(u64::from(why.is_some()));
@@ -81,7 +82,7 @@ impl Registry {
         self.accounts().full.clone()
     }
 
-    /// Says whose part of the store is full.
+    /// Sets the tenants whose part of the store is full.
     pub fn set_store_over(&self, over: BTreeSet<TenantId>) {
         let mut accounts = self.accounts();
         accounts.over = over;
@@ -98,7 +99,8 @@ impl Registry {
         switches.values().filter_map(Weak::upgrade).collect()
     }
 
-    /// The instruments of all connected switches, and what each tenant counted on those that have gone, as of one moment.
+    /// The instruments of all connected switches, and the counts of each tenant on disconnected switches, at one
+    /// moment.
     pub(super) fn moment(&self) -> (Vec<Arc<SwitchMetrics>>, Past) {
         let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
         let past = self.totals.all().into_iter().map(|(name, totals)| {
@@ -108,8 +110,8 @@ impl Registry {
         (switches.values().filter_map(Weak::upgrade).collect(), past.collect())
     }
 
-    /// The instruments of all connected switches, and what each tenant counts over all switches, those that have gone
-    /// included.
+    /// The instruments of all connected switches, and the counts of each tenant over all switches, including
+    /// disconnected ones.
     pub fn sums(&self) -> (Vec<Arc<SwitchMetrics>>, BTreeMap<String, Sums>) {
         let (switches, past) = self.moment();
         let mut sums: BTreeMap<String, Sums> =
@@ -128,7 +130,7 @@ impl Registry {
         (switches, sums)
     }
 
-    /// The session of a switch ends: what its tenants counted stays in their totals.
+    /// Ends the session of a switch: the counts of its tenants stay in their totals.
     pub fn retire(&self, switch: &Arc<SwitchMetrics>) {
         let mut switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner);
         if switches.get(&switch.dpid).is_some_and(|it| it.as_ptr() == Arc::as_ptr(switch)) {

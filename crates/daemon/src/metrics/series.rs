@@ -1,4 +1,4 @@
-//! What is counted: per switch, per tenant on a switch, and for the process.
+//! The counted events: per switch, per tenant on a switch, and for the process.
 
 use hypervisor::{NumberShare, PortTraffic, RateShare, Standing, TableShare};
 use std::array;
@@ -35,7 +35,7 @@ impl Messages {
         }
     }
 
-    /// Takes over counts that are kept elsewhere, by type; those beyond the known types are added up.
+    /// Copies counts that are kept elsewhere, by type; counts of unknown types are added up.
     pub fn publish(&self, by_type: &[u64]) {
         let (known, beyond) = by_type.split_at(by_type.len().min(TYPES));
         self.0.iter().zip(known).for_each(|(counter, &total)| counter.publish(total));
@@ -49,7 +49,7 @@ impl Messages {
         self.0.iter().map(Counter::get).sum()
     }
 
-    /// Types seen so far; `None` is every type that OpenFlow does not know.
+    /// The types seen so far; `None`: all types that OpenFlow does not define.
     pub(super) fn seen(&self) -> impl Iterator<Item = (Option<u8>, u64)> + '_ {
         let numbered = self.0.iter().enumerate();
         numbered
@@ -58,18 +58,18 @@ impl Messages {
     }
 }
 
-/// What one switch connection counts.
+/// The counters of one switch connection.
 #[derive(Debug)]
 pub struct SwitchMetrics {
     /// The switch.
     pub dpid: u64,
     /// Negotiated OpenFlow version, 0x01 or 0x04.
     pub version: u8,
-    /// What came over the switch's connection, Weir's own messages included.
+    /// Messages received on the switch's connection, including answers to Weir.
     pub received: Messages,
-    /// What was sent over the switch's connection, Weir's own messages included.
+    /// Messages sent on the switch's connection, including Weir's own messages.
     pub sent: Messages,
-    /// Messages among those sent that no tenant asked for.
+    /// Sent messages that no tenant has requested.
     pub own_messages: Counter,
     /// PACKET_INs that belong to no tenant.
     pub packet_in_unclaimed: Counter,
@@ -79,15 +79,15 @@ pub struct SwitchMetrics {
     pub unanswered: Counter,
     /// Changes of Weir's own that the switch refused.
     pub own_refused: Counter,
-    /// Entries of other installations of Weir that the switch held when it connected.
+    /// Rules of other installations of Weir on the switch when it connected.
     pub others_rules: Gauge,
-    /// Messages that may be unacknowledged at the switch at a time, as adapted to its speed.
+    /// The window: the most unacknowledged messages at the switch, adapted to its speed.
     pub window: Gauge,
-    /// Messages that are unacknowledged at the switch now.
+    /// The present number of unacknowledged messages at the switch.
     pub outstanding: Gauge,
-    /// Bits per second that each of its ports sends, by the switch's own counters.
+    /// Bits per second that each port sends, by the switch's own counters.
     pub port_loads: Mutex<BTreeMap<u32, u64>>,
-    /// Its data sheet.
+    /// The data sheet of the switch.
     pub sheet: Mutex<SheetUse>,
     known_as: AtomicU64,
     tenants: Mutex<BTreeMap<u16, Weak<TenantMetrics>>>,
@@ -117,12 +117,12 @@ impl SwitchMetrics {
         }
     }
 
-    /// The datapath id by which people know it: of a big switch, the one that its tenant sees.
+    /// The datapath id for people: for a big switch, the id that its tenant sees.
     pub fn known_as(&self) -> u64 {
         self.known_as.load(Ordering::Relaxed)
     }
 
-    /// Sets that.
+    /// Sets the datapath id for people.
     pub fn set_known_as(&self, dpid: u64) {
         self.known_as.store(dpid, Ordering::Relaxed);
     }
@@ -143,42 +143,42 @@ impl SwitchMetrics {
     }
 }
 
-/// A switch's data sheet, and what the switch says that it is.
+/// A switch's data sheet, and the switch's description of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SheetUse {
-    /// Whether there is a sheet, and whether it is of this switch.
+    /// Whether there is a data sheet, and whether it belongs to this switch.
     pub standing: Standing,
-    /// Manufacturer, hardware, software.
+    /// The manufacturer, hardware and software of the switch.
     pub description: Option<[String; 3]>,
 }
 
-/// What a tenant may have on a switch, and of what its weight is a part.
+/// The limits of a tenant on a switch, with its weight and the sum of all weights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grant {
-    /// Whether it has a part of the switch at all.
+    /// Whether the tenant has a part of the switch.
     pub served: bool,
-    /// Its weight.
+    /// The weight of the tenant.
     pub weight: u32,
     /// The weights of all tenants that have a part of the switch.
     pub weights: u64,
-    /// The rules that its own limit lets it have.
+    /// The most rules by the tenant's own limit.
     pub most_rules: u32,
-    /// Its shares of the switch's tables, as far as anybody knows how much those hold.
+    /// The tenant's shares of the switch's tables with known sizes.
     pub shares: Vec<TableShare>,
-    /// How many groups and meters it may have there.
+    /// The tenant's limits of groups and meters on the switch.
     pub numbers: Vec<NumberShare>,
-    /// How many messages it may send, or get, as far as anybody says so.
+    /// The tenant's message rates, as far as limits exist.
     pub rates: Vec<RateShare>,
 }
 
-/// What one tenant counts on one switch.
+/// The counters of one tenant on one switch.
 #[derive(Debug)]
 pub struct TenantMetrics {
     /// The tenant's name.
     pub name: String,
-    /// What it counts over all switches.
+    /// The tenant's counters over all switches.
     pub totals: Arc<TenantTotals>,
-    /// Its connections to its controllers, for this switch.
+    /// The connections to the tenant's controllers, for this switch.
     pub contacts: Contacts,
     /// Controllers connected now for this switch.
     pub controllers: Gauge,
@@ -188,23 +188,23 @@ pub struct TenantMetrics {
     pub queue_northbound: Gauge,
     /// Entries in the tenant's virtual flow table.
     pub flows: Gauge,
-    /// Entries on the switch that stand for them.
+    /// Rules on the switch for these entries.
     pub entries: Gauge,
     /// Groups.
     pub groups: Gauge,
     /// Meters.
     pub meters: Gauge,
-    /// What the tenant may have on the switch.
+    /// The tenant's limits on the switch.
     pub grant: Mutex<Grant>,
-    /// What its ports have counted.
+    /// The counters of the tenant's ports.
     pub ports: Mutex<Vec<PortTraffic>>,
-    /// Bytes held for the tenant's requests that are not finished.
+    /// Bytes for the tenant's unfinished requests.
     pub held: Gauge,
-    /// Entries that the tenant's requests had Weir examine.
+    /// Entries that Weir has examined for the tenant's requests.
     pub examined: Counter,
-    /// From reading a tenant's message until it is in the switch's send buffer.
+    /// The time from reading a tenant's message until it is in the switch's send buffer.
     pub added_southbound: Histogram,
-    /// From reading a switch's message until it is in a controller's send buffer.
+    /// The time from reading a switch's message until it is in a controller's send buffer.
     pub added_northbound: Histogram,
     messages: [Messages; 4],
     dropped: [Counter; DropReason::ALL.len()],
@@ -236,8 +236,8 @@ impl TenantMetrics {
         }
     }
 
-    /// Messages of the tenant in one direction. `FromSwitch` and `ToSwitch` count what came and went on the tenant's
-    /// behalf, so that their sum over tenants differs from the switch's own count by Weir's own messages.
+    /// Messages of the tenant in one direction. `FromSwitch` and `ToSwitch` count messages on the tenant's behalf, so
+    /// their sum over tenants differs from the switch's own count by Weir's own messages.
     #[inline]
     pub fn messages(&self, direction: Direction) -> &Messages {
         &self.messages[direction as usize]
@@ -255,7 +255,7 @@ impl TenantMetrics {
         self.refused.count(error_type, code);
     }
 
-    /// Takes over the count of an error that is kept elsewhere.
+    /// Copies the count of an error that is kept elsewhere.
     pub fn publish_refused(&self, error_type: u16, code: u16, total: u64) {
         self.refused.counter(error_type, code).publish(total);
     }
@@ -277,7 +277,7 @@ impl TenantMetrics {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Adds what the tenant counts on the switch, which speaks this version.
+    /// Adds the tenant's counts on the switch, which has this version.
     pub(super) fn add_to(&self, sums: &mut Sums, version: u8) {
         for (at, direction) in Direction::ALL.into_iter().enumerate() {
             for (message_type, count) in self.messages(direction).seen() {
@@ -302,7 +302,7 @@ impl TenantMetrics {
         }
     }
 
-    /// The tenant's session on the switch has ended: what was counted stays in the totals.
+    /// Ends the tenant's session on the switch: its counts stay in the totals.
     pub(super) fn retire(&self, version: u8) {
         self.totals.add(|past| self.add_to(past, version));
     }
@@ -320,7 +320,7 @@ struct Refusals {
     other: Counter,
 }
 
-/// Marks a slot as taken, since (0, 0) is an error too.
+/// Marks a slot as used, because (0, 0) is an error, too.
 const TAKEN: u64 = 1 << 32;
 
 impl Refusals {
@@ -350,18 +350,18 @@ impl Refusals {
     }
 }
 
-/// What belongs to no switch. Several threads may write, except where noted.
+/// Metrics that belong to no switch. Several threads may write, except where noted.
 #[derive(Debug, Default)]
 pub struct ProcessMetrics {
     connections: [SharedCounter; 2],
     rejected: [[SharedCounter; Rejection::ALL.len()]; 2],
-    /// File descriptors: the process's limit, those of switches, those towards controllers.
+    /// File descriptors: the process's limit, in use by switches, in use by controllers.
     pub descriptors: [Gauge; 3],
-    /// Until when Weir's own certificate is valid, in seconds of Unix time; 0 without one.
+    /// The expiry of Weir's own certificate, in seconds of Unix time; 0 without one.
     pub certificate_not_after: Gauge,
-    /// What the REST interface refuses.
+    /// The refusals of the REST interface.
     pub api: ApiMetrics,
-    /// Configurations taken over, the first one included.
+    /// Applied configurations, including the first one.
     pub reloads_applied: SharedCounter,
     /// Configurations refused because of errors in them.
     pub reloads_refused: SharedCounter,
@@ -369,57 +369,57 @@ pub struct ProcessMetrics {
     pub store_failed: SharedCounter,
     /// 1 while no state can be stored.
     pub store_full: Gauge,
-    /// Batches that no journal took, so that their FLOW_MODs waited for a commit.
+    /// Batches without room in a journal, so that their FLOW_MODs waited for a commit.
     pub store_unjournaled: SharedCounter,
-    /// What agents at the edge say.
+    /// Datagrams and reports of agents.
     pub agents: AgentMetrics,
-    /// Which flows are followed, and what tenants are told of links.
+    /// Followed flows, and labels for tenants.
     pub labels: LabelMetrics,
     /// Changes stored.
     pub store_changes: SharedCounter,
-    /// Commits of the store: from the first batch taken from the queue until it is safe from a crash of Weir. Written by
-    /// the store's thread only.
+    /// The duration of commits of the store: from taking the first batch from the queue until the batch survives a
+    /// crash of Weir. Written by the store's thread only.
     pub store_commit: Histogram,
 }
 
-/// Flows that are followed, and labels that are told. One writer.
+/// Followed flows, and sent labels. One writer.
 #[derive(Debug, Default)]
 pub struct LabelMetrics {
-    /// Flows that are followed.
+    /// Followed flows.
     pub flows: Gauge,
-    /// Flows among them that do not come to their receiver.
+    /// Followed flows that do not reach their receiver.
     pub lost_flows: Gauge,
-    /// Labels told, to all tenants together.
+    /// Labels sent to all tenants together.
     pub told: Counter,
-    /// Labels that a newer one replaced before they were told.
+    /// Labels that a newer label replaced before they were sent.
     pub replaced: Counter,
 }
 
-/// What became of datagrams from agents, and of what they say. One writer.
+/// Counts of agents' datagrams and of their entries. One writer.
 #[derive(Debug, Default)]
 pub struct AgentMetrics {
-    /// Datagrams that were taken.
+    /// Accepted datagrams.
     pub taken: SharedCounter,
-    /// Not of an agent's making: garbage, or another key.
+    /// Datagrams that no agent made: invalid, or with another key.
     pub garbage: SharedCounter,
-    /// From or to somebody whom nobody named.
+    /// Datagrams from or to an agent that is not configured.
     pub strangers: SharedCounter,
-    /// Before their sender was greeted, or from an earlier life.
+    /// Datagrams before a hello to the sender, or from an earlier life of the sender.
     pub unplaced: SharedCounter,
-    /// Taken before.
+    /// Datagrams that were accepted before.
     pub repeated: SharedCounter,
-    /// More than an agent may send.
+    /// Datagrams beyond an agent's rate.
     pub excess: SharedCounter,
     /// Entries about interfaces that the agent does not measure.
     pub misplaced: SharedCounter,
-    /// Entries beyond what the interface may send.
+    /// Entries above the interface's bandwidth.
     pub impossible: SharedCounter,
     /// Interfaces that are measured now.
     pub measured: Gauge,
 }
 
 impl AgentMetrics {
-    /// What became of datagrams, by the series' label.
+    /// The counts of datagrams, by the label of the series.
     pub fn datagrams(&self) -> [(&'static str, &SharedCounter); 6] {
         [
             ("taken", &self.taken),
@@ -433,12 +433,12 @@ impl AgentMetrics {
 }
 
 impl ProcessMetrics {
-    /// Connections that shook hands.
+    /// Connections with a complete handshake.
     pub fn connections(&self, kind: Kind) -> &SharedCounter {
         &self.connections[kind as usize]
     }
 
-    /// Connections that did not come to shaking hands: with whom, why, and how many.
+    /// Connections without a complete handshake: the peer, the reason, and the count.
     pub fn rejected_by_reason(&self) -> Vec<(&'static str, &'static str, u64)> {
         let kinds = Kind::ALL.iter().flat_map(|&kind| Rejection::ALL.map(|why| (kind, why)));
         let named = |(kind, why)| {
@@ -447,7 +447,7 @@ impl ProcessMetrics {
         kinds.map(named).filter(|(_, _, count)| *count > 0).collect()
     }
 
-    /// Connections that did not come to shaking hands.
+    /// Connections without a complete handshake.
     pub fn rejected(&self, kind: Kind, why: Rejection) -> &SharedCounter {
         &self.rejected[kind as usize][why as usize]
     }

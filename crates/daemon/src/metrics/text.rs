@@ -1,5 +1,6 @@
-//! The Prometheus text format, version 0.0.4: hand-written because the set of families is fixed and all numbers
-//! already stand in arrays; a client library would add a map look-up per series and a second copy of each counter.
+//! The Prometheus text format, version 0.0.4. The code is hand-written because the set of families is fixed and all
+//! numbers are already in arrays; a client library would add a map look-up per series and a second copy of each
+//! counter.
 
 mod families;
 mod sums;
@@ -18,13 +19,13 @@ use hypervisor::PortTraffic;
 use sums::{OfTenant, sum};
 use writer::{Text, dpid};
 
-/// How finely what tenants count on switches is told.
+/// The detail of tenants' counters on switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Per tenant over all switches, and per switch over all tenants.
+    /// Sums per tenant over all switches, and per switch over all tenants.
     #[default]
     Sums,
-    /// For each tenant on each switch: as many series as both together multiplied.
+    /// Series for each tenant on each switch: the product of both numbers.
     Product,
 }
 
@@ -33,7 +34,7 @@ const PORT_PACKETS_HELP: &str =
 const PORT_BYTES_HELP: &str =
     "Bytes that a tenant's ports have counted, as far as they are the tenant's alone.";
 
-/// All series in the Prometheus text format 0.0.4, in pieces of some 32 kB, as long as `take` wants more.
+/// Writes all series in the Prometheus text format 0.0.4, in parts of some 32 kB, as long as `take` accepts more.
 pub fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(String) -> bool) {
     let (switches, totals) = registry.moment();
     let switches: Vec<(Arc<SwitchMetrics>, Tenants)> = switches

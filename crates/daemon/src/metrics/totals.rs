@@ -1,4 +1,4 @@
-//! What a tenant counts over all switches, those that have gone included: sums of what is counted per switch may only grow.
+//! The counters of a tenant over all switches, including disconnected ones, so that sums over switches only grow.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::names;
 pub struct Totals(Mutex<BTreeMap<String, Arc<TenantTotals>>>);
 
 impl Totals {
-    /// A tenant's, which begin with zero.
+    /// The totals of a tenant, which begin with zero.
     pub fn tenant(&self, name: &str) -> Arc<TenantTotals> {
         let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match tenants.get(name) {
@@ -22,33 +22,33 @@ impl Totals {
         }
     }
 
-    /// Forgets those who are configured no more.
+    /// Forgets tenants that are not configured any more.
     pub fn keep(&self, is_configured: impl Fn(&str) -> bool) {
         let mut tenants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tenants.retain(|name, _| is_configured(name));
     }
 
-    /// All of them, by name.
+    /// The totals of all tenants, by name.
     pub(super) fn all(&self) -> BTreeMap<String, Arc<TenantTotals>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// One tenant's.
+/// The totals of one tenant.
 #[derive(Debug, Default)]
 pub struct TenantTotals {
-    /// Its connections to its controllers.
+    /// The connections to the tenant's controllers.
     pub contacts: ContactCounts,
     past: Mutex<Sums>,
 }
 
 impl TenantTotals {
-    /// What it counted on switches that have gone.
+    /// The tenant's counts on disconnected switches.
     pub(super) fn past(&self) -> Sums {
         self.past.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds to that.
+    /// Adds counts to those of disconnected switches.
     pub(super) fn add(&self, counts: impl FnOnce(&mut Sums)) {
         counts(&mut self.past.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -57,11 +57,11 @@ impl TenantTotals {
 /// Counts of one tenant on several switches, added up.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// By direction and message type.
+    /// Messages by direction and type.
     pub(super) messages: BTreeMap<(usize, &'static str), u64>,
-    /// By error.
+    /// Refused requests by error.
     pub(super) refused: BTreeMap<String, u64>,
-    /// By reason.
+    /// Dropped PACKET_INs by reason.
     pub(super) dropped: [u64; DropReason::ALL.len()],
     /// Work inside Weir, in examined entries.
     pub(super) examined: u64,
@@ -89,7 +89,7 @@ impl Sums {
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Added latency towards switches, and towards controllers; nothing of a tenant that was on no switch.
+    /// The added latency towards switches, and towards controllers; `None` for a tenant that was on no switch.
     pub fn added(&self) -> &[Option<Snapshot>; 2] {
         &self.added
     }

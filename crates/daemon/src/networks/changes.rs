@@ -1,4 +1,4 @@
-//! Parts of a network as JSON of which only some is said: of a part that is there, what is not said stays as it is.
+//! Parts of a network as incomplete JSON: absent properties of an existing part do not change.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,73 +9,73 @@ use super::{
     Backup, HostDocument, LinkDocument, NumberDocument, PortDocument, RouteDocument, SwitchDocument,
 };
 
-/// A virtual switch, or what is to be different about it.
+/// A virtual switch, or changes of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct SwitchChange {
-    /// Which.
+    /// The datapath id.
     pub dpid: String,
-    /// Its description.
+    /// The description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The physical switches that it lies on; a new one needs it.
+    /// The physical switches of the virtual switch; required for a new switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<String>>,
-    /// Ways inside a big switch that are not to be the shortest.
+    /// Given routes between members of a big switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<Vec<String>>>,
-    /// Whether it works.
+    /// Whether the part is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<bool>,
 }
 
-/// A port of a virtual switch at the edge, or what is to be different about it.
+/// An edge port of a virtual switch, or changes of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct PortChange {
     /// The virtual switch.
     pub switch: String,
-    /// The port's number there.
+    /// The port number.
     pub number: NumberDocument,
-    /// Its name, at most 15 bytes.
+    /// The name, at most 15 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The physical port; a new one needs it.
+    /// The physical port; required for a new port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// Whether other tenants have ports there too.
+    /// Whether other tenants may have ports at the same physical port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
-    /// Whether it works.
+    /// Whether the part is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<bool>,
 }
 
-/// A virtual link, or what is to be different about it.
+/// A virtual link, or changes of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct LinkChange {
-    /// The two ports that it joins.
+    /// The two ends of the link.
     #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
-    /// Set aside for it in each direction; `0bit` is nothing.
+    /// The reserved bandwidth in each direction; `0bit`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<String>,
-    /// How its path is chosen.
+    /// The choice of the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<RouteDocument>,
-    /// How far apart from its path a second one stands by.
+    /// How disjoint the backup path is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupChange>,
-    /// Whether it goes back to its first path when that is whole again.
+    /// Whether the link returns to its first path when that path works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revert: Option<bool>,
-    /// Whether it works.
+    /// Whether the part is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<bool>,
 }
 
-/// What a path and its backup may not have in common from now on.
+/// The parts that a path and its backup must not have in common after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BackupChange {
@@ -87,16 +87,17 @@ pub enum BackupChange {
     Switches,
 }
 
-/// A host of a tenant, or what is to be different about it.
+/// A host of a tenant, or changes of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct HostChange {
-    /// Its hardware address.
+    /// The hardware address.
     pub mac: String,
-    /// Its addresses in the tenant's network; with none, one is taken from the block.
+    /// The addresses of the host in the tenant's network; without one, Weir takes an address from
+    /// the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Vec<String>>,
-    /// The port where it is attached; a new one needs it.
+    /// The edge port of the host; required for a new host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
 }
@@ -113,7 +114,7 @@ fn needed<T>(said: Option<T>, key: &str, part: &str) -> Result<T, DocumentError>
 }
 
 impl SwitchChange {
-    /// What comes of the switch that is there, or of none.
+    /// The changed switch, or a new one.
     pub(super) fn of(
         &self,
         before: Option<SwitchDocument>,
@@ -139,7 +140,7 @@ impl SwitchChange {
 }
 
 impl PortChange {
-    /// What comes of the port that is there, or of none.
+    /// The changed port, or a new one.
     pub(super) fn of(&self, before: Option<PortDocument>) -> Result<PortDocument, DocumentError> {
         let PortChange { switch, number, name, at, shared, started } = self.clone();
         Ok(match before {
@@ -164,7 +165,7 @@ impl PortChange {
 }
 
 impl LinkChange {
-    /// What comes of the link that is there, or of none.
+    /// The changed link, or a new one.
     pub(super) fn of(&self, before: Option<LinkDocument>) -> LinkDocument {
         let LinkChange { between, bandwidth, route, backup, revert, started } = self.clone();
         let before = before.unwrap_or_else(|| LinkDocument {
@@ -191,7 +192,7 @@ impl LinkChange {
 }
 
 impl HostChange {
-    /// What comes of the host that is there, or of none.
+    /// The changed host, or a new one.
     pub(super) fn of(&self, before: Option<HostDocument>) -> Result<HostDocument, DocumentError> {
         let HostChange { mac, address, at } = self.clone();
         Ok(match before {

@@ -1,4 +1,4 @@
-//! Networks as REST shows and changes them.
+//! Reads and changes networks for REST.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,40 +24,40 @@ use crate::refused::Refused;
 use crate::store::StoreError;
 use crate::topology::{Snapshot, Watch};
 
-/// A way to see and change the networks, from any thread.
+/// Access to the networks, to read and change them from any thread.
 #[derive(Clone)]
 pub struct Control(Arc<Shared>);
 
-/// A tenant's network: what it is to be, and where it is.
+/// A tenant's network: the request, and its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NetworkView {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Whether it is as the file says; otherwise it was changed through REST.
+    /// Whether the network is as in the file; otherwise it was changed through REST.
     pub as_configured: bool,
-    /// What it is to be.
+    /// The requested network.
     pub network: Document,
-    /// Addresses of hosts that asked for none.
+    /// Addresses that Weir gave to hosts whose request names none.
     pub assigned: Vec<Assigned>,
-    /// All its ports.
+    /// All ports of the network.
     pub ports: Vec<PortView>,
-    /// Where its links, and the insides of its big switches, are.
+    /// The paths of its links, and of the tunnels in its big switches.
     pub paths: Vec<PathView>,
 }
 
 /// A port of a virtual switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PortView {
-    /// Such as `00:00:00:00:00:00:0a:01 port 1`.
+    /// The port, such as `00:00:00:00:00:00:0a:01 port 1`.
     pub port: String,
-    /// What the tenant sees of it.
+    /// Whether the tenant sees the port up.
     pub up: bool,
-    /// It is down because the physical switch refuses the entry by which packets would come in there.
+    /// Whether the port is down because the physical switch refuses its ingress rule.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub refused: bool,
 }
 
-/// Where a link, or the inside of a big switch, is.
+/// The path of a link, or of a tunnel in a big switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PathView {
     /// `link` or `inside`.
@@ -65,12 +65,12 @@ pub struct PathView {
     /// The virtual ports of a link, or the members of a big switch.
     #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
-    /// The physical ports that it leaves by, one after the other; empty while there is no way.
+    /// The physical links of the path, in order; empty without a path.
     pub path: Vec<Passed>,
-    /// The path that stands by.
+    /// The backup path.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub backup: Vec<Passed>,
-    /// Why there is no path.
+    /// The reason why there is no path.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trouble: Option<String>,
 }
@@ -78,15 +78,15 @@ pub struct PathView {
 /// A physical link on a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Passed {
-    /// The port that it leaves by.
+    /// The sending port.
     pub from: String,
-    /// The port that it comes in at.
+    /// The receiving port.
     pub to: String,
-    /// The VLAN ids that its packets bear there, there and back; of a big switch for each port.
+    /// The VLAN ids of packets on this link, in both directions; for a big switch for each port.
     pub tags: Vec<u16>,
 }
 
-/// What a change changed, or would change.
+/// The result of a change, or of a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(examples(json!({
     "dry_run": false,
@@ -96,62 +96,62 @@ pub struct Passed {
     "paths": []
 })))]
 pub struct Outcome {
-    /// Whether nothing was really done.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// Parts of the network as it is wanted that come, go, or become others.
+    /// Parts of the requested network that are added, removed or changed.
     #[serde(default)]
     pub parts: Vec<PartOutcome>,
-    /// Physical switches that have something else to do.
+    /// Physical switches whose rules change.
     pub switches: Vec<String>,
-    /// Virtual ports that come, go, or go up or down.
+    /// Virtual ports that are added or removed, or go up or down.
     pub ports: Vec<PortOutcome>,
-    /// Paths that come, go, or move.
+    /// Paths that are added, removed or moved.
     pub paths: Vec<PathOutcome>,
 }
 
-/// What becomes of a virtual port.
+/// The change of a virtual port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PortOutcome {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
     /// Which.
     pub port: String,
-    /// Whether it was up; absent if it was not there.
+    /// Whether the port was up; absent if it did not exist.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub was: Option<bool>,
-    /// Whether it is up; absent if it is no more.
+    /// Whether the port is up; absent if it does not exist any more.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub is: Option<bool>,
 }
 
-/// What becomes of a path.
+/// The change of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PathOutcome {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
     /// `link` or `inside`.
     pub carries: String,
     /// The virtual ports of a link, or the members of a big switch.
     #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
-    /// The physical ports that it left by; empty if it was nowhere.
+    /// The sending physical ports of the old path; empty if there was none.
     pub was: Vec<String>,
-    /// The physical ports that it leaves by; empty if it is nowhere.
+    /// The sending physical ports of the new path; empty if there is none.
     pub is: Vec<String>,
 }
 
-/// How a change is made.
+/// The options of a change.
 pub struct How<'a> {
-    /// Say what would change, and change nothing.
+    /// Compute the result, and change nothing.
     pub dry_run: bool,
-    /// The tenant itself asks: why others stand in the way is kept from it.
+    /// Whether the tenant itself asks: then the reasons do not name other tenants.
     pub for_tenant: bool,
-    /// Called with what changes before that is stored; what it refuses is not made.
+    /// Called with the result before the change is stored; if it returns an error, the change is not made.
     pub before: &'a dyn Fn(&Outcome) -> Result<(), StoreError>,
 }
 
 impl How<'_> {
-    /// By the operator, with nobody to be told before.
+    /// A change by the operator, without a call before it is stored.
     pub fn plain(dry_run: bool) -> How<'static> {
         How { dry_run, for_tenant: false, before: &|_| Ok(()) }
     }
@@ -162,26 +162,26 @@ impl Control {
         Control(shared)
     }
 
-    /// All networks, by their tenants' numbers.
+    /// All networks, by tenant number.
     pub fn list(&self) -> Vec<NetworkView> {
         self.show(Picture::views)
     }
 
-    /// What all networks are is copied under the lock, which takes a fraction of the time that it takes to write it out.
+    /// Copies all networks under the lock, which takes a fraction of the time to write them as JSON.
     pub(super) fn show<T>(&self, written: impl FnOnce(&Picture) -> T) -> T {
         let _turn = self.0.viewing();
         let picture = self.0.lock().picture();
         written(&picture)
     }
 
-    /// A number that counts up when anything about any network has changed, and the tenants that have one.
+    /// A number that grows with each change of any network, and the tenants with a network.
     pub fn brief(&self) -> (u64, BTreeSet<String>) {
         let inner = self.0.lock();
         let having = inner.embedding.wanted().keys().filter_map(|id| inner.names.get(id).cloned());
         (inner.number, having.collect())
     }
 
-    /// What was made of networks through REST and did not fit any more at a start, by the tenants' names.
+    /// Changes through REST that were set aside at a start, by tenant name.
     pub fn set_aside(&self) -> Vec<SetAside> {
         let edits = self.0.lock().edits.clone();
         edits.aside()
@@ -196,7 +196,7 @@ impl Control {
         Ok(inner.shown().view(id, spec))
     }
 
-    /// Makes a tenant's network what the document says; `None` is none.
+    /// Replaces a tenant's network by the document; `None`: removes the network.
     pub fn put(
         &self,
         tenant: &str,
@@ -225,10 +225,11 @@ impl Control {
         })
     }
 
-    /// Tried and stored without the lock, which what follows failures needs: placing a large network takes a while, and so may
-    /// the store. Where something else has changed meanwhile, it is tried once more under the lock.
+    /// A change is tried and stored without the lock, because placing a large network and storing it may take a while,
+    /// and the reaction to failures needs the lock. If the networks have changed meanwhile, the change is tried once
+    /// more under the lock.
     ///
-    /// Stored first, made then: what is not stored would be lost.
+    /// The change is stored first and made then, because a change that is not stored would be lost.
     fn make(
         &self,
         tenant: &str,
@@ -253,7 +254,7 @@ impl Control {
         (how.before)(&made.outcome).map_err(ChangeError::Store)?;
         self.0.save_edits(&made.edits).map_err(ChangeError::Store)?;
         let mut inner = self.0.lock();
-        // Tried again, it comes to the same edits: nobody else has changed any.
+        // The second trial has the same edits, because nobody else has changed them.
         let made = match inner.number == number {
             true => Ok(made),
             false => inner.trial(tenant, how).and_then(|trial| trial.make(&change)),
@@ -276,7 +277,7 @@ impl Inner {
         found.ok_or_else(|| ChangeError::Missing(format!("there is no tenant \"{tenant}\"")))
     }
 
-    /// What it takes to try a change of a tenant's network.
+    /// A trial of a change of a tenant's network.
     fn trial(&self, tenant: &str, how: &How<'_>) -> Result<Trial, ChangeError> {
         let id = self.id(tenant)?;
         let sliced = |it: &&hypervisor::policy::Tenant| it.id == id && !it.flowspace.is_empty();
@@ -307,7 +308,7 @@ impl Inner {
             changes
         });
         self.tell_edges();
-        // Also where no switch has anything else to do: hosts may have been given addresses.
+        // The placement is stored also if no switch changes, because hosts may have got addresses.
         self.is_unsaved = true;
         outcome
     }
@@ -343,7 +344,7 @@ impl Picture {
     }
 }
 
-/// What it takes to show a network.
+/// The data to show a network.
 struct Shown<'a> {
     embedding: &'a Embedding,
     names: &'a BTreeMap<TenantId, String>,
@@ -374,8 +375,8 @@ impl Shown<'_> {
         for (&here, map) in self.embedding.switch_maps() {
             let Some(member) = map.members.get(&id) else { continue };
             for (&number, port) in &member.ports {
-                // Each member of a big switch has all its ports, and any may refuse one: by that where it is packets come in,
-                // by the others they get there.
+                // Each member of a big switch has all its ports, and any member may refuse the rules of a port: packets
+                // enter on the port's own member, and reach the port from the others.
                 let port_id = VirtualPortId { switch: member.datapath, number };
                 let (up, refused) = ports.entry(port_id).or_insert((port.up, false));
                 *refused |= *up && self.refused.has_port(here, id, number);
@@ -392,7 +393,7 @@ impl Shown<'_> {
 
 /// A change that is tried on a copy of all networks.
 struct Trial {
-    /// What the copy is of.
+    /// The number of the copied state.
     number: u64,
     tenant: String,
     id: TenantId,
@@ -405,7 +406,7 @@ struct Trial {
     topology: Arc<Snapshot>,
 }
 
-/// What comes of it.
+/// The result of a trial.
 struct Made {
     embedding: Embedding,
     edits: Edits,

@@ -20,22 +20,22 @@ use super::object::objects;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Document {
-    /// Whether it works. One that is stopped keeps its paths, tags and bandwidth.
+    /// Whether the network is started. A stopped network keeps its paths, tags and bandwidth.
     #[serde(default = "yes")]
     pub started: bool,
-    /// The block of its hosts' addresses, such as `10.0.0.0/24`.
+    /// The block of the hosts' addresses, such as `10.0.0.0/24`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<String>,
-    /// Its switches.
+    /// The switches.
     #[serde(default)]
     pub switches: Vec<SwitchDocument>,
-    /// Their ports at the edge.
+    /// The edge ports.
     #[serde(default)]
     pub ports: Vec<PortDocument>,
-    /// The links between them.
+    /// The links between the switches.
     #[serde(default)]
     pub links: Vec<LinkDocument>,
-    /// Its hosts.
+    /// The hosts.
     #[serde(default)]
     pub hosts: Vec<HostDocument>,
 }
@@ -44,38 +44,38 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct SwitchDocument {
-    /// What the tenant sees, such as `00:00:00:00:00:00:0a:01`.
+    /// The datapath id that the tenant sees, such as `00:00:00:00:00:00:0a:01`.
     pub dpid: String,
-    /// Its description.
+    /// The description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The physical switches that it lies on; several make a big switch.
+    /// The physical switches of the virtual switch; several make a big switch.
     pub on: Vec<String>,
-    /// Ways inside a big switch that are not to be the shortest.
+    /// Given routes between members of a big switch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Vec<String>>,
-    /// Whether it works.
+    /// Whether the part is started.
     #[serde(default = "yes")]
     pub started: bool,
 }
 
-/// A port of a virtual switch at the edge.
+/// An edge port of a virtual switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct PortDocument {
     /// The virtual switch.
     pub switch: String,
-    /// The port's number there, 1 to 65280, or `LOCAL`.
+    /// The port number, 1 to 65280, or `LOCAL`.
     pub number: NumberDocument,
-    /// Its name, at most 15 bytes.
+    /// The name, at most 15 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The physical port, such as `00:00:00:00:00:00:00:01 port 3`.
     pub at: String,
-    /// Whether other tenants have ports there too.
+    /// Whether other tenants may have ports at the same physical port.
     #[serde(default)]
     pub shared: bool,
-    /// Whether it works.
+    /// Whether the part is started.
     #[serde(default = "yes")]
     pub started: bool,
 }
@@ -84,33 +84,33 @@ pub struct PortDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct LinkDocument {
-    /// The two ports that it joins, such as `00:00:00:00:00:00:0a:01 port 2`.
+    /// The two ends of the link, such as `00:00:00:00:00:00:0a:01 port 2`.
     #[schema(min_items = 2, max_items = 2)]
     pub between: [String; 2],
-    /// Set aside for it in each direction, such as `5Mbit`.
+    /// The reserved bandwidth in each direction, such as `5Mbit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<String>,
-    /// How its path is chosen.
+    /// The choice of the path.
     #[serde(default)]
     pub route: RouteDocument,
-    /// How far apart from its path a second one stands by; absent for none.
+    /// How disjoint the backup path is; absent without a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<Backup>,
-    /// Whether it goes back to its first path when that is whole again.
+    /// Whether the link returns to its first path when that path works again.
     #[serde(default)]
     pub revert: bool,
-    /// Whether it works.
+    /// Whether the part is started.
     #[serde(default = "yes")]
     pub started: bool,
 }
 
-/// How a path is chosen.
+/// The choice of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum RouteDocument {
-    /// By itself.
+    /// Weir finds the path.
     Found(Choice),
-    /// This way: physical switches to go to, or ports to go out of.
+    /// The given route: physical switches to visit, or physical ports to leave by.
     Given(Vec<String>),
 }
 
@@ -120,17 +120,17 @@ impl Default for RouteDocument {
     }
 }
 
-/// How a path is found.
+/// The way to find a path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// The fewest physical links that have room.
+    /// The path with the fewest physical links among paths with enough bandwidth.
     Shortest,
-    /// The most room on the narrowest physical link.
+    /// The path with the most free bandwidth on its narrowest physical link.
     Widest,
 }
 
-/// What a path and its backup may not have in common.
+/// The parts that a path and its backup must not have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backup {
@@ -144,12 +144,13 @@ pub enum Backup {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct HostDocument {
-    /// Its hardware address.
+    /// The hardware address.
     pub mac: String,
-    /// Its addresses in the tenant's network; without, one is taken from the block.
+    /// The addresses of the host in the tenant's network; without one, Weir takes an address from
+    /// the block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub address: Vec<String>,
-    /// The port where it is attached, such as `00:00:00:00:00:00:0a:01 port 1`.
+    /// The edge port of the host, such as `00:00:00:00:00:00:0a:01 port 1`.
     pub at: String,
 }
 
@@ -178,7 +179,7 @@ fn all<T: FromStr<Err: Display>>(key: &str, texts: &[String]) -> Result<Vec<T>, 
 }
 
 impl Document {
-    /// What is wanted, as a document.
+    /// A request as a document.
     pub fn new(spec: &Spec) -> Document {
         Document {
             started: spec.started,
@@ -190,7 +191,7 @@ impl Document {
         }
     }
 
-    /// What the document wants.
+    /// The request in the document.
     pub fn spec(&self) -> Result<Spec, DocumentError> {
         Ok(Spec {
             started: self.started,
@@ -215,7 +216,7 @@ impl SwitchDocument {
         }
     }
 
-    /// The switch that the document wants.
+    /// The switch in the document.
     pub fn spec(&self) -> Result<SwitchSpec, DocumentError> {
         Ok(SwitchSpec {
             dpid: read("dpid", &self.dpid)?,
@@ -240,7 +241,7 @@ impl PortDocument {
         }
     }
 
-    /// The port that the document wants.
+    /// The port in the document.
     pub fn spec(&self) -> Result<PortSpec, DocumentError> {
         let (switch, number) = (read("switch", &self.switch)?, self.number.number()?);
         let port = VirtualPortId { switch, number };
@@ -271,7 +272,7 @@ impl LinkDocument {
         }
     }
 
-    /// The link that the document wants.
+    /// The link in the document.
     pub fn spec(&self) -> Result<LinkSpec, DocumentError> {
         let [a, b] = &self.between;
         let bandwidth =
@@ -304,7 +305,7 @@ impl HostDocument {
         }
     }
 
-    /// The host that the document wants.
+    /// The host in the document.
     pub fn spec(&self) -> Result<HostSpec, DocumentError> {
         let addresses = all::<IpAddr>("address", &self.address)?;
         Ok(HostSpec { mac: read("mac", &self.mac)?, addresses, at: read("at", &self.at)? })
@@ -319,7 +320,7 @@ fn written(steps: &[Step]) -> Vec<String> {
     steps.iter().map(step).collect()
 }
 
-/// Ports have a "port" in their names, switches have none.
+/// The text of a port contains "port", the text of a switch does not.
 fn steps(texts: &[String]) -> Result<Vec<Step>, DocumentError> {
     let step = |text: &String| match text.contains("port") {
         true => read("route", text).map(Step::Port),

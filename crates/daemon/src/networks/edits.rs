@@ -1,4 +1,4 @@
-//! Networks that were changed through REST, and what the file said of them then.
+//! Networks that were changed through REST, with the file's definitions at that time.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::document::Document;
 use super::error::say;
 use crate::store::{Documents, StoreError};
 
-/// Where they are stored.
+/// The place in the store.
 const EDITS: &str = "networks/edits";
 
-/// By the tenants' names.
+/// The changed networks, by tenant name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Edits(BTreeMap<String, Edit>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Edit {
-    /// What the file said.
+    /// The definition in the file at that time.
     file: Option<Spec>,
-    /// What was made of it; `None` is no network.
+    /// The changed network; `None`: the network was removed.
     made: Option<Spec>,
-    /// Why the file's network took its place at a start; then it is only kept to be seen.
+    /// The reason why the file's network replaced this change at a start; the change is then kept only to be shown.
     set_aside: Option<String>,
 }
 
-/// As it is stored.
+/// The stored form.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     file: Option<Document>,
@@ -37,21 +37,21 @@ struct Stored {
     set_aside: Option<String>,
 }
 
-/// What was made of a tenant's network through REST and did not fit any more at a start. It is shown until the network is
-/// changed again, or the file says something else of it.
+/// A change of a tenant's network through REST that was set aside at a start. The change is shown until the network is
+/// changed again, or its definition in the file changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SetAside {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Why it did not fit.
+    /// The reason.
     pub reason: String,
-    /// What had been made of it; absent if it had been removed.
+    /// The changed network; absent if the network had been removed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub network: Option<Document>,
 }
 
 impl Edits {
-    /// What was changed before a restart. What cannot be read counts as never changed, and is said.
+    /// Loads the changes from before a restart. A change that cannot be read is logged and ignored.
     pub(super) fn load(documents: &Documents) -> Result<Edits, StoreError> {
         let Some(stored) = documents.get(EDITS)? else { return Ok(Edits::default()) };
         let stored: BTreeMap<String, Stored> = match serde_json::from_slice(&stored) {
@@ -88,7 +88,8 @@ impl Edits {
         documents.put(EDITS, bytes)
     }
 
-    /// Forgets changes of networks of which the file says something else now, or whose tenant cannot have one any more.
+    /// Forgets changes of networks whose definition in the file has changed, or whose tenant cannot have a network any
+    /// more.
     pub(super) fn follow_file(
         &mut self,
         file: &BTreeMap<String, Spec>,
@@ -106,8 +107,8 @@ impl Edits {
         });
     }
 
-    /// Sets the changes of those tenants aside whose networks the refusals name; of all, if none of these was changed.
-    /// Whether there were any.
+    /// Sets aside the changes of tenants whose networks the refusals name; of all tenants, if none of the named
+    /// networks was changed. Returns whether there were any.
     pub(super) fn set_aside(
         &mut self,
         names: &BTreeMap<TenantId, String>,
@@ -130,7 +131,7 @@ impl Edits {
         are_any
     }
 
-    /// What was set aside.
+    /// The changes that were set aside.
     pub(super) fn aside(&self) -> Vec<SetAside> {
         let aside = |(tenant, edit): (&String, &Edit)| {
             let (tenant, reason) = (tenant.clone(), edit.set_aside.clone()?);
@@ -139,7 +140,7 @@ impl Edits {
         self.0.iter().filter_map(aside).collect()
     }
 
-    /// What was made of a tenant's network, if it was changed; `Some(None)` is none.
+    /// The changed network of a tenant, if it was changed; `Some(None)`: the network was removed.
     pub(super) fn get(&self, name: &str) -> Option<Option<&Spec>> {
         let edit = self.0.get(name).filter(|edit| edit.set_aside.is_none())?;
         Some(edit.made.as_ref())
@@ -156,7 +157,7 @@ impl Edits {
 }
 
 impl Edit {
-    /// Whether it was not aside already.
+    /// Sets a change aside; returns whether it was not aside already.
     fn put_aside(&mut self, tenant: &str, reason: &str) -> bool {
         if self.set_aside.is_some() {
             return false;

@@ -1,4 +1,4 @@
-//! Why networks are not changed, in words.
+//! The reasons why networks are not changed, in words.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,12 +8,12 @@ use fabric::embedding::{Reason, Refusal};
 
 use crate::store::StoreError;
 
-/// Why networks are not changed. Then nothing of them is.
+/// The reason why networks are not changed. A refused change changes nothing.
 #[derive(Debug, PartialEq)]
 pub enum ChangeError {
-    /// There is no such tenant, or no such part of its network.
+    /// The tenant, or the part of its network, does not exist.
     Missing(String),
-    /// It contradicts itself or finds no place; each reason names its part.
+    /// The request contradicts itself or has no place; each reason names its part.
     Refused(Vec<String>),
     /// The store.
     Store(StoreError),
@@ -31,7 +31,7 @@ impl fmt::Display for ChangeError {
 
 impl std::error::Error for ChangeError {}
 
-/// Why a part cannot be, with the tenants' names.
+/// The reason why a part is impossible, with the tenants' names.
 pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String {
     match *reason {
         Reason::PortTaken(port, by) => {
@@ -44,7 +44,7 @@ pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String 
     }
 }
 
-/// What cannot be read in a document.
+/// The error of a document that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError(pub(super) String);
 

@@ -1,4 +1,4 @@
-//! All that is known of the networks, and how they follow the file, the topology and what switches refuse.
+//! The state of the networks, and their reaction to the file, the topology and refused rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,32 +18,32 @@ use crate::shard::{Command, Handle, Snapshot};
 use crate::store::Documents;
 use crate::topology::{Inbox, Setup, Watch};
 
-/// How long after the start everything stays where it was before, if the network has not said otherwise: switches come
-/// back within some seconds, and links are found within some more.
+/// How long after the start all networks stay in their saved places, unless the physical network contradicts them:
+/// switches return within some seconds, and links are discovered within some more.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long after a link was found that had not been known others may follow, by which virtual links go a better way.
+/// How long after the discovery of a new link further links may follow, which give virtual links better paths.
 const GROWING: Duration = Duration::from_secs(30);
 
-/// Where placements are stored.
+/// The place of placements in the store.
 pub(super) const PLACES: &str = "networks/places";
 
-/// All that is known of the networks.
+/// The state of the networks.
 pub(super) struct Inner {
     pub(super) embedding: Embedding,
-    /// Counts up with each change of anything that a change of a network is made of.
+    /// Grows with each change of the data on which a change of a network depends.
     pub(super) number: u64,
-    /// What the shards have, but for the maps.
+    /// The shards' snapshot without the maps.
     pub(super) base: Snapshot,
     pub(super) names: BTreeMap<TenantId, String>,
     pub(super) edits: Edits,
-    /// What the file says, by the tenants' names.
+    /// The networks in the file, by tenant name.
     pub(super) file: BTreeMap<String, Spec>,
-    /// How large the networks may be, likewise.
+    /// The maxima of the networks, by tenant name.
     pub(super) maxima: BTreeMap<String, Maxima>,
-    /// What the topology has been told, but for the networks' edge ports.
+    /// The topology's setup without the networks' edge ports.
     following: Setup,
-    /// The edge ports that it has been told.
+    /// The edge ports that the topology has.
     edges: Vec<PortId>,
     inbox: Arc<Inbox>,
     pub(super) watch: Option<Watch>,
@@ -52,27 +52,27 @@ pub(super) struct Inner {
     pub(super) refused: Arc<Refused>,
     documents: Documents,
     started: Instant,
-    /// In which switches follow what others wait for.
+    /// The rounds in which switches follow a change.
     rounds: Rounds,
-    /// When a link was found last that had not been known, if that is not long ago.
+    /// The time of the last discovery of a new link, if it is recent.
     grew: Option<Instant>,
-    /// Where everything is, is not stored yet.
+    /// Whether the present placement is not stored yet.
     pub(super) is_unsaved: bool,
-    /// What is stored of changes through REST is something else than [`Inner::edits`].
+    /// Whether the stored changes through REST differ from [`Inner::edits`].
     pub(super) are_edits_unsaved: bool,
 }
 
-/// What comes of a file that contradicts what was made of networks through REST.
+/// The reaction to a file that contradicts changes through REST.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contradiction {
-    /// All stays as it is: while Weir runs.
+    /// The file is refused: while Weir runs.
     Refuses,
-    /// The file's network takes the place of what was made of it: at the start, when there is nothing that could stay.
+    /// The file's network replaces the change: at the start, when there is no earlier state that could stay.
     SetsEditsAside,
 }
 
 impl Inner {
-    /// Takes up where the store says that everything was. `base` is what the shards have, but for the maps.
+    /// Restores the stored placement. `base`: the shards' snapshot without the maps.
     pub(super) fn restore(
         config: &Config,
         base: Snapshot,
@@ -120,7 +120,7 @@ impl Inner {
         Ok(inner)
     }
 
-    /// Begins to follow the topology, and to tell the shards.
+    /// Begins to follow the topology, and to inform the shards.
     pub(super) fn begin(&mut self, watch: Watch, shards: Vec<Handle>) {
         self.watch = Some(watch);
         self.shards = shards;
@@ -181,7 +181,7 @@ impl Inner {
         Ok(changes)
     }
 
-    /// What the shards enforce.
+    /// The snapshot for the shards.
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot { policy: Arc::new(self.policy()), ..self.base.clone() }
     }
@@ -198,7 +198,7 @@ impl Inner {
         }
     }
 
-    /// Where tenants have ports there are hosts, whom probes are none of their business and who must not make links.
+    /// The edge ports of networks: hosts are there, which must get no probes and must not make links.
     fn edges(&self) -> Vec<PortId> {
         let topology = &self.following.topology;
         let declared: BTreeSet<PortId> = topology.links.iter().flat_map(|it| it.between).collect();
@@ -216,7 +216,7 @@ impl Inner {
         self.inbox.configure(following);
     }
 
-    /// For the topology to be told is to become another, to all who follow it, though it be the same.
+    /// Informs the topology only of real changes, because each call counts as a change for all who follow the topology.
     pub(super) fn tell_edges(&mut self) {
         if self.edges() != self.edges {
             self.tell_topology();
@@ -234,7 +234,7 @@ impl Inner {
         }
     }
 
-    /// Makes a change and tells the shards whose switches it concerns.
+    /// Makes a change, and informs the shards whose switches it concerns.
     pub(super) fn follow(&mut self, change: impl FnOnce(&mut Embedding) -> Changes) -> Changes {
         let reserved = !self.embedding.wanted().is_empty();
         let begun = Instant::now();
@@ -249,7 +249,8 @@ impl Inner {
         } else if !changes.switches.is_empty() {
             let policy = Arc::new(self.policy());
             self.inbox.maps(policy.maps.clone());
-            // Who joins hears of it first, so that members find it when they come.
+            // The thread of big switches gets the change first, so that it knows the big switch when its members
+            // connect.
             self.joiner.plan(&policy);
             let switches = Arc::new(changes.switches.iter().map(|dpid| dpid.0).collect());
             for shard in &self.shards {
@@ -262,8 +263,8 @@ impl Inner {
         changes
     }
 
-    /// What is the newest under the lock, not what was when it was told: REST and reload may have placed networks meanwhile on links
-    /// that were not known then.
+    /// Reads the newest topology under the lock, not the one of the notification: REST and reload may have placed
+    /// networks meanwhile on newer links.
     pub(super) fn follow_topology(&mut self) {
         let Some(watch) = &self.watch else { return };
         let topology = watch.current();
@@ -300,7 +301,7 @@ impl Inner {
         }
     }
 
-    /// What switches do not let pass goes another way.
+    /// Moves trunks away from switches that refuse their transit.
     fn go_around_refused(&mut self) {
         let Some(watch) = &self.watch else { return };
         let refused = self.refused.take_transits();
@@ -314,7 +315,7 @@ impl Inner {
         }
     }
 
-    /// What is to be stored: where everything is, and changes through REST.
+    /// The data to store: the placement, and changes through REST.
     pub(super) fn take_unsaved(&mut self) -> (Option<Vec<u8>>, Option<Edits>) {
         let places = std::mem::take(&mut self.is_unsaved).then(|| self.embedding.export());
         let edits = std::mem::take(&mut self.are_edits_unsaved).then(|| self.edits.clone());
@@ -346,7 +347,7 @@ impl Inner {
     }
 }
 
-/// What all tenants are to have, by their numbers.
+/// The requests of all tenants, by number.
 pub(super) fn wanted(
     names: &BTreeMap<TenantId, String>,
     file: &BTreeMap<String, Spec>,

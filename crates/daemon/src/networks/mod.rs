@@ -1,4 +1,4 @@
-//! The tenants' own networks, kept on the physical one as that is known.
+//! The tenants' own networks on the known physical network.
 //!
 //! ```text
 //!   topology ── Subscription ──▶ thread "networks" ──┐
@@ -6,17 +6,17 @@
 //!   reload, REST ────────────────────────────────────┘        └──▶ thread "networks-save" ──▶ Documents: where all is
 //! ```
 //!
-//! Whoever has a change makes it under one lock, and tells the shards before giving that back: so they hear of changes in
-//! their order. What REST asks for is tried on a copy first, without the lock, and stored without it, as places are: a
-//! disk may take long, or fail. Only the newest state matters to a shard, and a map that did not change is the same one; so a failure
-//! costs the switches that it concerns something and the others nothing.
+//! A thread with a change makes the change under one lock, and informs the shards before it releases the lock, so
+//! shards get changes in order. A REST request is first tried on a copy without the lock. Changes through REST and
+//! places are stored without the lock as well, because a disk may be slow or may fail. A shard needs only the newest
+//! state, and an unchanged map stays the same `Arc`. So a failure costs time only for the switches that it concerns.
 //!
-//! **File and REST.** A tenant's network is what its `[tenants.network]` says, until it is changed through REST. Then it is
-//! what that made of it, also after a restart, until the file says something else of this tenant than it did then, or,
-//! at the start, contradicts it in what it says of others.
+//! **File and REST.** A tenant's network is the network in `[tenants.network]` until it is changed through REST. The
+//! change stays in force, also after a restart, until the file's definition of this tenant's network changes, or until
+//! the file contradicts the change at a start.
 //!
-//! Start reading at [`Networks`], then `inner` (all that is known of them) and [`Control`]; `document` is a network as
-//! JSON, `operation` a change of one.
+//! Start reading at [`Networks`], then `inner` (the state) and [`Control`]; `document` is a network as JSON,
+//! `operation` a change of one part.
 
 mod changes;
 mod control;
@@ -61,18 +61,17 @@ pub use number::NumberDocument;
 pub use operation::{Ends, Operation, Target};
 pub use parts::{Assigned, PartOutcome};
 
-/// Between two looks at the clock when nothing happens.
+/// The time between two looks at the clock without events.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The running actor. Dropping it ends its thread.
+/// The running threads. Dropping this value ends them.
 pub struct Networks {
     shared: Arc<Shared>,
     threads: Vec<Thread>,
 }
 
 impl Networks {
-    /// Takes up where the store says that everything was. `snapshot` is what the shards are to start with; it comes back
-    /// with the maps.
+    /// Restores the stored placement. `snapshot`: the first snapshot of the shards, which is returned with the maps.
     pub fn prepare(
         config: &Config,
         snapshot: &mut Snapshot,
@@ -89,7 +88,7 @@ impl Networks {
         Ok(Networks { shared: Arc::new(Shared::new(inner, documents)), threads: Vec::new() })
     }
 
-    /// Begins to follow the topology, and to tell the shards.
+    /// Begins to follow the topology, and to inform the shards.
     pub fn start(&mut self, watch: Watch, shards: Vec<Handle>) -> io::Result<()> {
         let subscription = watch.subscribe();
         self.shared.lock().begin(watch, shards);
@@ -116,7 +115,7 @@ impl Networks {
         Ok(())
     }
 
-    /// Takes over another configuration: all of it, telling the shards, or nothing.
+    /// Applies another configuration as a whole and informs the shards, or changes nothing.
     pub fn configure(
         &self,
         config: &Config,
@@ -128,7 +127,7 @@ impl Networks {
         self.shared.lock().configure(config, snapshot, following, contradiction).map(|_| ())
     }
 
-    /// A way to see and change the networks.
+    /// Access to the networks, to read and change them.
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.shared))
     }

@@ -14,9 +14,10 @@ use super::error::DocumentError;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NumberDocument {
-    /// By itself.
+    /// A number.
     Number(u32),
-    /// `LOCAL`: the port into the switch's own network stack, or what stands for it. Its number depends on the version.
+    /// `LOCAL`: the port of the switch's own network stack, or a port that is mapped to LOCAL. Its number depends on
+    /// the version.
     Name(String),
 }
 
@@ -29,7 +30,7 @@ impl NumberDocument {
         }
     }
 
-    /// The number that the document wants.
+    /// The number in the document.
     pub(super) fn number(&self) -> Result<u32, DocumentError> {
         match self {
             NumberDocument::Number(number) => Ok(*number),

@@ -1,13 +1,13 @@
-//! Structures that JSON writes as objects, and as nothing else. What serde derives takes an array as well, its elements for
-//! the fields in their order: an empty array would be a network in which nothing is.
+//! Structures whose JSON form is an object only. The code that serde derives also accepts an array with the fields in
+//! order, so an empty array would be an empty network.
 
-/// Implements `Serialize` and `Deserialize` for structures that derive them with `#[serde(remote = "Self")]`, so for
-/// themselves alone. The text is what errors call them.
+/// Implements `Serialize` and `Deserialize` for structures that derive them with `#[serde(remote = "Self")]`. The text
+/// is the name of the structure in errors.
 macro_rules! objects {
     ($($name:ident: $what:literal),* $(,)?) => {$(
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // The derived one, which has precedence over this.
+                // This calls the derived function, which has precedence over the trait's function.
                 $name::serialize(self, serializer)
             }
         }

@@ -1,4 +1,4 @@
-//! Changes of a network, each of one part. Several that are made together are one transaction.
+//! Changes of a network, each of one part. Several changes together are one transaction.
 
 use fabric::embedding::{Spec, VirtualPortId};
 use fabric::{Dpid, MacAddress};
@@ -13,27 +13,27 @@ use super::error::{ChangeError, DocumentError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// Puts a switch there, in the place of the one of that dpid.
+    /// Adds a switch, or replaces the switch with the same dpid.
     PutSwitch(SwitchDocument),
-    /// Puts an edge port there, in the place of the one of that switch and number.
+    /// Adds an edge port, or replaces the port with the same switch and number.
     PutPort(PortDocument),
-    /// Puts a link there, in the place of the one between those ports.
+    /// Adds a link, or replaces the link between the same ports.
     PutLink(LinkDocument),
-    /// Puts a host there, in the place of the one of that hardware address.
+    /// Adds a host, or replaces the host with the same hardware address.
     PutHost(HostDocument),
-    /// Adds a switch, or changes the one of that dpid: what is not said of it stays as it is.
+    /// Adds a switch, or changes the switch with the same dpid: absent properties do not change.
     ChangeSwitch(SwitchChange),
-    /// Adds an edge port, or changes the one of that switch and number: what is not said of it stays as it is.
+    /// Adds an edge port, or changes the port with the same switch and number: absent properties do not change.
     ChangePort(PortChange),
-    /// Adds a link, or changes the one between those ports: what is not said of it stays as it is.
+    /// Adds a link, or changes the link between the same ports: absent properties do not change.
     ChangeLink(LinkChange),
-    /// Adds a host, or changes the one of that hardware address: what is not said of it stays as it is.
+    /// Adds a host, or changes the host with the same hardware address: absent properties do not change.
     ChangeHost(HostChange),
-    /// Changes the block of the hosts' addresses; `null` is none.
+    /// Changes the block of the hosts' addresses; `null`: no block.
     SetAddresses(Option<String>),
-    /// Makes a part work.
+    /// Starts a part.
     Start(Target),
-    /// Makes a part stop working; it keeps its place.
+    /// Stops a part, which keeps its place.
     Stop(Target),
     /// Removes a part.
     Remove(Target),
@@ -43,19 +43,19 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// All of it.
+    /// The whole network.
     Network,
-    /// The switch of that dpid.
+    /// The switch with this dpid.
     Switch(String),
     /// An edge port, such as `00:00:00:00:00:00:0a:01 port 1`.
     Port(String),
     /// The link between two ports, in either order.
     Link(Ends),
-    /// The host of that hardware address.
+    /// The host with this hardware address.
     Host(String),
 }
 
-/// The two ports that a link joins.
+/// The two ends of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(min_items = 2, max_items = 2)]
 pub struct Ends(pub [String; 2]);
@@ -67,8 +67,8 @@ impl From<DocumentError> for ChangeError {
 }
 
 impl Operation {
-    /// Makes the change. `Remove` of all of it leaves nothing; everything else begins with an empty network where
-    /// there is none.
+    /// Makes the change. `Remove` of the whole network leaves no network; every other change of a missing network
+    /// begins with an empty one.
     pub(super) fn make(&self, on: &mut Option<Spec>) -> Result<(), ChangeError> {
         match self {
             Operation::Remove(Target::Network) => {
@@ -148,7 +148,7 @@ fn sorted([a, b]: [VirtualPortId; 2]) -> [VirtualPortId; 2] {
     [a.min(b), a.max(b)]
 }
 
-/// In the place of the one of the same key, or at the end.
+/// Replaces the element with the same key, or adds the new one at the end.
 fn put<T, K: PartialEq>(all: &mut Vec<T>, new: T, key: impl Fn(&T) -> K) {
     match all.iter_mut().find(|old| key(old) == key(&new)) {
         Some(old) => *old = new,
@@ -160,7 +160,7 @@ fn find<T>(all: &mut [T], is: impl Fn(&T) -> bool, name: &str) -> Result<usize, 
     all.iter().position(is).ok_or_else(|| missing(format!("the network has no {name}")))
 }
 
-/// A part's place.
+/// The place of a part in the lists.
 enum At {
     Switch(usize),
     Port(usize),
@@ -262,7 +262,7 @@ mod tests {
         assert!(network.as_ref().unwrap().hosts.is_empty() && network.as_ref().unwrap().started);
         make(r#"[{"remove": "network"}]"#, &mut network).unwrap();
         assert_eq!(network, None);
-        // LOCAL goes by its name.
+        // LOCAL is named.
         make(
             r#"[{"put-switch": {"dpid": "0xa1", "on": ["1"]}},
                 {"put-port": {"switch": "0xa1", "number": "local", "at": "1 port 1"}},
@@ -331,7 +331,7 @@ mod tests {
         after.links[0].backup = None;
         after.hosts[0].address.clear();
         assert_eq!(Document::new(network.as_ref().unwrap()), after);
-        // One that is not there is added, with what it takes.
+        // A missing part is added with all its properties.
         make(
             r#"[{"change-switch": {"dpid": "a2", "on": ["3"]}}, {"change-port": {"switch": "a2", "number": 1, "at": "3 port 1"}},
                 {"change-link": {"between": ["0xa1 port 3", "0xa2 port 3"]}}, {"change-host": {"mac": "02:00:00:00:00:02", "at": "0xa2 port 1"}}]"#,

@@ -1,7 +1,7 @@
-//! Why a change of a tenant's is refused, as the tenant itself is told it: nothing tells of others.
+//! The reasons for a refused change as the tenant may read them: without information about other tenants.
 //!
-//! A physical port that another tenant has is told of as one that there is not, and what stands in the way of others' networks is
-//! not told.
+//! A physical port of another tenant is reported as a port that does not exist, and reasons of other tenants' networks
+//! are omitted.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use fabric::{PortId, TenantId};
 
 use crate::config::Maxima;
 
-/// Each reason, in words.
+/// The reasons in words.
 pub(super) fn reasons(id: TenantId, tenant: &str, all: &[Refusal]) -> Vec<String> {
     let reasons: BTreeSet<String> = all.iter().map(|refusal| reason(id, tenant, refusal)).collect();
     reasons.into_iter().collect()
 }
 
-/// Of two tenants that want the same, either may be the one that is refused: so it makes no difference which.
+/// If two tenants request the same resource, either may be refused, so the text is the same for both.
 fn reason(id: TenantId, tenant: &str, refusal: &Refusal) -> String {
     let is_own = refusal.tenant == id;
     match refusal.why {
@@ -30,7 +30,8 @@ fn reason(id: TenantId, tenant: &str, refusal: &Refusal) -> String {
     }
 }
 
-/// Of ports that are to come where the tenant has none yet and may have none: else it could take over whoever is there.
+/// The refusals of new ports at physical ports that the tenant's account may not use: otherwise the tenant could take
+/// over other tenants' hosts there.
 pub(super) fn ports_elsewhere(
     tenant: &str,
     network: &Spec,

@@ -1,4 +1,4 @@
-//! What a change makes of a network as it is wanted, part by part: also where nothing on the switches becomes another.
+//! The differences of a requested network, part by part, also if the rules on the switches do not change.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ use super::{
     RouteDocument, SwitchDocument,
 };
 
-/// A part of a tenant's network that comes, goes, or becomes another.
+/// A part of a tenant's network that is added, removed or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PartOutcome {
-    /// Whose.
+    /// The tenant.
     pub tenant: String,
-    /// Which, such as `host 02:00:00:00:00:01`.
+    /// The part, such as `host 02:00:00:00:00:01`.
     pub part: String,
-    /// What it was; absent if it was not there.
+    /// The old value; absent if the part did not exist.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub was: Option<String>,
-    /// What it is; absent if it is no more.
+    /// The new value; absent if the part does not exist any more.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub is: Option<String>,
 }
 
-/// An address that was given to a host.
+/// An address that Weir gave to a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Assigned {
     /// The host.
     pub mac: String,
-    /// Its address.
+    /// The address.
     pub address: String,
 }
 
-/// The parts of a network in their order, by what they are called.
+/// The parts of a network in order, by name.
 pub(super) type Parts = BTreeMap<(u8, String), String>;
 
-/// A network's parts; `assigned` are the addresses of hosts that asked for none.
+/// The parts of a network. `assigned`: the addresses of hosts whose request names none.
 pub(super) fn parts(network: &Document, assigned: &[Assigned]) -> Parts {
     let Document { started, addresses, .. } = network;
     let state = if *started { "started" } else { "stopped" };
@@ -63,7 +63,7 @@ pub(super) fn parts(network: &Document, assigned: &[Assigned]) -> Parts {
     all.collect()
 }
 
-/// What differs.
+/// The differences.
 pub(super) fn differences(tenant: &str, before: &Parts, after: &Parts) -> Vec<PartOutcome> {
     let known = before.keys().chain(after.keys().filter(|part| !before.contains_key(*part)));
     let mut known: Vec<_> = known.collect();

@@ -1,24 +1,24 @@
-//! The time that switches are given to follow.
+//! The time that switches get to follow a change.
 
 use std::time::{Duration, Instant};
 
-/// How long that is, before links that move take their next step.
+/// The time that switches get, before moving links start their next step.
 const FOLLOWING: Duration = Duration::from_secs(1);
 
-/// One round of that time after another, as long as anything waits. What begins meanwhile does not set a round back: the embedding
-/// knows what has had all of it.
+/// Rounds of this time, one after another, as long as a step waits. A step that begins during a round does not delay
+/// the round: the embedding knows which steps have had a whole round.
 #[derive(Default)]
 pub(super) struct Rounds {
     since: Option<Instant>,
 }
 
 impl Rounds {
-    /// Something waits: one runs from now on, if none does already.
+    /// Notes that a step waits: starts a round unless one is running.
     pub(super) fn run(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
 
-    /// Whether one is over, which is told once.
+    /// Whether a round has ended; each end is reported once.
     pub(super) fn end(&mut self, now: Instant) -> bool {
         let is_over = |since: &mut Instant| now.duration_since(*since) > FOLLOWING;
         self.since.take_if(is_over).is_some()

@@ -1,4 +1,4 @@
-//! The networks under their locks, and how they are stored.
+//! The networks under their locks, and their storage.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,16 @@ use super::edits::Edits;
 use super::inner::{Inner, PLACES};
 use crate::store::{Documents, StoreError};
 
-/// The networks as several threads have them.
+/// The networks, shared by several threads.
 pub(super) struct Shared {
     inner: Mutex<Inner>,
-    /// Held by who tries a change, so that one copy of all networks is made for that at most, and by whoever else changes edits.
-    /// Taken before the others.
+    /// The lock for trying a change, so that there is at most one trial copy of all networks, and for other changes of
+    /// the edits. This lock is taken before the others.
     trying: Mutex<()>,
-    /// Held by who stores anything, so that nothing older takes a newer one's place. Taken before `inner`.
+    /// The lock for storing, so that no older state replaces a newer one. This lock is taken before `inner`.
     saving: Mutex<()>,
-    /// Held by who shows all networks, so that there is one copy more of them at most. Taken before `inner`.
+    /// The lock for showing all networks, so that there is at most one copy for this. This lock is taken before
+    /// `inner`.
     viewing: Mutex<()>,
     documents: Documents,
     stop: AtomicBool,
@@ -42,7 +43,7 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The turn to show all networks.
+    /// Takes the lock for showing all networks.
     pub(super) fn viewing(&self) -> MutexGuard<'_, ()> {
         self.viewing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -55,7 +56,7 @@ impl Shared {
         self.trying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores where everything is. What cannot be stored now is tried again with the next tick.
+    /// Stores the placement. If this fails, the next tick tries again.
     pub(super) fn save(&self) {
         let _saving = self.saving();
         let (places, edits) = self.lock().take_unsaved();
@@ -64,7 +65,7 @@ impl Shared {
         let failed = |it: Option<Result<(), StoreError>>| it.and_then(Result::err);
         let (places, edits) = (failed(places), failed(edits));
         if let Some(error) = places.as_ref().or(edits.as_ref()) {
-            // The store says itself what is wrong with it.
+            // The store itself logs its failure.
             tracing::debug!(%error, "virtual networks are not stored yet");
             let mut inner = self.lock();
             inner.is_unsaved |= places.is_some();
@@ -72,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Stores changes through REST before they are made. Who does has the turn.
+    /// Stores changes through REST before they are made. The caller holds the lock `trying`.
     pub(super) fn save_edits(&self, edits: &Edits) -> Result<(), StoreError> {
         let _saving = self.saving();
         edits.save(&self.documents)?;

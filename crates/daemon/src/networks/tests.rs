@@ -1,4 +1,4 @@
-//! Networks on which nothing is connected, without REST; `tests/networks.rs` has that.
+//! Networks without connected switches and without REST; `tests/networks.rs` has the REST tests.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -51,7 +51,7 @@ impl Scene {
         Scene { config, snapshot: base, following, inbox, networks: networks.unwrap() }
     }
 
-    /// Whether the topology has been told anything since this was last called.
+    /// Whether the topology was informed since the last call.
     fn has_told(&self) -> bool {
         self.inbox.wait(Some(Instant::now()), None).setup.is_some()
     }
@@ -65,7 +65,7 @@ impl Scene {
 const HOST: &str =
     r#"[{"put-host": {"mac": "02:00:00:00:00:01", "address": ["10.0.0.1"], "at": "0xa1 port 1"}}]"#;
 
-/// A store that says what it is asked to keep under that name, and keeps nothing until the sender is gone.
+/// A store that reports each request to store under this name, and stores nothing until the sender is dropped.
 fn stuck(at: &'static str) -> (Documents, Receiver<()>, Sender<()>) {
     let (told, asked) = mpsc::channel();
     let (gate, opens) = mpsc::channel();
@@ -83,7 +83,7 @@ fn stuck(at: &'static str) -> (Documents, Receiver<()>, Sender<()>) {
 fn what_follows_the_topology_does_not_wait_for_the_store() {
     let (documents, asked, gate) = stuck(PLACES);
     let mut scene = Scene::new(documents);
-    // It goes before the scene does, also if this fails.
+    // The gate is dropped before the scene, also if the test fails.
     let _gate = gate;
     let watch = Watch::default();
     scene.networks.start(watch.clone(), Vec::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Changes to a file, and what is in force after each.
+//! Changes of a file, and the configuration in force after each.
 
 use std::sync::mpsc::{self, Receiver};
 
@@ -46,7 +46,7 @@ impl Scene {
         fs::write(&self.reloader.path, text).unwrap();
     }
 
-    /// What two polls come to: one that sees a change, and one that sees it stand still.
+    /// The result of two polls: the first sees a change, the second sees the same file.
     fn settle(&mut self) -> Outcome {
         match self.reloader.poll() {
             Outcome::Unchanged => self.reloader.poll(),

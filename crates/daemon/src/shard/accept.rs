@@ -1,4 +1,4 @@
-//! Switches come in: how many are let in, who gives way, and which of those that have said who they are may stay.
+//! Accepts switches: bounds their number, closes old connections for new ones, and admits identified switches.
 
 use super::Shard;
 use super::arrivals::TURN;
@@ -11,7 +11,7 @@ use hypervisor::big_switch::is_key;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// After an error of the operating system, which is ours and not the switch's.
+/// The wait after an error of the operating system, which is not the switch's fault.
 const LATER: Duration = Duration::from_secs(1);
 
 impl Shard {
@@ -37,14 +37,14 @@ impl Shard {
                 }
             }
         }
-        // Others have their turns before the rest come in.
+        // Other work gets its turn before further connections are accepted.
         self.events.again(token);
     }
 
     fn welcome(&mut self, mut connection: Connection, listener: Token, source: IpAddr) {
         let mut permit = self.descriptors.switch();
         if permit.is_none() {
-            // Who has said nothing gives way to who may be a switch.
+            // A silent connection is closed for a new connection, which may be a switch.
             if let Some(oldest) = self.arrivals.oldest(source) {
                 self.give_way(oldest);
                 permit = self.descriptors.switch();
@@ -86,7 +86,7 @@ impl Shard {
         self.forget_arriving(token);
     }
 
-    /// Whether a switch that has said its datapath id may come; if not, it is told to the log and counted.
+    /// Whether a switch with this datapath id is admitted; a refusal is logged and counted.
     pub(super) fn admit(&mut self, connection: &mut Connection, dpid: u64) -> bool {
         let source = connection.peer_address().map(|peer| peer.ip());
         let shown = connection.peer_certificate();
@@ -117,7 +117,7 @@ impl Shard {
         );
     }
 
-    /// After a reload: those that may not be here any more are closed.
+    /// After a reload, closes switches that are not admitted any more.
     pub(super) fn judge_again(&mut self) {
         for at in 0..self.sessions.len() {
             let Some(Some(session)) = self.sessions.get(at) else { continue };
@@ -125,7 +125,7 @@ impl Shard {
             let connection = &session.switch.connection;
             let source = connection.peer_address().map(|peer| peer.ip());
             let shown = connection.peer_certificate();
-            // One that is joined of several is Weir's own.
+            // A big switch is Weir's own.
             if is_key(dpid) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl Shard {
         }
     }
 
-    /// Gauges have one writer, which is the first shard.
+    /// Each gauge has one writer: here the first shard.
     pub(super) fn publish_descriptors(&self) {
         if self.number == 0 {
             let (switches, controllers) = self.descriptors.used();
@@ -146,7 +146,7 @@ impl Shard {
         }
     }
 
-    /// Tells a switch that has shaken hands good-bye, or lets it in.
+    /// Refuses or admits a switch with a complete handshake.
     pub(super) fn admitted(
         &mut self,
         mut connection: Connection,

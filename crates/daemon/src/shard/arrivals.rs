@@ -1,27 +1,28 @@
-//! Switches that have connected and not said who they are: how many there may be, and who gives way.
+//! Connections of switches that have not identified themselves: their number is bounded, and the oldest ones are
+//! closed.
 //!
-//! Anybody who reaches the port can be one of them, so they cost little, and nobody can keep others out by being many: where a
-//! bound is reached, who has waited longest gives way. Those that come from an address from which a switch has come before are
-//! counted apart; strangers do not push them out.
+//! Everybody who reaches the port can open such connections, so they use few resources, and many connections cannot
+//! keep others out: if a bound is reached, the connection that has waited longest is closed. Connections from addresses
+//! from which a switch has connected before are counted separately; strangers cannot displace them.
 //!
-//! Pure: connections are names, and time comes in.
+//! The module is pure: connections are tokens, and time is an argument.
 
 use channel::Token;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Of strangers, and as many of known ones; and half of it from one address.
+/// The most connections of strangers, and the same number from known addresses; at most half of it from one address.
 const MOST: usize = 2048;
-/// Addresses from which switches have come; the oldest are forgotten.
+/// The most known addresses; the oldest are forgotten.
 const KNOWN: usize = 4096;
-/// New connections of one listener in a turn of the event loop.
+/// The most new connections of one listener in a turn of the event loop.
 pub(super) const TURN: u32 = 64;
-/// New connections of one listener in a second, without TLS and with: a TLS handshake costs a signature.
+/// The most new connections of one listener per second, without TLS and with TLS: a TLS handshake needs a signature.
 const PLAIN_RATE: u32 = 2000;
 const TLS_RATE: u32 = 300;
 
-/// A connection that is shaking hands.
+/// A connection in the handshake.
 #[derive(Clone, Copy, Debug)]
 struct One {
     number: u64,
@@ -30,13 +31,13 @@ struct One {
     known: bool,
 }
 
-/// All that are shaking hands.
+/// All connections in the handshake.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     most: usize,
     next: u64,
     by_token: HashMap<Token, One>,
-    /// By age, those of known addresses apart.
+    /// The connections by age; those of known addresses are separate.
     by_age: [BTreeMap<u64, Token>; 2],
     by_source: HashMap<(Token, IpAddr), VecDeque<Token>>,
     known: HashMap<IpAddr, u64>,
@@ -51,7 +52,7 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// At most so many, of known and unknown addresses each.
+    /// At most `most` connections of known and of unknown addresses each.
     pub(super) fn new(most: usize) -> Arrivals {
         Arrivals {
             most: most.clamp(2, MOST),
@@ -65,7 +66,7 @@ impl Arrivals {
         }
     }
 
-    /// One more has connected. Who gives way for it, if anybody; it has to be removed then.
+    /// Adds a connection. Returns the connection that has to be closed and removed for it, if any.
     pub(super) fn add(&mut self, token: Token, listener: Token, source: IpAddr) -> Option<Token> {
         let known = self.known.contains_key(&source);
         let number = self.next;
@@ -84,13 +85,13 @@ impl Arrivals {
         gives_way
     }
 
-    /// It has said who it is, or has gone.
+    /// Removes a connection that has identified itself or has ended.
     pub(super) fn remove(&mut self, token: Token) {
         let Some(one) = self.by_token.remove(&token) else { return };
         self.by_age[usize::from(one.known)].remove(&one.number);
         let key = (one.listener, one.source);
         if let Some(of_source) = self.by_source.get_mut(&key) {
-            // Those that go are mostly the oldest, so that the search is short.
+            // Most removed connections are the oldest, so the search is short.
             if let Some(at) = of_source.iter().position(|other| *other == token) {
                 of_source.remove(at);
             }
@@ -100,7 +101,7 @@ impl Arrivals {
         }
     }
 
-    /// A switch has come from this address and said who it is.
+    /// Notes that a switch has identified itself from this address.
     pub(super) fn recognise(&mut self, source: IpAddr) {
         let number = self.next;
         self.next += 1;
@@ -115,30 +116,30 @@ impl Arrivals {
         }
     }
 
-    /// Who gives way to one from this address where there is no room at all: a stranger, or from a known address another
-    /// that comes from such.
+    /// The connection to close for a new one from this address if there is no room at all: a stranger's, or, for a
+    /// known address, another connection from a known address.
     pub(super) fn oldest(&self, source: IpAddr) -> Option<Token> {
         let first = |at: usize| self.by_age[at].first_key_value().map(|(_, token)| *token);
         first(0).or_else(|| self.known.contains_key(&source).then(|| first(1)).flatten())
     }
 
-    /// Where it came from.
+    /// The address of a connection.
     pub(super) fn source(&self, token: Token) -> Option<IpAddr> {
         self.by_token.get(&token).map(|one| one.source)
     }
 
-    /// Whether the listener may take one more now; else, when.
+    /// Whether the listener may accept another connection now; otherwise the error has the time when it may.
     pub(super) fn pace(&mut self, listener: Token, tls: bool, now: Instant) -> Result<(), Instant> {
         let rate = if tls { TLS_RATE } else { PLAIN_RATE };
         self.paces.entry(listener).or_insert_with(|| Pace::new(rate, now)).take(now)
     }
 }
 
-/// A bound on connections in a second: those of one second may come at once.
+/// A bound on connections per second: the connections of one second may arrive at once.
 #[derive(Debug)]
 struct Pace {
     gap: Duration,
-    /// When all that were taken so far would have come, one after another.
+    /// The time by which all accepted connections would have arrived at the bounded rate.
     full: Instant,
 }
 
@@ -151,7 +152,8 @@ impl Pace {
         let full = self.full.max(now);
         let ahead = full - now;
         if ahead + self.gap > Duration::from_secs(1) {
-            // A tenth of a second later there is room for many; to wake for each would be work for nothing.
+            // After a tenth of a second there is room for many connections; waking up for each one would be unnecessary
+            // work.
             return Err(now + Duration::from_millis(100));
         }
         self.full = full + self.gap;
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
     use channel::{Connection, EventLoop, Options};
 
-    /// Names of connections.
+    /// Tokens of connections.
     fn tokens(count: usize) -> Vec<Token> {
         let mut events = EventLoop::new().unwrap();
         let (mut one, _other) = Connection::local_pair(&Options::default()).unwrap();

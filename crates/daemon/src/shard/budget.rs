@@ -1,18 +1,18 @@
-//! The part of the event loops' time that questions of people may take. A trace through thousands of entries takes milliseconds, and the
-//! event loop forwards no messages meanwhile.
+//! The part of the event loops' time that questions (traces, flow tables, refusals) may take. A trace through thousands
+//! of entries takes milliseconds, and the event loop forwards no messages meanwhile.
 //!
-//! Each question is charged with the processor time of its answer, not with elapsed time: on a busy machine a thread stands still now and
-//! then. The asking thread waits until earlier questions are paid for; the event loop never waits.
+//! Each question is charged with the processor time of its answer, not with elapsed time: on a busy machine a thread
+//! sometimes stands still. The asking thread waits until earlier questions are paid for; the event loop never waits.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// Questions take one part in so many of the time.
+/// Questions may take one `PART`th of the time.
 const PART: u32 = 20;
 /// The time that questions may take at once.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// The time that questions have taken and not yet paid for.
+/// The time that questions have used and not yet paid for.
 #[derive(Debug)]
 pub(super) struct Budget {
     owed: Duration,
@@ -20,7 +20,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Nothing has been asked.
+    /// The budget before the first question.
     pub(super) fn new(now: Instant) -> Budget {
         Budget { owed: Duration::ZERO, at: now }
     }
@@ -32,7 +32,7 @@ impl Budget {
         self.owed.saturating_sub(AT_ONCE) * PART
     }
 
-    /// A question has taken so long.
+    /// Charges the time of a question.
     pub(super) fn charge(&mut self, took: Duration) {
         self.owed += took;
     }

@@ -1,4 +1,4 @@
-//! What other threads tell a shard, and how.
+//! Commands of other threads to a shard, and their channel.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
@@ -12,53 +12,53 @@ use super::snapshot::Snapshot;
 use crate::store;
 use crate::topology::Orders;
 
-/// What other threads tell a shard.
+/// A command of another thread to a shard.
 pub enum Command {
-    /// A switch that has shaken hands and belongs here.
+    /// Adopt a switch with a complete handshake that belongs to this shard.
     Adopt(Box<(Connection, Established)>),
     /// A new configuration.
     Apply(Snapshot),
-    /// Other maps of virtual networks, for the switches with these datapath ids.
+    /// New maps of virtual networks, for the switches with these datapath ids.
     Maps(Arc<Policy>, Arc<BTreeSet<u64>>),
-    /// News of the store.
+    /// An event of the store.
     Store(store::Event),
-    /// Link probes to be sent, labels to be told.
+    /// Link probes and labels to send.
     Topology(Orders),
-    /// What the core of one switch wants to know of another, or tells it.
+    /// A question of one switch's core to another, or its answer.
     Counts(Counting),
-    /// Answer a question of somebody who looks on.
+    /// Answer a question about the cores.
     Ask(Box<Question>),
-    /// Are you there?
+    /// Answer with a sign of life.
     Ping(Sender<usize>),
-    /// Close everything, then end.
+    /// Close all connections, then end.
     Stop,
 }
 
-/// A question between cores, or an answer. There is at most one open between two switches for each tenant, since the
-/// core asks again only when it has given up.
+/// A question between cores, or an answer. At most one question between two switches is open for each tenant, because
+/// the core asks again only after the time-out.
 pub enum Counting {
-    /// What has come in by the tenant's ports on switch `of`?
+    /// Ask for the received packets of the tenant's ports on switch `of`.
     Ask {
-        /// Which switch.
+        /// The asked switch.
         of: u64,
-        /// Whose ports.
+        /// The tenant of the ports.
         tenant: TenantId,
-        /// Which switch asks.
+        /// The asking switch.
         by: u64,
     },
-    /// This.
+    /// The answer.
     Tell {
-        /// Which switch has asked.
+        /// The switch that has asked.
         to: u64,
-        /// What has come in.
+        /// The received packets.
         counts: Counts,
-        /// On which switch.
+        /// The switch of the ports.
         from: u64,
     },
 }
 
 impl Counting {
-    /// The switch that it is for.
+    /// The receiving switch.
     pub(super) fn switch(&self) -> u64 {
         match *self {
             Counting::Ask { of, .. } => of,
@@ -67,7 +67,7 @@ impl Counting {
     }
 }
 
-/// A way to send commands to a shard.
+/// Sends commands to a shard.
 #[derive(Clone)]
 pub struct Handle {
     sender: Arc<Mutex<Sender<Command>>>,
@@ -75,12 +75,12 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// `waker` wakes the shard that takes the commands.
+    /// `waker`: wakes the receiving shard.
     pub(super) fn new(sender: Sender<Command>, waker: Waker) -> Handle {
         Handle { sender: Arc::new(Mutex::new(sender)), waker }
     }
 
-    /// Sends a command; false when the shard has ended.
+    /// Sends a command; false if the shard has ended.
     pub fn send(&self, command: Command) -> bool {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         sender.send(command).is_ok() && self.waker.wake().is_ok()

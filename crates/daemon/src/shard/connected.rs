@@ -18,9 +18,9 @@ pub(super) struct Session {
     pub by_controller: HashMap<ControllerIndex, u32>,
     pub next_link: u32,
     pub touched: bool,
-    /// What the tenants' grants were made of that were published last: changes of shares; tenants, weights and limits.
+    /// The inputs of the grants that were published last: changes of shares; tenants, weights and limits.
     pub granted: (u64, u64),
-    /// How often figures are published until the switch is asked what its ports have counted.
+    /// The number of publications until the switch is asked for its port counters.
     pub until_ports: u32,
     /// The number of the store's next batch when the session began.
     pub epoch: u64,
@@ -35,7 +35,7 @@ pub(super) struct Peer {
     pub keepalive: Keepalive,
 }
 
-/// The way to one controller of one tenant.
+/// The link to one controller of one tenant.
 pub(super) struct Link {
     pub tenant: TenantId,
     pub dialer: Way,
@@ -45,11 +45,11 @@ pub(super) struct Link {
     pub contact: Contact,
 }
 
-/// Where a link leads.
+/// The other end of a link.
 pub(super) enum Way {
-    /// To a controller.
+    /// A controller.
     Controller(Dialer),
-    /// To what joins this switch with others into a big one, by its key.
+    /// The big switch of which this switch is a member, by its key.
     Joined(u64, Backoff),
 }
 
@@ -96,17 +96,17 @@ impl fmt::Display for Way {
     }
 }
 
-/// How far a link is.
+/// The state of a link.
 pub(super) enum Progress {
-    /// A timer will dial.
+    /// The link waits for a timer, which dials.
     Waiting,
-    /// Connecting, and then saying HELLO; given up on at a time.
+    /// The link is connecting, or in the handshake; a timer ends this state.
     Greeting { token: Token, connection: Box<Connection>, handshake: Handshake, until: Instant },
-    /// In use.
+    /// The link is established.
     Up { peer: Box<Peer>, controller: ControllerIndex },
 }
 
-/// A tenant's instruments on a switch, made when they are first wanted.
+/// A tenant's metrics on a switch, created at the first use.
 pub(super) fn tenant_metrics<'a>(
     known: &'a mut HashMap<TenantId, Arc<TenantMetrics>>,
     switch: &SwitchMetrics,

@@ -1,22 +1,22 @@
-//! How it goes with one link over its many connections: when the back-off begins anew, and what is logged.
+//! The state of one link over its connections: when the back-off starts again, and what is logged.
 //!
-//! A connection that ends before it has lasted proves nothing, whatever was said on it: the back-off goes on as after a
-//! failure, and the log is quiet until a connection lasts. So a controller that says HELLO and closes costs one attempt per
-//! longest back-off, and two lines.
+//! A short connection counts as a failure, whatever was sent on it: the back-off continues, and the log has no further
+//! lines until a connection lasts. So a controller that sends HELLO and closes costs one attempt per longest back-off,
+//! and two log lines.
 
 use crate::metrics::Lost;
 use std::time::{Duration, Instant};
 
-/// What is known of a link.
+/// The state of a link.
 #[derive(Debug, Default)]
 pub(super) struct Contact {
     up: Option<Instant>,
     told: Told,
-    /// A connection came up and did not last; since then none has.
+    /// Whether a connection was established and did not last, and none has lasted since.
     flaps: bool,
 }
 
-/// What the log said last.
+/// The last logged state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Told {
     #[default]
@@ -25,17 +25,17 @@ enum Told {
     Down(Lost),
 }
 
-/// What follows from the end of a connection, or from its failure.
+/// The consequences of the end or the failure of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// The connection had lasted: the back-off begins anew.
+    /// Whether the connection had lasted: then the back-off starts again.
     pub lasted: bool,
-    /// The log has not said so yet.
+    /// Whether the state has to be logged.
     pub tell: bool,
 }
 
 impl Contact {
-    /// The controller has said HELLO. Whether to log that.
+    /// Notes that the controller has sent HELLO. Returns whether to log this.
     pub(super) fn connected(&mut self, now: Instant) -> bool {
         self.up = Some(now);
         let tell = self.told != Told::Up && !self.flaps;
@@ -45,7 +45,7 @@ impl Contact {
         tell
     }
 
-    /// A look at a connection that stands. Whether to log that it does, at last.
+    /// Checks an established connection. Returns whether to log that it has lasted.
     pub(super) fn stands(&mut self, now: Instant, lasting: Duration) -> bool {
         if !self.flaps || !self.has_lasted(now, lasting) {
             return false;
@@ -55,7 +55,7 @@ impl Contact {
         true
     }
 
-    /// It failed, or ended.
+    /// Notes that the connection failed or ended.
     pub(super) fn lost(&mut self, why: Lost, now: Instant, lasting: Duration) -> Verdict {
         let lasted = self.has_lasted(now, lasting);
         if self.up.take().is_some() {
@@ -78,7 +78,7 @@ mod tests {
 
     const LASTING: Duration = Duration::from_secs(10);
 
-    /// A controller whose connections last for so long each; how often it is dialled in a time, and lines logged.
+    /// A controller whose connections each last this long: returns the number of attempts and of log lines in a time.
     fn flap(lasts: Duration, within: Duration) -> (u32, u32) {
         let mut contact = Contact::default();
         let mut backoff = Backoff::new(Duration::from_millis(100), LASTING, 7);
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_controller_that_says_hello_and_closes_is_dialled_as_rarely_as_one_that_refuses() {
         let (dials, lines) = flap(Duration::from_millis(1), Duration::from_secs(600));
-        // Seven attempts until the delay is the longest, then one in 5 to 10 s.
+        // There are seven attempts until the longest delay, then one in 5 to 10 s.
         assert!((60..=127).contains(&dials), "{dials}");
         assert_eq!(lines, 2, "that it came and that it went");
     }

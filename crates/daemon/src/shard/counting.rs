@@ -1,11 +1,11 @@
-//! What the core of one switch asks of another's: how much has come in by the ports of a tenant's network. It goes to the
-//! shard of that switch, and is not waited for there: if the switch is not connected, nobody answers.
+//! Questions of one switch's core to another core: the received packets of the ports of a tenant's network. A question
+//! goes to the shard of the other switch. If that switch is not connected, there is no answer.
 
 use super::Shard;
 use super::command::{Command, Counting};
 
 impl Shard {
-    /// Sends it on to the shard of its switch.
+    /// Sends a question or an answer to the shard of its switch.
     pub(super) fn count(&mut self, counting: Counting) {
         let shard = self.shard_of(counting.switch());
         if shard == self.number {
@@ -15,7 +15,7 @@ impl Shard {
         }
     }
 
-    /// Gives it to the core of its switch.
+    /// Gives a question or an answer to the core of its switch.
     pub(super) fn take_counting(&mut self, counting: Counting) {
         let now = self.now();
         let Some(&at) = self.by_dpid.get(&counting.switch()) else { return };

@@ -1,5 +1,5 @@
-//! How links to the tenants' controllers are made: for each switch, each of a tenant's controllers is dialled, and
-//! dialled again.
+//! Makes the links to the tenants' controllers: for each switch, Weir dials each of a tenant's controllers, again and
+//! again until a connection is established.
 
 use super::Shard;
 use super::connected::{Link, Peer, Progress, Way, tenant_metrics};
@@ -13,11 +13,11 @@ use channel::{
 use hypervisor::TenantId;
 use openflow::VersionSet;
 
-/// What a controller that cannot be talked to may lack.
+/// The hint for a controller that may lack the OpenFlow version.
 const MUST_SPEAK: &str = "; it must speak the switch's OpenFlow version";
 
 impl Shard {
-    /// The tenant has a part of the switch: its controllers are connected.
+    /// Connects the controllers of a tenant that has a part of the switch.
     pub(super) fn serve(&mut self, at: usize, tenant: TenantId) {
         if let Some(key) = self.joined_by(at, tenant) {
             self.add_link(at, tenant, None, key);
@@ -29,15 +29,15 @@ impl Shard {
         }
     }
 
-    /// The big switch of which the tenant's switch here is a part.
+    /// The big switch of which the tenant's switch on this physical switch is a part.
     fn joined_by(&self, at: usize, tenant: TenantId) -> Option<u64> {
         let dpid = self.sessions.get(at)?.as_ref()?.core.dpid();
         let member = self.snapshot.policy.maps.get(&dpid)?.members.get(&tenant)?;
         member.shared_with.then(|| hypervisor::big_switch::key(tenant, member.datapath.0))
     }
 
-    /// After another map: who was connected to the tenants' controllers may have become a part of a big switch, or
-    /// the other way round.
+    /// After a new map, updates the links: a switch with links to the tenant's controllers may have become a member of
+    /// a big switch, or the other way round.
     pub(super) fn rejoin(&mut self, at: usize) {
         let Some(Some(session)) = self.sessions.get(at) else { return };
         let links = session.links.values().map(|link| {
@@ -50,7 +50,7 @@ impl Shard {
         let links: Vec<(TenantId, Option<u64>)> = links.collect();
         let dpid = session.core.dpid();
         let Some(map) = self.snapshot.policy.maps.get(&dpid) else { return };
-        // Who has no network here any more is withdrawn by the core.
+        // The core withdraws a tenant without a network on this switch.
         let other = |(tenant, joined): &(TenantId, Option<u64>)| {
             let differs = self.joined_by(at, *tenant) != *joined;
             (differs && map.members.contains_key(tenant)).then_some(*tenant)
@@ -63,7 +63,7 @@ impl Shard {
         }
     }
 
-    /// The tenant has no part of the switch any more.
+    /// Disconnects the controllers of a tenant that has no part of the switch any more.
     pub(super) fn withdraw(&mut self, at: usize, tenant: TenantId) {
         let Some(Some(session)) = self.sessions.get(at) else { return };
         let links: Vec<u32> = session
@@ -77,7 +77,7 @@ impl Shard {
         }
     }
 
-    /// After a reload: controllers that were added are dialled, those that were removed are left.
+    /// After a reload, dials added controllers, and disconnects removed ones.
     pub(super) fn relink(&mut self, at: usize) {
         let controllers = self.snapshot.controllers.clone();
         let Some(Some(session)) = self.sessions.get(at) else { return };
@@ -113,7 +113,7 @@ impl Shard {
         }
     }
 
-    /// After a reload: new connections show the certificate, and trust the authorities, that the files now hold.
+    /// After a reload, new connections use the certificate and the authorities in the present files.
     pub(super) fn renew_identity(&mut self) {
         let identity = &self.snapshot.identity;
         for token in self.table.tokens() {
@@ -133,13 +133,13 @@ impl Shard {
         }
     }
 
-    /// A link to a controller or, without an address, to a big switch.
+    /// Adds a link to a controller or, without an address, to a big switch.
     fn add_link(&mut self, at: usize, tenant: TenantId, address: Option<Address>, key: u64) {
         let crate::config::Reconnect { min, max } = self.snapshot.reconnect;
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let number = session.next_link;
         session.next_link += 1;
-        // Different for each link, so that those who lost the same controller do not come back in step.
+        // The seed differs for each link, so that links that lost the same controller do not dial at the same times.
         let seed = session.core.dpid() << 16 ^ u64::from(tenant.0) << 40 ^ u64::from(number);
         let backoff = Backoff::new(min, max, seed);
         // Controllers often leave Nagle's algorithm on.
@@ -196,7 +196,7 @@ impl Shard {
         let handshake = Handshake::towards_controller(VersionSet::only(version), 0);
         let mut hello = Vec::new();
         let dpid = session.core.dpid();
-        // A connection within the process has both its ends here.
+        // A connection within the process needs a descriptor for each end.
         let descriptors = if let Some(address) = link.dialer.address() {
             let tenants = &mut session.tenants;
             let policy = &self.snapshot.policy;
@@ -217,7 +217,7 @@ impl Shard {
         let dialled = link.dialer.dial(dpid, &self.joiner).and_then(|mut connection| {
             connection.hold(permit);
             if handshake.start(&mut hello).is_ok() {
-                // An empty buffer takes a HELLO.
+                // An empty buffer has room for a HELLO.
                 let _ = connection.push(&hello);
             }
             let token = self.events.register(&mut connection)?;
@@ -238,7 +238,7 @@ impl Shard {
         }
     }
 
-    /// The connection is over, or never came to be: dial again, later each time until one has lasted.
+    /// The connection ended or failed: dials again, after a longer wait each time until a connection has lasted.
     pub(super) fn link_failed(&mut self, at: usize, number: u32, why: Lost, reason: &str) {
         let (now, lasting) = (self.events.now(), self.snapshot.reconnect.max);
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
@@ -253,9 +253,9 @@ impl Shard {
         let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
         let was_up = matches!(progress, Progress::Up { .. });
         let (tenant, switch, way) = (&metrics.name, Dpid(session.core.known_as()), &link.dialer);
-        // What is joined within the process is no controller of anybody's: that it is not there yet is no news.
+        // A link to a big switch is no link to a controller, so its failure is not logged.
         let is_news = verdict.tell && (was_up || way.address().is_some());
-        // A controller that lacks the version says so by an ERROR, or hangs up at once.
+        // A controller without the version answers with an ERROR, or closes the connection at once.
         let is_mute = if was_up { !link.has_spoken } else { why == Lost::Handshake };
         let hint = if is_mute { MUST_SPEAK } else { "" };
         match (is_news, was_up) {
@@ -354,7 +354,7 @@ impl Shard {
         let Some(link) = session.links.get_mut(&number) else { return };
         let Progress::Greeting { connection, handshake, .. } = &mut link.progress else { return };
         let state = connection.receive(Shard::controller_budget()).state;
-        // Nothing is said to somebody else's controller.
+        // Weir sends nothing to a controller of another tenant.
         if let Some(shown) = connection.peer_certificate()
             && let Err(reason) = self.snapshot.identity.judge(link.tenant, &shown)
         {
@@ -409,7 +409,7 @@ impl Shard {
             Way::Controller(_) => session.core.controller_connected(link.tenant),
         };
         let Some(controller) = controller else {
-            // Withdrawn while it was connecting.
+            // The tenant was withdrawn during the handshake.
             self.remove_link(at, number);
             return;
         };
@@ -427,7 +427,7 @@ impl Shard {
         let metrics = tenant_metrics(tenants, &session.metrics, policy, link.tenant);
         match link.dialer.address() {
             Some(address) => metrics.contacts.connected(&address.to_string()),
-            // Nobody from outside makes it come and go.
+            // Nobody outside the process can open and close this connection.
             None => link.dialer.succeeded(),
         }
         if link.contact.connected(self.events.now()) {
@@ -457,7 +457,7 @@ impl Shard {
         let mut paused = false;
         loop {
             if !session.core.wants_read(*controller) {
-                // The core names it when there is room again; what has been read stays where it is.
+                // The core reports when there is room again; read messages stay in the connection.
                 paused = true;
                 break;
             }
@@ -492,7 +492,7 @@ impl Shard {
     }
 }
 
-/// What the end of a connection means that came before the controller's HELLO.
+/// The reason for a connection that ended before the controller's HELLO.
 fn before_hello(reason: &CloseReason) -> Lost {
     match reason {
         CloseReason::ConnectFailed(_) => Lost::Unreachable,
@@ -504,7 +504,7 @@ fn before_hello(reason: &CloseReason) -> Lost {
     }
 }
 
-/// How a connection counts that never stood.
+/// The rejection of a connection that was never established.
 fn rejection(why: Lost) -> Option<Rejection> {
     match why {
         Lost::Unreachable => Some(Rejection::Unreachable),

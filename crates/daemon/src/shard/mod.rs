@@ -13,12 +13,12 @@
 //!                           store thread                     control side: Command::Apply (reload),
 //!                                                            Command::Stop; metrics are read from atomics
 //! ```
-//! A switch on several physical ones is joined by `crate::big_switches`, to which the links of its members lead, and which
-//! is itself a switch of one of the shards.
+//! `crate::big_switches` joins a virtual switch on several physical switches: the links of its members lead there, and
+//! the big switch is itself a switch of one of the shards.
 //!
-//! A switch and all connections of its tenants live on one shard, so nothing on the forwarding path is shared or
-//! locked. Within a turn of the event loop everything that can be read is read (a bounded amount from each), then
-//! each peer for which something came up is written to once.
+//! A switch and all connections of its tenants live on one shard, so the forwarding path has no shared data and no
+//! locks. In a turn the event loop reads from all readable connections (a bounded amount from each), and then writes
+//! once to each peer with new messages.
 
 mod accept;
 mod arrivals;
@@ -87,52 +87,53 @@ pub struct Shard {
     by_dpid: HashMap<u64, usize>,
     /// Switches whose stored state is being read.
     loading: HashMap<u64, Box<(Connection, Established)>>,
-    /// Those of them of which it is read again when the last changes of the session before are stored.
+    /// Loading switches whose state is read again when the last changes of the earlier session are stored.
     behind: BTreeSet<u64>,
-    /// Batches the store has been given: number, switch, and the core's number.
+    /// Batches in the store's queue: number, switch, and the core's number.
     storing: VecDeque<(u64, u64, u64)>,
     unstored: VecDeque<store::Batch>,
     next_batch: u64,
-    /// The first batch of which the cores have not heard that it is safe.
+    /// The first batch that is not reported as safe to the cores.
     unsafe_from: u64,
-    /// Sessions for which something came up in this turn.
+    /// Sessions with new messages in this turn.
     touched: Vec<usize>,
-    /// Sessions in which tenants wait for their turn: one session has one in each turn of the event loop.
+    /// Sessions in which tenants wait for their turn: one session gets a turn in each turn of the event loop.
     in_line: VecDeque<usize>,
     stopping: bool,
 }
 
-/// What all shards are started with.
+/// The common setup of all shards.
 #[derive(Clone)]
 pub struct Setup {
     /// The first configuration.
     pub snapshot: Snapshot,
     /// The key of this installation's link probes.
     pub lldp: LldpKey,
-    /// The other installation whose entries are deleted.
+    /// The other installation whose rules are deleted.
     pub takes_over: Option<Installation>,
-    /// Versions that are spoken.
+    /// The supported versions.
     pub versions: VersionSet,
-    /// Time zero of all shards: link probes cross them.
+    /// Time zero of all shards: link probes pass between shards.
     pub origin: Instant,
-    /// Whether there is no store to wait for.
+    /// Whether there is no store on disk to wait for.
     pub volatile: bool,
-    /// Where to count.
+    /// The metrics.
     pub metrics: Arc<Registry>,
-    /// Where to tell of ports and probes.
+    /// The inbox of the topology, for ports and probes.
     pub topology: Arc<Inbox>,
-    /// What joins switches into big ones.
+    /// The thread that joins switches into big switches.
     pub joiner: big_switches::Handle,
-    /// Where to tell of ports that are down because a switch refuses what they need.
+    /// The refused infrastructure rules, which make ports down.
     pub refused: Arc<Refused>,
-    /// What connections take.
+    /// The descriptors of connections.
     pub descriptors: Descriptors,
-    /// How many switches are here that are not listed.
+    /// The number of unlisted switches.
     pub unlisted: Unlisted,
 }
 
 impl Shard {
-    /// Sets up a shard and its handle. Listeners are added to the first one, peers to all, before they run.
+    /// Creates a shard and its handle. Before the shards run, the caller adds listeners to the first shard, and peers
+    /// to all shards.
     pub fn new(
         number: usize,
         setup: Setup,
@@ -183,12 +184,12 @@ impl Shard {
         Ok((shard, handle))
     }
 
-    /// All shards, in order; a switch belongs to the one that its datapath id names.
+    /// Sets all shards, in order; the datapath id of a switch selects its shard.
     pub fn set_peers(&mut self, peers: Vec<Handle>) {
         self.peers = peers;
     }
 
-    /// Adds a place where switches connect.
+    /// Adds a listener for switches.
     pub fn listen(&mut self, mut listener: Listener) -> Result<(), SetupError> {
         let token = self.events.register(&mut listener).map_err(SetupError::Loop)?;
         self.table.put(token, Entry::Listener(listener));
@@ -202,7 +203,7 @@ impl Shard {
         while !self.stopping {
             let at_once = (!self.in_line.is_empty()).then_some(Duration::ZERO);
             if let Err(error) = self.events.wait(&mut events, at_once) {
-                // Without events nothing can be served; the process says so and ends.
+                // Without events the shard cannot work; the process logs this and ends.
                 tracing::error!(shard = self.number, %error, "the event loop failed");
                 return;
             }
@@ -232,14 +233,14 @@ impl Shard {
             Command::Counts(counting) => self.take_counting(counting),
             Command::Ask(question) => self.answer(*question),
             Command::Ping(reply) => {
-                // Who asked may have stopped waiting.
+                // The asking thread may have stopped waiting.
                 let _ = reply.send(self.by_dpid.len());
             }
             Command::Stop => self.stopping = true,
         }
     }
 
-    /// Time for the core.
+    /// The present time for the core.
     fn now(&self) -> hypervisor::Instant {
         hypervisor::Instant(self.events.now().duration_since(self.origin).as_nanos() as u64)
     }
@@ -265,7 +266,8 @@ impl Shard {
         }
     }
 
-    /// Changes up to this batch survive the end of the process: the messages that waited for them may go.
+    /// Notes that changes up to this batch survive the end of the process: the messages that waited for these changes
+    /// are sent.
     fn safe(&mut self, seq: u64) {
         let now = self.now();
         let from = self.storing.partition_point(|(batch, ..)| *batch < self.unsafe_from);
@@ -288,7 +290,8 @@ impl Shard {
             return;
         }
         if self.is_storing(dpid) {
-            // What was read is older than what the session before has left, which would be stored over the new one's.
+            // The loaded state is older than the last changes of the earlier session, which would be stored over the
+            // changes of the new session.
             tracing::info!(
                 dpid = %Dpid(dpid),
                 "changes of this switch are not stored yet; it waits for that"
@@ -303,7 +306,7 @@ impl Shard {
         self.storing.iter().any(|(_, changed, _)| *changed == dpid)
     }
 
-    /// Reads again what is stored of switches whose last changes are among it now.
+    /// Loads again the state of switches whose last changes are stored now.
     fn load_behind(&mut self) {
         let all = self.behind.iter().copied();
         let ready: Vec<u64> = all.filter(|dpid| !self.is_storing(*dpid)).collect();
@@ -316,13 +319,13 @@ impl Shard {
     }
 }
 
-/// Puts a batch that was not stored where it stands among those that are still to be.
+/// Returns a batch that was not stored to its place among the batches to store.
 fn put_back(unstored: &mut VecDeque<store::Batch>, batch: store::Batch) {
     let at = unstored.partition_point(|other| other.seq < batch.seq);
     unstored.insert(at, batch);
 }
 
-/// Why a shard cannot be set up.
+/// The reason why a shard cannot be created.
 #[derive(Debug)]
 pub enum SetupError {
     /// The event loop.

@@ -13,10 +13,10 @@ const MOST: usize = 16_384;
 
 /// The refusals of ended sessions, each a `T`.
 pub(super) struct Past<T = Ended> {
-    /// By tenant and switch, as people know the switch.
+    /// The refusals by tenant and by the switch's datapath id for people.
     rings: BTreeMap<(TenantId, u64), Ring<T>>,
     count: usize,
-    /// Counts ended sessions.
+    /// The number of ended sessions.
     taken: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Copies the core's counts to where other threads can read them.
+//! Copies the core's counters to the metrics, which other threads read.
 
 use super::Shard;
 use super::connected::tenant_metrics;
@@ -7,9 +7,9 @@ use crate::metrics::{Direction, DropReason, Grant, SheetUse};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// How old the figures at `/metrics` may be.
+/// The largest age of the figures at `/metrics`.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// So many times in between, switches are asked what their ports have counted: every 10 s.
+/// The number of publications between two requests for port counters: every 10 s.
 const BETWEEN_PORTS: u32 = 40;
 
 impl Shard {
@@ -34,7 +34,7 @@ impl Shard {
             session.metrics.outstanding.set(u64::from(in_flight));
             let served = || session.core.tenants().filter(|state| state.served);
             let weights: u64 = served().map(|state| u64::from(state.weight)).sum();
-            // What all grants are made of, in short.
+            // A hash of the inputs of all grants.
             let made_of = served().fold(0u64, |sum, state| {
                 let limits = u64::from(state.weight) << 32 | u64::from(state.most_rules);
                 (sum ^ u64::from(state.id.0)).wrapping_mul(0x0100_0000_01b3) ^ limits
@@ -49,7 +49,7 @@ impl Shard {
                 *session.metrics.sheet.lock().unwrap_or_else(PoisonError::into_inner) = sheet;
             }
             session.until_ports = session.until_ports.checked_sub(1).unwrap_or(BETWEEN_PORTS);
-            // The answer has come since.
+            // The answer to the last request has arrived since.
             let copies_ports = session.until_ports == BETWEEN_PORTS;
             if copies_ports {
                 let loads = session.core.port_loads().collect();
@@ -113,7 +113,7 @@ impl Shard {
 }
 
 impl Shard {
-    /// Asks switches what their ports have counted, each when its time has come.
+    /// Asks switches for their port counters, each at its time.
     fn ask_ports(&mut self) {
         let now = self.now();
         for at in 0..self.sessions.len() {

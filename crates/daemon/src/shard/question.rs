@@ -1,4 +1,4 @@
-//! Questions to one shard of those who look on, and the answers.
+//! Questions to one shard, from REST, and their answers.
 
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
@@ -6,77 +6,77 @@ use std::time::{Duration, SystemTime};
 use hypervisor::trace::{Packet, Passage};
 use hypervisor::{FlowPage, FlowPlace, Known, RefusedBy, Side};
 
-/// Refusals that are shown at most.
+/// The most refusals in an answer.
 pub const REFUSALS: usize = 128;
 
-/// Which page of which table is asked for.
+/// The requested page of a flow table.
 #[derive(Clone, Debug)]
 pub struct FlowsAsked {
     /// The tenant's name.
     pub tenant: String,
-    /// The switch, as the tenant or as the network knows it.
+    /// The datapath id, as the tenant or as the physical network knows it.
     pub dpid: u64,
-    /// The tenant's entries, or what stands for them.
+    /// The tenant's entries, or the rules for them.
     pub side: Side,
-    /// Where the page before ended.
+    /// The end of the page before.
     pub after: Option<FlowPlace>,
 }
 
-/// A request that was refused.
+/// A refused request.
 #[derive(Clone, Debug)]
 pub struct RefusalShown {
-    /// When.
+    /// The time.
     pub at: SystemTime,
-    /// The switch, as people know it.
+    /// The switch's datapath id for people.
     pub dpid: u64,
     /// The request's transaction id.
     pub xid: u32,
-    /// What was asked, in words.
+    /// The request in words.
     pub request: String,
     /// The request's first bytes.
     pub excerpt: Vec<u8>,
-    /// The error, by its name.
+    /// The name of the error.
     pub error: String,
-    /// Who refused.
+    /// The refusing side.
     pub by: RefusedBy,
-    /// Why, in words.
+    /// The reason in words.
     pub reason: String,
 }
 
-/// Where an answer goes, together with its processor time.
+/// The receiver of an answer and its processor time.
 pub(super) type Reply<T> = Sender<(T, Duration)>;
 
 /// A question to one shard.
 pub enum Question {
     /// A page of a flow table.
     Flows {
-        /// Which page.
+        /// The requested page.
         flows: FlowsAsked,
-        /// Which datapath id is meant.
+        /// The kind of the datapath id.
         known: Known,
-        /// Where the answer goes.
+        /// The receiver of the answer.
         reply: Reply<Option<FlowPage>>,
     },
-    /// What becomes of a packet.
+    /// The passage of a packet through a switch.
     Passage {
-        /// Where it begins.
+        /// The start of the packet.
         start: Start,
-        /// Where the answer goes.
+        /// The receiver of the answer.
         reply: Reply<Result<Passed, NotPassed>>,
     },
-    /// The last refused requests of the tenant of this name.
+    /// The last refused requests of the tenant with this name.
     Refusals {
         /// The tenant's name.
         tenant: String,
-        /// Where the answer goes.
+        /// The receiver of the answer.
         reply: Reply<Vec<RefusalShown>>,
     },
 }
 
-/// Where a packet begins that is followed.
+/// The start of a traced packet.
 #[derive(Clone, Debug)]
 pub enum Start {
-    /// At a port as a tenant sees the switch.
+    /// A port of a switch as the tenant sees it.
     Tenant {
         /// The tenant's name.
         tenant: String,
@@ -87,7 +87,7 @@ pub enum Start {
         /// The packet.
         frame: Vec<u8>,
     },
-    /// At a port of a physical switch.
+    /// A port of a physical switch.
     Switch {
         /// The datapath id.
         dpid: u64,
@@ -98,30 +98,30 @@ pub enum Start {
     },
 }
 
-/// What became of a packet on a switch.
+/// The result of a packet on a switch.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// The physical switch.
     pub dpid: u64,
-    /// The packet, as it came in there.
+    /// The packet at the ingress.
     pub packet: Packet,
-    /// What became of it.
+    /// The passage of the packet.
     pub passage: Passage,
-    /// The name of the tenant whose it is.
+    /// The name of the tenant that owns the packet.
     pub tenant: Option<String>,
 }
 
-/// Why nothing can be said of a packet.
+/// The reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotPassed {
     /// The switch is not connected, or the tenant has no part of it.
     Nowhere,
-    /// There is no such port.
+    /// The port does not exist.
     NoPort,
     /// The port has no path.
     NoPath,
     /// A shard did not answer in time.
     Silence,
-    /// Questions take as much of the shards' time as they may.
+    /// Questions have used their part of the shards' time.
     Busy,
 }

@@ -1,4 +1,4 @@
-//! A switch's session: it begins and ends, and what its core has for everybody is taken and written.
+//! A switch's session: its begin and end, and the writing of the core's messages to all peers.
 
 use super::Shard;
 use super::command::Counting;
@@ -16,26 +16,26 @@ use hypervisor::{Event, Installation, Policy, Settings, Standing, Switch, Tenant
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Our xid in ECHO_REQUESTs; the core's are small numbers and replies are told apart by type anyway.
+/// Weir's xid in ECHO_REQUESTs. The core uses small numbers, and the type distinguishes replies in any case.
 pub(super) const ECHO_XID: u32 = 0xec40_0000;
-/// Bytes that a connection's send buffer is filled up to; what is beyond stays in the core, where it is bounded.
+/// The most bytes in a connection's send buffer; further messages stay in the core, which bounds them.
 const IN_CONNECTION: usize = 64 << 10;
 
 impl Shard {
-    /// Reads what is stored for a switch, then begins its session.
+    /// Loads the stored state of a switch, then begins its session.
     pub(super) fn load(&mut self, switch: Box<(Connection, Established)>) {
         let Some(features) = &switch.1.switch else { return };
         let dpid = features.dpid;
         if self.behind.contains(&dpid) {
-            // Nothing has been read of the one that waits, so nobody knows whether it is still there.
+            // Nothing is read from the waiting connection, so Weir does not know whether it is still alive.
             if let Some(mut gone) = self.loading.insert(dpid, switch) {
                 gone.0.finish();
             }
             return;
         }
         if self.by_dpid.contains_key(&dpid) || self.loading.contains_key(&dpid) {
-            // The one that is here and answers keeps its place; if it is dead, keepalive ends it and the newcomer
-            // comes again.
+            // The connected switch keeps its place while it answers. If it is dead, keepalive closes its connection,
+            // and the new switch connects again.
             tracing::warn!(
                 dpid = %Dpid(dpid),
                 peer = switch.0.peer_address().map(display),
@@ -124,7 +124,7 @@ impl Shard {
         self.by_dpid.insert(dpid, at);
         self.table.put(token, Entry::Switch(at));
         self.events.set_timer(Timer::Alive(at).key(), deadline);
-        // Frames may have come with the handshake.
+        // Messages may have arrived together with the handshake.
         self.events.again(token);
         self.touch(at);
         tracing::info!(
@@ -133,7 +133,7 @@ impl Shard {
         );
     }
 
-    /// Takes what the core has for everybody and writes it, once each.
+    /// Writes the core's messages to all peers, once for each peer.
     pub(super) fn pump(&mut self, at: usize) {
         self.take_changes(at);
         self.take_events(at);
@@ -166,7 +166,7 @@ impl Shard {
         }
     }
 
-    /// Each controller in turn is given its share, until all have what they can take.
+    /// Each controller in turn gets its share, until no controller can accept more.
     fn pump_controllers(&mut self, at: usize) {
         let mut broken = Vec::new();
         let began = self.events.now();
@@ -188,7 +188,7 @@ impl Shard {
             let taken = outbox.as_slice().get(..n).unwrap_or_default();
             if n > 0 && peer.connection.push(taken).is_ok() {
                 outbox.consume(n);
-                // From the turn's beginning, when what caused this was read.
+                // The time from the beginning of the turn, when the message was read.
                 let added = began.elapsed().as_nanos() as u64;
                 tenant_metrics(
                     &mut session.tenants,
@@ -220,8 +220,8 @@ impl Shard {
         self.push_unstored();
     }
 
-    /// Hands changes to the store as far as it takes them. While it does not, the changes of the switches wait in
-    /// their queues, and those stop the reading from tenants.
+    /// Gives changes to the store as far as the store has room. Otherwise the changes wait in the switches' queues, and
+    /// Weir stops reading from the tenants.
     pub(super) fn push_unstored(&mut self) {
         while let Some(batch) = self.unstored.pop_front() {
             let seq = batch.seq;
@@ -251,7 +251,7 @@ impl Shard {
                         self.link_failed(at, link, Lost::Fault, reason);
                     }
                 }
-                // The topology is that of real switches.
+                // The topology has physical switches only.
                 Some(Event::Ports(_) | Event::Probe(..)) if is_key(dpid) => {}
                 Some(Event::RefusedPorts(_) | Event::RefusedTransits(_)) if is_key(dpid) => {}
                 Some(Event::RefusedPorts(ports)) => self.refused.set_ports(Dpid(dpid), ports),
@@ -309,7 +309,7 @@ impl Shard {
         }
     }
 
-    /// Sends the topology's probes and tells its labels, as far as their switches are here.
+    /// Sends the topology's probes and labels to the switches of this shard.
     pub(super) fn take_orders(&mut self, orders: Orders) {
         let now = self.now();
         for (dpid, port, frame) in &orders.frames {
@@ -330,7 +330,7 @@ impl Shard {
         }
     }
 
-    /// Tells the topology what has changed in tenants' flow tables.
+    /// Reports changes of tenants' flow tables to the topology.
     fn take_flow_changes(&mut self, at: usize) {
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let changes = session.core.take_flow_changes();
@@ -358,7 +358,7 @@ impl Shard {
             Liveness::SendEcho(_) => {
                 let mut probe = Vec::new();
                 if keepalive.write_probe(version, &mut probe).is_ok() {
-                    // A full buffer has something to wait for an answer to.
+                    // If the buffer is full, other messages that need an answer are on the way.
                     let _ = connection.push(&probe);
                 }
                 self.touch(at);
@@ -374,9 +374,9 @@ impl Shard {
         }
     }
 
-    /// Ends a session. The tenants' tables stay, in the store and on the switch.
+    /// Ends a session. The tenants' tables stay in the store and on the switch.
     pub(super) fn close_session(&mut self, at: usize, reason: &str, dpid: u64) {
-        // What the core has changed last is kept.
+        // The last changes of the core are stored.
         self.take_changes(at);
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(session.core.known_as()), reason, "switch disconnected");
@@ -405,7 +405,7 @@ impl Shard {
         let _ = self.events.deregister(peer.token, &mut peer.connection);
     }
 
-    /// A new configuration, for everything that is connected.
+    /// Applies a new configuration to all connections.
     pub(super) fn apply(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
         let known: BTreeSet<TenantId> =
@@ -427,7 +427,8 @@ impl Shard {
         }
     }
 
-    /// Another map for some switches; the others are left alone, but begin with it when they come back.
+    /// Applies new maps to some switches. The other switches do not change, and use the new policy when they connect
+    /// again.
     pub(super) fn apply_maps(&mut self, policy: Arc<Policy>, switches: &BTreeSet<u64>) {
         self.snapshot.policy = Arc::clone(&policy);
         let now = self.now();
@@ -440,7 +441,7 @@ impl Shard {
                 self.touch(at);
             }
         }
-        // Whether a big switch is there is a matter of all its members' maps.
+        // The maps of all members decide whether a big switch exists.
         for at in 0..self.sessions.len() {
             if let Some(Some(session)) = self.sessions.get_mut(at)
                 && is_key(session.core.dpid())
@@ -466,7 +467,7 @@ impl Shard {
     }
 }
 
-/// Moves what waits in the core to the connection and writes.
+/// Moves waiting messages from the core to the connection and writes.
 fn write(outbox: &mut hypervisor::Outbox, connection: &mut Connection) -> Result<(), String> {
     while !outbox.is_empty() || connection.wants_write() {
         let room = IN_CONNECTION.saturating_sub(connection.unsent_bytes());

@@ -1,6 +1,5 @@
-//! What people are shown of what the cores keep: pages of tenants' flow tables, refused requests, the way of a packet.
-//! Each answer is bounded, and made
-//! between two turns of the event loop.
+//! Answers questions about the cores: pages of tenants' flow tables, refused requests, the passage of a packet. Each
+//! answer is bounded, and computed between two turns of the event loop.
 
 use super::Shard;
 use super::budget::{AT_ONCE, Budget, thread_time};
@@ -15,14 +14,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub use super::question::{FlowsAsked, NotPassed, Passed, REFUSALS, RefusalShown, Start};
 
-/// Who can ask all shards, from any thread. Cheap to clone. By default there are none.
+/// Asks all shards, from any thread. Cheap to clone. The default has no shards.
 #[derive(Clone)]
 pub struct Reader {
     shards: Arc<[Handle]>,
     budget: Arc<Mutex<Budget>>,
 }
 
-/// What came of a question.
+/// The answer to a question.
 #[derive(Debug)]
 pub enum Shown {
     /// A page.
@@ -35,12 +34,12 @@ pub enum Shown {
     Busy,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// A shard has not answered in time.
     Silence,
-    /// Questions take as much of the shards' time as they may, and the one who asks would wait for too long.
+    /// Questions have used their part of the shards' time, and the caller would have to wait too long.
     Busy,
 }
 
@@ -51,7 +50,7 @@ impl Default for Reader {
 }
 
 impl Shard {
-    /// Answers a question. Who asked may have stopped waiting.
+    /// Answers a question. The asking thread may have stopped waiting.
     pub(super) fn answer(&self, question: Question) {
         let began = thread_time();
         let took = || thread_time().saturating_sub(began);
@@ -151,14 +150,14 @@ impl Shard {
 }
 
 impl Reader {
-    /// Asks these.
+    /// A reader that asks these shards.
     pub fn new(shards: &[Handle]) -> Reader {
         let budget = Arc::new(Mutex::new(Budget::new(Instant::now())));
         Reader { shards: shards.into(), budget }
     }
 
-    /// A page of a flow table, by shard after shard. A datapath id that a tenant sees comes before one that the network has: they
-    /// may be the same, of different switches.
+    /// A page of a flow table; the reader asks one shard after the other. A datapath id of the tenant comes before a
+    /// physical datapath id: both may have the same value, for different switches.
     pub fn flows(&self, flows: &FlowsAsked, within: Duration) -> Shown {
         let deadline = Instant::now() + within;
         for known in [Known::ByTenant, Known::BySwitch] {
@@ -175,11 +174,11 @@ impl Reader {
         Shown::Nowhere
     }
 
-    /// What becomes of a packet on the switch to which it comes first.
+    /// The passage of a packet through its first switch.
     pub fn passage(&self, start: &Start, deadline: Instant) -> Result<Passed, NotPassed> {
         let (Start::Tenant { dpid, .. } | Start::Switch { dpid, .. }) = start;
         let mut why = NotPassed::Nowhere;
-        // A physical switch is on the shard that its datapath id names.
+        // The datapath id of a physical switch selects its shard.
         let first = (dpid % self.shards.len().max(1) as u64) as usize;
         let (before, after) = self.shards.split_at(first.min(self.shards.len()));
         for shard in after.iter().chain(before) {
@@ -195,7 +194,7 @@ impl Reader {
         Err(why)
     }
 
-    /// A tenant's last refused requests on all switches, the newest first: [`REFUSALS`] at most.
+    /// A tenant's last refused requests on all switches, newest first: at most [`REFUSALS`].
     pub fn refusals(&self, tenant: &str, within: Duration) -> Result<Vec<RefusalShown>, NoAnswer> {
         let deadline = Instant::now() + within;
         let mut all = Vec::new();
@@ -231,7 +230,7 @@ impl Reader {
             return Err(NoAnswer::Silence);
         }
         let answered = answer.recv_timeout(deadline.saturating_duration_since(Instant::now()));
-        // A late answer does not say what it took.
+        // A late answer does not report its processor time.
         let took = answered.as_ref().map_or(AT_ONCE, |(_, took)| *took);
         self.budget().charge(took);
         answered.map(|(answer, _)| answer).map_err(|_| NoAnswer::Silence)
@@ -244,7 +243,7 @@ impl Reader {
 
 #[cfg(test)]
 impl Reader {
-    /// Questions have taken so long.
+    /// Charges the processor time of questions.
     pub(super) fn charge(&self, took: Duration) {
         self.budget().charge(took);
     }

@@ -1,4 +1,4 @@
-//! What a reload changes.
+//! The values that a reload changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use crate::admission::Admission;
 use crate::config::{Keepalive, Reconnect};
 use crate::identity::Identity;
 
-/// What a reload changes, as one value.
+/// The values that a reload changes, as one value.
 #[derive(Clone)]
 pub struct Snapshot {
-    /// What to enforce.
+    /// The policy to enforce.
     pub policy: Arc<Policy>,
-    /// Where each tenant's controllers are.
+    /// The addresses of each tenant's controllers.
     pub controllers: Arc<HashMap<TenantId, Vec<Address>>>,
-    /// Bounds for switches that connect from now on.
+    /// The bounds for switches that connect from now on.
     pub settings: Settings,
-    /// How a dead peer is noticed.
+    /// The detection of dead peers.
     pub keepalive: Keepalive,
-    /// Back-off towards controllers.
+    /// The back-off towards controllers.
     pub reconnect: Reconnect,
-    /// Whether changes of tenants' flow tables are told to the topology's thread.
+    /// Whether changes of tenants' flow tables are reported to the topology's thread.
     pub tracks_flows: bool,
-    /// Which switches may come.
+    /// The admission of switches.
     pub admission: Arc<Admission>,
-    /// Our identity over TLS, and which certificates are whose.
+    /// Weir's identities over TLS, and the certificates of peers.
     pub identity: Identity,
 }

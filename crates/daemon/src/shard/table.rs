@@ -1,16 +1,16 @@
-//! What the tokens and timers of an event loop stand for.
+//! The meaning of an event loop's tokens and timers.
 
 use channel::{Connection, Handshake, Listener, TimerKey, Token};
 use std::time::Duration;
 
-/// How long a peer may take to shake hands.
+/// The longest time of a handshake.
 pub(super) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// What a token stands for.
+/// The meaning of a token.
 pub(super) enum Entry {
-    /// Switches come in here.
+    /// A listener for switches.
     Listener(Listener),
-    /// A switch that has not said who it is.
+    /// A switch that has not identified itself.
     Arriving(Box<Arriving>),
     /// The switch of a session.
     Switch(usize),
@@ -18,7 +18,7 @@ pub(super) enum Entry {
     Controller(usize, u32),
 }
 
-/// A switch that is shaking hands.
+/// A switch in the handshake.
 pub(super) struct Arriving {
     pub token: Token,
     pub connection: Connection,
@@ -61,20 +61,20 @@ impl Table {
     }
 }
 
-/// What a timer is for; the number is a token's index, a session or a link.
+/// The purpose of a timer; the number is a token's index, a session or a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// A switch takes too long to shake hands.
+    /// The handshake of a switch takes too long.
     Arrival(usize),
-    /// The core of a session wants the time.
+    /// The core of a session has a time-out.
     Core(usize),
-    /// Is the switch of the session still there?
+    /// Check whether the switch of the session is alive.
     Alive(usize),
-    /// A link of a session: dial again, give up on a handshake, or see whether it is alive.
+    /// A link of a session: dial again, end a handshake, or check whether the controller is alive.
     Link(usize, u32),
-    /// Metrics.
+    /// Publish metrics.
     Publish,
-    /// A listener takes new connections again.
+    /// A listener accepts new connections again.
     Accept(usize),
 }
 

@@ -10,7 +10,7 @@ use hypervisor::Settings;
 fn what_failed_is_stored_again_before_what_came_later() {
     let batch = |seq| store::Batch { seq, dpid: 1, ops: Vec::new() };
     let mut unstored = VecDeque::from([batch(5), batch(6)]);
-    // Batch 4 was told to have failed before 2 and 3 were.
+    // The failure of batch 4 was reported before those of batches 2 and 3.
     [4, 2, 3].into_iter().for_each(|seq| put_back(&mut unstored, batch(seq)));
     assert!(unstored.iter().map(|batch| batch.seq).eq(2..=6));
 }
@@ -46,7 +46,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
     Shard::new(0, setup, store).unwrap()
 }
 
-/// A switch of OpenFlow 1.3 that has shaken hands, and its end.
+/// A switch of OpenFlow 1.3 with a complete handshake, and its end of the connection.
 fn switch(dpid: u64) -> (Box<(Connection, Established)>, Connection) {
     let mut frame = vec![4, 6, 0, 32, 0, 0, 0, 0];
     frame.extend(dpid.to_be_bytes());
@@ -66,7 +66,7 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     let folder = Folder::new("comes-back");
     let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
     let (mut shard, _) = shard(&store);
-    // The session before has left a change that the store could not take yet.
+    // The earlier session has left a change that the store could not accept yet.
     shard.storing.push_back((0, 7, 1));
     let (first, mut first_end) = switch(7);
     let (second, mut second_end) = switch(7);
@@ -79,7 +79,7 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     shard.load(first);
     loaded(&mut shard);
     assert!(!is_closed(&mut first_end), "it waits");
-    // It lost patience.
+    // The switch has closed the connection and connects again.
     shard.load(second);
     assert!(is_closed(&mut first_end) && !is_closed(&mut second_end));
     assert!(shard.by_dpid.is_empty());
@@ -87,7 +87,7 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     loaded(&mut shard);
     assert!(shard.by_dpid.contains_key(&7) && !is_closed(&mut second_end));
     assert!(shard.loading.is_empty() && shard.behind.is_empty());
-    // One that is here keeps its place.
+    // A connected switch keeps its place.
     shard.load(third);
     assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
 }

@@ -1,4 +1,4 @@
-//! One turn of the event loop: who is ready, what was read, what is written.
+//! One turn of the event loop: handles events, reads, and writes.
 
 use super::Shard;
 use super::command::Command;
@@ -8,10 +8,10 @@ use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
 use channel::{CloseReason, Connection, ReadState, Readiness, Step, TimerKey, Token};
 
-/// Bytes read from a switch in one turn; some hundred messages.
+/// The most bytes read from a switch in one turn; some hundred messages.
 const SWITCH_BUDGET: usize = 32 << 10;
-/// Bytes read from a controller in one turn: little, so that a flood delays the others little. At 4 KiB a turn costs
-/// about as much in system calls as in messages.
+/// The most bytes read from a controller in one turn: few, so that a flood delays other tenants only a little. With 4
+/// KiB, system calls take about as much time of a turn as messages.
 const CONTROLLER_BUDGET: usize = 4 << 10;
 impl Shard {
     pub(super) fn ready(&mut self, readiness: Readiness) {
@@ -121,7 +121,7 @@ impl Shard {
         }
     }
 
-    /// Hands a switch to the shard that its datapath id names.
+    /// Gives a switch to the shard that its datapath id selects.
     fn route(&mut self, connection: Connection, established: channel::Established) {
         let Some(features) = &established.switch else { return };
         if features.auxiliary_id != 0 {
@@ -148,9 +148,9 @@ impl Shard {
         }
     }
 
-    /// The shard that a datapath id names.
+    /// The shard that a datapath id selects.
     pub(super) fn shard_of(&self, dpid: u64) -> usize {
-        // Neighbouring datapath ids are common, so plain remainder spreads well.
+        // Consecutive datapath ids are common, so the remainder spreads switches well.
         (dpid % self.peers.len().max(1) as u64) as usize
     }
 
@@ -212,12 +212,12 @@ impl Shard {
         let Some(at) = self.in_line.pop_front() else { return };
         if let Some(Some(session)) = self.sessions.get_mut(at) {
             session.core.next_turn(now);
-            // Whether any still waits is seen when it is written to.
+            // The next write to the session shows whether a tenant still waits.
             self.touch(at);
         }
     }
 
-    /// Writes what this turn brought about.
+    /// Writes the messages of this turn.
     pub(super) fn finish_turn(&mut self) {
         self.push_unstored();
         // Closing a session or a link may touch others.
@@ -229,7 +229,7 @@ impl Shard {
         }
     }
 
-    /// Bytes that are read from a controller in one turn.
+    /// The most bytes read from a controller in one turn.
     pub(super) fn controller_budget() -> usize {
         CONTROLLER_BUDGET
     }

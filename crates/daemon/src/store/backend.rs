@@ -1,8 +1,8 @@
-//! redb's file, with fsync taken out of the commit.
+//! redb's file, with fsync outside the commit.
 //!
-//! redb makes a commit durable by `sync_data` on its storage. Here that call may only note that there is something to
-//! sync; a thread of its own does so within the interval, while commits go on. Order between writes is kept by the page
-//! cache as long as the machine runs, so a killed process loses nothing.
+//! redb makes a commit durable by `sync_data` on its storage. In this backend the call may only note that data has to
+//! be synced; a thread of its own syncs within the interval, while commits go on. The page cache keeps the order of
+//! writes as long as the machine runs, so a killed process loses nothing.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use redb::{BackendError, StorageBackend};
 use super::sync::Sync;
 use crate::threads::Thread;
 
-/// A [`FileBackend`] whose `sync_data` is postponed as [`Sync`] says.
+/// A [`FileBackend`] whose `sync_data` is delayed according to [`Sync`].
 #[derive(Debug)]
 pub(super) struct Backend {
     file: FileBackend,
@@ -129,7 +129,7 @@ impl Syncer {
             return;
         }
         if let Err(error) = self.file.sync_data() {
-            // The kernel may have dropped the pages: trying again would succeed and mean nothing.
+            // The kernel may have dropped the pages: another fsync would succeed without effect.
             tracing::error!(%error, "fsync of the state database failed; a power failure now may lose state");
         }
     }

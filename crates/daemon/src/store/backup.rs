@@ -1,4 +1,4 @@
-//! A copy of all that is stored, of one moment, as one file; made while Weir runs.
+//! A copy of the whole store at one moment, as one file, made while Weir runs.
 //!
 //! ```text
 //! "weir-backup 1\n", then records: table u8 (1 meta, 2 tenants, 3 items, 4 documents) │ length of the key u32
@@ -21,7 +21,7 @@ const MAGIC: &str = "weir-backup ";
 const END: u8 = 0;
 const PIECE: usize = 64 << 10;
 
-/// What was stored at one moment.
+/// The store at one moment.
 pub struct Snapshot(ReadTransaction);
 
 impl Snapshot {
@@ -29,7 +29,7 @@ impl Snapshot {
         Snapshot(transaction)
     }
 
-    /// Gives the backup in pieces, as long as `take` wants more.
+    /// Writes the backup in parts, as long as `take` accepts more.
     pub fn write(&self, take: &mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), StoreError> {
         let mut out =
             Out { piece: format!("{MAGIC}{BACKUP_FORMAT}\n").into_bytes(), ..Out::new(take) };
@@ -42,7 +42,7 @@ impl Snapshot {
     fn write_tables(&self, out: &mut Out<'_>) -> Result<(), redb::Error> {
         for row in self.0.open_table(META)?.iter()? {
             let (name, value) = row?;
-            // It is of the journals beside the database, which are not here.
+            // The generation belongs to the journals, which are not in the backup.
             if name.value() != GENERATION {
                 out.record(1, name.value().as_bytes(), value.value());
             }
@@ -108,10 +108,10 @@ impl<'a> Out<'a> {
     }
 }
 
-/// What stands in a backup: table, key, value.
+/// A record of a backup: table, key, value.
 type Record<'a> = (u8, &'a [u8], &'a [u8]);
 
-/// All records of a backup that is whole.
+/// All records of a complete backup.
 fn read(bytes: &[u8]) -> Result<Vec<Record<'_>>, BackupError> {
     let rest = bytes.strip_prefix(MAGIC.as_bytes()).ok_or(BackupError::NoBackup)?;
     let line = rest.iter().take(16).position(|byte| *byte == b'\n');
@@ -126,7 +126,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Record<'_>>, BackupError> {
     records(&rest[1..]).ok_or(BackupError::Damaged)
 }
 
-/// What stands between the first line and the CRC.
+/// The records between the first line and the CRC.
 fn records(bytes: &[u8]) -> Option<Vec<Record<'_>>> {
     let (mut rest, mut records) = (bytes, Vec::new());
     loop {
@@ -157,7 +157,7 @@ pub fn check(bytes: &[u8]) -> Result<(), BackupError> {
     }
 }
 
-/// Makes the database of a folder that has none out of a backup.
+/// Creates the database of an empty folder from a backup.
 pub(super) fn restore(database: &Path, backup: &Path) -> Result<(), StoreError> {
     if database.exists() {
         return Err(StoreError::Exists { file: database.to_owned() });
@@ -167,11 +167,11 @@ pub(super) fn restore(database: &Path, backup: &Path) -> Result<(), StoreError> 
     let wrong = |why| StoreError::Backup { file: backup.to_owned(), why };
     check(&bytes).map_err(wrong)?;
     let records = read(&bytes).map_err(wrong)?;
-    // Under its name only when it is whole.
+    // The file gets its name only when it is complete.
     let unfinished = PathBuf::from(format!("{}.restoring", database.display()));
     let made = make(&unfinished, &records).and_then(|()| Ok(fs::rename(&unfinished, database)?));
     made.map_err(|error| {
-        // It may not have been made.
+        // The file may not exist.
         let _ = fs::remove_file(&unfinished);
         match error {
             redb::Error::Corrupted(_) => wrong(BackupError::Damaged),

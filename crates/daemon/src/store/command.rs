@@ -1,4 +1,4 @@
-//! What the store thread is asked to do.
+//! A command to the store thread.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
@@ -10,25 +10,25 @@ use super::batch::{Batch, Event, Stored};
 use super::error::StoreError;
 use super::room::Quota;
 
-/// What the store thread is asked to do.
+/// A command to the store thread.
 pub(super) enum Command {
-    /// From now on this shard's events go here.
+    /// Send this shard's events to this callback.
     Register { shard: u32, notify: Notify },
     /// Store a batch.
     Store { shard: u32, batch: Batch },
     /// Read a switch's flows.
     Load { dpid: u64, to: LoadTo },
-    /// Find or make tenants' numbers.
+    /// Find or create tenants' numbers.
     TenantIds { names: Vec<String>, reply: Reply<Vec<TenantId>> },
     /// Read a document.
     Document { name: String, reply: Reply<Option<Vec<u8>>> },
-    /// What each tenant may have.
+    /// Set the quota of each tenant.
     Quotas(BTreeMap<TenantId, Quota>),
-    /// Let all that is stored now be read.
+    /// Return a snapshot of the store.
     Snapshot { reply: Reply<Snapshot> },
     /// Store a document.
     PutDocument { name: String, document: Vec<u8>, reply: Reply<()> },
-    /// End; everything queued before is done.
+    /// End after all earlier commands.
     Stop,
 }
 

@@ -1,4 +1,4 @@
-//! The file that holds the tables (`schema`): how it is opened, read and written.
+//! The file with the tables (`schema`): opens, reads and writes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -24,10 +24,10 @@ use super::sync::Sync;
 /// The database, in the state folder.
 const FILE: &str = "weir.redb";
 
-/// Bytes that an item counts for beside its value: its key, and the place that both take.
+/// Bytes that an item counts in addition to its value: its key, and the overhead of both.
 const ITEM: u64 = 64;
 
-/// Pages that redb may keep in memory. The working set is the path to the flows being changed.
+/// The memory for redb's pages. The working set is the path to the changed entries.
 const CACHE_BYTES: usize = 8 << 20;
 
 /// An open database. Owned by the store thread.
@@ -38,7 +38,7 @@ pub(super) struct Database {
     generation: u64,
     /// Bytes of each tenant's items.
     usage: BTreeMap<TenantId, u64>,
-    // In the order in which they must be dropped: database, then its fsync thread, then the lock.
+    // These fields must be dropped in this order: database, then its fsync thread, then the lock.
     redb: Option<redb::Database>,
     syncer: Option<SyncerThread>,
     _lock: File,
@@ -82,7 +82,7 @@ impl Database {
         restore(&dir.join(FILE), backup)
     }
 
-    /// Takes in what journals hold that were left by a process that was killed, and lets new ones begin.
+    /// Reads the journals of a killed process, and begins a new generation of journals.
     fn begin_generation(&mut self) -> Result<(), StoreError> {
         let (generation, committed) = self.committed().map_err(database_error)?;
         if let Some(generation) = generation {
@@ -102,14 +102,14 @@ impl Database {
             transaction.open_table(COMMITTED)?.retain(|_, _| false)?;
             Ok(())
         })?;
-        // Before anything is done to the journals.
+        // The database is synced before the journals change.
         self.sync_now()?;
         journal::remove(&self.dir)?;
         self.generation = generation;
         Ok(())
     }
 
-    /// The generation of the journals, and what is stored of each shard.
+    /// The generation of the journals, and the newest stored batch of each shard.
     fn committed(&self) -> Result<(Option<u64>, BTreeMap<u32, u64>), redb::Error> {
         let transaction = self.redb()?.begin_read()?;
         let generation = transaction.open_table(META)?.get(GENERATION)?;
@@ -120,9 +120,9 @@ impl Database {
         Ok((generation.map(u64::from_be_bytes), rows.collect::<Result<_, _>>()?))
     }
 
-    /// Which shards may keep journals, if they may.
+    /// The folder and generation of journals, if journals are used.
     pub(super) fn journals(&self) -> Option<(PathBuf, u64)> {
-        // What is to outlast the machine waits for the disk anyway.
+        // With `Sync::Always` changes wait for the disk, so journals have no use.
         (self.sync != Sync::Always).then(|| (self.dir.clone(), self.generation))
     }
 
@@ -130,12 +130,12 @@ impl Database {
         self.secret
     }
 
-    /// Opens the file anew, as is needed after a failed commit: redb refuses further ones.
+    /// Opens the file again, which is necessary after a failed commit: redb refuses further commits.
     pub(super) fn recover(&mut self) -> Result<(), StoreError> {
         self.reopen().map_err(|failure| failure.into_error(&self.file()))
     }
 
-    /// As if the file had to be opened again after a commit that failed.
+    /// Simulates a failed commit, after which the file has to be opened again.
     #[cfg(test)]
     pub(super) fn close(&mut self) {
         (self.redb, self.syncer) = (None, None);
@@ -149,12 +149,12 @@ impl Database {
         &self.dir
     }
 
-    /// Bytes that each tenant has.
+    /// The stored bytes of each tenant.
     pub(super) fn usage(&self) -> &BTreeMap<TenantId, u64> {
         &self.usage
     }
 
-    /// What is stored now, to be read beside what is done later.
+    /// A snapshot of the store, which is not changed by later commits.
     pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
         let read = || Ok(self.redb()?.begin_read()?);
         read().map(Snapshot::new).map_err(database_error)
@@ -173,7 +173,7 @@ impl Database {
         let file = options.open(self.file()).map_err(|error| Failure::Io("opening", error))?;
         let (backend, syncer) =
             Backend::new(file, self.sync).map_err(|error| Failure::Io("opening", error))?;
-        // A damaged file can break assertions within redb; that is the file's fault, not a reason to stop.
+        // A damaged file can violate assertions in redb; this is an error of the file, and no reason to end.
         let opened = panic::catch_unwind(AssertUnwindSafe(|| open_checked(backend)));
         let (redb, secret) =
             opened.unwrap_or_else(|_| Err(Failure::Damaged("it cannot be read".to_owned())))?;
@@ -268,7 +268,7 @@ impl Database {
 
     pub(super) fn tenant_ids(&self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
         let known = self.known_tenants().map_err(database_error)?;
-        // A failure to find out counts as "all are in use": nobody's number is taken away.
+        // If this cannot be found out, all numbers count as in use, so no tenant loses its number.
         let used = || self.tenants_in_use().unwrap_or_else(|_| (0..=u16::MAX).collect());
         let (ids, changes) = allocate(&known, names, used)?;
         if !changes.assign.is_empty() {
@@ -332,13 +332,13 @@ impl From<StoreError> for redb::Error {
     }
 }
 
-/// Why a file could not be opened.
+/// The reason why a file could not be opened.
 enum Failure {
-    /// Its contents are not what Weir wrote.
+    /// The contents are damaged.
     Damaged(String),
-    /// It was written by another version of Weir.
+    /// Another version of Weir has written the file.
     Schema(u32),
-    /// The file system refuses; the contents may be good.
+    /// The file system refuses the access; the contents may be correct.
     Io(&'static str, io::Error),
 }
 
@@ -358,7 +358,7 @@ impl From<redb::Error> for Failure {
     fn from(error: redb::Error) -> Self {
         use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
         match error {
-            // The kinds that redb gives to contents that it does not understand.
+            // The error kinds of redb for invalid contents.
             redb::Error::Io(error)
                 if ![InvalidData, InvalidInput, UnexpectedEof, Other].contains(&error.kind()) =>
             {
@@ -369,7 +369,7 @@ impl From<redb::Error> for Failure {
     }
 }
 
-/// Opens a database, verifies every page of it, and makes the tables if it is new.
+/// Opens a database, verifies every page, and creates the tables of a new database.
 fn open_checked(backend: Backend) -> Result<(redb::Database, [u8; 16]), Failure> {
     let mut builder = redb::Builder::new();
     builder.set_cache_size(CACHE_BYTES);
@@ -426,16 +426,16 @@ fn initialize(database: &redb::Database) -> Result<[u8; 16], Failure> {
     Ok(secret)
 }
 
-/// Makes the directory if need be, and takes it for this process.
+/// Creates the directory if necessary, and locks it for this process.
 fn take_folder(dir: &Path) -> Result<File, StoreError> {
     let doing = || format!("making the state directory {}", dir.display());
-    // Only Weir's user: the secret lies there.
+    // The directory is for Weir's user only, because it contains the secret.
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| StoreError::io(doing(), &error))?;
     lock(dir)
 }
 
-/// Takes the directory for this process, for as long as the file is held.
+/// Locks the directory for this process, as long as the returned file is open.
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("lock");
     let doing = || format!("locking {}", path.display());
@@ -446,7 +446,7 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            // Who holds it only makes the message better.
+            // The process id of the holder only improves the message.
             let _ = file.take(32).read_to_string(&mut holder);
             return Err(StoreError::Locked {
                 dir: dir.to_owned(),
@@ -478,15 +478,15 @@ pub(super) fn new_secret() -> Result<[u8; 16], StoreError> {
     Ok(secret)
 }
 
-/// What [`allocate`] wants to have changed.
+/// The changes of [`allocate`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) forget: Vec<String>,
     pub(super) assign: Vec<(String, u16)>,
 }
 
-/// Numbers for names: the known one, else one above all that were ever given, else one that is not `used` by anything stored
-/// and whose name is not asked for.
+/// Numbers for names: the known number, otherwise a number above all earlier numbers, otherwise a number that no stored
+/// item has `used` and whose name is not requested.
 pub(super) fn allocate(
     known: &HashMap<String, u16>,
     names: &[&str],

@@ -1,4 +1,4 @@
-//! Why the store cannot be opened or used.
+//! The reasons why the store cannot be opened or used.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -8,37 +8,37 @@ use super::schema::{BACKUP_FORMAT, SCHEMA};
 /// The store cannot be opened or used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// Another process holds the state directory.
+    /// Another process has locked the state directory.
     Locked {
         /// The directory.
         dir: PathBuf,
-        /// What the holder wrote into the lock file: its process id.
+        /// The process id of the other process, from the lock file.
         holder: String,
     },
-    /// The file was written by another version of Weir.
+    /// Another version of Weir has written the file.
     Schema {
         /// The file.
         file: PathBuf,
-        /// Its schema.
+        /// The schema of the file.
         found: u32,
     },
-    /// A folder that is to be filled from a backup has state.
+    /// The folder for a restore already has state.
     Exists {
         /// The file with it.
         file: PathBuf,
     },
-    /// What is to be restored cannot be.
+    /// The backup cannot be restored.
     Backup {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The error of the backup.
         why: BackupError,
     },
-    /// The file system refuses.
+    /// The file system reports an error.
     Io {
-        /// What was tried.
+        /// The operation.
         doing: String,
-        /// Why it failed.
+        /// The error of the operating system.
         error: String,
     },
     /// The database reports a failure while in use.
@@ -91,16 +91,16 @@ impl StoreError {
     }
 }
 
-/// Why a file is no backup that can be used.
+/// The reason why a file is no usable backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupError {
-    /// It is something else.
+    /// The file is no backup.
     NoBackup,
-    /// It was written by another version of Weir.
+    /// Another version of Weir has written the backup.
     Format(String),
-    /// What it holds has another schema than this Weir reads.
+    /// The contents have another schema.
     Schema(u32),
-    /// It ends too early, or is not what was written.
+    /// The backup is truncated or modified.
     Damaged,
 }
 

@@ -1,8 +1,8 @@
-//! What a shard has changed and the database may not have yet, in a file of the shard's own.
+//! The journal of a shard: a file with the changes that the database may not have yet.
 //!
-//! A FLOW_MOD waits until its change survives the end of the process. For that one write into the page cache is enough,
-//! which the shard does itself; the store thread puts the change into the database later. So the file holds what lies
-//! between: the records of batches with consecutive numbers, from the file's beginning.
+//! A FLOW_MOD waits until its change survives the end of the process. One write into the page cache is enough for this,
+//! and the shard makes this write itself. The store thread puts the change into the database later. So the file
+//! contains the changes in between: records of batches with consecutive numbers, from the beginning of the file.
 //!
 //! ```text
 //! length u32 │ CRC-32 u32 │ generation u64 │ batch u64 │ dpid u64 │ changes         all in network byte order
@@ -10,14 +10,14 @@
 //!   a change: kind u8 (1 put, 2 delete) │ tenant u16 │ item u64 │ for a put: length u32, value
 //! ```
 //!
-//! * When the database has all that is in the file, the next record goes to the beginning again: the file stays small,
-//!   and nothing is truncated. What stands behind the newest record is old, and is told from it by its number.
-//! * Each start of Weir begins a generation, a random number in the database. Records of others count for nothing.
-//! * The database keeps the number of the newest batch that it has of each shard, in the transaction that stores the
-//!   batch. At start the records behind it are put into the database ([`read`]): up to the first that is torn, damaged or
-//!   not the next one. So what is replayed is what was acknowledged, or begins with it.
-//! * A batch that cannot be written here (no room on the disk, [`BOUND`]) waits for the database; so does what comes behind
-//!   it, until the database has all: an acknowledgement means that everything before is safe, too.
+//! * When the database has all changes of the file, the next record is written at the beginning again: the file stays
+//!   small, and is never truncated. Records behind the newest record are old, which their numbers show.
+//! * Each start of Weir begins a generation, a random number in the database. Records of other generations are ignored.
+//! * The transaction that stores a batch also stores the number of the newest batch of the shard. At the start the
+//!   later records are put into the database ([`read`]), up to the first record that is incomplete, damaged or not the
+//!   next one. So the replayed records are the acknowledged ones, and possibly some more.
+//! * A batch that cannot be written to the journal (no room on the disk, [`BOUND`]) waits for the database. Later
+//!   batches wait, too, until the database has all of them: an acknowledgement means that all earlier batches are safe.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -30,28 +30,28 @@ use hypervisor::store::{StoreKey, StoreOp};
 use super::batch::Batch;
 use super::error::StoreError;
 
-/// Bytes of a file, at most: more than comes in the time of a commit. What is beyond waits for the database.
+/// The most bytes of a file: more than the changes during a commit. Further changes wait for the database.
 const BOUND: u64 = 8 << 20;
-/// Bytes before the part that the CRC is of.
+/// Bytes of a record before the part with the CRC.
 const HEAD: usize = 8;
-/// Buffers larger than this are given back.
+/// Larger buffers are released after use.
 const KEPT: usize = 64 << 10;
 
 /// A shard's file.
 pub(super) struct Journal {
     file: File,
     generation: u64,
-    /// Where the next record begins.
+    /// The place of the next record.
     end: u64,
-    /// The newest batch that is in the file, or was.
+    /// The newest batch that was written to the file.
     newest: u64,
-    /// The newest batch that was not written, as long as the database may lack it.
+    /// The newest batch that was not written to the file, as long as the database may lack it.
     missed: Option<u64>,
     record: Vec<u8>,
 }
 
 impl Journal {
-    /// Begins a shard's file anew. What an earlier one held must be in the database.
+    /// Creates a shard's file, or overwrites an old one, whose contents must be in the database.
     pub(super) fn create(dir: &Path, shard: u32, generation: u64) -> io::Result<Journal> {
         let options =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
@@ -59,7 +59,7 @@ impl Journal {
         Ok(Journal { file, generation, end: 0, newest: 0, missed: None, record: Vec::new() })
     }
 
-    /// Makes the record of a batch, for [`write`](Self::write).
+    /// Prepares the record of a batch for [`write`](Self::write).
     pub(super) fn prepare(&mut self, batch: &Batch) {
         self.record.clear();
         if self.missed.is_none() && batch.seq > self.newest {
@@ -67,17 +67,17 @@ impl Journal {
         }
     }
 
-    /// Writes the record of the batch of this number, which was prepared. Whether the batch is here, and all before it are
-    /// here or in the database.
+    /// Writes the prepared record of the batch with this number. Returns whether the batch is in the file, and all
+    /// earlier batches are in the file or in the database.
     pub(super) fn write(&mut self, seq: u64) -> bool {
         if seq <= self.newest {
-            // It is pushed again, since the database could not take it.
+            // The shard pushes the batch again, because the database could not store it.
             return true;
         }
         let end = self.end.saturating_add(self.record.len() as u64);
         let is_written = !self.record.is_empty()
             && end <= BOUND
-            // A write that breaks off leaves a torn record, behind which nothing is written before the next beginning.
+            // A failed write leaves an incomplete record. No record is written behind it until the file starts again.
             && self.file.write_all_at(&self.record, self.end).is_ok();
         if is_written {
             (self.end, self.newest) = (end, seq);
@@ -90,7 +90,7 @@ impl Journal {
         is_written
     }
 
-    /// The database has all batches up to this one.
+    /// Notes that the database has all batches up to this one.
     pub(super) fn committed(&mut self, seq: u64) {
         self.missed = self.missed.filter(|missed| *missed > seq);
         if self.newest <= seq {
@@ -124,7 +124,8 @@ fn encode(generation: u64, Batch { seq, dpid, ops }: &Batch, into: &mut Vec<u8>)
     into[4..HEAD].copy_from_slice(&crc.to_be_bytes());
 }
 
-/// What the files of a generation hold that the database lacks; `committed` says of each shard which batch that has last.
+/// The batches in the files of a generation that the database lacks. `committed`: the last batch of each shard in the
+/// database.
 pub(super) fn read(
     dir: &Path,
     generation: u64,
@@ -160,7 +161,7 @@ fn files(dir: &Path) -> Result<Vec<(u32, PathBuf)>, StoreError> {
     list().map_err(|error| StoreError::io(format!("reading {}", dir.display()), &error))
 }
 
-/// The batches of a file behind the one that is `committed`.
+/// The batches of a file after the batch `committed`.
 fn missing(bytes: &[u8], generation: u64, committed: u64) -> Vec<Batch> {
     let (mut rest, mut batches) = (Reader(bytes), Vec::new());
     let mut newest: Option<u64> = None;
@@ -177,7 +178,7 @@ fn missing(bytes: &[u8], generation: u64, committed: u64) -> Vec<Batch> {
     batches
 }
 
-/// The generation and the batch of the next record, if it is whole.
+/// The generation and the batch of the next record, if the record is complete.
 fn record(bytes: &mut Reader<'_>) -> Option<(u64, Batch)> {
     let (length, crc) = (bytes.u32()?, bytes.u32()?);
     let body = bytes.take(length as usize)?;
@@ -263,11 +264,12 @@ mod tests {
         assert_eq!(found(&folder, 99, 3), [4, 5]);
         assert_eq!(found(&folder, 99, 5), [0u64; 0]);
         assert_eq!(found(&folder, 98, 0), [0u64; 0], "another generation's");
-        // The database has all: the next begins the file anew, and what stands behind it is old.
+        // The database has all batches: the next record starts the file again, and the records behind it are old.
         journal.committed(5);
         assert!(push(&mut journal, &batch(6)));
         assert_eq!(found(&folder, 99, 5), [6]);
-        // After a power cut the database may be older than the file. What lies between is lost, so the rest does not count.
+        // After a power cut the database may be older than the file. The batches in between are lost, so later batches
+        // are ignored.
         assert_eq!(found(&folder, 99, 4), [0u64; 0]);
         remove(&folder.0).unwrap();
         assert_eq!(found(&folder, 99, 5), [0u64; 0]);
@@ -281,7 +283,7 @@ mod tests {
         value.resize(BOUND as usize, 0);
         assert!(push(&mut journal, &batch(1)));
         assert!(!push(&mut journal, &large) && !push(&mut journal, &batch(3)));
-        // Pushed again after the database could not take them.
+        // The batches are pushed again after the database could not store them.
         assert!(push(&mut journal, &batch(1)));
         assert!(!push(&mut journal, &large) && !push(&mut journal, &batch(3)));
         journal.committed(2);
@@ -307,7 +309,7 @@ mod tests {
         assert!(fs::metadata(path(&folder.0, 3)).unwrap().len() <= BOUND);
     }
 
-    /// Whatever is cut off, and whichever byte is flipped: what is read is the beginning of what was written.
+    /// After any truncation, and after any changed byte, the read batches are the first of the written batches.
     #[test]
     fn no_wrong_record_is_read() {
         let (folder, mut journal) = journal("journal-damaged");
@@ -334,7 +336,7 @@ mod tests {
                 assert_eq!(count(&bytes), whole, "byte {at}, bit {bit}");
             }
         }
-        // A record that is right by itself, in the wrong place.
+        // A correct record in the wrong place.
         assert_eq!(count(&[&good[..ends[2]], &good[ends[3]..]].concat()), 2);
         assert_eq!(missing(&good, 99, 8).len(), 0);
     }

@@ -1,4 +1,4 @@
-//! The store without `--state`: the same answers, from memory.
+//! The store without `--state`: gives the same answers from memory.
 
 use std::collections::{BTreeMap, HashMap};
 

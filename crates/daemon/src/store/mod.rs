@@ -1,8 +1,9 @@
-//! What must outlive a restart: tenants' numbers, Weir's secret, and what each tenant has on each switch.
+//! The state that survives a restart: tenants' numbers, Weir's secret, and each tenant's entries, groups and meters on
+//! each switch.
 //!
-//! A rule on a switch carries a cookie that only Weir can resolve; if Weir forgot, the rule would be orphaned. So the
-//! core withholds a FLOW_MOD from the switch until its state is safe, and the time that this takes is latency of
-//! every FLOW_MOD. That decides the design:
+//! A rule on a switch has a cookie that only Weir can resolve; without Weir's state, the rule would have no owner. So
+//! the core does not send a FLOW_MOD before its state is safe, and this time is a part of the latency of every
+//! FLOW_MOD. This requirement decides the design:
 //!
 //! ```text
 //!   journal-0, journal-1: one write (page cache), by the shard itself
@@ -14,18 +15,18 @@
 //!        └───────── callback per shard ──────────────┘             100 ms, other thread ┘
 //! ```
 //!
-//! * A shard writes its batches into a file of its own first (`journal`): what is there survives `kill -9`, so the FLOW_MODs
-//!   go to the switch at once ([`Pushed::Journaled`]), and the commit is in nobody's way. With [`Sync::Always`] there are no
-//!   journals, and FLOW_MODs wait for the commit.
+//! * A shard first writes its batches to a file of its own (`journal`). The journal survives `kill -9`, so the
+//!   FLOW_MODs go to the switch at once ([`Pushed::Journaled`]), and do not wait for the commit. With [`Sync::Always`]
+//!   there are no journals, and FLOW_MODs wait for the commit.
 //! * Batches that wait are committed together (group commit).
-//! * What cannot be stored goes back to its shard, which pushes it again; what came behind it goes back, too, so that no
-//!   older change takes a newer one's place. After a commit that failed the thread rests: changes wait, up to the queue's
-//!   bound, and what the control side asks is tried and answered all the same.
-//! * Tenants have parts of the store, and there is a reserve for when the disk is full (`room`).
-//! * A commit is written to the file and acknowledged, and fsynced later ([`Sync::Every`]): what is in the page cache
-//!   survives `kill -9` of Weir. Only a crash of the machine can lose what was acknowledged since the last fsync; then
-//!   the file may be damaged too, which is found at the next start. [`Sync::Always`] fsyncs before acknowledging.
-//! * A damaged file is set aside, not deleted, and a new one is begun.
+//! * A batch that cannot be stored goes back to its shard, which pushes it again. Later batches go back, too, so that
+//!   no older change replaces a newer one. After a failed commit the thread rests: changes wait, up to the queue's
+//!   bound, while requests of the control side are still handled and answered.
+//! * Each tenant has a part of the store, and there is a reserve for a full disk (`room`).
+//! * A commit is written to the file and acknowledged, and fsynced later ([`Sync::Every`]): the page cache survives
+//!   `kill -9` of Weir. Only a crash of the machine can lose changes that were acknowledged since the last fsync; then
+//!   the file may be damaged too, which the next start detects. [`Sync::Always`] fsyncs before the acknowledgement.
+//! * A damaged file is renamed, not deleted, and a new one is created.
 //!
 //! With [`Sync::Always`], measured in a 2-core virtual machine under load, ext4 on a virtual disk, release build, from push to
 //! acknowledgement of batches of four changes of 120 bytes (`cargo run --release -p weir-daemon --example store_writer -- DIR
@@ -36,10 +37,10 @@
 //! | `always 1000 1` | 3.9 ms | 6.5 ms | 8.9 ms | 20 ms |
 //! | `always 3000 64` | 4.0 ms | 8.0 ms | 8.5 ms | 8.5 ms |
 //!
-//! Without `--state` the same interface is served from memory, without a thread.
+//! Without `--state` the same interface works in memory, without a thread.
 //!
-//! Deliberately ignorant of what the values mean: the core encodes them. Start reading at [`Store`], then
-//! [`ShardStore`]; the store thread is in `writer`, the tables are in `schema`.
+//! The module deliberately does not know the meaning of the values: the core encodes them. Start reading at [`Store`],
+//! then [`ShardStore`]; the store thread is in `writer`, the tables are in `schema`.
 
 mod backend;
 mod backup;
@@ -79,38 +80,39 @@ pub use error::{BackupError, StoreError};
 pub use room::Quota;
 pub use sync::Sync;
 
-/// Whether something is done already, or will be told by an [`Event`].
+/// Whether a request is done already, or an [`Event`] will report the result.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Done<T> {
-    /// It is done; no event will follow.
+    /// The request is done; no event follows.
     Now(T),
-    /// An event will follow.
+    /// An event follows.
     Later,
 }
 
-/// How far a batch has come.
+/// The state of a batch.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Pushed {
-    /// It is stored; no event will follow.
+    /// The batch is stored; no event follows.
     Stored,
-    /// It and all before it survive the end of the process; that it is in the database, an event will tell.
+    /// The batch and all earlier batches survive the end of the process; an event reports when the batch is in the
+    /// database.
     Journaled,
-    /// It is safe when an event says that it is stored.
+    /// The batch is safe when an event reports that it is stored.
     Later,
 }
 
-/// The queue to the store thread is full. Nothing was taken; the shard stops reading from tenants and tries again after
-/// its next [`Event::Stored`].
+/// The queue to the store thread is full, and the batch was not accepted. The shard stops reading from tenants and
+/// tries again after its next [`Event::Stored`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
-/// The store, as the daemon holds it. Dropping it stores what is queued, fsyncs and closes.
+/// The store of the daemon. Dropping it stores queued changes, fsyncs and closes.
 pub struct Store {
     inner: Inner,
     secret: [u8; 16],
-    /// Where shards keep journals, and of which generation.
+    /// The folder and the generation of the shards' journals.
     journals: Option<(PathBuf, u64)>,
     metrics: Arc<Registry>,
     shards: AtomicU32,
@@ -124,13 +126,13 @@ enum Inner {
 }
 
 impl Store {
-    /// Opens the store in a directory, which is made if need be, and starts the store thread.
+    /// Opens the store in a directory, which is created if necessary, and starts the store thread.
     ///
-    /// A database that is damaged is renamed to `weir.redb.damaged-N` with an error in the log, and a new one begun.
+    /// A damaged database is renamed to `weir.redb.damaged-N`, with an error in the log, and a new one is created.
     pub fn open(dir: &Path, sync: Sync, metrics: Arc<Registry>) -> Result<Store, StoreError> {
         let database = match Database::open(dir, sync) {
             Err(StoreError::Database(_) | StoreError::Io { .. }) if room::give_up(dir) => {
-                // It needs some room to begin.
+                // The database needs some room on the disk to begin.
                 Database::open(dir, sync)?
             }
             database => database?,
@@ -138,7 +140,7 @@ impl Store {
         Store::start(database, REST, metrics)
     }
 
-    /// Fills a directory in which there is no state from a backup.
+    /// Fills a directory without state from a backup.
     pub fn restore(dir: &Path, backup: &Path) -> Result<(), StoreError> {
         Database::restore(dir, backup)
     }
@@ -164,7 +166,7 @@ impl Store {
         })
     }
 
-    /// A store that forgets everything when it is dropped.
+    /// A store in memory, which loses everything when it is dropped.
     pub fn memory() -> Result<Store, StoreError> {
         let inner = Inner::Memory(Arc::default());
         Ok(Store {
@@ -177,15 +179,16 @@ impl Store {
         })
     }
 
-    /// Sixteen random bytes, made when the store was: the key of what Weir signs (LLDP probes).
+    /// Sixteen random bytes, made together with the store: the key of Weir's signatures (LLDP probes).
     pub fn secret(&self) -> [u8; 16] {
         self.secret
     }
 
     /// The tenants' numbers, in the order of their names; new names get new numbers.
     ///
-    /// A number is not given to another name, save when all are taken: then one of a name that is not among `names`
-    /// and has no flow stored. Returns when the numbers are on disk: they become part of cookies on switches.
+    /// A number goes to another name only if all numbers are in use; then to a number whose name is not among `names`
+    /// and has no stored item. The function returns when the numbers are on the disk, because they become a part of
+    /// cookies on switches.
     pub fn tenant_ids(&self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
         match &self.inner {
             Inner::Memory(memory) => {
@@ -203,8 +206,8 @@ impl Store {
         self.tenant_ids(&[name])?.first().copied().ok_or(StoreError::Closed)
     }
 
-    /// All that is stored for a switch, by key. Waits for the store thread: a shard uses [`ShardStore::load`]. What waits to
-    /// be stored while the thread rests is not among it.
+    /// The stored items of a switch, by key. The call waits for the store thread; shards use [`ShardStore::load`].
+    /// Changes that wait while the thread rests are not included.
     pub fn load(&self, dpid: u64) -> Result<Vec<Stored>, StoreError> {
         match &self.inner {
             Inner::Memory(memory) => {
@@ -216,15 +219,15 @@ impl Store {
         }
     }
 
-    /// Says what each tenant may have. Without a directory there are no bounds.
+    /// Sets the quota of each tenant. Without a directory there are no bounds.
     pub fn set_quotas(&self, quotas: BTreeMap<TenantId, Quota>) {
         if let Inner::Disk(asker) = &self.inner {
-            // Fails only when the thread has ended.
+            // Sending fails only if the thread has ended.
             let _ = asker.ask(Command::Quotas(quotas));
         }
     }
 
-    /// The control side's access to what it keeps by name.
+    /// The control side's access to its documents.
     pub fn documents(&self) -> Documents {
         Documents(self.inner.clone())
     }
@@ -254,12 +257,12 @@ impl Store {
     }
 }
 
-/// What the control side keeps by name. Each call waits for the store thread.
+/// The documents of the control side, by name. Each call waits for the store thread.
 #[derive(Clone)]
 pub struct Documents(Inner);
 
 impl Documents {
-    /// All that is stored now, by whoever, with what was pushed before; none without a directory.
+    /// A snapshot of the whole store, including earlier pushed batches; `None` without a directory.
     pub fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
         match &self.0 {
             Inner::Memory(_) => Ok(None),
@@ -267,7 +270,7 @@ impl Documents {
         }
     }
 
-    /// What is kept under a name.
+    /// The document with this name.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let name = name.to_owned();
         match &self.0 {
@@ -279,7 +282,7 @@ impl Documents {
         }
     }
 
-    /// Keeps something under a name, in place of what was there. When it returns, that survives `kill -9`.
+    /// Stores a document under a name, in place of an old one. When the call returns, the document survives `kill -9`.
     pub fn put(&self, name: &str, document: Vec<u8>) -> Result<(), StoreError> {
         let name = name.to_owned();
         match &self.0 {
@@ -304,7 +307,7 @@ fn ask<T>(asker: &Asker, command: impl FnOnce(Reply<T>) -> Command) -> Result<T,
 impl Drop for Store {
     fn drop(&mut self) {
         if let Inner::Disk(asker) = &self.inner {
-            // Fails only when the thread has ended already.
+            // Sending fails only if the thread has ended already.
             let _ = asker.ask(Command::Stop);
         }
         self.thread.take().into_iter().for_each(Thread::join);
@@ -320,7 +323,7 @@ pub struct ShardStore {
 }
 
 impl ShardStore {
-    /// Hands over changes.
+    /// Gives changes to the store.
     pub fn push(&mut self, batch: Batch) -> Result<Pushed, Full<Batch>> {
         let asker = match &self.inner {
             Inner::Memory(memory) => {
@@ -335,7 +338,7 @@ impl ShardStore {
         }
         let offered = asker.offer(Command::Store { shard: self.shard, batch });
         if let Err(Command::Store { batch, .. }) = offered {
-            // A store thread that is gone looks like a full queue: nothing can be promised any more.
+            // An ended store thread counts as a full queue: the store can accept no more changes.
             return Err(Full(batch));
         }
         let Some(journal) = &mut self.journal else { return Ok(Pushed::Later) };
@@ -346,14 +349,14 @@ impl ShardStore {
         Ok(Pushed::Later)
     }
 
-    /// To be called with what [`Event::Stored`] says.
+    /// Notes the number in [`Event::Stored`]; the shard calls this function for each such event.
     pub fn committed(&mut self, seq: u64) {
         if let Some(journal) = &mut self.journal {
             journal.committed(seq);
         }
     }
 
-    /// Asks for all that is stored for a switch; on disk the answer comes as [`Event::Loaded`].
+    /// Asks for the stored items of a switch; with a directory the answer is [`Event::Loaded`].
     pub fn load(&self, dpid: u64) -> Result<Done<Vec<Stored>>, Full<u64>> {
         match &self.inner {
             Inner::Memory(memory) => {

@@ -1,6 +1,6 @@
-//! The way to the store thread. Changes of switches, and reads of what is stored of them, keep their order and have a bound
-//! for each shard ([`Asker::offer`]); so who changes much on one shard leaves room for the others, and while the thread rests
-//! and changes wait, there is room for what others ask, who wait for the answer.
+//! The queue to the store thread. Changes and reads of switches keep their order and have a bound for each shard
+//! ([`Asker::offer`]). So many changes on one shard leave room for other shards, and while the thread rests and changes
+//! wait, there is room for requests whose callers wait for the answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use std::time::Instant;
 
 use super::command::{Command, LoadTo};
 
-/// Batches and reads of a shard that may wait for the store thread. With one batch per wake-up of a shard this is far
-/// more than a commit's time brings; it is a bound, not a working size.
+/// The most batches and reads of a shard in the queue. With one batch per wake-up of a shard this is far more than the
+/// changes during a commit; it is a bound, not a working size.
 pub(super) const QUEUE: usize = 1024;
 
-/// The end that asks.
+/// The asking end.
 #[derive(Clone)]
 pub(super) struct Asker {
     sender: Sender<Asked>,
-    /// How many wait of those that keep their order.
+    /// The number of waiting commands that keep their order.
     ordered: Arc<AtomicUsize>,
 }
 
 type Asked = (Command, Option<Place>);
 
-/// One that waits, until it is taken.
+/// The place of a waiting command, until the thread takes the command.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -36,34 +36,35 @@ impl Drop for Place {
 /// The store thread's end.
 pub(super) struct Queue {
     receiver: Receiver<Asked>,
-    /// Those that came while the thread rested.
+    /// Commands that arrived while the thread rested.
     waiting: VecDeque<Asked>,
     is_ending: bool,
 }
 
 pub(super) fn queue() -> (Asker, Queue) {
-    // Without a bound of its own: `offer` has one, and others wait for their answers.
+    // The channel has no bound of its own: `offer` has one, and other callers wait for their answers.
     let (sender, receiver) = mpsc::channel();
     let asker = Asker { sender, ordered: Arc::default() };
     (asker, Queue { receiver, waiting: VecDeque::new(), is_ending: false })
 }
 
-/// What came.
+/// The next command, or the reason why there is none.
 pub(super) enum Next {
     Command(Command),
-    /// Nothing in time.
+    /// No command in time.
     Nothing,
-    /// There is nobody to ask any more.
+    /// All asking ends are dropped.
     Ended,
 }
 
 impl Asker {
-    /// Another one, with room of its own.
+    /// Another asking end, with a bound of its own.
     pub(super) fn another(&self) -> Asker {
         Asker { sender: self.sender.clone(), ordered: Arc::default() }
     }
 
-    /// Asks for what keeps its order; comes back if too much of that waits, or if the thread has ended.
+    /// Sends a command that keeps its order. The command is returned if the bound is reached, or if the thread has
+    /// ended.
     pub(super) fn offer(&self, command: Command) -> Result<(), Command> {
         let room = |ordered| (ordered < QUEUE).then_some(ordered + 1);
         if self.ordered.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_err() {
@@ -74,19 +75,19 @@ impl Asker {
         sent.map_err(|SendError((command, _))| command)
     }
 
-    /// Asks for anything else; false if the thread has ended.
+    /// Sends any other command; false if the thread has ended.
     pub(super) fn ask(&self, command: Command) -> bool {
         self.sender.send((command, None)).is_ok()
     }
 }
 
 impl Queue {
-    /// The next one, waiting for it; `None` when there is nobody to ask any more.
+    /// Waits for the next command; `None` if all asking ends are dropped.
     pub(super) fn next(&mut self) -> Option<Command> {
         self.waiting.pop_front().or_else(|| self.receiver.recv().ok()).map(taken)
     }
 
-    /// The next one, waiting for it until then at most.
+    /// Waits for the next command until a time.
     pub(super) fn next_until(&mut self, until: Instant) -> Next {
         let left = until.saturating_duration_since(Instant::now());
         let next = match self.waiting.pop_front() {
@@ -100,13 +101,13 @@ impl Queue {
         }
     }
 
-    /// The next one, if it is here.
+    /// The next command, if there is one.
     pub(super) fn try_next(&mut self) -> Option<Command> {
         self.waiting.pop_front().or_else(|| self.receiver.try_recv().ok()).map(taken)
     }
 
-    /// The next one that need not keep its order, waiting for it until then at most. Others wait. `None` ends the rest: it is
-    /// over, or all is to end.
+    /// Waits until a time for the next command that need not keep its order; other commands stay in the queue. `None`:
+    /// the rest is over, or the thread has to end.
     pub(super) fn next_in_rest(&mut self, until: Instant) -> Option<Command> {
         while !self.is_ending {
             let left = until.checked_duration_since(Instant::now()).filter(|it| !it.is_zero())?;
@@ -123,7 +124,7 @@ impl Queue {
     }
 }
 
-/// Makes room for another one.
+/// Takes a command, and makes room for another one.
 fn taken((command, _place): Asked) -> Command {
     command
 }

@@ -1,12 +1,13 @@
-//! Whether there is room in the state folder: on the disk, and for each tenant.
+//! Watches the room in the state folder: on the disk, and for each tenant.
 //!
-//! * **A reserve of disk space** is set aside in a file. When the database cannot be written, the file is given up: so what waits
-//!   can be stored, and tenants can delete. From then on what adds to the store is refused
+//! * **A reserve of disk space** is a file. When the database cannot be written, Weir deletes the file, so that waiting
+//!   changes can be stored and tenants can delete. From then on additions are refused
 //!   ([`Account::set_store_full`](hypervisor::Account)), until there is room for twice the reserve again.
 //! * **A quota of bytes** for each tenant, on all switches together.
-//! * **When the disk is nearly full**, only tenants that have less than their equal part of what is stored may add to it.
+//! * **When the disk is nearly full**, only tenants with less than an equal part of the stored bytes may add to the
+//!   store.
 //!
-//! What it finds is in [`Registry`]: tenants' accounts, health and metrics are told from there.
+//! The results are in [`Registry`], for tenants' accounts, health and metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -22,21 +23,21 @@ use rustix::io::Errno;
 use super::error::StoreError;
 use crate::metrics::Registry;
 
-/// Bytes that are set aside: for what waits when the disk is full, and for deleting.
+/// The bytes of the reserve: for waiting changes when the disk is full, and for deletions.
 const RESERVE: u64 = 8 << 20;
-/// With less than this the disk is nearly full; on a small one with less than an eighth of it.
+/// With less free bytes the disk is nearly full; a small disk with less than an eighth of its size.
 const NEARLY: u64 = 64 << 20;
-/// So much every tenant may have, also when the disk is nearly full.
+/// The bytes that every tenant may have, also when the disk is nearly full.
 const LEAST: u64 = 1 << 20;
-/// How often it looks.
+/// The time between two looks at the disk.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What a tenant may have in the store.
+/// The quota of a tenant in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Its name, for the log.
+    /// The name of the tenant, for the log.
     pub name: String,
-    /// Bytes, on all switches together.
+    /// The most bytes, on all switches together.
     pub bytes: u64,
 }
 
@@ -68,7 +69,8 @@ impl Room {
         room
     }
 
-    /// The database could not be written. Whether the reserve has been given up for that, so that it may be tried again.
+    /// Notes that the database could not be written. Returns whether the reserve was deleted, so that the commit can be
+    /// tried again.
     pub(super) fn failed(&mut self, error: &StoreError, metrics: &Registry) -> bool {
         self.is_failing = true;
         if !self.is_full {
@@ -77,7 +79,7 @@ impl Room {
         give_up(&self.dir)
     }
 
-    /// The database was written.
+    /// Notes that the database was written.
     pub(super) fn stored(&mut self) {
         self.is_failing = false;
     }
@@ -92,7 +94,7 @@ impl Room {
         metrics.set_store_full(Some(reason.to_owned()));
     }
 
-    /// When it wants to look again without being asked: only what it finds then lets tenants go on.
+    /// The time of the next look at the disk while additions are refused: only this look lets tenants continue.
     pub(super) fn wants_look(&self) -> Option<Instant> {
         (self.is_full || self.is_nearly_full).then_some(self.next_look)
     }
@@ -101,14 +103,14 @@ impl Room {
         self.quotas = quotas;
     }
 
-    /// Looks whether there is room, at the disk not each time; `usage` is what each tenant has.
+    /// Checks the room; not each call looks at the disk. `usage`: the bytes of each tenant.
     pub(super) fn look(&mut self, usage: &BTreeMap<TenantId, u64>, metrics: &Registry) {
         let now = Instant::now();
         if now >= self.next_look {
             self.next_look = now + LOOK;
             self.is_nearly_full = is_nearly_full(&self.dir);
             if self.is_full && !self.is_failing && set_aside(&self.dir, 2 * RESERVE).is_ok() {
-                // What is beyond the reserve was only to see that there is more.
+                // The second half of the reserve was only a test for more room.
                 let _ = set_aside(&self.dir, RESERVE);
                 self.is_full = false;
                 tracing::info!("there is room for state again");
@@ -132,7 +134,7 @@ impl Room {
     }
 }
 
-/// The tenants that may not add to what they have.
+/// The tenants that may not add to the store.
 fn over(
     quotas: &BTreeMap<TenantId, Quota>,
     usage: &BTreeMap<TenantId, u64>,
@@ -158,14 +160,14 @@ fn reserve(dir: &Path) -> PathBuf {
     dir.join("reserve")
 }
 
-/// Makes the reserve so large, or leaves none.
+/// Creates the reserve with this size, or deletes it if this fails.
 fn set_aside(dir: &Path, bytes: u64) -> io::Result<()> {
     let path = reserve(dir);
     let options = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).clone();
     let made = options.open(&path).and_then(|file| {
         file.set_len(bytes.min(file.metadata()?.len()))?;
         match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-            // Without a reserve, as the file system has it.
+            // This file system cannot reserve space, so there is no reserve.
             Err(Errno::OPNOTSUPP) => Ok(()),
             other => Ok(other?),
         }
@@ -176,7 +178,7 @@ fn set_aside(dir: &Path, bytes: u64) -> io::Result<()> {
     made
 }
 
-/// Gives the reserve up, if there is any.
+/// Deletes the reserve, and returns whether there was one.
 pub(super) fn give_up(dir: &Path) -> bool {
     fs::remove_file(reserve(dir)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The tables of the database, and the versions of what is kept in them and in backups.
+//! The tables of the database, and the versions of the formats of the tables and of backups.
 //!
 //! | table | key | value |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 
 use redb::TableDefinition;
 
-/// The version of the tables below, and of what stands in them: raised with every format of a record that another Weir would not
-/// read. Another is refused at the start.
+/// The version of the tables and of their records. The version is raised with every change of a record that another
+/// version of Weir could not read. At the start Weir refuses another version.
 pub(super) const SCHEMA: u32 = 2;
 
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");

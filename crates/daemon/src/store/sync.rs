@@ -5,9 +5,9 @@ use std::time::Duration;
 /// When changes reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// Before they are acknowledged.
+    /// Before the changes are acknowledged.
     Always,
-    /// At most this long after they were acknowledged.
+    /// At most this time after the changes were acknowledged.
     Every(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! The store without crashes; `tests/store_crash.rs` has those.
+//! Tests of the store without crashes; `tests/store_crash.rs` has crashes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,7 +15,7 @@ use super::*;
 
 mod backup;
 
-/// A folder that goes when its owner does.
+/// A folder that is deleted with this value.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -32,7 +32,8 @@ impl Drop for Folder {
     }
 }
 
-/// A program that a test beside this one starts has this process's files, and so the last one's lock, until it has begun.
+/// A program that another test starts at the same time inherits this process's files, and so the lock of an earlier
+/// store, until the program runs.
 fn open(dir: &Path) -> Store {
     let mut tries = (0..100).map(|at| {
         std::thread::sleep(Duration::from_millis(20 * u64::from(at > 0)));
@@ -50,14 +51,14 @@ fn put(tenant: u16, item: u64, value: &str) -> StoreOp {
     StoreOp::Put(key(tenant, item), value.as_bytes().to_vec())
 }
 
-/// What comes of it, for which nobody may have to wait long.
+/// The result of the work, which must not take long.
 pub(crate) fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, done) = mpsc::channel();
     std::thread::spawn(move || drop(sender.send(work())));
     done.recv_timeout(Duration::from_secs(60)).expect("is not kept waiting")
 }
 
-/// Documents of a store in which there are none, and that `put` stands for: it says of each name what comes of storing it.
+/// Documents of an empty store that `put` replaces: for each name it returns the result of storing.
 pub(crate) fn documents(
     mut put: impl FnMut(&str) -> Result<(), StoreError> + Send + 'static,
 ) -> Documents {
@@ -190,7 +191,7 @@ fn batches_that_wait_are_committed_together() {
     let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
     let (sender, events) = mpsc::channel();
     let (gate, open_gate) = mpsc::channel::<()>();
-    // The callback holds the store thread up after the first commit, so that the rest has to wait.
+    // The callback blocks the store thread after the first commit, so that further batches have to wait.
     let shard = store.register(move |event| {
         let _ = sender.send(event);
         let _ = open_gate.recv();
@@ -210,7 +211,7 @@ fn batches_that_wait_are_committed_together() {
     assert_eq!(registry.process.store_changes.get(), seq);
 }
 
-/// A store whose thread is held up behind its first commit, and what its folder looks like when ten more batches have been
+/// A copy of the folder of a store whose thread is blocked after its first commit, when ten more batches have been
 /// pushed: as if the process had been killed then.
 fn killed(name: &str) -> Folder {
     let (folder, left) = (Folder::new(name), Folder::new(&format!("{name}-left")));
@@ -242,7 +243,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What batches up to this one leave.
+/// The stored items after the batches up to this one.
 fn until(last: u64) -> Vec<(u16, u64, String)> {
     let own = (1..=last).map(|seq| (1, seq, "x".to_owned()));
     own.chain([(2, 0, last.to_string())]).collect()
@@ -254,7 +255,7 @@ fn what_only_a_journal_has_is_taken_in_at_the_next_start() {
     let journal = fs::read(folder.0.join("journal-0")).unwrap();
     assert_eq!(stored(&open(&folder.0), 1), until(11));
     assert!(!folder.0.join("journal-0").exists());
-    // What is newer stays: the journal of an earlier life counts for nothing.
+    // Newer items stay: the journal of an earlier generation is ignored.
     store_all(&open(&folder.0), vec![(1, vec![put(2, 0, "newer"), StoreOp::Delete(key(1, 5))])]);
     fs::write(folder.0.join("journal-0"), journal).unwrap();
     let mut expected = until(11);
@@ -313,7 +314,7 @@ fn who_fills_the_queue_of_one_shard_makes_no_other_wait() {
     };
     assert_eq!(hostile.push(large(1)), Ok(Pushed::Journaled));
     assert_eq!(events.recv(), Ok(Event::Stored(1)));
-    // The store thread stands still.
+    // The store thread is blocked.
     let pushed: Vec<_> =
         (2..).map(|seq| hostile.push(large(seq))).take_while(Result::is_ok).collect();
     assert_eq!(pushed.len(), QUEUE);
@@ -332,7 +333,7 @@ fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
     let mut database = Database::open(&folder.0, Sync::default()).unwrap();
     database.close();
     fs::rename(&folder.0, &away.0).unwrap();
-    // It rests for longer than any test runs; so nobody waits for its end if this fails.
+    // The thread rests for longer than any test runs, so a failing test does not wait for its end.
     let store = Store::start(database, Duration::from_secs(36_000), Registry::new()).unwrap();
     let store = ManuallyDrop::new(store);
     let (sender, events) = mpsc::channel();
@@ -343,20 +344,20 @@ fn while_it_rests_changes_wait_and_everybody_else_is_answered() {
     };
     assert_eq!(shard.push(batch(1)), Ok(Pushed::Later), "its folder was away when it began");
     assert_eq!(events.recv(), Ok(Event::Failed(batch(1))));
-    // What failed is pushed again, and more, until there is no more room.
+    // The failed batches and further ones are pushed until there is no more room.
     let last = (1..).find(|seq| shard.push(batch(*seq)).is_err()).unwrap() - 1;
     assert_eq!((last, shard.load(1)), (QUEUE, Err(Full(1))));
     let documents = store.documents();
     let put_one = move || documents.put("name", b"one".to_vec());
     assert!(done(put_one.clone()).is_err(), "there is no file");
     fs::rename(&away.0, &folder.0).unwrap();
-    // The first finds that it is there again.
+    // The first request notices that the file exists again.
     assert!(done(put_one.clone()).is_err());
     assert_eq!(done(put_one), Ok(()));
     let documents = store.documents();
     assert_eq!(done(move || documents.get("name")), Ok(Some(b"one".to_vec())));
     assert!(events.try_recv().is_err(), "it rests still");
-    // At the end it does not rest.
+    // At the end the thread does not rest.
     done(move || drop(ManuallyDrop::into_inner(store)));
     assert_eq!(events.recv(), Ok(Event::Stored(last as u64)));
     let stored = stored(&open(&folder.0), 1);
@@ -380,7 +381,7 @@ fn a_tenant_with_more_than_its_quota_is_refused_until_it_deletes() {
         seq += 1;
         assert_eq!(shard.push(Batch { seq, dpid, ops: vec![op] }), Ok(Pushed::Journaled));
         assert_eq!(events.recv(), Ok(Event::Stored(seq)));
-        // Whoever is answered after that sees what came of it.
+        // A later answer shows the result.
         store.load(1).unwrap();
         (red.is_store_full(), blue.is_store_full())
     };
@@ -391,7 +392,7 @@ fn a_tenant_with_more_than_its_quota_is_refused_until_it_deletes() {
     assert!(registry.account(TenantId(1)).is_store_full(), "also for who asks later");
     assert_eq!(push(1, StoreOp::Delete(key(1, 9))), (true, false), "there is no such thing");
     drop(store);
-    // What is there is counted at the next start.
+    // The next start counts the stored items.
     let registry = Registry::new();
     let red = registry.account(TenantId(1));
     let store = Store::open(&folder.0, Sync::default(), Arc::clone(&registry)).unwrap();
@@ -434,7 +435,8 @@ fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
     }
 }
 
-/// Whatever byte is flipped: either everything reads back, or the file is set aside; never wrong answers, never a panic.
+/// After any changed byte either all items can be read, or the file is renamed; there are no wrong answers and no
+/// panics.
 #[test]
 fn no_flipped_byte_goes_unnoticed() {
     let folder = Folder::new("flipped");

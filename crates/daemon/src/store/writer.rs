@@ -1,4 +1,4 @@
-//! The store thread: takes what waits, commits it together, tells the shards.
+//! The store thread: takes waiting batches, commits them together, and informs the shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -11,14 +11,14 @@ use super::queue::{Next, Queue};
 use super::room::Room;
 use crate::metrics::Registry;
 
-/// Changes in one commit, at most; what is beyond waits for the next, so that the first need not wait for long.
+/// The most changes in one commit; further changes wait for the next commit, so that the first need not wait long.
 const GROUP: usize = 4096;
 
-/// How long it waits for more before it commits what is in journals, for which nobody waits: so it is seldom in the way of
-/// those who answer controllers and switches, also where they share a core.
+/// How long the thread waits for more batches before it commits batches that are in journals, because nobody waits for
+/// these: so the thread rarely disturbs the event loops, also on a shared core.
 pub(super) const GATHER: Duration = Duration::from_millis(2);
 
-/// How long it rests after a commit that failed: what failed is pushed again at once, and may fail for hours.
+/// How long the thread rests after a failed commit: failed batches are pushed again at once, and may fail for hours.
 pub(super) const REST: Duration = Duration::from_millis(500);
 
 pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Registry) {
@@ -32,7 +32,7 @@ pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Re
             thread::sleep(gather);
         }
         let mut next = Some(command);
-        // Whatever has to see the changes before it, or does not belong to a group, ends the group.
+        // A command that needs the earlier changes, or does not belong to a group, ends the group.
         while let Some(Command::Store { shard, batch }) = next {
             writer.take(shard, batch);
             let ops: usize = writer.group.iter().map(|(_, batch)| batch.ops.len()).sum();
@@ -52,7 +52,7 @@ struct Writer<'a> {
     room: Room,
     queue: Queue,
     rest: Duration,
-    /// Until when it rests.
+    /// The end of the rest.
     rests: Option<Instant>,
     metrics: &'a Registry,
     shards: BTreeMap<u32, Notify>,
@@ -60,7 +60,7 @@ struct Writer<'a> {
     missing: Missing,
 }
 
-/// Each shard's batches that were not stored and have not come again.
+/// Each shard's batches that were not stored and were not pushed again yet.
 #[derive(Default)]
 struct Missing(BTreeMap<u32, BTreeSet<u64>>);
 
@@ -69,7 +69,7 @@ impl Missing {
         self.0.entry(shard).or_default().insert(seq);
     }
 
-    /// A batch is here. Whether it may be stored: what is older may be about the same entries, and would take its place later.
+    /// Whether a batch may be stored: an older batch may change the same entries, and would later overwrite this batch.
     fn is_next(&mut self, shard: u32, seq: u64) -> bool {
         let Some(missing) = self.0.get_mut(&shard) else { return true };
         let is_next = missing.first().is_none_or(|first| seq <= *first);
@@ -81,7 +81,8 @@ impl Missing {
 }
 
 impl Writer<'_> {
-    /// What is to be done next. While it rests, no changes are stored and none are read; whatever else is asked is answered.
+    /// The next command. While the thread rests, it stores no changes and reads no switches; other commands are
+    /// handled.
     fn next(&mut self) -> Option<Command> {
         if let Some(until) = self.rests.take() {
             while let Some(command) = self.queue.next_in_rest(until) {
@@ -137,7 +138,7 @@ impl Writer<'_> {
             }
             Err(error) => {
                 process.store_failed.increment();
-                // It tells the log, once.
+                // `failed` logs the error once.
                 let has_more_room = self.room.failed(&error, self.metrics);
                 group.into_iter().for_each(|(shard, batch)| self.refuse(shard, batch));
                 let recovered = self.database.recover();
@@ -165,7 +166,7 @@ impl Writer<'_> {
             }
             Command::TenantIds { names, reply } => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                // The caller may have given up; then nobody wants the answer.
+                // The caller may have stopped waiting for the answer.
                 drop(reply.send(self.database.tenant_ids(&names)));
             }
             Command::Quotas(quotas) => self.room.set_quotas(quotas),
@@ -181,7 +182,7 @@ impl Writer<'_> {
                 }
                 drop(reply.send(result));
             }
-            // Both are taken care of by `run`.
+            // `run` handles both commands.
             Command::Store { .. } | Command::Stop => {}
         }
     }
@@ -202,7 +203,7 @@ mod tests {
         let mut missing = Missing::default();
         assert!([1, 2, 3].into_iter().all(|seq| missing.is_next(7, seq)));
         [2, 3].into_iter().for_each(|seq| missing.add(7, seq));
-        // Batch 4 was pushed before it was known that 2 and 3 had failed.
+        // Batch 4 was pushed before the shard knew that batches 2 and 3 had failed.
         assert!(!missing.is_next(7, 4));
         missing.add(7, 4);
         assert!(missing.is_next(8, 4), "another shard's");

@@ -1,4 +1,4 @@
-//! Labels for REST and server-sent events: what each tenant was told last, and the stream of what it is told.
+//! Labels for REST and server-sent events: the last label of each link and tenant, and the stream of new labels.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,44 +7,45 @@ use fabric::{Dpid, PortId, TenantId};
 use hypervisor::Label;
 use tokio::sync::broadcast;
 
-/// Labels that a listener may be behind; beyond, it is told that it missed some, and asks for all.
+/// The most labels that a slow listener may lag behind; beyond, the listener is informed that it missed labels, and
+/// asks for all of them.
 const BEHIND: usize = 1024;
 
-/// What is left of the link behind a port, as one tenant was told.
+/// A tenant's label of the link behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Who was told.
+    /// The tenant.
     pub tenant: TenantId,
     /// The port.
     pub port: PortId,
-    /// What.
+    /// The label.
     pub label: Label,
 }
 
-/// Where it can be had. Cheap to clone.
+/// The labels for readers. Cheap to clone.
 #[derive(Clone)]
 pub struct Board(Arc<Shared>);
 
 struct Shared {
-    /// Tenants that are told labels, by name.
+    /// Tenants that get labels, by name.
     tenants: Mutex<BTreeMap<String, TenantId>>,
     labels: Mutex<BTreeMap<(TenantId, PortId), Label>>,
-    /// Where flows are followed: what they come to on links, by the port that a link leaves by.
+    /// The load of followed flows on links, by the sending port.
     loads: Mutex<BTreeMap<PortId, u64>>,
     stream: broadcast::Sender<Told>,
     counts: Mutex<Counts>,
 }
 
-/// How much is followed and told.
+/// The numbers of followed flows and of labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Flows that are followed.
+    /// Followed flows.
     pub flows: usize,
-    /// Flows among them that do not come to their receiver.
+    /// Followed flows that do not reach their receiver.
     pub lost_flows: usize,
-    /// Labels told, to all tenants together.
+    /// Labels sent to all tenants together.
     pub told: u64,
-    /// Labels that a newer one replaced before they were told.
+    /// Labels that a newer label replaced before they were sent.
     pub replaced: u64,
 }
 
@@ -57,20 +58,19 @@ impl Default for Board {
 }
 
 impl Board {
-    /// A tenant that is told labels.
+    /// The number of a tenant that gets labels.
     pub fn tenant(&self, name: &str) -> Option<TenantId> {
         lock(&self.0.tenants).get(name).copied()
     }
 
-    /// What a tenant was told last, by port.
+    /// The last labels of a tenant, by port.
     pub fn labels(&self, tenant: TenantId) -> Vec<(PortId, Label)> {
         let labels = lock(&self.0.labels);
         let own = labels.iter().filter(|((of, _), _)| *of == tenant);
         own.map(|((_, port), label)| (*port, *label)).collect()
     }
 
-    /// What the flows that are followed come to on links, in bits per second, by the port that a link leaves by. A link
-    /// that is missing never had any.
+    /// The load of followed flows on links, in bits per second, by the sending port. A missing link never had a load.
     pub fn loads(&self) -> BTreeMap<PortId, u64> {
         lock(&self.0.loads).clone()
     }
@@ -79,12 +79,12 @@ impl Board {
         lock(&self.0.loads).extend(changed);
     }
 
-    /// Everything that is told to anybody from now on.
+    /// All labels of all tenants from now on.
     pub fn listen(&self) -> broadcast::Receiver<Told> {
         self.0.stream.subscribe()
     }
 
-    /// How much is followed and told.
+    /// The numbers of followed flows and of labels.
     pub fn counts(&self) -> Counts {
         *lock(&self.0.counts)
     }
@@ -99,8 +99,8 @@ impl Board {
         *lock(&self.0.tenants) = tenants;
     }
 
-    /// A switch has gone, with all its links: nothing is left of them, and nobody else will say so, since it cannot be told
-    /// to anybody there.
+    /// Sets the labels of a disconnected switch's links to 0. No other code sends these labels, because the switch's
+    /// controllers are not connected.
     pub(super) fn handle_switch_gone(&self, dpid: Dpid) {
         let gone: Vec<Told> = lock(&self.0.labels)
             .iter()
@@ -116,7 +116,7 @@ impl Board {
 
     pub(super) fn tell(&self, told: Told) {
         lock(&self.0.labels).insert((told.tenant, told.port), told.label);
-        // Fails only when nobody listens.
+        // Sending fails only if there is no listener.
         let _ = self.0.stream.send(told);
     }
 }

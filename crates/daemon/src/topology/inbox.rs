@@ -1,9 +1,10 @@
-//! What shards tell the topology's thread. They never wait for it: what was told last of a port replaces what was told
-//! before, and probes that find no room are dropped and counted, since the next ones follow within a second.
+//! The news that shards send to the topology's thread. Shards never wait for the thread: the newest state of a port
+//! replaces the older one, and probes without room are dropped and counted, because the next probes follow within a
+//! second.
 //!
-//! Ports, probes and whatever else can move links wake it at once. Flow entries and measured rates do not while it rests
-//! ([`Inbox::wait`]): at ten thousand changes a second each would cost its shard a wake-up, and what a change undoes of the
-//! one before it would be followed in vain.
+//! News that can move links, such as ports and probes, wakes the thread at once. Flow entries and measured rates do not
+//! wake the thread while it rests ([`Inbox::wait`]): at ten thousand changes per second each change would cost its
+//! shard a wake-up, and the thread would follow changes that the next change undoes.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,57 +17,57 @@ use openflow::Version;
 
 use super::setup::{Maps, Setup};
 
-/// Probes that may wait.
+/// The most waiting probes.
 const PROBES: usize = 4096;
-/// Ports of one switch of which news may wait.
+/// The most ports of one switch with waiting news.
 const PORTS: usize = 1 << 16;
 
-/// What has been told since it was last taken.
+/// The news since the last call of `wait`.
 #[derive(Default)]
 pub struct News {
-    /// By datapath id.
+    /// News of switches by datapath id.
     pub switches: BTreeMap<u64, SwitchNews>,
-    /// Datapath id, port and frame.
+    /// Received probes: datapath id, port and frame.
     pub probes: VecDeque<(u64, u32, Vec<u8>)>,
-    /// Probes, and ports, that found no room.
+    /// The number of probes and ports without room.
     pub dropped: u64,
-    /// What tenants' virtual interfaces send, as agents measure it: the newest of each.
+    /// The newest measured rates of tenants' virtual interfaces.
     pub sent: HashMap<(TenantId, MacAddress), Sent>,
-    /// Where tenants' own networks are now.
+    /// The new maps of tenants' own networks.
     pub maps: Option<Maps>,
     /// A new configuration.
     pub setup: Option<Setup>,
-    /// The thread is to end.
+    /// Whether the thread has to end.
     pub stop: bool,
-    /// There is something that does not wait.
+    /// Whether there is urgent news.
     is_urgent: bool,
-    /// There is something that can.
+    /// Whether there is news that can wait.
     is_told: bool,
-    /// The thread looks by itself when what can wait has waited long enough.
+    /// Whether the thread rests, and will read news that can wait by itself.
     rests: bool,
 }
 
 impl News {
-    /// Whether there is something that could have waited.
+    /// Whether the news includes flow entries or rates, which can wait.
     pub fn tells_flows(&self) -> bool {
         self.is_told
     }
 }
 
-/// What has been told of a switch.
+/// The news of a switch.
 #[derive(Default)]
 pub struct SwitchNews {
-    /// It went, before all that follows.
+    /// Whether the switch disconnected before the other news.
     pub is_gone: bool,
-    /// Its ports as they are now; `None` is gone.
+    /// The new states of ports; `None`: removed.
     pub ports: BTreeMap<u32, Option<PortState>>,
-    /// The version that it speaks, once it told of ports or of entries.
+    /// The OpenFlow version, if there is news of ports or entries.
     pub version: Option<Version>,
-    /// Entries of tenants' tables as they are now; `None` is gone. As many as the tables may hold.
+    /// The new states of entries in tenants' tables; `None`: removed. The size of the tables bounds their number.
     pub flows: HashMap<(TenantId, u32), Option<FlowEntry>>,
 }
 
-/// Where it is told.
+/// The inbox.
 #[derive(Default)]
 pub struct Inbox {
     news: Mutex<News>,
@@ -74,7 +75,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Ports as they are now; `None` is gone. They are taken together, as they were told.
+    /// Sets the states of ports; `None`: removed. The thread reads these ports together.
     pub fn ports(&self, dpid: u64, version: Version, ports: Vec<(u32, Option<PortState>)>) {
         let mut news = self.lock();
         let switch = news.switches.entry(dpid).or_default();
@@ -92,7 +93,7 @@ impl Inbox {
         self.tell(news);
     }
 
-    /// Entries of tenants' tables came, changed or went.
+    /// Reports added, changed and removed entries of tenants' tables.
     pub fn flows(&self, dpid: u64, version: Version, changes: Vec<FlowChange>) {
         let mut news = self.lock();
         let switch = news.switches.entry(dpid).or_default();
@@ -102,14 +103,14 @@ impl Inbox {
         self.mention(news);
     }
 
-    /// A switch has gone.
+    /// Reports that a switch has disconnected.
     pub fn gone(&self, dpid: u64) {
         let mut news = self.lock();
         news.switches.insert(dpid, SwitchNews { is_gone: true, ..SwitchNews::default() });
         self.tell(news);
     }
 
-    /// A probe came in.
+    /// Reports a received probe.
     pub fn probe(&self, dpid: u64, port: u32, frame: Vec<u8>) {
         let mut news = self.lock();
         if news.probes.len() < PROBES {
@@ -120,21 +121,21 @@ impl Inbox {
         self.tell(news);
     }
 
-    /// What a virtual interface sends; nothing is known of it any more if there is `None`.
+    /// Reports the measured rates of a virtual interface; `None`: not measured any more.
     pub fn sent(&self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
         let mut news = self.lock();
         news.sent.insert((tenant, vnic), sent);
         self.mention(news);
     }
 
-    /// Tenants' own networks are elsewhere.
+    /// Sets new maps of tenants' own networks.
     pub fn maps(&self, maps: Maps) {
         let mut news = self.lock();
         news.maps = Some(maps);
         self.tell(news);
     }
 
-    /// Another configuration.
+    /// Sets another configuration.
     pub fn configure(&self, setup: Setup) {
         let mut news = self.lock();
         news.setup = Some(setup);
@@ -148,8 +149,8 @@ impl Inbox {
         self.tell(news);
     }
 
-    /// Everything that was told, as soon as there is something that cannot wait, and at `rest` if there is something that
-    /// can; nothing at `until`, if what was told can wait longer.
+    /// Waits for news, and returns all news: at once if there is urgent news, and at `rest` if there is news that can
+    /// wait. At `until` the call returns without news if the news can wait longer.
     pub fn wait(&self, until: Option<Instant>, rest: Option<Instant>) -> News {
         let mut news = self.lock();
         loop {
@@ -183,7 +184,7 @@ impl Inbox {
         self.told.notify_one();
     }
 
-    /// Of what can wait.
+    /// Notes news that can wait.
     fn mention(&self, mut news: MutexGuard<'_, News>) {
         let wakes = !news.is_told && !news.rests;
         news.is_told = true;
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(inbox.wait(Some(never), None).switches[&1].flows.len(), 1, "nobody rests");
         inbox.flows(1, Version::V1_0, vec![change()]);
         assert_eq!(inbox.wait(Some(never), Some(soon)).switches[&1].flows.len(), 1, "rested");
-        // It comes along with what cannot wait.
+        // News that can wait is returned together with urgent news.
         inbox.flows(1, Version::V1_0, vec![change()]);
         inbox.ports(2, Version::V1_3, vec![(1, UP)]);
         assert_eq!(inbox.wait(Some(never), Some(never)).switches.len(), 2);

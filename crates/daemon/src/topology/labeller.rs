@@ -1,8 +1,8 @@
-//! Which label is told whom, and when: subscriptions, and a bound on how much each tenant is told.
+//! Decides which tenant gets which label, and when: subscriptions, and a bound on the labels of each tenant.
 //!
-//! [`fabric::labels`] decides what is worth telling of a link. What it gives passes a token bucket per tenant; what finds
-//! no token waits, one label per link, the newest, until there is one. So a tenant whose controller chokes on
-//! PORT_STATUS gets at most `[labels] notices` per second, and what it gets last is what is true.
+//! [`fabric::labels`] decides which labels are to be sent. These labels pass a token bucket per tenant. Without a
+//! token, the newest label of each link waits for one. So a controller that is slow with PORT_STATUS gets at most
+//! `[labels] notices` per second, and its last label is the true one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::config;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Who is told, and what waits.
+/// The subscriptions, and the waiting labels.
 pub(super) struct Labeller {
     labels: Labels,
-    /// By tenant: the links that it is told of.
+    /// The subscribed links by tenant.
     subscribed: BTreeMap<TenantId, BTreeSet<LinkId>>,
     buckets: BTreeMap<TenantId, Bucket>,
     notices: u32,
@@ -25,20 +25,20 @@ pub(super) struct Labeller {
     replaced: u64,
 }
 
-/// One tenant's tokens, and what waits for one.
+/// One tenant's tokens, and the labels that wait for a token.
 #[derive(Default)]
 struct Bucket {
-    /// In notices times a second in nanoseconds, so that no rounding loses any.
+    /// The tokens, in units of notices times one second in nanoseconds, so that rounding loses none.
     tokens: u64,
     filled: Instant,
-    /// In the order of their coming.
+    /// The waiting links in the order of arrival.
     line: BTreeMap<u64, LinkId>,
     waiting: BTreeMap<LinkId, (u64, Notice)>,
     next: u64,
 }
 
 impl Labeller {
-    /// Nobody is told anything yet.
+    /// A labeller without subscriptions.
     pub(super) fn new(config: &config::Labels, seed: [u8; 16]) -> Labeller {
         let nanos = |time: std::time::Duration| {
             Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
@@ -63,7 +63,7 @@ impl Labeller {
         }
     }
 
-    /// From now on the tenant is told of these links, and of no others.
+    /// Subscribes the tenant to exactly these links.
     pub(super) fn subscribe(&mut self, tenant: TenantId, links: BTreeSet<LinkId>, now: Instant) {
         let before = self.subscribed.remove(&tenant).unwrap_or_default();
         for link in before.difference(&links) {
@@ -79,7 +79,7 @@ impl Labeller {
         }
     }
 
-    /// Everybody is told anew of these links, whatever they were told: their switch has forgotten it.
+    /// Sends the labels of these links again to all subscribers, because their switch has connected again.
     pub(super) fn repeat(&mut self, links: &BTreeSet<LinkId>, now: Instant) {
         let tenants: Vec<(TenantId, Vec<LinkId>)> = self
             .subscribed
@@ -94,12 +94,12 @@ impl Labeller {
         }
     }
 
-    /// These links' loads, capacities or states have changed.
+    /// Notes that the loads, capacities or states of these links have changed.
     pub(super) fn touch(&mut self, links: impl IntoIterator<Item = LinkId>, now: Instant) {
         self.labels.touch(links, now);
     }
 
-    /// What is to be told now.
+    /// The labels that are to be sent now.
     pub(super) fn poll(&mut self, network: &Network, usage: &Usage, now: Instant) -> Vec<Notice> {
         for notice in self.labels.poll(network, usage, now) {
             let bucket = self.buckets.entry(notice.tenant).or_insert_with(|| Bucket {
@@ -128,7 +128,7 @@ impl Labeller {
         tokens.chain(self.labels.next_due()).min()
     }
 
-    /// Labels told, and labels that a newer one replaced before they were.
+    /// The numbers of sent labels, and of labels that a newer label replaced before they were sent.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.told, self.replaced)
     }
@@ -144,7 +144,8 @@ impl Labeller {
 }
 
 impl Bucket {
-    /// Puts a notice in line; an older one of the same link gives its place. Whether there was one.
+    /// Adds a notice to the queue; a newer notice takes the place of an older one of the same link. Returns whether
+    /// there was an older one.
     fn put(&mut self, notice: Notice) -> bool {
         if let Some((_, waiting)) = self.waiting.get_mut(&notice.link) {
             *waiting = notice;
@@ -158,7 +159,7 @@ impl Bucket {
 
     fn fill(&mut self, notices: u32, now: Instant) {
         let most = u64::from(notices) * SECOND;
-        // A clock that jumps ahead fills it, and no more.
+        // A clock that jumps ahead only fills the bucket.
         let passed = (now - self.filled).0.saturating_mul(u64::from(notices));
         self.tokens = self.tokens.saturating_add(passed).min(most);
         self.filled = now;
@@ -235,7 +236,7 @@ mod tests {
             told.extend(labels(labeller.poll(&network, &usage, millis(step))));
         }
         assert_eq!(told.len(), 3, "one that was left, and two a second: {told:?}");
-        // When there is a token again, what is told is what is true.
+        // When there is a token again, the sent label is the present one.
         let due = labeller.next_due().unwrap();
         let last = labels(labeller.poll(&network, &usage, due));
         assert_eq!(last, [(1, 10 - (1 + 1_050 % 9))]);
@@ -258,7 +259,7 @@ mod tests {
         let later: usize =
             (1..=4).map(|step| labeller.poll(&network, &usage, millis(step * 250)).len()).sum();
         assert_eq!((later, labeller.next_due()), (4, None));
-        // A switch that came back has forgotten, so all of it is told anew.
+        // After a switch has connected again, all its labels are sent again.
         labeller.repeat(&links[..2].iter().copied().collect(), millis(5_000));
         assert_eq!(labeller.poll(&network, &usage, millis(5_000)).len(), 3);
         labeller.subscribe(RED, BTreeSet::new(), millis(6_000));

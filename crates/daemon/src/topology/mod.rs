@@ -1,4 +1,4 @@
-//! The physical network as Weir knows it, kept on a thread of its own beside the shards.
+//! The physical network as Weir knows it, on a thread of its own beside the shards.
 //!
 //! ```text
 //!   shards ── ports, probes, flow entries ──▶ Inbox ──▶ ┌──── thread "topology" ────┐ ──▶ Watch ──▶ REST
@@ -7,10 +7,11 @@
 //!     └───── Command::Topology: probes, labels ◀────────└───────────────────────────┘
 //! ```
 //!
-//! Shards never wait for it (`inbox`), nor does it wait for them: what a shard has not taken is bounded by
-//! `BATCHES`, beyond which probes are left out and of labels the newest is kept. Subscribers run on threads of their own ([`Watch`]).
+//! Shards never wait for this thread (`inbox`), and the thread never waits for shards: `BATCHES` bounds the orders that
+//! a shard has not handled. Beyond this bound probes are dropped, and only the newest labels are kept. Subscribers run
+//! on threads of their own ([`Watch`]).
 //!
-//! Start reading at [`Topology::start`], then [`State`], which decides everything.
+//! Start reading at [`Topology::start`], then [`State`], which has all decisions.
 
 mod board;
 mod inbox;
@@ -51,8 +52,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Starts the thread. Shards tell `inbox`, as does whoever has another configuration; frames are sent by `shards`.
-    /// `origin` is their time zero.
+    /// Starts the thread. Shards, and threads with a new configuration, write to `inbox`; `shards` send frames.
+    /// `origin`: time zero of the shards.
     pub fn start(
         setup: Setup,
         key: LldpKey,
@@ -67,12 +68,12 @@ impl Topology {
         Ok(Topology { inbox, watch, board, thread: Some(thread) })
     }
 
-    /// Where the topology can be had.
+    /// The topology for readers.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
 
-    /// Where labels can be had.
+    /// The labels for readers.
     pub fn board(&self) -> Board {
         self.board.clone()
     }

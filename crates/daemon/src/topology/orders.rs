@@ -1,4 +1,4 @@
-//! What a shard is to send and to tell for the topology.
+//! Orders of the topology to a shard: frames and labels to send.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fabric::TenantId;
 use hypervisor::Label;
 
-/// What a shard is to send or to tell.
+/// The frames and labels that a shard has to send.
 pub struct Orders {
-    /// Frames of the hypervisor's own: datapath id, port, frame.
+    /// Weir's own frames: datapath id, port, frame.
     pub frames: Vec<(u64, u32, Vec<u8>)>,
-    /// Labels: datapath id, tenant, port, and what is left.
+    /// Labels: datapath id, tenant, port, label.
     pub labels: Vec<(u64, TenantId, u32, Label)>,
     _under_way: UnderWay,
 }
 
 impl Orders {
-    /// Counts up in `under_way`, and down again when the shard is done.
+    /// Increments `under_way`, which is decremented when the shard is done.
     pub(super) fn new(
         frames: Vec<(u64, u32, Vec<u8>)>,
         labels: Vec<(u64, TenantId, u32, Label)>,
@@ -27,7 +27,7 @@ impl Orders {
     }
 }
 
-/// Counts down when the shard is done.
+/// Decrements the counter when the shard is done.
 struct UnderWay(Arc<AtomicUsize>);
 
 impl Drop for UnderWay {

@@ -1,4 +1,4 @@
-//! What the topology's thread is told to follow.
+//! The setup of the topology's thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use hypervisor::Policy;
 
 use crate::config::{self, Config};
 
-/// What each switch has to do for tenants' own networks, by datapath id.
+/// The maps of tenants' own networks, by datapath id.
 pub type Maps = BTreeMap<u64, Arc<SwitchMap>>;
 
-/// What the operator says of the network and of who is told what about it.
+/// The operator's configuration of the network and of labels.
 #[derive(Clone)]
 pub struct Setup {
     /// `[topology]`
@@ -21,25 +21,25 @@ pub struct Setup {
     pub labels: config::Labels,
     /// All tenants.
     pub tenants: Vec<Tenant>,
-    /// What each may see.
+    /// The policy: the ports that each tenant may see.
     pub policy: Arc<Policy>,
 }
 
-/// A tenant, as far as flows and labels are concerned.
+/// The data of a tenant for flows and labels.
 #[derive(Clone)]
 pub struct Tenant {
-    /// Its number.
+    /// The tenant's number.
     pub id: TenantId,
-    /// Its name.
+    /// The tenant's name.
     pub name: String,
-    /// Whether it is told labels.
+    /// Whether the tenant gets labels.
     pub is_told: bool,
-    /// Its virtual interfaces.
+    /// The tenant's virtual interfaces.
     pub vnics: Vec<config::Vnic>,
 }
 
 impl Setup {
-    /// From a configuration and the tenants' numbers, in its order.
+    /// The setup of a configuration and its policy.
     pub fn new(config: &Config, policy: Arc<Policy>) -> Setup {
         let tenants = config.tenants.iter().zip(&policy.tenants).map(|(tenant, own)| Tenant {
             id: own.id,
@@ -55,7 +55,7 @@ impl Setup {
         }
     }
 
-    /// Whether flows have to be followed: somebody wants to know what is left.
+    /// Whether flows have to be followed, because a tenant gets labels.
     pub fn tracks_flows(&self) -> bool {
         self.tenants.iter().any(|tenant| tenant.is_told)
     }

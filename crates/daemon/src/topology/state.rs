@@ -1,8 +1,9 @@
-//! What is known of the network: declared and found links, put together. Pure: no threads, clocks or sockets.
+//! The state of the known network: declared and discovered links together. The module is pure: no threads, clocks or
+//! sockets.
 //!
-//! A declared link is up when both its ports are; it is not probed. A found link is one that probes have crossed both
-//! ways ([`Discovery`]); it goes when one of its ports goes down, or in silence. Edge ports are neither probed nor ends
-//! of links. Where a port is declared, nothing that is found there counts.
+//! A declared link is up if both its ports are up; it is not probed. A discovered link has passed probes in both
+//! directions ([`Discovery`]); it goes down if one of its ports goes down, or without further probes. Edge ports are
+//! neither probed nor ends of links. At a declared port, discovered links are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,36 +16,36 @@ use openflow::Version;
 
 use crate::config;
 
-/// What a link carries of which neither the operator nor the ports say it.
+/// The bandwidth of a link without a configured or reported bandwidth.
 const UNSAID: Bandwidth = Bandwidth::from_megabits_per_second(1_000);
 
-/// How a link is known.
+/// The origin of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The operator said so.
+    /// The operator has declared the link.
     Declared,
-    /// Probes crossed it.
+    /// Probes have discovered the link.
     Discovered,
 }
 
-/// A link between two switches that is there or was.
+/// A present or past link between two switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Its ports, the lower first.
+    /// The ports of the link, the lower first.
     pub ends: [PortId; 2],
-    /// How it is known.
+    /// The origin of the link.
     pub origin: Origin,
-    /// The direction from the lower port; `None` of a declared one that was never there.
+    /// The direction from the lower port; `None` for a declared link that was never up.
     pub link: Option<LinkId>,
 }
 
-/// The network as it is known, and what has to be done to know it better.
+/// The known network, and its discovery.
 pub struct State {
     config: config::Topology,
     key: LldpKey,
     network: Network,
     discovery: Option<Discovery>,
-    /// Ports that the configuration says are edges, and those that it says are ends of links.
+    /// Ports that the configuration declares as edge ports, and as ends of links.
     edges: BTreeSet<PortId>,
     declared: BTreeMap<PortId, config::Link>,
     ports: BTreeMap<PortId, PortState>,
@@ -55,7 +56,7 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing is known but what the operator says.
+    /// The state of this configuration, without connected switches.
     pub fn new(config: config::Topology, key: LldpKey) -> State {
         let mut state = State {
             config: config::Topology::default(),
@@ -79,17 +80,17 @@ impl State {
         &self.network
     }
 
-    /// Links between switches that are there or were.
+    /// Present and past links between switches.
     pub fn wires(&self) -> impl Iterator<Item = &Wire> {
         self.wires.values()
     }
 
-    /// Frames that came in as probes and counted for nothing.
+    /// Received probes that were ignored.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Links that changed since this was last called; `None` if nothing at all did.
+    /// Links that changed since the last call; `None` if nothing has changed.
     pub fn take_changed(&mut self) -> Option<Vec<LinkId>> {
         if !std::mem::take(&mut self.is_changed) {
             return None;
@@ -97,7 +98,7 @@ impl State {
         Some(std::mem::take(&mut self.changed).into_iter().collect())
     }
 
-    /// Another configuration. Links that it says nothing new of stay as they are.
+    /// Applies another configuration. Links with unchanged definitions do not change.
     pub fn configure(&mut self, config: config::Topology, now: Instant) {
         let before = std::mem::replace(&mut self.config, config);
         self.is_changed = true;
@@ -133,7 +134,7 @@ impl State {
             }
         }
         for ends in declared {
-            // What was found there before it was declared gives way.
+            // A discovered link ends when its port is declared.
             for port in ends {
                 self.drop_found(port, Some(ends));
             }
@@ -150,7 +151,7 @@ impl State {
         self.follow_capacities();
     }
 
-    /// A switch has gone, with all its ports.
+    /// Handles a disconnected switch, with all its ports.
     pub fn handle_switch_gone(&mut self, dpid: Dpid, now: Instant) {
         let Ok(first) = PortNumber::new(1) else { return };
         let ports: Vec<PortId> = self
@@ -168,7 +169,7 @@ impl State {
         self.is_changed = true;
     }
 
-    /// A switch has come, or has told of its ports.
+    /// Handles a connected switch.
     pub fn handle_switch(&mut self, dpid: Dpid) {
         if self.network.switch_index(dpid).is_err() {
             if let Err(error) = self.network.add_switch(dpid) {
@@ -178,7 +179,7 @@ impl State {
         }
     }
 
-    /// The version that a switch speaks, if it is there.
+    /// Sets the version of a switch, if the switch is connected.
     pub fn handle_version(&mut self, dpid: Dpid, version: Version) {
         let tagging = match version {
             Version::V1_0 => Tagging::Single,
@@ -190,21 +191,21 @@ impl State {
         }
     }
 
-    /// A port as its switch describes it; `None` is gone.
+    /// Handles a port's new state; `None`: removed.
     pub fn handle_port(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
         self.is_changed = true;
         match state {
             Some(state) => {
                 self.handle_switch(port.dpid);
                 self.ports.insert(port, state);
-                // Refused when it is there already.
+                // The call is refused if the port exists already.
                 let _ = self.network.add_port(port);
                 if let Ok(changed) = self.network.set_port_up(port, state.is_up) {
                     self.changed.extend(changed);
                 }
                 self.tell_discovery(port, Some(state), now);
                 self.attach(port);
-                // Its speed may be another one, and of what was plugged in already.
+                // The speed may have changed, also of a link that is plugged in already.
                 if let Ok(link) = self.network.link_from(port) {
                     self.follow_capacity(link);
                 }
@@ -219,7 +220,7 @@ impl State {
         }
     }
 
-    /// A frame with the tag of a probe came in.
+    /// Handles a received frame with the tag of a probe.
     pub fn handle_probe(&mut self, at: PortId, frame: &[u8], now: Instant) -> Result<(), Refusal> {
         let Some(discovery) = &mut self.discovery else { return Ok(()) };
         match discovery.handle_frame(at, frame, now) {
@@ -236,7 +237,7 @@ impl State {
         }
     }
 
-    /// Time has passed: links that were silent for too long go.
+    /// Handles time-outs: links without probes for too long go down.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(event) = self.discovery.as_mut().and_then(|all| all.poll_event(now)) {
             self.handle_event(event);
@@ -248,7 +249,7 @@ impl State {
         self.discovery.as_mut()?.poll_probe(now)
     }
 
-    /// When time matters next.
+    /// The time of the next event.
     pub fn next_due(&self) -> Option<Instant> {
         self.discovery.as_ref()?.next_due()
     }
@@ -277,8 +278,8 @@ impl State {
         }
     }
 
-    /// A port that is declared, as an edge or as a link's end, is none of discovery's. Nor is LOCAL, which no wire can
-    /// be put into.
+    /// Informs discovery about a port. Declared edge ports and link ends are not discovered, and neither is LOCAL,
+    /// where no wire can be plugged in.
     fn tell_discovery(&mut self, port: PortId, state: Option<PortState>, now: Instant) {
         let is_declared = self.is_declared(port) || port.port == PortNumber::LOCAL;
         let Some(discovery) = &mut self.discovery else { return };
@@ -312,7 +313,7 @@ impl State {
         }
     }
 
-    /// Forgets links that were found at a port and are not this one.
+    /// Forgets discovered links at a port, except this one.
     fn drop_found(&mut self, port: PortId, but: Option<[PortId; 2]>) {
         let found = |wire: &&Wire| {
             wire.origin == Origin::Discovered && wire.ends.contains(&port) && Some(wire.ends) != but
@@ -324,7 +325,7 @@ impl State {
         }
     }
 
-    /// Plugs in what is declared of a port, as far as the other end is there too.
+    /// Plugs in the declared link or edge of a port, if the other end exists, too.
     fn attach(&mut self, port: PortId) {
         if self.edges.contains(&port) {
             if self.network.link_from(port).is_err() {
@@ -371,7 +372,7 @@ impl State {
         }
     }
 
-    /// What the operator says of the link, or of all links, or what the slower port says.
+    /// The capacity of a link: as configured for the link, for all links, or the speed of the slower port.
     fn capacity(&self, ports: &[PortId], said: Option<Bandwidth>) -> Bandwidth {
         let speeds = ports.iter().filter_map(|port| self.ports.get(port)).map(|port| port.speed);
         let slowest = speeds.filter(|speed| *speed > 0).min();
@@ -384,7 +385,7 @@ impl State {
         nanos(said.unwrap_or(self.config.latency))
     }
 
-    /// Capacities of links that stay follow the configuration.
+    /// Updates the capacities of unchanged links after a new configuration.
     fn follow_capacities(&mut self) {
         let links: Vec<LinkId> = self.network.links().map(|(id, _)| id).collect();
         for id in links {
@@ -392,7 +393,7 @@ impl State {
         }
     }
 
-    /// The capacity of a link, in both directions, follows the configuration and its ports.
+    /// Updates the capacity of a link in both directions, from the configuration and the ports.
     fn follow_capacity(&mut self, id: LinkId) {
         let &fabric::Link { from: End::Switch { port, .. }, to, capacity: known, .. } =
             self.network.link(id)

@@ -1,23 +1,24 @@
-//! One tenant's flow entries on one switch, found by the packets that they take.
+//! One tenant's flow entries on one switch, indexed by the packets that they match.
 
 use std::collections::HashMap;
 
 use flowspace::{Field, Match};
 use hypervisor::FlowEntry;
 
-/// The entries, by number and by what most tells them apart.
+/// The entries, by number and by their most distinctive fields.
 #[derive(Default)]
 pub(super) struct Tables {
     entries: HashMap<u32, FlowEntry>,
     buckets: HashMap<Bucket, Vec<u32>>,
-    /// How many entries are told apart by IP addresses.
+    /// The number of entries that IP addresses distinguish.
     by_address: usize,
 }
 
-/// The fields by which an entry is found; each entry is in one bucket.
+/// The fields of the index; each entry is in one bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Bucket {
-    /// IP source and destination. Those of either kind are numbers here: that two may be the same costs a look.
+    /// IP source and destination as numbers, for IPv4 and IPv6 together: an IPv4 and an IPv6 address with the same
+    /// number only cost one more comparison.
     Addresses(u128, u128),
     /// IP destination alone.
     Address(u128),
@@ -47,7 +48,7 @@ impl Bucket {
 }
 
 impl Tables {
-    /// Puts an entry in, or takes it out; what was there before.
+    /// Sets or removes an entry; returns the old entry.
     pub(super) fn set(&mut self, number: u32, entry: Option<FlowEntry>) -> Option<FlowEntry> {
         let before = self.entries.remove(&number);
         if let Some(before) = &before {
@@ -69,7 +70,7 @@ impl Tables {
         before
     }
 
-    /// All of them.
+    /// All entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = &FlowEntry> {
         self.entries.values()
     }
@@ -79,8 +80,8 @@ impl Tables {
         self.entries.is_empty()
     }
 
-    /// The entries of a table that take any of these packets, which have one Ethernet source and destination, with their
-    /// numbers; the one that is looked at first in front.
+    /// The entries of a table that match any of these packets, which have one Ethernet source and destination, with
+    /// their numbers; the entry with the highest precedence first.
     pub(super) fn taking(&self, table: u8, packets: &Match) -> Vec<(u32, &FlowEntry)> {
         let exact = |field| packets.exact_value(field);
         let (from, to) = addresses(packets);
@@ -101,7 +102,7 @@ impl Tables {
                 Bucket::Station(target),
                 Bucket::Others,
             ]),
-            // Nothing rules any of them out.
+            // The packets exclude no entry.
             _ => self.entries.iter().map(|(number, entry)| (*number, entry)).collect(),
         };
         found.retain(|(_, entry)| entry.table == table && entry.match_.overlaps(packets));
@@ -115,7 +116,7 @@ impl Tables {
     }
 }
 
-/// IP source and destination, as far as they are exact.
+/// The IP source and destination, if they are exact.
 fn addresses(match_: &Match) -> (Option<u128>, Option<u128>) {
     let exact = |v4, v6| match_.exact_value(v4).or_else(|| match_.exact_value(v6));
     (exact(Field::NwSrc, Field::Ipv6Src), exact(Field::NwDst, Field::Ipv6Dst))

@@ -1,13 +1,13 @@
-//! Where packets go: from a port through a tenant's entries on one switch after the other.
+//! Follows packets from a port through a tenant's entries on one switch after the other.
 //!
 //! ```text
 //!   slice     port ──▶ entries ──▶ port ──▶ link ──▶ port ──▶ entries ──▶ ... ──▶ the receiver's port
 //!   network   port ──▶ entries ──▶ virtual port ──▶ tag ──▶ link ──▶ transit ──▶ link ──▶ virtual port ──▶ entries ──▶ ...
 //! ```
 //!
-//! What is followed is a set of packets, all of one sender to one receiver. On its first switch each entry that takes a
-//! part of the set makes a flow of its own; further on, a set that several entries share goes wherever any of them
-//! sends it. Groups are taken to send to all their buckets, and FLOOD and ALL to all ports that the tenant sees.
+//! A trace follows a set of packets from one sender to one receiver. On the first switch each entry that matches a part
+//! of the set makes a flow of its own. On later switches a set that several entries share goes wherever any of these
+//! entries sends it. Groups count as sending to all their buckets, and FLOOD and ALL to all ports that the tenant sees.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -21,83 +21,83 @@ use openflow::{List, Version, v10, v13};
 use super::Maps;
 use super::tables::Tables;
 
-/// Flows that one pair may have; further entries count with the last.
+/// The most flows of one pair; further entries count with the last.
 const PIECES: usize = 64;
-/// Places that one flow is followed to. A loop in a tenant's rules ends before it.
+/// The most places of one flow. A loop in a tenant's rules ends before this bound.
 const PLACES: usize = 256;
-/// Entries in each other's way on one switch that are looked at.
+/// The most overlapping entries on one switch that are examined.
 const ENTRIES: usize = 256;
 
-/// What is known of the network, for one trace.
+/// The known network, for one trace.
 pub(super) struct Ground<'a> {
     /// The links.
     pub(super) network: &'a Network,
-    /// Tables by switch and tenant, and the version that the switch speaks.
+    /// The tables by switch and tenant.
     pub(super) tables: &'a HashMap<(Dpid, TenantId), Tables>,
-    /// Versions that the switches speak.
+    /// The OpenFlow versions of the switches.
     pub(super) versions: &'a HashMap<Dpid, Version>,
-    /// Where tenants' own networks are.
+    /// The maps of tenants' own networks.
     pub(super) maps: &'a Maps,
     /// Whether a tenant sees a port, for FLOOD.
     pub(super) sees: &'a dyn Fn(TenantId, PortId) -> bool,
-    /// Whether, since this was last taken, any packets came to have other addresses.
+    /// Whether an action has changed the addresses of packets since the last call.
     pub(super) readdresses: Cell<bool>,
 }
 
-/// Where one entry's share of a pair's packets goes.
+/// The path of one entry's part of a pair's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traced {
     /// The entry's number.
     pub(super) entry: u32,
-    /// Links between switches that they cross.
+    /// The links between switches on the path.
     pub(super) links: BTreeSet<LinkId>,
-    /// Whether they come to the receiver's port.
+    /// Whether the packets reach the receiver's port.
     pub(super) arrives: bool,
-    /// Whether the entry that they begin with names the receiver.
+    /// Whether the first entry names the receiver.
     pub(super) is_meant: bool,
 }
 
-/// What a trace found, and the switches whose tables it looked at.
+/// The result of a trace, and the switches whose tables it examined.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    /// One for each entry of the first switch that sends packets anywhere.
+    /// A flow for each entry of the first switch that sends packets.
     pub(super) flows: Vec<Traced>,
-    /// Where a change would matter.
+    /// The switches where a change could change the result.
     pub(super) visited: BTreeSet<Dpid>,
 }
 
-/// One end of what is followed.
+/// One end of the traced packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Station {
     /// The switch's port.
     pub(super) port: PortId,
-    /// Its Ethernet address.
+    /// The Ethernet address of the host.
     pub(super) mac: u128,
 }
 
-/// Packets somewhere on their way.
+/// Packets at a place on their path.
 struct Place {
-    /// The switch, and the port by the number that the tenant knows it by.
+    /// The switch, and the port in the tenant's numbering.
     at: PortId,
     packets: Match,
 }
 
-/// An entry that takes packets, by its number, and the ports that those leave by.
+/// A matching entry with its number, and the outputs of its packets.
 type Passed<'a> = (u32, &'a FlowEntry, Vec<(u32, Match)>);
 
-/// A flow that is being followed.
+/// A flow during the trace.
 struct Walk {
     tenant: TenantId,
     to: Station,
     flow: Traced,
     places: Vec<Place>,
-    /// Where it has come in already: a loop is one lap.
+    /// The ingress ports so far: a loop is followed once.
     seen: BTreeSet<PortId>,
     visited: BTreeSet<Dpid>,
 }
 
 impl Ground<'_> {
-    /// Follows packets that come in at `from` and are meant for `to`.
+    /// Follows packets that enter at `from` for the receiver `to`.
     pub(super) fn trace(
         &self,
         tenant: TenantId,
@@ -142,7 +142,7 @@ impl Ground<'_> {
         trace
     }
 
-    /// The port by which a host's packets come in, as the tenant knows it.
+    /// The ingress port of a host's packets, in the tenant's numbering.
     fn entrance(&self, tenant: TenantId, from: Station) -> Option<PortId> {
         let Some(member) = self.member(from.port.dpid, tenant) else { return Some(from.port) };
         let mut ports = member.ports.iter();
@@ -150,12 +150,12 @@ impl Ground<'_> {
         Some(PortId::new(from.port.dpid, PortNumber::new(number).ok()?))
     }
 
-    /// The tenant's switch on this one, if it has a network of its own.
+    /// The tenant's virtual switch on this physical switch, if the tenant has a network.
     fn member(&self, dpid: Dpid, tenant: TenantId) -> Option<&Member> {
         self.maps.get(&dpid.0)?.members.get(&tenant)
     }
 
-    /// What becomes of packets on one switch: by entry of its first table, the ports that they leave by.
+    /// The outputs of packets on one switch, for each entry of its first table.
     fn pass(&self, tenant: TenantId, at: PortId, packets: &Match) -> Vec<Passed<'_>> {
         let (Some(tables), Some(&version)) =
             (self.tables.get(&(at.dpid, tenant)), self.versions.get(&at.dpid))
@@ -175,7 +175,7 @@ impl Ground<'_> {
         passed
     }
 
-    /// Sends packets out of ports: to the receiver, over links to further places, or nowhere.
+    /// Sends packets by ports: to the receiver, over links to further places, or nowhere.
     fn send(&self, walk: &mut Walk, at: PortId, outputs: Vec<(u32, Match)>) {
         /// OFPP_IN_PORT, OFPP_FLOOD and OFPP_ALL of 1.3.
         const IN_PORT: u32 = 0xffff_fff8;
@@ -187,7 +187,7 @@ impl Ground<'_> {
             } else if number == IN_PORT {
                 vec![at]
             } else {
-                // Back by the port that it came in by, a packet does not go unless told so by that name.
+                // A packet leaves by its ingress port only if the output is IN_PORT.
                 let port = PortNumber::new(number).ok().map(|port| PortId::new(at.dpid, port));
                 port.filter(|port| *port != at).into_iter().collect()
             };
@@ -200,7 +200,7 @@ impl Ground<'_> {
         }
     }
 
-    /// The ports of a tenant's switch, as it knows them.
+    /// The ports of a tenant's switch, in the tenant's numbering.
     fn all_ports(
         &self,
         tenant: TenantId,
@@ -221,7 +221,7 @@ impl Ground<'_> {
         ports.into_iter()
     }
 
-    /// Out of a switch's port, as it is.
+    /// Sends packets by a physical port.
     fn leave(&self, walk: &mut Walk, port: PortId, packets: Match) {
         if port == walk.to.port {
             walk.flow.arrives = true;
@@ -232,7 +232,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Out of a port of the tenant's own, wherever that is.
+    /// Sends packets by a virtual port, on any member.
     fn leave_virtually(&self, walk: &mut Walk, member: &Member, port: PortId, packets: Match) {
         let Some(kind) = member.ports.get(&port.port.get()).filter(|it| it.up).map(|it| &it.kind)
         else {
@@ -254,7 +254,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Over links, with a tag that says on each switch what becomes of them, until it says that they have arrived.
+    /// Sends packets over links with a tag, by the transits on each switch, until the packets arrive.
     fn travel(&self, walk: &mut Walk, mut dpid: Dpid, mut hop: Hop, packets: Match) {
         // A path passes no link twice.
         for _ in 0..PLACES {
@@ -286,7 +286,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Over the link that a port leads to, if it is up: where that ends.
+    /// Crosses the link of a port, if the link is up, and returns the remote port.
     fn cross(&self, walk: &mut Walk, port: PortId) -> Option<PortId> {
         let id = self.network.link_from(port).ok()?;
         let link = self.network.link(id);
@@ -300,12 +300,12 @@ impl Ground<'_> {
     }
 }
 
-/// Whether packets may leave by a link where a frame bears one tag, which is the link's.
+/// Whether packets may leave by a link where a frame has room only for the link's tag.
 fn is_untagged(packets: &Match) -> bool {
     packets.exact_value(Field::VlanVid).is_none_or(|vid| vid == 0)
 }
 
-/// Whether a host's packets come in and go out by an edge port.
+/// Whether a host is at an edge port.
 fn stands_at(kind: &PortKind, host: Station) -> bool {
     let PortKind::Edge { port, hosts } = kind else { return false };
     let number =
@@ -314,7 +314,7 @@ fn stands_at(kind: &PortKind, host: Station) -> bool {
         && (hosts.is_empty() || hosts.iter().any(|mac| number(mac.octets()) == host.mac))
 }
 
-/// Entries of a table in the order in which they are looked at, with the packets that each takes from the set.
+/// The entries of a table in order of precedence, with the part of the set that each matches.
 fn shares<'a>(tables: &'a Tables, table: u8, packets: &Match) -> Vec<(u32, &'a FlowEntry, Match)> {
     let mut shares: Vec<(u32, &FlowEntry, Match)> = Vec::new();
     for (number, entry) in tables.taking(table, packets).into_iter().take(ENTRIES) {
@@ -330,7 +330,7 @@ fn shares<'a>(tables: &'a Tables, table: u8, packets: &Match) -> Vec<(u32, &'a F
     shares
 }
 
-/// Ports that packets leave by, and the packets.
+/// The output ports, each with its packets.
 struct Outputs<'a> {
     readdresses: &'a Cell<bool>,
     all: Vec<(u32, Match)>,
@@ -341,7 +341,7 @@ impl Outputs<'_> {
         self.all.push((port, packets));
     }
 
-    /// Packets that an action has changed: it is noticed if they have other addresses now.
+    /// The packets after an action; notes whether their addresses have changed.
     fn changed(&self, before: &Match, after: Match) -> Match {
         const ADDRESSES: [Field; 6] = [
             Field::DlSrc,
@@ -369,10 +369,10 @@ fn actions_v10(entry: &FlowEntry, mut packets: Match, outputs: &mut Outputs<'_>)
     }
 }
 
-/// An action, and the entry that has brought it: that knows the groups it names.
+/// An action and its entry, which knows the groups in the action.
 type Brought<'a> = (&'a FlowEntry, v13::Action<'a>);
 
-/// Instructions of an entry and of what follows in later tables; `set` is the action set so far.
+/// Follows the instructions of an entry and of later tables; `set`: the action set so far.
 fn instructions<'a>(
     tables: &'a Tables,
     entry: &'a FlowEntry,
@@ -404,7 +404,7 @@ fn instructions<'a>(
             _ => {}
         }
     }
-    // Tables only go up, so this ends.
+    // GOTO_TABLE leads only to higher tables, so the loop ends.
     match next.filter(|table| *table > entry.table) {
         Some(table) => {
             for (_, entry, share) in shares(tables, table, &packets) {
@@ -412,8 +412,8 @@ fn instructions<'a>(
             }
         }
         None => {
-            // Whatever their order in the set, what changes packets comes before what sends them, and a group counts before
-            // an output.
+            // In an action set, actions that change packets come before actions that send them, and a group has
+            // precedence over an output.
             let sends = |action: &v13::Action<'_>| match action {
                 v13::Action::Output { .. } => 2,
                 v13::Action::Group(_) => 1,
@@ -428,7 +428,8 @@ fn instructions<'a>(
     }
 }
 
-/// Whether an action takes another's place in the action set: there is one of each kind, and of SET_FIELD one a field.
+/// Whether an action replaces another in the action set: a set has one action of each kind, and one SET_FIELD for each
+/// field.
 fn replaces(new: &v13::Action<'_>, old: &v13::Action<'_>) -> bool {
     match (new, old) {
         (v13::Action::SetField(new), v13::Action::SetField(old)) => new.id() == old.id(),

@@ -1,17 +1,19 @@
-//! Which tenants' flows cross which links, and how much of them each is entitled to.
+//! Tracks which tenants' flows cross which links, and the rate of each flow.
 //!
-//! A flow is what one virtual interface (VNIC) sends another as one entry of its first switch takes it; where it goes is
-//! read off the tenant's virtual flow tables and the network ([`super::trace`]), what the pair may send off the hose model
-//! ([`Hose`]), or off what the sender's agent measures. What of that counts on which link is [`Spread`].
+//! A flow is the packets from one virtual interface (VNIC) to another that one entry of the first switch matches. Its
+//! path comes from the tenant's virtual flow tables and the network ([`super::trace`]). The rate of the pair comes from
+//! the hose model ([`Hose`]), or from the measurements of the sender's agent. [`Spread`] says which part of the rate
+//! counts on which link.
 //!
-//! All that is incremental: a changed entry has those pairs looked at again that it can concern, a link those that came
-//! past its ends. Kept are only pairs that have flows, or whose packets came further than their first switch or to have
-//! other addresses: of all others it is known which entry on their first switch could begin one ([`Vnics::ends`]).
+//! The tracking is incremental: after a change of an entry only the pairs that the entry can concern are traced again,
+//! and after a change of a link only the pairs that passed its ends. The tracker keeps only pairs with flows, and pairs
+//! whose packets passed their first switch or changed their addresses. For all other pairs, [`Vnics::ends`] says which
+//! entry on their first switch could begin a flow.
 //!
-//! In a tenant's own network a flow is followed from virtual switch to virtual switch, and what it crosses are the links
-//! that lie beneath. A path that crosses one of them twice counts there once.
+//! In a tenant's own network a flow is followed from virtual switch to virtual switch, and loads the physical links. A
+//! path that crosses a physical link twice counts there once.
 //!
-//! What is not followed: packets of hosts that are nobody's VNIC, and what is neither IPv4 nor IPv6.
+//! The tracker does not follow packets of hosts without a VNIC, and packets that are neither IPv4 nor IPv6.
 
 mod spread;
 mod vnics;
@@ -35,7 +37,7 @@ use crate::config;
 use spread::{Share, Spread};
 use vnics::{Pair, Vnic, Vnics, number};
 
-/// All that is known of flows.
+/// The known flows.
 #[derive(Default)]
 pub(super) struct Tracker {
     vnics: Vnics,
@@ -43,16 +45,16 @@ pub(super) struct Tracker {
     versions: HashMap<Dpid, Version>,
     maps: Maps,
     pairs: HashMap<Pair, Followed>,
-    /// Pairs whose trace looked at a tenant's tables on a switch.
+    /// The pairs whose trace examined a tenant's tables on a switch.
     visitors: HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
-    /// Those of them whose packets came to have other addresses anywhere: any entry can concern them.
+    /// The pairs among them whose packets changed their addresses: any entry can concern these pairs.
     readdressed: HashMap<(Dpid, TenantId), BTreeSet<Pair>>,
     dirty: BTreeSet<Pair>,
-    /// What interfaces send to whom, of those that agents measure; nothing to those who are not there.
+    /// The measured rates of interfaces to each receiver; missing receivers get nothing.
     measured: HashMap<(TenantId, u128), BTreeMap<u128, Bandwidth>>,
-    /// Pairs that may send something else now.
+    /// Pairs whose rate may have changed.
     rated: BTreeSet<Pair>,
-    /// A pair that has flows is one stream here, however many they are.
+    /// In the hose, a pair with flows is one stream, independent of the number of its flows.
     hose: Hose,
     usage: Usage,
     next_part: u64,
@@ -60,19 +62,19 @@ pub(super) struct Tracker {
     lost: usize,
 }
 
-/// What is known of a pair.
+/// The state of a pair.
 #[derive(Default)]
 struct Followed {
     flows: usize,
-    /// Flows that their tenant's entries do not bring to their receiver.
+    /// The number of flows that do not reach their receiver.
     lost: usize,
-    /// Links that count the same part of the pair's rate, and under which number.
+    /// Links with the same part of the pair's rate, and the number of this part.
     parts: Vec<(Share, FlowId, Box<[LinkId]>)>,
     visited: BTreeSet<Dpid>,
     is_readdressed: bool,
 }
 
-/// What a trace found of a pair.
+/// The result of a trace of a pair.
 struct Found {
     pair: Pair,
     spread: Spread,
@@ -81,7 +83,7 @@ struct Found {
 }
 
 impl Tracker {
-    /// The tenants' virtual interfaces.
+    /// Sets the tenants' virtual interfaces.
     pub(super) fn configure<'a>(
         &mut self,
         tenants: impl Iterator<Item = (TenantId, &'a [config::Vnic])>,
@@ -90,18 +92,18 @@ impl Tracker {
         if vnics.all() == self.vnics.all() {
             return;
         }
-        // Tables are what switches told; the rest follows from the interfaces.
+        // The tables stay, because switches report them; everything else is computed again from the interfaces.
         let before = std::mem::take(self);
         let mut usage = before.usage;
         for (_, part, _) in before.pairs.values().flat_map(|pair| &pair.parts) {
-            // It is there: it was put there under this number.
+            // The part exists: it was added with this number.
             let _ = usage.remove(*part);
         }
         let (tables, versions, maps) = (before.tables, before.versions, before.maps);
         let (measured, next_part) = (before.measured, before.next_part);
         *self = Tracker { vnics, versions, maps, measured, usage, next_part, ..Tracker::default() };
         for (at, vnic) in (0..).zip(self.vnics.all()) {
-            // Fails only for a number that is taken.
+            // The call fails only for a number in use.
             let _ = self.hose.add_vnic(VnicId(at), vnic.bandwidth);
         }
         for ((dpid, tenant), tables) in &tables {
@@ -110,7 +112,7 @@ impl Tracker {
         self.tables = tables;
     }
 
-    /// A switch told of changes in its tenants' tables.
+    /// Handles changes of tenants' tables on a switch.
     pub(super) fn handle_changes(
         &mut self,
         dpid: Dpid,
@@ -126,25 +128,25 @@ impl Tracker {
             if tables.is_empty() {
                 self.tables.remove(&key);
             }
-            // Another entry's actions may be its own, or a group's.
+            // If both matches are equal, the actions, or a group in them, have changed.
             for match_ in [before, after.filter(|_| before != after)].into_iter().flatten() {
                 self.mark(dpid, change.tenant, &match_);
             }
         }
     }
 
-    /// A switch has gone; what it holds is told again when it comes back.
+    /// Handles a disconnected switch; its entries are reported again when it connects.
     pub(super) fn handle_switch_gone(&mut self, dpid: Dpid) {
         self.versions.remove(&dpid);
         self.tables.retain(|(at, _), _| *at != dpid);
         self.mark_switch(dpid);
     }
 
-    /// Tenants' own networks are elsewhere, or others.
+    /// Handles new maps of tenants' own networks.
     pub(super) fn handle_maps(&mut self, maps: Maps) {
         let before = std::mem::replace(&mut self.maps, maps);
         let all: BTreeSet<u64> = before.keys().chain(self.maps.keys()).copied().collect();
-        // What did not change is the same map.
+        // An unchanged map is the same `Arc`.
         let same = |dpid: &u64| match (before.get(dpid), self.maps.get(dpid)) {
             (Some(before), Some(after)) => Arc::ptr_eq(before, after),
             _ => false,
@@ -155,7 +157,7 @@ impl Tracker {
         }
     }
 
-    /// An agent has measured what an interface sends to whom; `None` when nobody measures it any more.
+    /// Handles measured rates of an interface; `None`: not measured any more.
     pub(super) fn handle_sent(&mut self, tenant: TenantId, vnic: MacAddress, sent: Sent) {
         let from = number(vnic.octets());
         let after: Option<BTreeMap<u128, Bandwidth>> = sent
@@ -172,7 +174,7 @@ impl Tracker {
                 let differ = all.filter(|to| before.get(to) != after.get(to));
                 self.rated.extend(differ.filter_map(place));
             }
-            // To all others nothing is sent, or nothing is known of it any more.
+            // All other receivers get nothing, or their rates are not measured any more.
             (None, Some(_)) | (Some(_), None) => {
                 self.rated.extend(self.vnics.of(tenant).map(|to| (from, to)));
             }
@@ -180,7 +182,7 @@ impl Tracker {
         }
     }
 
-    /// Links came or went.
+    /// Handles links that went up or down.
     pub(super) fn handle_links(&mut self, network: &Network, links: &[LinkId]) {
         let mut switches = BTreeSet::new();
         for link in links {
@@ -193,8 +195,8 @@ impl Tracker {
         }
     }
 
-    /// Looks again at so many pairs of which something may have changed. Returns whether more are left; if none is, usage
-    /// is what tables, links and interfaces say.
+    /// Traces again a number of pairs that may have changed. Returns whether more are left; if not, the usage agrees
+    /// with tables, links and interfaces.
     pub(super) fn settle(
         &mut self,
         network: &Network,
@@ -225,7 +227,7 @@ impl Tracker {
                 _ => {}
             }
         }
-        // Refuses only streams that are not there, or there already.
+        // The call refuses only missing streams, or streams that exist already.
         let changes = self.hose.change(&gone, &new).unwrap_or_default();
         for found in all {
             self.rated.insert(found.pair);
@@ -243,22 +245,22 @@ impl Tracker {
         !self.dirty.is_empty()
     }
 
-    /// What flows put on links.
+    /// The load of flows on links.
     pub(super) fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// Links whose load has changed since this was last called.
+    /// Links whose load has changed since the last call.
     pub(super) fn take_touched(&mut self) -> BTreeSet<LinkId> {
         self.usage.take_touched()
     }
 
-    /// How many flows are followed, and how many of them do not come to their receiver.
+    /// The numbers of followed flows, and of flows that do not reach their receiver.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.flows, self.lost)
     }
 
-    /// Gives a pair what is measured of it, or what it is entitled to if nothing is.
+    /// Sets the rate of a pair: the measured rate, or otherwise the nominal rate.
     fn rate(&mut self, pair: Pair, network: &Network) {
         let measured = self.measured_rate(pair);
         let rate = measured.or_else(|| self.hose.rate(stream(pair))).unwrap_or_default();
@@ -267,12 +269,12 @@ impl Tracker {
 
     fn set_rate(&mut self, pair: Pair, rate: Bandwidth, network: &Network) {
         for (share, part, _) in self.pairs.get(&pair).into_iter().flat_map(|known| &known.parts) {
-            // Refused is what crosses a link that has gone; then the pair is to be looked at again, and rated anew.
+            // The call refuses flows on a removed link; such a pair is traced again, and then gets its rate.
             let _ = self.usage.set_rate(network, *part, share.of(rate));
         }
     }
 
-    /// What an agent measures of a pair, if any does.
+    /// The measured rate of a pair, if an agent measures it.
     fn measured_rate(&self, pair: Pair) -> Option<Bandwidth> {
         if self.measured.is_empty() {
             return None;
@@ -282,7 +284,7 @@ impl Tracker {
         Some(sent.get(&to.mac).copied().unwrap_or_default())
     }
 
-    /// Keeps what was found of a pair, instead of what was known.
+    /// Replaces the state of a pair by the result of a trace.
     fn keep(&mut self, found: Found, network: &Network) {
         let Found { pair, spread, visited, is_readdressed } = found;
         let Some((from, _)) = self.vnics.pair(pair) else { return };
@@ -340,15 +342,15 @@ impl Tracker {
         }
     }
 
-    /// Has the pairs looked at again that an entry can concern.
+    /// Marks the pairs that an entry can concern for another trace.
     fn mark(&mut self, dpid: Dpid, tenant: TenantId, match_: &Match) {
-        /// Pairs that are looked up one by one instead of being looked for among all.
+        /// The most pairs that are looked up one by one instead of searching all pairs.
         const FEW: usize = 64;
         let Tracker { vnics, visitors, readdressed, maps, dirty, .. } = self;
         let (from, to) = vnics.ends(tenant, match_);
         let visitors = visitors.get(&(dpid, tenant));
         let is_visitor = |pair: &Pair| visitors.is_some_and(|known| known.contains(pair));
-        // What is rewritten on the way has other addresses than its sender and receiver.
+        // Packets that are rewritten on the way have other addresses than sender and receiver.
         dirty.extend(readdressed.get(&(dpid, tenant)).into_iter().flatten());
         let all = vnics.of(tenant);
         let product = from.count().zip(to.count()).map(|(from, to)| from * to);
@@ -363,7 +365,7 @@ impl Tracker {
         }
         let visitors = visitors.into_iter().flatten().copied();
         dirty.extend(visitors.filter(|(a, b)| from.has(*a) && to.has(*b)));
-        // In its own network a tenant numbers ports otherwise.
+        // In a network the tenant has its own port numbers.
         let is_network = maps.get(&dpid.0).is_some_and(|map| map.members.contains_key(&tenant));
         let port = match_.exact_value(Field::InPort).filter(|_| !is_network);
         let stands = |at: &u32| {
@@ -375,7 +377,7 @@ impl Tracker {
         }
     }
 
-    /// Has the pairs looked at again that any entry of a tenant on a switch can concern.
+    /// Marks the pairs that any entry of a tenant on a switch can concern for another trace.
     fn mark_all(&mut self, dpid: Dpid, tenant: TenantId, tables: &Tables) {
         for entry in tables.entries() {
             self.mark(dpid, tenant, &entry.match_);
@@ -393,7 +395,7 @@ impl Tracker {
     }
 }
 
-/// Follows all that one interface sends another.
+/// Traces all packets from one interface to another.
 fn find(ground: &Ground<'_>, pair: Pair, from: &Vnic, to: &Vnic) -> Found {
     let mut visited = BTreeSet::new();
     let mut traces = Vec::new();

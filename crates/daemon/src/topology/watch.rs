@@ -1,4 +1,4 @@
-//! The topology for everybody else: the newest whole, and what has changed since one last looked.
+//! The topology for other threads: the newest state, and the changes since the last look.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,28 +9,28 @@ use fabric::{LinkId, Network};
 
 use super::state::Wire;
 
-/// The network as it was known at one moment.
+/// The known network at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Counts up with each change.
+    /// Grows with each change.
     pub number: u64,
-    /// Switches, ports, links that are plugged in, edges.
+    /// The switches, ports, plugged-in links and edges.
     pub network: Network,
-    /// Links between switches that are there or were, and how they are known.
+    /// Present and past links between switches, with their origins.
     pub wires: Vec<Wire>,
 }
 
-/// Something happened to the network.
+/// A change of the network.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The newest state.
     pub snapshot: Arc<Snapshot>,
-    /// Links (both directions each) that came, went or changed their capacity since the last change that this
-    /// subscriber took; empty when only ports or switches without links did.
+    /// Links (both directions each) that went up or down or changed their capacity since the subscriber's last change;
+    /// empty if only ports or switches without links have changed.
     pub links: Vec<LinkId>,
 }
 
-/// Where the newest topology can be had. Cheap to clone.
+/// Access to the newest topology. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Watch(Arc<Shared>);
 
@@ -47,8 +47,8 @@ struct Slot {
     told: Condvar,
 }
 
-/// One who wants to hear of changes. What is not taken is put together: it never holds more than each link once, and
-/// nobody waits for a slow subscriber. Dropped, it is forgotten.
+/// A subscription to changes. Changes that the subscriber has not read are combined: each link occurs at most once, and
+/// nobody waits for a slow subscriber. Dropping the value ends the subscription.
 pub struct Subscription {
     watch: Watch,
     slot: Arc<Slot>,
@@ -60,7 +60,7 @@ impl Watch {
         Arc::clone(&lock(&self.0.current))
     }
 
-    /// Probes that came in and counted for nothing: late, passed on by hosts, at edge ports. Since the start.
+    /// Received probes that were ignored since the start: late, forwarded by hosts, or at edge ports.
     pub fn refused_probes(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
     }
@@ -69,10 +69,10 @@ impl Watch {
         self.0.refused.store(refused, Ordering::Relaxed);
     }
 
-    /// From now on changes are kept for the subscriber; the first one is due at once, with every link.
+    /// Subscribes to changes; the first change is due at once, with every link.
     pub fn subscribe(&self) -> Subscription {
         let slot = Arc::new(Slot::default());
-        // Registered before the present state is read, so that no change falls between.
+        // The subscription is registered before the present state is read, so that no change is missed.
         lock(&self.0.subscribers).push(Arc::downgrade(&slot));
         let links: Vec<LinkId> = self.current().network.links().map(|(id, _)| id).collect();
         slot.tell(&links);
@@ -87,7 +87,7 @@ impl Watch {
 }
 
 impl Subscription {
-    /// The next change; `None` when none comes in time.
+    /// The next change; `None` if there is none in time.
     pub fn wait(&self, within: Duration) -> Option<Change> {
         let deadline = Instant::now() + within;
         let mut news = lock(&self.slot.news);
@@ -149,7 +149,7 @@ mod tests {
         let change = subscription.wait(Duration::ZERO).unwrap();
         assert_eq!((change.snapshot.number, change.links), (3, vec![link, link.reverse()]));
         assert!(subscription.wait(Duration::ZERO).is_none());
-        // Who comes later begins with what is there.
+        // A later subscriber begins with the present state.
         let late = watch.subscribe();
         assert_eq!(late.wait(Duration::ZERO).unwrap().links.len(), 2);
         drop(subscription);

@@ -1,4 +1,4 @@
-//! The thread: takes what was told, has everything follow, tells what comes of it.
+//! The thread: reads news, updates the state, and sends the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use super::watch::{Snapshot, Watch};
 use crate::metrics::Registry;
 use crate::shard::{Command, Handle};
 
-/// Batches that a shard may have been given and not handled.
+/// The most batches of orders that a shard has not handled.
 const BATCHES: usize = 64;
-/// When to try again what a shard had no room for.
+/// The wait before orders without room are tried again.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Pairs that are looked at in one go, a fraction of a millisecond's work.
+/// The pairs that are traced in one step, which takes a fraction of a millisecond.
 const SLICE: usize = 64;
-/// How nice this thread is to shards when it follows flows.
+/// The nice value of this thread while it follows flows.
 const NICE: i32 = 10;
-/// Changes of flow entries and measured rates are taken together, so often at most.
+/// The shortest time between two readings of flow entries and measured rates.
 const REST: Duration = Duration::from_millis(50);
 
 pub(super) struct Worker {
@@ -39,7 +39,7 @@ pub(super) struct Worker {
     state: State,
     tracker: Tracker,
     labeller: Labeller,
-    /// What each tenant may see on each switch that is there.
+    /// The ownership on each connected switch: the ports that each tenant sees.
     ownership: BTreeMap<Dpid, Ownership>,
     places: BTreeMap<TenantId, TenantIndex>,
     origin: Instant,
@@ -51,13 +51,13 @@ pub(super) struct Worker {
     number: u64,
 }
 
-/// A shard, and what it is to be given.
+/// A shard, and its waiting orders.
 struct Shard {
     handle: Handle,
-    /// How many batches it has not handled yet.
+    /// The number of batches that the shard has not handled yet.
     under_way: Arc<AtomicUsize>,
     frames: Vec<(u64, u32, Vec<u8>)>,
-    /// The newest of each: no more than there are ports and tenants.
+    /// The newest label of each port and tenant.
     labels: BTreeMap<(u64, TenantId, u32), Label>,
 }
 
@@ -76,7 +76,7 @@ impl Worker {
             frames: Vec::new(),
             labels: BTreeMap::new(),
         });
-        // Noise must not change with each start, and must not be the key itself.
+        // The seed of the noise must not change with each start, and must not be the key itself.
         let seed = key.0.map(|byte| byte ^ 0x5a);
         let mut worker = Worker {
             state: State::new(setup.topology.clone(), key),
@@ -108,7 +108,7 @@ impl Worker {
             let due = [self.state.next_due(), self.labeller.next_due()].into_iter().flatten().min();
             let due = due.map(|due| self.origin + Duration::from_nanos(due.0));
             let due = match is_behind {
-                // A shard that waits for this processor goes first, and so does what cannot wait.
+                // Shards that wait for this processor run first, and urgent news is handled first.
                 true => {
                     std::thread::yield_now();
                     Some(Instant::now())
@@ -178,7 +178,7 @@ impl Worker {
         }
         let is_new = self.state.network().switch_index(dpid).is_err() && !news.ports.is_empty();
         for (number, port) in news.ports {
-            // No switch has others.
+            // Switches have no other port numbers.
             if let Ok(number) = PortNumber::new(number) {
                 self.state.handle_port(PortId::new(dpid, number), port, now);
             }
@@ -195,7 +195,7 @@ impl Worker {
         }
     }
 
-    /// A switch that went forgets what it was told; it is told again.
+    /// Sends the labels of a switch again after it has connected again.
     fn repeat_labels(&mut self, dpid: Dpid, now: fabric::Instant) {
         let links = self.state.wires().filter_map(|wire| wire.link);
         let leaves = |link: &LinkId| matches!(self.state.network().link(*link).from, End::Switch { port, .. } if port.dpid == dpid);
@@ -214,8 +214,8 @@ impl Worker {
         self.ownership.clear();
     }
 
-    /// The network has changed, perhaps, and with it where flows go and what is left. Returns whether there are more flows
-    /// to look at.
+    /// Updates paths of flows and labels after possible changes of the network. Returns whether more flows have to be
+    /// traced.
     fn follow(&mut self, now: fabric::Instant) -> bool {
         let changed = self.state.take_changed();
         let network = self.state.network();
@@ -260,7 +260,7 @@ impl Worker {
         is_behind
     }
 
-    /// Tells labels: the board at once, the switches' shards with what they are sent.
+    /// Sends labels: to the board at once, and to the switches' shards with the next orders.
     fn tell(&mut self, now: fabric::Instant) {
         let notices = self.labeller.poll(self.state.network(), self.tracker.usage(), now);
         for Notice { tenant, link, label, capacity } in notices {
@@ -287,7 +287,7 @@ impl Worker {
         self.shards.get_mut(at as usize)
     }
 
-    /// Gives shards what is theirs; whether any has to wait.
+    /// Gives orders to the shards; returns whether any order has to wait.
     fn send(&mut self) -> bool {
         let mut waits = false;
         for shard in &mut self.shards {
@@ -295,7 +295,7 @@ impl Worker {
                 continue;
             }
             if shard.under_way.load(Ordering::Relaxed) >= BATCHES {
-                // The next probes follow soon; labels wait, the newest of each.
+                // Probes are dropped, because the next ones follow soon; the newest labels wait.
                 shard.frames.clear();
                 waits |= !shard.labels.is_empty();
                 continue;
@@ -324,7 +324,7 @@ impl Worker {
         self.watch.publish(snapshot, changed);
     }
 
-    /// Says once of each wire between switches what has become of it.
+    /// Logs the new state of a link, once for both directions.
     fn log(&self, link: LinkId) {
         let state = self.state.network().link(link);
         if let (End::Switch { port: a, .. }, End::Switch { port: b, .. }) = (state.from, state.to)
@@ -339,8 +339,8 @@ impl Worker {
     }
 }
 
-/// Lets shards go first from now on: a label may come a little later, a PACKET_IN may not. Without flows to follow there is
-/// little to do, and links that fail are to be known at once.
+/// Lets shards run first from now on: a label may be a little late, a PACKET_IN may not. Without flows to follow this
+/// is not necessary: the thread has little work, and failed links must be known at once.
 fn give_way() {
     let given = rustix::process::getpriority_process(None)
         .and_then(|now| rustix::process::setpriority_process(None, now.max(NICE)));

@@ -1,4 +1,4 @@
-//! What the store's tests and `examples/store_writer.rs` agree on.
+//! The common workload of the store's tests and `examples/store_writer.rs`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use daemon::store::Batch;
 use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 
-/// The switch that the workload is about.
+/// The switch of the workload.
 pub(crate) const DPID: u64 = 7;
 
 /// Batch number `seq` of an endless workload: sets an entry, replaces an older one, removes one of another tenant.
@@ -22,7 +22,7 @@ pub(crate) fn batch(seq: u64) -> Batch {
     Batch { seq, dpid: DPID, ops }
 }
 
-/// What is stored after the batches 1 to `last`.
+/// The stored items after the batches 1 to `last`.
 #[allow(dead_code, reason = "only the tests need it")]
 pub(crate) fn replay(last: u64) -> BTreeMap<StoreKey, Vec<u8>> {
     let mut stored = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A whole daemon with its REST interface, to which nothing connects.
+//! A whole daemon with its REST interface, without switches.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ pub(crate) struct Scene {
     pub(crate) daemon: Option<Arc<Daemon>>,
     control: Option<Control>,
     tcp_changes: bool,
-    /// Whether it is served over TLS, too.
+    /// Whether the interface is also served over TLS.
     tls: bool,
     limits: http::Limits,
 }
@@ -54,7 +54,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// In a folder that is there, with this after `[listen]`; changes are not taken by TCP without an account.
+    /// A daemon in an existing folder, with this text after `[listen]`; changes by TCP need an account.
     pub(crate) fn with(folder: PathBuf, text: &str, tls: bool) -> Scene {
         let mut scene = Scene {
             folder,
@@ -104,7 +104,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// From now on changes are not taken by TCP.
+    /// Restarts the daemon without changes by TCP.
     pub(crate) fn restart_for_reading(&mut self) {
         self.tcp_changes = false;
         self.restart(TENANTS);
@@ -117,7 +117,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// With another state than what an orderly end leaves.
+    /// Restarts the daemon with another state than that of a normal end.
     pub(crate) fn restart_from(&mut self, state: &[u8]) {
         self.stop();
         fs::write(self.folder.join("state/weir.redb"), state).unwrap();
@@ -130,7 +130,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// After a stop.
+    /// Starts the daemon again after a stop.
     pub(crate) fn begin(&mut self) {
         self.start(TENANTS);
     }
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// The same, with clients bounded otherwise.
+    /// Restarts the daemon with other bounds for clients.
     pub(crate) fn restart_within(&mut self, limits: http::Limits, text: &str) {
         self.limits = limits;
         self.restart(text);
@@ -152,7 +152,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// By the socket in the file system.
+    /// Sends a request by the socket in the file system.
     pub(crate) fn ask_socket(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let stream = UnixStream::connect(self.folder.join("api.sock")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -161,7 +161,7 @@ impl Scene {
     }
 
     #[allow(dead_code, reason = "not all tests need it")]
-    /// With an account.
+    /// Sends a request with an account.
     pub(crate) fn ask_as(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
         let api = self.api();
         let account = format!("Authorization: Bearer {token}\r\n");
@@ -204,7 +204,7 @@ fn config(folder: &Path, tenants: &str) -> Config {
     Config::parse(&path.display().to_string(), &text).unwrap()
 }
 
-/// What came back.
+/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     /// The content type.
@@ -235,7 +235,7 @@ pub(crate) fn talk(stream: impl Read + Write, request: &str) -> Answer {
     talk_if_it_goes(stream, request).unwrap()
 }
 
-/// Nothing if no HTTP comes back.
+/// `None` if the answer is no HTTP.
 pub(crate) fn talk_if_it_goes(mut stream: impl Read + Write, request: &str) -> Option<Answer> {
     stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();

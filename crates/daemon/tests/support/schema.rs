@@ -1,15 +1,15 @@
-//! As much of JSON Schema as the document uses. Stricter than that: a property that a schema does not name is an error, and so
-//! is a keyword that is not known here.
+//! The part of JSON Schema that the document uses. The check is stricter: a property that a schema does not name is an
+//! error, and an unknown keyword is an error, too.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What says nothing of values.
+/// Keywords without an effect on values.
 const TALK: &[&str] =
     &["description", "format", "default", "title", "pattern", "propertyNames", "examples"];
 
-/// What is wrong with a value, and where.
+/// The error in a value, with its place.
 pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     Walker { document }.value(schema, value, "body")
 }
@@ -76,7 +76,7 @@ impl<'a> Walker<'a> {
         if let Some(missing) = required.iter().find(|name| !object.contains_key(**name)) {
             return Err(format!("{at}: {missing} is missing"));
         }
-        // An object of which nothing is said may have anything in it.
+        // An object without named properties may have any contents.
         for (name, value) in object.iter().filter(|_| !fields.is_empty()) {
             let Some(field) = fields.get(name.as_str()) else {
                 return Err(format!("{at}: {name} is not said"));
@@ -86,7 +86,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Those of a schema, and of all that it is made of.
+    /// The properties of a schema, and of all its parts.
     fn fields(
         &self,
         schema: &'a Value,

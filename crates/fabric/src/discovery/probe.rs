@@ -5,7 +5,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Dpid, PortId, PortNumber};
 use alloc::vec::Vec;
 
-/// The nearest bridge: no bridge passes it on.
+/// The group address "nearest bridge": no bridge forwards frames to this address.
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 /// Chassis id and port id, both of subtype 7 (locally assigned), with their lengths.
 const CHASSIS: [u8; 3] = [0x02, 9, 7];
@@ -16,7 +16,7 @@ const CHASSIS_AT: usize = 14;
 const PORT_AT: usize = CHASSIS_AT + 3 + 8;
 const TIME_TO_LIVE_AT: usize = PORT_AT + 3 + 4;
 
-/// A probe out of that port.
+/// The frame of a probe from this port.
 pub(super) fn frame(key: &LldpKey, port: PortId, lifetime: Duration, now: Instant) -> Vec<u8> {
     let seconds = lifetime.0.div_ceil(1_000_000_000);
     let mut body = Vec::with_capacity(40);
@@ -35,7 +35,7 @@ pub(super) fn frame(key: &LldpKey, port: PortId, lifetime: Duration, now: Instan
     frame
 }
 
-/// The port that a probe says it was sent out of.
+/// The sending port that a probe names.
 pub(super) fn sender(frame: &[u8]) -> Option<PortId> {
     let has = |at: usize, head: &[u8]| frame.get(at..at + head.len()) == Some(head);
     if !has(CHASSIS_AT, &CHASSIS) || !has(PORT_AT, &PORT) || !has(TIME_TO_LIVE_AT, &TIME_TO_LIVE) {

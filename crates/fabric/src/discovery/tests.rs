@@ -12,7 +12,7 @@ fn seconds(seconds: u64) -> Instant {
     Instant(0) + Duration::from_secs(seconds)
 }
 
-/// Discovery over wires that deliver at once. Every frame that was sent is kept, as a host at the far end could.
+/// Discovery over wires that deliver at once. The test keeps every sent frame, as a host at the remote end could.
 struct World {
     discovery: Discovery,
     wires: Vec<(PortId, PortId)>,
@@ -30,7 +30,7 @@ impl World {
         world
     }
 
-    /// Lets it run until then, in its own steps; what happened.
+    /// Runs discovery until the given time, in its own steps, and returns the events.
     fn run(&mut self, from: u64, to: u64) -> Vec<Event> {
         let mut events = Vec::new();
         let mut now = seconds(from);
@@ -70,7 +70,7 @@ fn links_appear_stay_and_disappear() {
     assert_eq!(world.run(0, 10), [UP(1, 1, 2, 1), UP(2, 2, 3, 1)]);
     assert_eq!(world.discovery.peer(port(2, 1)), Some(port(1, 1)));
 
-    // A wire is cut where no switch notices: after its lifetime it is gone, and the other stays.
+    // No switch notices that a wire is cut. After the lifetime this link is down, and the other link stays.
     world.wires.remove(0);
     assert_eq!(world.run(11, 20), [DOWN(1, 1, 2, 1)]);
     assert_eq!(world.discovery.peer(port(2, 1)), None);
@@ -102,13 +102,13 @@ fn one_direction_is_no_link() {
         assert_eq!(heard, Ok(None));
     }
     assert_eq!(world.discovery.peer(port(2, 1)), None);
-    // And that it was heard expires without an event.
+    // The last received probe expires without an event.
     assert_eq!(world.discovery.poll_event(seconds(60)), None);
 }
 
 #[test]
 fn what_a_host_sends_makes_no_link() {
-    // Ports 9 have hosts behind them: (2, 9) undeclared, (3, 9) declared.
+    // Hosts are at ports 9: (2, 9) is not declared as an edge port, (3, 9) is declared.
     let mut world = pair();
     for (at, is_edge) in [(port(1, 9), false), (port(2, 9), false), (port(3, 9), true)] {
         world.discovery.set_port(at, true, seconds(0));
@@ -155,7 +155,7 @@ fn what_a_host_sends_makes_no_link() {
     for (name, at, frame, now, refusal) in cases {
         assert_eq!(world.discovery.handle_frame(at, &frame, now), Err(refusal), "{name}");
     }
-    // None of it disturbed the links that are there.
+    // The existing links are not disturbed.
     assert_eq!(world.run(5, 20), []);
     assert_eq!(world.discovery.peer(port(1, 1)), Some(port(2, 1)));
 }
@@ -174,7 +174,7 @@ fn a_probe_counts_once() {
     for at in [port(2, 1), port(3, 1)] {
         assert_eq!(world.discovery.handle_frame(at, &frame, now), Err(Refusal::Replayed));
     }
-    // Nor does one that a newer one has followed.
+    // A probe that is older than the newest probe is refused as well.
     let old = world.sent.iter().find(|probe| probe.port == port(3, 1)).unwrap().frame.clone();
     world.run(1, 1);
     let late = world.discovery.handle_frame(port(4, 1), &old, seconds(1));
@@ -207,8 +207,8 @@ fn frames_cut_or_padded_anywhere_are_harmless() {
     assert_eq!(world.discovery.handle_frame(port(2, 1), &padded, seconds(0)), Ok(None));
 }
 
-/// What can happen to two wires and two hosts at undeclared ports. Hosts see what is sent out of their ports, keep it,
-/// and send any of it whenever they like.
+/// Events for two wires and two hosts at undeclared ports. Hosts receive the frames that their ports send, keep these
+/// frames, and send any of them at any time.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Run { milliseconds: u64 },
@@ -229,7 +229,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 #[test]
 fn a_probe_that_is_passed_on_keeps_no_link_from_being_found() {
     let (a, b, host) = (port(1, 1), port(2, 1), port(1, 9));
-    // Before the wire's own or after it, in each round.
+    // In each round the host's probe arrives before or after the wire's own probe.
     for is_first in [true, false] {
         let mut discovery = Discovery::new(KEY, Settings::default());
         for at in [a, b, host] {
@@ -246,7 +246,7 @@ fn a_probe_that_is_passed_on_keeps_no_link_from_being_found() {
             }
             probes.sort_by_key(|probe| (probe.port == host) != is_first);
             for Probe { port, frame } in probes {
-                // The host's goes by a tenant's rule to where it would hurt.
+                // A tenant's rule forwards the host's probe to the port where it would do harm.
                 let far = if port == b { a } else { b };
                 if let Ok(Some(event)) = discovery.handle_frame(far, &frame, now) {
                     events.push(event);
@@ -274,13 +274,13 @@ fn other_settings_keep_what_was_heard() {
         let expected = (6_000 / interval).max(1) as usize;
         assert!(world.sent.len() / 4 >= expected, "{interval}: {}", world.sent.len());
     }
-    // Whoever is silent goes by the new lifetime.
+    // Silent links go down after the new lifetime.
     world.wires.clear();
     assert_eq!(world.run(96, 101).len(), 2);
 }
 
 proptest! {
-    /// No port of a wire is ever linked to anything but the wire's other end, and events tell the same as asking.
+    /// A port of a wire is never linked to a port other than the wire's remote end, and the events agree with `peer`.
     #[test]
     fn hosts_never_touch_the_links_of_switches(happenings in proptest::collection::vec(happening(), 1..80)) {
         let ports = [port(1, 1), port(2, 1), port(2, 2), port(3, 1), port(1, 9), port(3, 9)];
@@ -308,7 +308,7 @@ proptest! {
                             Some(wire) if plugged[wire] => {
                                 let (a, b) = wires[wire];
                                 let far = if port == a { b } else { a };
-                                // A port that is down does not hear it.
+                                // A port that is down does not receive the probe.
                                 events.extend(discovery.handle_frame(far, &frame, now).ok().flatten());
                             }
                             Some(_) => {}

@@ -1,11 +1,11 @@
-//! How many bytes of a datagram are what.
+//! The layout of a datagram in bytes.
 
-/// No datagram is longer: it fits a frame on any network that carries IPv6.
+/// The most bytes of a datagram: it fits into one frame on any network that carries IPv6.
 pub const LONGEST_DATAGRAM: usize = 1232;
 
-/// What stands in front of the entries.
+/// Bytes before the entries.
 pub(super) const HEADER: usize = 48;
-/// What stands behind the entries.
+/// Bytes after the entries.
 pub(super) const HASH: usize = 16;
-/// All bytes of a datagram that are no entries.
+/// All bytes of a datagram outside the entries.
 pub(super) const OVERHEAD: usize = HEADER + HASH;

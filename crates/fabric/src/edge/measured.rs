@@ -21,36 +21,37 @@ use crate::time::{Duration, Instant};
 use crate::units::{Bandwidth, MacAddress, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// Rates are over at least so long: agents report every 100 ms, and datagrams are late now and then.
+/// The shortest time over which a rate is measured: agents report every 100 ms, and some datagrams are late.
 const WINDOW: Duration = Duration::from_millis(450);
-/// A pair that is not reported for so long sends nothing: two datagrams may get lost.
+/// A pair without a report for this time sends nothing: two datagrams may get lost.
 const QUIET: Duration = Duration::from_millis(350);
-/// So long a VNIC has to be heard of before it counts as measured: the first rate needs two reports.
+/// The time from the first report until a VNIC counts as measured: the first rate needs two reports.
 const SETTLING: Duration = Duration::from_millis(250);
-/// How often it is looked for what has gone silent.
+/// The time between two checks for silent VNICs.
 const TICK: Duration = Duration::from_millis(100);
-/// Changes of less than this part of the sender's bandwidth are not told.
+/// Changes below one hundredth of the sender's bandwidth are not reported.
 const GRAIN: u64 = 100;
-/// Beyond this share of its bandwidth, in hundredths, a rate is impossible: shapers let a burst through now and then.
+/// A rate above this share of the VNIC's bandwidth, in hundredths, is impossible. The share exceeds 100 because shapers
+/// let some bursts through.
 const POSSIBLE: u128 = 110;
 
 /// A virtual interface, as the hypervisor knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnic {
-    /// Its hardware address; no two have the same.
+    /// The hardware address; no two VNICs have the same.
     pub mac: MacAddress,
-    /// Whose it is.
+    /// The tenant of the VNIC.
     pub tenant: TenantId,
-    /// What it may send, and receive.
+    /// The bandwidth that the VNIC may send and receive.
     pub bandwidth: Bandwidth,
-    /// Who measures it.
+    /// The agent that measures the VNIC.
     pub agent: Option<AgentId>,
 }
 
-/// What a VNIC sends, to whom: nothing to those who are not there. `None` when nobody measures it.
+/// The rate that a VNIC sends to each receiver; missing receivers get nothing. `None`: no agent measures the VNIC.
 pub type Sent = Option<BTreeMap<MacAddress, Bandwidth>>;
 
-/// All VNICs, and what was heard of them.
+/// All VNICs, and the reports about them.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     vnics: BTreeMap<MacAddress, Known>,
@@ -84,7 +85,7 @@ struct Pair {
 }
 
 impl Measured {
-    /// Nothing was heard yet. What is not heard of for `lifetime` is not measured any more.
+    /// The state without any report. A VNIC without a report for `lifetime` counts as not measured.
     pub fn new(vnics: impl IntoIterator<Item = Vnic>, lifetime: Duration) -> Measured {
         let known =
             |vnic: Vnic| Known { vnic, heard: None, pairs: BTreeMap::new(), told: Sent::default() };
@@ -92,7 +93,7 @@ impl Measured {
         Measured { vnics, lifetime, ..Measured::default() }
     }
 
-    /// What an agent says.
+    /// Handles a message of an agent.
     pub fn handle_message(&mut self, now: Instant, from: AgentId, message: &Message) {
         match message {
             Message::Reports(reports) => {
@@ -108,17 +109,17 @@ impl Measured {
                     self.impossible += u64::from(wrong);
                 }
             }
-            // The hypervisor neither sends nor receives any.
+            // The hypervisor sends no grants, receives none, and sees hellos only in [`Sessions`](super::Sessions).
             Message::Grants(_) | Message::Hello { .. } => self.misplaced += 1,
         }
     }
 
-    /// Time has passed: what has gone silent is forgotten. To be called at [`next_due`](Measured::next_due).
+    /// Forgets VNICs that have become silent. The caller calls this function at [`next_due`](Measured::next_due).
     pub fn handle_timeout(&mut self, now: Instant) {
         self.looked = now;
         for (mac, known) in &mut self.vnics {
             let Some(heard) = &mut known.heard else { continue };
-            // A clock that jumped back must not keep anybody alive until it has caught up.
+            // A clock that was set back must not keep a silent VNIC measured until the clock has caught up.
             heard.last = heard.last.min(now);
             heard.first = heard.first.min(now);
             if now - heard.last >= self.lifetime {
@@ -144,7 +145,7 @@ impl Measured {
         is_any.then(|| self.looked + TICK)
     }
 
-    /// The next VNIC of which something else is known than was told of it.
+    /// The next VNIC whose rates differ from the rates that were reported last.
     pub fn poll_change(&mut self) -> Option<(TenantId, MacAddress, Sent)> {
         while let Some(mac) = self.changed.pop_first() {
             let Some(known) = self.vnics.get_mut(&mac) else { continue };
@@ -163,17 +164,18 @@ impl Measured {
         self.vnics.values().filter(|known| known.is_measured()).count()
     }
 
-    /// Whether none is.
+    /// Whether no VNIC is measured now.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Entries so far about VNICs that are not the agent's or not there, or that only agents tell each other.
+    /// The number of entries about VNICs that are unknown or belong to another agent, and of messages that only agents
+    /// send each other.
     pub fn misplaced(&self) -> u64 {
         self.misplaced
     }
 
-    /// Entries so far of more than the VNIC's bandwidth lets through, cut to it.
+    /// The number of entries above the VNIC's bandwidth, which were reduced to the bandwidth.
     pub fn impossible(&self) -> u64 {
         self.impossible
     }
@@ -204,7 +206,7 @@ impl Measured {
         self.impossible += u64::from(wrong);
     }
 
-    /// A VNIC, if that agent may speak for it.
+    /// A VNIC, if this agent may report about it.
     fn own(&mut self, agent: AgentId, vnic: MacAddress) -> Option<&mut Known> {
         let known = self.vnics.get_mut(&vnic).filter(|known| known.vnic.agent == Some(agent));
         if known.is_none() {
@@ -215,7 +217,7 @@ impl Measured {
 }
 
 impl Known {
-    /// It was heard of; whether it counts as measured from now on.
+    /// Notes a report. The result says whether the VNIC becomes measured by this report.
     fn hear(&mut self, now: Instant) -> bool {
         let new = Heard { first: now, last: now, is_settled: false };
         let heard = self.heard.get_or_insert(new);
@@ -228,7 +230,7 @@ impl Known {
         self.heard.is_some_and(|heard| heard.is_settled)
     }
 
-    /// What it sends, at most its bandwidth altogether; whether that had to be cut.
+    /// The rates that the VNIC sends, in total at most its bandwidth, and whether they had to be reduced.
     fn sent(&self) -> (Sent, bool) {
         if !self.is_measured() {
             return (None, false);
@@ -249,7 +251,7 @@ fn is_impossible(rate: Bandwidth, bandwidth: Bandwidth) -> bool {
     u128::from(rate.bits_per_second()) * 100 > u128::from(bandwidth.bits_per_second()) * POSSIBLE
 }
 
-/// Another set of receivers, or a rate that differs by more than the grain.
+/// Whether the receivers differ, or a rate differs by more than the grain.
 fn is_worth_telling(told: &Sent, sent: &Sent, bandwidth: Bandwidth) -> bool {
     let (Some(told), Some(sent)) = (told, sent) else { return told != sent };
     let grain = bandwidth.bits_per_second() / GRAIN;

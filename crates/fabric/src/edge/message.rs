@@ -4,52 +4,53 @@ use super::datagram::{LONGEST_DATAGRAM, OVERHEAD};
 use crate::units::{Bandwidth, MacAddress};
 use alloc::vec::Vec;
 
-/// How much one VNIC sent to another, and what it would send.
+/// The bytes that one VNIC has sent to another, and the rate that it wishes to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The sending VNIC.
     pub from: MacAddress,
     /// The receiving one.
     pub to: MacAddress,
-    /// Bytes since the shaper was made, Ethernet headers included. It counts on, so that a lost datagram loses nothing.
+    /// Bytes since the shaper was created, with Ethernet headers. The counter never restarts, so a lost datagram loses
+    /// no bytes.
     pub bytes: u64,
-    /// What it would send if it were let; [`Report::EVERYTHING`] for all that it can get.
+    /// The wished rate; [`Report::EVERYTHING`]: as much as possible.
     pub wish: Bandwidth,
 }
 
 impl Report {
-    /// More than any link carries.
+    /// A rate above the capacity of every link.
     pub const EVERYTHING: Bandwidth = Bandwidth::from_bits_per_second(u64::MAX);
 }
 
-/// What one VNIC may send to another, for the next tenth of a second.
+/// The rate that one VNIC may send to another for the next tenth of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The sending VNIC.
     pub from: MacAddress,
     /// The receiving one.
     pub to: MacAddress,
-    /// At most so much.
+    /// The granted rate.
     pub rate: Bandwidth,
 }
 
-/// What was measured at a VNIC.
+/// The measured rates of a VNIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// The VNIC.
     pub vnic: MacAddress,
-    /// What it receives.
+    /// The rate that the VNIC receives.
     pub received: Bandwidth,
-    /// What it sends to other VNICs.
+    /// The rate that the VNIC sends to other VNICs.
     pub sent: Bandwidth,
 }
 
 /// The content of one datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// "The token for your datagrams"; the life is that of the process that is greeted.
+    /// The hello gives the peer the token for its datagrams; `life` is the life of the peer.
     Hello {
-        /// Whose.
+        /// The life of the peer that gets the hello.
         life: u64,
     },
     /// From senders to a receiver's agent.
@@ -60,7 +61,7 @@ pub enum Message {
     Rates(Vec<Rates>),
 }
 
-/// An entry that is written and read.
+/// An entry of a datagram that can be written and read.
 pub(super) trait Entry: Sized {
     const KIND: u8;
     const LEN: usize;
@@ -69,11 +70,11 @@ pub(super) trait Entry: Sized {
 }
 
 impl Message {
-    /// How many reports fit into a datagram.
+    /// The number of reports that fit into a datagram.
     pub const MOST_REPORTS: usize = most::<Report>();
-    /// How many grants.
+    /// The number of grants that fit into a datagram.
     pub const MOST_GRANTS: usize = most::<Grant>();
-    /// How many rates.
+    /// The number of rates that fit into a datagram.
     pub const MOST_RATES: usize = most::<Rates>();
 
     pub(super) fn kind(&self) -> u8 {
@@ -103,7 +104,7 @@ impl Message {
         }
     }
 
-    /// Exactly `count` entries, and nothing behind them.
+    /// Reads exactly `count` entries; further bytes are an error.
     pub(super) fn read(kind: u8, count: usize, bytes: &[u8]) -> Option<Message> {
         match kind {
             0 if count == 1 => {

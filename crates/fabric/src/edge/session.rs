@@ -23,9 +23,10 @@ use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
 const MAGIC: [u8; 4] = *b"WEIR";
 const VERSION: u8 = 1;
-/// How often a peer is greeted at the most: garbage must not make us a source of it.
+/// The shortest time between two hellos to one peer: invalid datagrams must not make this process a source of many
+/// hellos.
 const BETWEEN_HELLOS: Duration = Duration::from_millis(50);
-/// Datagrams may overtake each other by so many.
+/// A datagram may be overtaken by this number of other datagrams.
 const WINDOW: u64 = 64;
 
 /// The key that all agents of a fabric share.
@@ -41,7 +42,7 @@ impl core::fmt::Debug for EdgeKey {
 impl core::str::FromStr for EdgeKey {
     type Err = NoKey;
 
-    /// 32 hexadecimal digits, white space around them.
+    /// The text is 32 hexadecimal digits, with white space around them.
     fn from_str(text: &str) -> Result<EdgeKey, NoKey> {
         let digits = text.trim();
         let is_digit = |digit: u8| digit.is_ascii_hexdigit();
@@ -52,7 +53,7 @@ impl core::str::FromStr for EdgeKey {
     }
 }
 
-/// A text is no key.
+/// The text is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoKey;
 
@@ -64,29 +65,29 @@ impl core::fmt::Display for NoKey {
 
 impl core::error::Error for NoKey {}
 
-/// Why a datagram was not taken.
+/// The reason why a datagram was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Not one of ours, cut short, or not made with the key.
+    /// The datagram has another format, is truncated, or was not made with the key.
     Garbage,
-    /// Made with the key, but from or to somebody whom nobody named.
+    /// The datagram was made with the key, but sender or receiver is not configured.
     Stranger,
-    /// Without a valid token; the peer is greeted.
+    /// The datagram has no valid token; the peer gets a hello.
     Unplaced,
-    /// Taken before, or far behind what was.
+    /// The datagram was accepted before, or its number is far below the highest number.
     Repeated,
 }
 
-/// A datagram that was taken.
+/// An accepted datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Who made it.
+    /// The sender.
     pub from: AgentId,
-    /// What it says; never a hello.
+    /// The message; never a hello.
     pub message: Message,
 }
 
-/// One process's side of all its conversations.
+/// One process's sessions with all its peers.
 pub struct Sessions {
     key: EdgeKey,
     own: AgentId,
@@ -96,24 +97,24 @@ pub struct Sessions {
 }
 
 struct Peer {
-    /// The life that is listened to.
+    /// The life of the peer whose datagrams are accepted.
     current: Option<Current>,
-    /// The token that another life of it has to show.
+    /// The token that another life of the peer has to show.
     offered: u64,
-    /// Its life that is to be greeted, and when it was last.
+    /// The life of the peer that gets the next hello, and the time of the last hello.
     greet: Option<u64>,
     greeted: Option<Instant>,
-    /// The token that it gave us, and which of its hellos said so.
+    /// The token that the peer gave to this process, and the number of the hello with this token.
     token: u64,
     hello: Option<(u64, u64)>,
-    /// Of our datagrams to it.
+    /// The number of the next datagram to the peer.
     number: u64,
 }
 
 struct Current {
     life: u64,
     token: u64,
-    /// The highest number, and which of those just below it were seen.
+    /// The highest number, and a bit for each of the next lower numbers that was received.
     highest: u64,
     seen: u64,
 }
@@ -129,7 +130,7 @@ struct Header {
 }
 
 impl Sessions {
-    /// Of the agent `own` with those peers; `life` is random.
+    /// The sessions of the agent `own` with these peers; `life` is random.
     pub fn new(
         key: EdgeKey,
         own: AgentId,
@@ -148,13 +149,14 @@ impl Sessions {
         sessions
     }
 
-    /// A datagram to that peer; nothing when there is no such peer or it does not fit.
+    /// A datagram to this peer; `None` if the peer is unknown or the message does not fit.
     pub fn seal(&mut self, to: AgentId, message: &Message) -> Option<Vec<u8>> {
         let token = self.peers.get(&to)?.token;
         self.write(to, token, message)
     }
 
-    /// What a datagram says, if it is to be taken. It is a hello's whole effect that later datagrams carry its token.
+    /// The content of a datagram, if the datagram is accepted; `None` for a hello. A hello has one effect: later
+    /// datagrams carry its token.
     pub fn open(&mut self, datagram: &[u8]) -> Result<Option<Opened>, Refused> {
         let (header, entries) = self.verify(datagram).ok_or(Refused::Garbage)?;
         let message = Message::read(header.kind, header.count, entries).ok_or(Refused::Garbage)?;
@@ -194,24 +196,24 @@ impl Sessions {
         Ok(Some(Opened { from: header.from, message }))
     }
 
-    /// Who a datagram says that it is from. To be believed of one that was opened, or that was refused as
-    /// [`Refused::Unplaced`]: then its hash was right.
+    /// The sender that a datagram names. The name is authentic if the datagram was opened, or was refused as
+    /// [`Refused::Unplaced`]: in both cases the hash was right.
     pub fn sender(datagram: &[u8]) -> Option<AgentId> {
         let from = datagram.get(8..16)?.try_into().ok()?;
         Some(AgentId(u64::from_be_bytes(from)))
     }
 
-    /// A hello that is due, and to whom.
+    /// A hello that is due, and its receiver.
     pub fn poll_hello(&mut self, now: Instant) -> Option<(AgentId, Vec<u8>)> {
         let is_due = |peer: &Peer| {
-            // A clock that jumped back must not silence us.
+            // A clock that was set back must not suppress hellos.
             let rests = |last: Instant| last <= now && now - last < BETWEEN_HELLOS;
             peer.greet.is_some() && !peer.greeted.is_some_and(rests)
         };
         let (&to, peer) = self.peers.iter_mut().find(|(_, peer)| is_due(peer))?;
         peer.greeted = Some(now);
         let life = peer.greet.take()?;
-        // If it lost the token of its present life, that one serves on.
+        // If the peer has lost the token of its present life, this token stays valid.
         let known = peer.current.as_ref().filter(|current| current.life == life);
         let token = known.map_or(peer.offered, |current| current.token);
         Some((to, self.write(to, token, &Message::Hello { life })?))
@@ -238,7 +240,7 @@ impl Sessions {
         }
         let (signed, hash) = datagram.split_at_checked(datagram.len().checked_sub(HASH)?)?;
         let (header, entries) = signed.split_at_checked(HEADER)?;
-        // All bytes are looked at, so that the time it takes tells nothing of how many were right.
+        // The comparison reads all bytes, so the time does not reveal how many bytes were right.
         let wrong = hash.iter().zip(self.hash(signed)).fold(0, |sum, (a, b)| sum | (a ^ b));
         if wrong != 0 || header[..4] != MAGIC || header[4] != VERSION {
             return None;
@@ -262,7 +264,7 @@ impl Sessions {
         hasher.finish128().as_bytes()
     }
 
-    /// A number that nobody without the key can guess, and that is not 0, which stands for none.
+    /// A number that nobody without the key can guess. It is never 0, because 0 means "no token".
     fn draw(&mut self) -> u64 {
         self.tokens += 1;
         let mut hasher = SipHasher24::new_with_key(&self.key.0);

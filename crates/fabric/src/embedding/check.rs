@@ -7,29 +7,31 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-/// Most ports that a virtual switch can have beside LOCAL: OpenFlow 1.0 reserves the numbers above (section 5.2.1).
+/// The highest port number of a virtual switch, apart from LOCAL: OpenFlow 1.0 reserves the numbers above (section
+/// 5.2.1).
 const HIGHEST_PORT: u32 = 0xff00;
 
-/// Longest name of a port in both versions, without the zero byte that ends it.
+/// The most bytes of a port name in both versions, without the final zero byte.
 const LONGEST_NAME: usize = 15;
 
-/// Most switches of a network, and most physical ones that all of them together lie on.
+/// The most switches of a network, and the most physical switches that carry them.
 const MOST_SWITCHES: usize = 4_096;
 
-/// Most ports of a network at the edge: a little more than a switch can have.
+/// The most edge ports of a network: a little more than one switch can have.
 const MOST_PORTS: usize = 65_536;
 
-/// Most links of a network. Each two members of a big switch count for one, since each has a path and tags.
+/// The most links of a network. Each pair of members of a big switch counts as one link, because each pair has a path
+/// and tags.
 const MOST_LINKS: usize = 16_384;
 
-/// Most hosts of a network: those of a block of 16 free bits.
+/// The most hosts of a network: the size of an address block with 16 host bits.
 const MOST_HOSTS: usize = 65_536;
 
-/// Addresses that hosts were given because they asked for none.
+/// Addresses of hosts whose request names no address.
 pub(super) type Assigned = BTreeMap<TenantId, BTreeMap<MacAddress, IpAddr>>;
 
-/// Checks all that is wanted. What was not wanted `before` is also compared with the network. The result is the
-/// addresses of hosts that have none of their own; a host keeps the address that it was `given`.
+/// Checks all requests. Requests that differ from `before` are also compared with the network. The result is the
+/// addresses of hosts whose request names no address; a host keeps the address that it has in `given`.
 pub(super) fn check(
     before: &BTreeMap<TenantId, Spec>,
     given: &Assigned,
@@ -40,7 +42,7 @@ pub(super) fn check(
     let mut assigned = Assigned::new();
     for (&tenant, spec) in wanted {
         if let Some((part, why)) = too_many(spec) {
-            // What else is wrong with so many is not looked for.
+            // A request that is too large is not checked further.
             refusals.push(Refusal { tenant, part, why });
             continue;
         }
@@ -88,7 +90,7 @@ struct Check<'a> {
     refusals: &'a mut Vec<Refusal>,
     /// The members of each switch.
     members: BTreeMap<Dpid, &'a [Dpid]>,
-    /// The ports at the edge.
+    /// The edge ports.
     edges: BTreeSet<VirtualPortId>,
 }
 
@@ -193,7 +195,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a given way may lead from one end of a link to the other, as far as it can be said without the network.
+    /// Whether a given route may lead from one end of a link to the other. The check does not use the physical network.
     fn leads(&self, steps: &[Step], ends: [VirtualPortId; 2]) -> bool {
         let (first, last) = given_ends(steps);
         let is_on = |end: VirtualPortId, dpid: Option<Dpid>| {
@@ -227,7 +229,7 @@ impl<'a> Check<'a> {
         self.assign(before, addresses)
     }
 
-    /// Gives an address to each host that has none: the one that it had, or the first that is free.
+    /// Gives an address to each host without one: its earlier address, or the first free address.
     fn assign(
         &mut self,
         before: &BTreeMap<MacAddress, IpAddr>,
@@ -236,7 +238,7 @@ impl<'a> Check<'a> {
         let mut given = BTreeMap::new();
         let Some(block) = self.spec.block else { return given };
         let asks = |host: &&HostSpec| host.addresses.is_empty();
-        // Who has one keeps it, whoever else comes first in the list.
+        // Hosts that have an address keep it, whatever the order of the list.
         for host in self.spec.hosts.iter().filter(asks) {
             if let Some(&had) = before.get(&host.mac)
                 && block.contains(had)
@@ -262,7 +264,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What speaks against a physical port as one at the edge, as far as it is known.
+/// The reason why a physical port cannot be an edge port, as far as the network is known.
 fn physical(network: &Network, at: PortId) -> Option<Reason> {
     network.switch_index(at.dpid).ok()?;
     if network.is_port_up(at).is_err() {
@@ -272,7 +274,7 @@ fn physical(network: &Network, at: PortId) -> Option<Reason> {
     matches!(link.to, End::Switch { .. }).then_some(Reason::NotAnEdge(at))
 }
 
-/// The switches where a given way begins and ends, where it says so.
+/// The switches where a given route begins and ends, if the route names them.
 pub(super) fn given_ends(route: &[Step]) -> (Option<Dpid>, Option<Dpid>) {
     let first = route.first().map(|step| match step {
         Step::Switch(dpid) => *dpid,
@@ -280,13 +282,13 @@ pub(super) fn given_ends(route: &[Step]) -> (Option<Dpid>, Option<Dpid>) {
     });
     let last = match route.last() {
         Some(Step::Switch(dpid)) => Some(*dpid),
-        // Where a port leads to is for the network to say.
+        // The network alone knows the switch behind a port.
         _ => None,
     };
     (first, last)
 }
 
-/// Physical ports at which several tenants, or several of one's ports, are.
+/// Checks physical ports with several tenants, or with several ports of one tenant.
 fn shared_ports(wanted: &BTreeMap<TenantId, Spec>, refusals: &mut Vec<Refusal>) {
     let mut at: BTreeMap<PortId, Vec<(TenantId, &PortSpec)>> = BTreeMap::new();
     for (&tenant, spec) in wanted {
@@ -324,7 +326,7 @@ fn hosts_by_port(wanted: &BTreeMap<TenantId, Spec>, tenants: &BTreeSet<TenantId>
     all
 }
 
-/// Hosts of the same address at a port that tenants share.
+/// Checks for hosts with the same address at a shared port.
 fn shared_hosts(hosts: &HostsByPort, ports: &[(TenantId, &PortSpec)], refusals: &mut Vec<Refusal>) {
     let mut seen: BTreeMap<MacAddress, TenantId> = BTreeMap::new();
     for &(tenant, port) in ports {

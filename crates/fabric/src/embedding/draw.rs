@@ -13,18 +13,18 @@ use alloc::vec::Vec;
 use core::hash::Hasher;
 use siphasher::sip::SipHasher13;
 
-/// The requests and where they are placed.
+/// The requests and their places.
 #[derive(Clone, Copy)]
 pub(super) struct Placement<'a> {
     pub(super) wanted: &'a BTreeMap<TenantId, Spec>,
     pub(super) trunks: &'a BTreeMap<TrunkId, Trunk>,
-    /// The physical switches that know of one tag only.
+    /// The physical switches that handle only one tag.
     pub(super) single: &'a BTreeSet<Dpid>,
-    /// Whether what was before a restart is held where the network has not borne it out.
+    /// Whether places from before a restart are held although the network has not confirmed them.
     pub(super) is_holding: bool,
 }
 
-/// All maps, of switches that have anything to do.
+/// The maps of all switches with at least one task.
 pub(super) fn draw(placement: Placement<'_>, network: &Network) -> BTreeMap<Dpid, SwitchMap> {
     let mut maps: BTreeMap<Dpid, SwitchMap> = BTreeMap::new();
     for (&tenant, spec) in placement.wanted.iter().filter(|(_, spec)| spec.started) {
@@ -53,7 +53,7 @@ pub(super) fn draw(placement: Placement<'_>, network: &Network) -> BTreeMap<Dpid
     maps
 }
 
-/// Switches that carry nothing.
+/// Stopped switches, which carry no packets.
 pub(super) fn stopped(spec: &Spec) -> BTreeSet<Dpid> {
     spec.switches.iter().filter(|switch| !switch.started).map(|switch| switch.dpid).collect()
 }
@@ -70,15 +70,15 @@ struct Draw<'a> {
     stopped: BTreeSet<Dpid>,
     switches: BTreeMap<Dpid, &'a SwitchSpec>,
     ports: BTreeMap<VirtualPortId, Port<'a>>,
-    /// At the ports that the tenant shares.
+    /// The hosts at the tenant's shared ports.
     hosts: BTreeMap<VirtualPortId, Vec<MacAddress>>,
 }
 
-/// What a port of a virtual switch is, before it is said where.
+/// The kind of a port of a virtual switch, without its place.
 #[derive(Clone, Copy)]
 enum Port<'a> {
     Edge(&'a PortSpec),
-    /// And whether it is the link's first end in [`Carries::Link`].
+    /// A link, and whether the port is the link's first end in [`Carries::Link`].
     Link(&'a LinkSpec, bool),
 }
 
@@ -150,7 +150,7 @@ impl<'a> Draw<'a> {
         VirtualPort { mac: mac(self.tenant, switch.dpid, number), name, up, speed, kind }
     }
 
-    /// The tenant's hosts at a port that it shares.
+    /// The tenant's hosts at a shared port.
     fn hosts_at(&self, port: &PortSpec) -> Vec<MacAddress> {
         self.hosts.get(&port.port).cloned().unwrap_or_default()
     }
@@ -171,7 +171,7 @@ impl<'a> Draw<'a> {
         self.works(link) && self.trunk_of(link).is_some_and(|trunk| trunk.standing().is_some())
     }
 
-    /// The physical switch where an end of a link is; `None` while that is nowhere.
+    /// The physical switch of an end of a link; `None` while the link has no place.
     fn link_end(&self, link: &LinkSpec, first: bool) -> Option<Dpid> {
         let ends = self.trunk_of(link)?.ends()?;
         Some(ends[usize::from(!first)])
@@ -187,7 +187,7 @@ impl<'a> Draw<'a> {
         PortKind::Link { sends, receives, far: self.far(link, first) }
     }
 
-    /// The end of a link that is not this one.
+    /// The remote end of a link.
     fn far(&self, link: &LinkSpec, first: bool) -> FarEnd {
         let end = spec_end(link, !first);
         let switch = self.switches.get(&end.switch);
@@ -198,7 +198,7 @@ impl<'a> Draw<'a> {
         FarEnd { port: end.number, on, tagging }
     }
 
-    /// Where a member sends what is for a port of another.
+    /// The egress of a member for packets to a port of another member.
     fn inside(&self, switch: Dpid, here: Dpid, at: Option<Dpid>, number: u32) -> Option<Hop> {
         let at = at?;
         let members = [here.min(at), here.max(at)];
@@ -207,7 +207,7 @@ impl<'a> Draw<'a> {
         self.placement.trunks.get(&id)?.sending()?.start(lane)
     }
 
-    /// What passes through switches on its way along a trunk, and what leaves at its end without asking anybody.
+    /// Adds the transit along a trunk, and the egress at its end, where the label alone decides.
     fn trunk(&self, maps: &mut BTreeMap<Dpid, SwitchMap>, id: &TrunkId, trunk: &Trunk) {
         let works = match id.carries {
             Carries::Link(ends) => {
@@ -235,7 +235,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// How a packet leaves by a port of a big switch, on the member where that is.
+    /// The egress for a port of a big switch, on the member of this port.
     fn exit(&self, port: VirtualPortId) -> Option<Exit> {
         let (link, first) = match *self.ports.get(&port)? {
             Port::Edge(edge) => {
@@ -248,8 +248,8 @@ impl<'a> Draw<'a> {
     }
 }
 
-/// Whether a physical port is there, up, and not the end of a link. While what was before a restart is held, a port of
-/// which nothing is known is as it was, or its rules would be taken away from a switch that comes back.
+/// Whether a physical port exists, is up, and is not the end of a physical link. While places from before a restart are
+/// held, an unknown port counts as up. Otherwise Weir would delete the port's rules on a switch that returns.
 fn edge_up(network: &Network, at: PortId, is_holding: bool) -> bool {
     let link = network.link_from(at).map(|link| network.link(link).to);
     network.is_port_up(at).unwrap_or(is_holding) && !matches!(link, Ok(End::Switch { .. }))
@@ -269,14 +269,14 @@ pub(super) fn link_trunk(tenant: TenantId, link: &LinkSpec) -> TrunkId {
     TrunkId { tenant, carries: Carries::Link(sorted(link.ends)) }
 }
 
-/// A port's own hardware address: the switch by a hash of 30 bits, then the port's number, as 1.0 has it.
+/// The hardware address of a virtual port: a hash of the switch in 30 bits, then the port number of 1.0.
 fn mac(tenant: TenantId, switch: Dpid, number: u32) -> [u8; 6] {
-    // The key is of no secrecy; it only has to be the same for good.
+    // The key need not be secret; it must never change.
     let mut hash = SipHasher13::new_with_keys(0x7765_6972, 0x706f_7274);
     hash.write_u16(tenant.0.to_le());
     hash.write_u64(switch.0.to_le());
     let [a, b, c, d, ..] = hash.finish().to_le_bytes();
     let [.., high, low] = number.to_be_bytes();
-    // Locally administered, of one host (IEEE 802-2014 section 8.2).
+    // A locally administered unicast address (IEEE 802-2014 section 8.2).
     [a & 0xfc | 0x02, b, c, d, high, low]
 }

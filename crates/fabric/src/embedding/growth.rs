@@ -18,13 +18,13 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 impl Embedding {
-    /// The network is taken for known now: what stands stays where it is.
+    /// Ends the discovery phase: working trunks stay on their paths from now on.
     pub fn stop_growing(&mut self) {
         self.is_growing = false;
         self.trunks.values_mut().for_each(|trunk| trunk.is_provisional = false);
     }
 
-    /// Puts trunks elsewhere that are provisional, if there is a better place for them now.
+    /// Moves provisional trunks to better paths, if there are any now.
     pub(super) fn improve(&mut self, network: &Network) {
         let provisional = self.trunks.iter().filter(|(_, it)| it.is_provisional);
         let placed = provisional.filter_map(|(&id, it)| Some((id, it.reservation?)));
@@ -36,11 +36,11 @@ impl Embedding {
         }
     }
 
-    /// Reserves the best place that there is now; whether it is another.
+    /// Reserves the best place for a trunk now, and returns whether the place has changed.
     fn improve_one(&mut self, network: &Network, id: TrunkId, number: ReservationId) -> bool {
         let Some(trunk) = self.trunks.get(&id) else { return false };
         let (want, need) = (trunk.want.clone(), Need::of(trunk));
-        // What avoids a switch is where it can be.
+        // A reservation that avoids a switch does not move.
         let may_move = |it: &Reservation| it.active().is_some() && it.avoided().next().is_none();
         if !self.reservations.get(number).is_some_and(may_move) {
             return false;
@@ -62,14 +62,14 @@ impl Embedding {
             self.reservations.adopt(network, number, request, home, active, backup).is_ok()
         });
         if adopted != Some(true) {
-            // Either had room just now. It is placed like any that waits.
+            // Both places had room a moment ago. The trunk is placed like any waiting trunk.
             self.give_up(id);
         }
         is_better
     }
 
-    /// What was found, or another place that is as good and where it stays on the path by which it goes: it has got a backup, or a
-    /// better one, which is no reason to move it.
+    /// The found place, or an equally good place with the present path. If only the backup is new or better, the trunk
+    /// does not move.
     fn best_of(
         &mut self,
         network: &Network,
@@ -87,7 +87,7 @@ impl Embedding {
         staying.filter(is_as_good).unwrap_or(found)
     }
 
-    /// How good a place is, the best first: with the backup that is wanted, wide if that is wanted, short, with a short backup.
+    /// The rank of a place, the best first: with the requested backup, wide if requested, short, with a short backup.
     fn rank(
         &self,
         network: &Network,

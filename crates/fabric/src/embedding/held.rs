@@ -13,7 +13,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 impl Embedding {
-    /// Takes a trunk back where it was before a restart. `None` if its tags are no longer to be had.
+    /// Holds a trunk in its place from before a restart. `None` if its tags are not available any more.
     pub(super) fn hold(&mut self, mut trunk: Trunk) -> Option<Trunk> {
         trunk.backup = trunk.backup.take().filter(|it| it.retake(&mut self.tags));
         let active = trunk.active.take().filter(|it| it.retake(&mut self.tags));
@@ -29,7 +29,8 @@ impl Embedding {
         Some(trunk)
     }
 
-    /// Looks whether the network bears out, or contradicts, what is held; or somebody wants a port at the edge there.
+    /// Checks whether the network confirms or contradicts the held trunks, or whether a request needs one of their
+    /// ports as an edge port.
     pub(super) fn check_held(&mut self, network: &Network) {
         let held = self.held();
         if held.is_empty() {
@@ -59,7 +60,7 @@ impl Embedding {
         self.claim_held(network);
     }
 
-    /// Sets bandwidth aside for what is held, on those of its links that are known: on others nothing can be put either.
+    /// Reserves bandwidth for held trunks on their known links. Nobody else can use the unknown links either.
     fn claim_held(&mut self, network: &Network) {
         for trunk in self.trunks.values() {
             let Some(number) = trunk.held else { continue };
@@ -75,14 +76,14 @@ impl Embedding {
         held.map(|(&id, _)| id).collect()
     }
 
-    /// Holds nothing any longer: what is there is taken as it is, the rest is placed anew.
+    /// Ends the holding: confirmed paths are reserved unchanged, all other trunks are placed again.
     pub(super) fn release_held(&mut self, network: &Network) {
         for id in self.held() {
             self.settle_held(network, id);
         }
     }
 
-    /// Reserves the paths of a trunk that was held, those that stand; gives it up if none does.
+    /// Reserves the usable paths of a held trunk; releases the trunk if no path is usable.
     fn settle_held(&mut self, network: &Network, id: TrunkId) {
         let Some(trunk) = self.trunks.get_mut(&id) else { return };
         let Some(reservation) = trunk.held else { return };
@@ -91,7 +92,7 @@ impl Embedding {
         for gone in trunk.active.take_if(is_lost).iter().chain(&trunk.backup.take_if(is_lost)) {
             gone.give_up(&mut self.tags);
         }
-        // The rules of a backup stand.
+        // The rules of the backup are installed already.
         trunk.active = trunk.active.take().or_else(|| trunk.backup.take());
         let backup = trunk.backup.as_ref().and_then(up);
         let (want, home) = (trunk.want.clone(), path(network, &trunk.home));
@@ -108,7 +109,7 @@ impl Embedding {
                 Route::Given(_) => Choice::Given(home.clone()),
             };
             let request = Request { from, to, bandwidth, choice, protection, reverts };
-            // It was set aside for this.
+            // The claim was for this reservation.
             self.reservations.claim(reservation, BTreeSet::new(), Bandwidth::ZERO);
             let result =
                 self.reservations.adopt(network, reservation, request, home, active, backup);
@@ -124,7 +125,7 @@ impl Embedding {
         }
     }
 
-    /// Tells the reservations where those were put at first whose first path was not known when they were taken back.
+    /// Sets the preferred path of reservations whose preferred path was unknown when they were restored.
     pub(super) fn find_homes(&mut self, network: &Network) {
         for (&id, key) in &self.by_reservation {
             let Some(trunk) = self.trunks.get(key).filter(|trunk| trunk.want.reverts) else {
@@ -134,7 +135,7 @@ impl Embedding {
             if known.as_ref() != Some(&trunk.home)
                 && let Some(home) = path(network, &trunk.home)
             {
-                // It is there: `known` says so.
+                // The reservation exists, because `known` contains it.
                 let _ = self.reservations.set_home(id, home);
             }
         }

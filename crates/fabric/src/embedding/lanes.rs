@@ -15,8 +15,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 impl Embedding {
-    /// Sees to it that each path has tags for all that it carries. What has not goes where it has; what finds no such way, and a part of
-    /// a big switch's inside, is marked by it and tried again each time.
+    /// Assigns tags to each path for all its traffic. A trunk without enough tags moves to a path with enough tags. If
+    /// there is no such path, or if a part of a big switch's tunnel lacks tags, the trunk is marked and tried again
+    /// each time.
     pub(super) fn set_all_lanes(&mut self, network: &Network) {
         let lanes = self.lanes();
         for (id, _) in self.set_lanes(lanes) {
@@ -29,12 +30,12 @@ impl Embedding {
         }
     }
 
-    /// The same; where one has not, at which port.
+    /// Assigns tags to each path, and returns the ports where tags were missing.
     pub(super) fn set_lanes(
         &mut self,
         all: BTreeMap<TrunkId, BTreeSet<Lane>>,
     ) -> Vec<(TrunkId, PortId)> {
-        // Tags are given up before any are taken.
+        // Tags are released before new tags are taken.
         for (id, lanes) in &all {
             let routes = self.trunks.get_mut(id).into_iter().flat_map(Trunk::routes_mut);
             for route in routes {
@@ -52,7 +53,7 @@ impl Embedding {
         failed
     }
 
-    /// Takes tags for one. What is wrong with its path is noted; the error may be its backup's.
+    /// Takes tags for one trunk. A problem of its path is noted; the returned error may concern its backup.
     pub(super) fn set_lanes_of(
         &mut self,
         id: TrunkId,
@@ -67,7 +68,7 @@ impl Embedding {
             Some(Leaving { route, step: Step::Drawing, .. }) => take(tags, &trunk.lanes, route),
             _ => Ok(()),
         };
-        // Where there are not enough for both the old path and the new one, the old one is left at once.
+        // If there are not enough tags for the old path and the new one, the trunk leaves the old path at once.
         if trunk.leaving.is_some() && active.and(backup).and(old).is_err() {
             if trunk.leave(tags) {
                 self.reservations.note_freed();
@@ -77,14 +78,14 @@ impl Embedding {
         }
         match active {
             Err(port) => trunk.trouble = Some(Trouble::Tags(port)),
-            // What has no path says itself why.
+            // A trunk without a path has its own reason.
             Ok(()) if trunk.active.is_some() => trunk.trouble = None,
             Ok(()) => {}
         }
         active.and(backup)
     }
 
-    /// What each trunk carries.
+    /// The lanes of each trunk.
     pub(super) fn lanes(&self) -> BTreeMap<TrunkId, BTreeSet<Lane>> {
         let mut all = BTreeMap::new();
         for (&tenant, spec) in &self.wanted {
@@ -95,7 +96,7 @@ impl Embedding {
             for link in &spec.links {
                 let id = link_trunk(tenant, link);
                 all.insert(id, link_lanes());
-                // To the end of a link that leads nowhere nothing has to be carried.
+                // A link end without a path needs no traffic.
                 let trunk = self.trunks.get(&id).filter(|trunk| trunk.active.is_some());
                 let Some(ends) = trunk.and_then(Trunk::ends) else { continue };
                 for (end, at) in sorted(link.ends).into_iter().zip(ends) {
@@ -121,7 +122,7 @@ fn take(tags: &mut Tags, lanes: &BTreeSet<Lane>, route: &mut Option<Routed>) -> 
     route.as_mut().map_or(Ok(()), |route| route.take_lanes(tags, lanes))
 }
 
-/// How many tags a trunk needs on each of its links, and where it has them.
+/// The number of tags that a trunk needs on each link, and the links where the trunk has tags.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Need {
     forth: usize,
@@ -130,7 +131,7 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// Of one that is nowhere yet.
+    /// The need of a trunk without a place.
     pub(super) fn new(lanes: &BTreeSet<Lane>) -> Need {
         let forth = lanes.iter().filter(|lane| lane.forth).count();
         Need { forth, back: lanes.len() - forth, has: Vec::new() }
@@ -142,7 +143,7 @@ impl Need {
         Need { has, ..Need::new(&trunk.lanes) }
     }
 
-    /// The port of a link of which too few tags are free.
+    /// The port of the link, if the link has too few free tags.
     pub(super) fn is_lacking(
         &self,
         network: &Network,
@@ -156,7 +157,7 @@ impl Need {
             (_, true) => wire.to,
             _ => return None,
         };
-        // These are its own, and the new path takes them over or has them instead.
+        // On these links the trunk has tags, and the new path uses the same tags or as many others.
         (!self.has.contains(&wire)).then_some(lacking)
     }
 
@@ -171,12 +172,12 @@ impl Need {
     }
 }
 
-/// What a virtual link carries: one lane there, one back.
+/// The lanes of a virtual link: one in each direction.
 pub(super) fn link_lanes() -> BTreeSet<Lane> {
     BTreeSet::from([Lane::FORTH, Lane::BACK])
 }
 
-/// Each two members of a big switch, the lower first.
+/// Each pair of members of a big switch, the lower first.
 pub(super) fn pairs(switch: Dpid, members: &[Dpid]) -> Vec<(Dpid, [Dpid; 2])> {
     let all = members.iter().flat_map(|&a| members.iter().map(move |&b| [a, b]));
     all.filter(|[a, b]| a < b).map(|pair| (switch, pair)).collect()

@@ -46,9 +46,9 @@ impl fmt::Display for Tag {
 /// Everything about one physical switch that virtual networks need there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SwitchMap {
-    /// The tenants' switches that lie on it, wholly or in part. At most one per tenant.
+    /// The tenants' switches on this physical switch, or parts of them: at most one per tenant.
     pub members: BTreeMap<TenantId, Member>,
-    /// What only passes through, whose ever it is: at most one per `from`, in its order.
+    /// The transit of all tenants: at most one entry per `from`, ordered by `from`.
     pub transit: Vec<Transit>,
 }
 
@@ -57,7 +57,7 @@ pub struct SwitchMap {
 pub struct Member {
     /// The datapath id that the tenant sees.
     pub datapath: Dpid,
-    /// What the tenant calls it; may be empty.
+    /// The tenant's name for the switch; may be empty.
     pub name: String,
     /// All ports of the virtual switch, by the number that the tenant sees, also those that lie on other members.
     pub ports: BTreeMap<u32, VirtualPort>,
@@ -68,62 +68,62 @@ pub struct Member {
 /// A port of a virtual switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualPort {
-    /// Its own hardware address: locally administered, the same for good, another for each port of a switch.
+    /// The hardware address of the port: locally administered, never changed, different for each port of a switch.
     pub mac: [u8; 6],
     /// At most 15 bytes.
     pub name: String,
-    /// Whether anything can pass. A port that is not up neither receives nor sends, whatever its kind says.
+    /// Whether packets can pass. A port that is down neither receives nor sends packets, whatever its kind.
     pub up: bool,
-    /// What a virtual link was promised, or what an edge port's wire can carry; `None` if neither is known.
+    /// The bandwidth of the virtual link, or the capacity of the edge port's wire; `None` if unknown.
     pub speed: Option<Bandwidth>,
-    /// Where it really is.
+    /// The physical place of the port.
     pub kind: PortKind,
 }
 
-/// Where a port of a virtual switch really is.
+/// The physical place of a port of a virtual switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortKind {
-    /// A port at the edge, where packets carry no tag of ours.
+    /// An edge port, where packets have no tag of Weir's.
     Edge {
         /// The physical port.
         port: PortNumber,
-        /// Empty: everything that comes in there is the tenant's. Otherwise only frames from these source addresses
-        /// are: the port is shared with other tenants.
+        /// Empty: all frames that enter belong to the tenant. Otherwise other tenants share the port, and only frames
+        /// from these source addresses belong to the tenant.
         hosts: Vec<MacAddress>,
     },
     /// An end of a virtual link.
     Link {
-        /// Where packets go now; `None` while there is no path.
+        /// The egress of packets now; `None` while there is no path.
         sends: Option<Hop>,
-        /// Where they may come in: by the active path and by its backup, in order.
+        /// The possible ingresses of packets: by the active path and by its backup, in order.
         receives: Vec<Hop>,
-        /// The other end.
+        /// The remote end.
         far: FarEnd,
     },
-    /// A port of the same virtual switch that lies on another of its members. Packets are only sent to it.
+    /// A port of the same virtual switch on another member. This member only sends packets to the port.
     Remote {
-        /// Where packets go; `None` while there is no path.
+        /// The egress of packets; `None` while there is no path.
         sends: Option<Hop>,
-        /// What the switch behind it can do with tags: the other end's, if it is the end of a link.
+        /// The tagging of the switch behind the port: for the end of a link, the tagging of the remote end.
         tagging: Tagging,
-        /// If it is an edge port that is shared with other tenants, the tenant's hosts there: what is for others must not be
-        /// sent, since it leaves there without asking anybody.
+        /// For a shared edge port, the tenant's hosts behind the port. Packets for other hosts must not be sent there,
+        /// because the other member sends packets out by the label alone.
         hosts: Vec<MacAddress>,
     },
 }
 
-/// The other end of a virtual link.
+/// The remote end of a virtual link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FarEnd {
-    /// The port's number there.
+    /// The port number at the remote end.
     pub port: u32,
-    /// The physical switches that the virtual switch there lies on: the link ends on one of them, now this one, now that.
+    /// The physical switches of the remote virtual switch. The link ends on one of them, and may change to another.
     pub on: Vec<Dpid>,
-    /// What the one on which the link ends can do with tags, as far as is known.
+    /// The tagging of the switch on which the link ends, as far as known.
     pub tagging: Tagging,
 }
 
-/// A port of a physical switch and the tag that a packet bears there.
+/// A port of a physical switch and the tag of packets there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
     /// The physical port.
@@ -132,22 +132,23 @@ pub struct Hop {
     pub tag: Tag,
 }
 
-/// What comes in at `from` is passed on, and nobody's rules are asked.
+/// Packets that enter at `from` leave at `to`, independent of all tenants' rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transit {
-    /// The port at which it comes in, and the tag that it bears.
+    /// The ingress port and the tag of the packets.
     pub from: Hop,
-    /// Where it goes. This may be the port at which it came in.
+    /// The egress. It may be the ingress port.
     pub to: Exit,
-    /// Where it leaves the inside of a big switch by this: whose that is, and by which of its ports. `None` where it passes.
+    /// If the transit ends a tunnel of a big switch: the tenant and the port of the big switch. `None` if packets pass
+    /// to another switch.
     pub leaves_by: Option<(TenantId, u32)>,
 }
 
-/// Where a packet in transit leaves.
+/// The egress of a packet in transit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exit {
-    /// By a link, with this tag in place of the one that it bore.
+    /// By a link, with this tag in place of the old one.
     Next(Hop),
-    /// By an edge port, without a tag of ours: to a port of a big switch from another of its members.
+    /// By an edge port, without a tag of Weir's: to a port of a big switch from another member.
     Edge(PortNumber),
 }

@@ -28,18 +28,18 @@ use crate::units::{Dpid, PortId};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// Where a trunk was before it was put elsewhere.
+/// The place of a trunk before a move.
 pub(super) struct Before {
-    /// By which its ends sent, if that stands.
+    /// The path by which the ends sent, if that path still works.
     from: Option<Vec<Wire>>,
-    /// What was on the maps long enough.
+    /// The paths that were on the maps long enough for the switches to follow.
     drawn: Vec<Vec<Wire>>,
     going: Option<Going>,
-    /// When switches will have followed what begins now.
+    /// The round at whose end switches have followed a step that begins now.
     until: Round,
 }
 
-/// To where a trunk is going, and how far that is.
+/// The target of a moving trunk, and its step.
 struct Going {
     to: Vec<Wire>,
     step: Step,
@@ -58,7 +58,7 @@ impl Going {
 }
 
 impl Before {
-    /// `stands` says of the path by which the ends send whether what they send arrives.
+    /// `stands`: whether packets on the path by which the ends send still arrive.
     pub(super) fn of(trunk: &Trunk, rounds: Rounds, stands: impl Fn(&[Wire]) -> bool) -> Before {
         let from = trunk.sending().filter(|it| it.carries(&trunk.lanes) && stands(&it.wires));
         let is_new = |route: &&Routed| trunk.is_drawing() && Some(*route) == trunk.active.as_ref();
@@ -71,11 +71,11 @@ impl Before {
         }
     }
 
-    /// What there is to leave when the trunk goes there. `left` are those of its paths that it has no more.
+    /// The path to leave when the trunk moves to `to`. `left`: the paths that the trunk does not have any more.
     pub(super) fn leaving(&self, to: &[Wire], left: &mut [Option<Routed>]) -> Option<Leaving> {
         let from = self.from.as_ref()?;
         if from == to {
-            // It stays, and maybe has moved there just now.
+            // The trunk stays on this path, and may have moved there a moment ago.
             let going = self.going.as_ref().filter(|it| it.step == Step::Moved)?;
             let route = left.last_mut()?.take()?;
             return Some(Leaving { route: Some(route), step: going.step, until: going.until });
@@ -94,7 +94,7 @@ impl Before {
         (route.is_some() || step == Step::Drawing).then_some(Leaving { route, step, until })
     }
 
-    /// Whether a trunk does now what switches have to follow before it goes on.
+    /// Whether a trunk has begun a step that switches have to follow.
     pub(super) fn has_begun(&self, trunk: &Trunk) -> bool {
         let is_new = |now: Going| {
             let before = self.going.as_ref();
@@ -105,8 +105,8 @@ impl Before {
 }
 
 impl Embedding {
-    /// Goes on with what waited for switches to follow, and has had the time that they are given: trunks that move take their next
-    /// step. What began after others that waited already goes on the next time.
+    /// Starts the next step of moving trunks whose present step has had its time. A step that began while another step
+    /// already waited goes on at a later call.
     pub fn rejoin(&mut self, network: &Network) -> Changes {
         let before = self.places();
         if self.are_back(network) {
@@ -124,13 +124,13 @@ impl Embedding {
         Changes { moves: self.moves_from(&before), parted, ..changes }
     }
 
-    /// Whether all switches can follow. Those that have not come back since a restart do not before they have.
+    /// Whether all switches can follow. Switches that have not returned since a restart cannot follow yet.
     fn are_back(&self, network: &Network) -> bool {
         let is_back = |dpid: &Dpid| network.switch_index(*dpid).is_ok();
         !self.is_holding || self.maps.keys().all(is_back)
     }
 
-    /// Lets trunks take their next step whose last one switches have followed; whether that has freed tags.
+    /// Starts the next step of trunks whose last step has been followed, and returns whether tags became free.
     fn take_steps(&mut self) -> bool {
         let (rounds, mut has_freed) = (self.rounds, false);
         for trunk in self.trunks.values_mut() {
@@ -146,13 +146,13 @@ impl Embedding {
         has_freed
     }
 
-    /// Leaves those old paths at once that do not stand any more.
+    /// Leaves old paths that do not work any more.
     pub(super) fn leave_broken(&mut self, network: &Network) {
         let stands = |wires: &[Wire]| path(network, wires).is_some_and(|it| it.is_up(network));
         self.leave_those(|route| !stands(&route.wires));
     }
 
-    /// Leaves those at once that a switch does not let pass.
+    /// Leaves old paths whose transit a switch refuses.
     pub(super) fn leave_refused(&mut self, switch: Dpid, refused: &BTreeSet<Transit>) {
         self.leave_those(|route| {
             let mut transits = route.transits();
@@ -160,7 +160,7 @@ impl Embedding {
         });
     }
 
-    /// Leaves those at once that have tags which others lack.
+    /// Leaves old paths that have tags which other trunks lack.
     pub(super) fn leave_lacked(&mut self) {
         let trouble = self.trunks.values().filter_map(|trunk| match trunk.trouble {
             Some(Trouble::Tags(port)) => Some(port),
@@ -173,7 +173,7 @@ impl Embedding {
         }
     }
 
-    /// Leaves all at once.
+    /// Leaves all old paths.
     pub(super) fn leave_all(&mut self) {
         self.leave_those(|_| true);
     }

@@ -19,23 +19,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 
-/// How often what was given up is shared out after one change.
+/// The most rounds in which free resources are distributed after one change.
 const ROUNDS: usize = 8;
 
-/// What is different in the network.
+/// The differences of the network since the last look.
 #[derive(Default)]
 struct Seen {
     /// Links that went up or down.
     changed: Vec<LinkId>,
-    /// Links that can carry more or less than they could.
+    /// Links with another capacity.
     resized: Vec<LinkId>,
-    /// Whether any is up that had never been.
+    /// Whether a link is up for the first time.
     grew: bool,
 }
 
 impl Embedding {
-    /// Gives up what is wanted no more and places what is new. What finds no place is refused, unless it waits for a
-    /// switch.
+    /// Removes trunks that are not requested any more and places new trunks. A new trunk without a possible place is
+    /// refused, unless it waits for a switch.
     pub(super) fn place_all(&mut self, network: &Network) -> Result<(), Vec<Refusal>> {
         let wants: BTreeMap<TrunkId, Want> =
             self.wanted.iter().flat_map(|(&tenant, spec)| wants(tenant, spec)).collect();
@@ -66,8 +66,8 @@ impl Embedding {
                 Err(trouble) => refusals.push(refusal(id, trouble)),
             }
         }
-        // Who carries nothing that it did not carry before has lost its tags some other way, or what they were for was stored
-        // when it took fewer: that is nobody's fault who wants something now.
+        // A trunk without new lanes has lost its tags for another reason, or was stored by a version that needed fewer
+        // tags. This is no reason to refuse the present request.
         let lanes = self.lanes();
         let more: BTreeSet<TrunkId> = (self.trunks.iter())
             .filter(|(id, _)| !taken_back.contains(id))
@@ -77,14 +77,14 @@ impl Embedding {
         let lacking = self.set_lanes(lanes).into_iter().filter(|(id, _)| more.contains(id));
         refusals.extend(lacking.map(|(id, port)| refusal(id, Trouble::Tags(port))));
         if refusals.is_empty() {
-            // What is new comes first: what lost its way is no reason to refuse it.
+            // New trunks come first: trunks without a path are no reason to refuse new ones.
             self.share_out(network);
             return Ok(());
         }
         Err(refusals)
     }
 
-    /// Follows what happened to the network since it was looked at last.
+    /// Handles the changes of the network since the last look.
     pub(super) fn catch_up(&mut self, network: &Network) {
         let Seen { changed, resized, grew } = self.look_at(network);
         self.is_growing |= grew;
@@ -110,9 +110,9 @@ impl Embedding {
         self.share_out(network);
     }
 
-    /// Sees to it that each path has its tags, and gives what has been given up to those who have no way, are not at home or lack
-    /// a backup. Who goes home or elsewhere for want of tags leaves a place in turn, so that takes some rounds; after the last the
-    /// rest waits for the next change.
+    /// Assigns tags to each path, and distributes free resources to trunks that have no path, are not on their
+    /// preferred path, or lack a backup. A trunk that moves releases its old place for others, so the distribution
+    /// takes several rounds. After the last round the remaining trunks wait for the next change.
     pub(super) fn share_out(&mut self, network: &Network) {
         self.set_all_lanes(network);
         for _ in 0..ROUNDS {
@@ -136,7 +136,7 @@ impl Embedding {
         }
     }
 
-    /// A physical switch does not take the entries by which these would pass through it.
+    /// Moves trunks around a physical switch that has refused the rules of these transits.
     pub(super) fn go_around(
         &mut self,
         network: &Network,
@@ -150,12 +150,12 @@ impl Embedding {
             .collect();
         for (id, reservation) in concerned {
             match reservation {
-                // It is there: its number was taken from it just now.
+                // The reservation exists: the trunk has just named its number.
                 Some(reservation) => {
                     let _ = self.reservations.avoid(network, reservation, switch);
                     self.settle(network, reservation);
                 }
-                // What was there before a restart is placed like any other.
+                // A link from the time before a restart is placed like any other link.
                 None => self.give_up(id),
             }
         }
@@ -163,7 +163,7 @@ impl Embedding {
         self.share_out(network);
     }
 
-    /// What is different since the network was looked at last.
+    /// The differences since the last look at the network.
     fn look_at(&mut self, network: &Network) -> Seen {
         self.seen.resize(network.link_slots(), (false, Bandwidth::ZERO));
         self.known.resize(network.link_slots(), false);
@@ -184,7 +184,7 @@ impl Embedding {
         all
     }
 
-    /// Which switches know of one tag only: those that are not there are as they were.
+    /// Updates the set of switches that handle only one tag. A disconnected switch keeps its last state.
     fn follow_tagging(&mut self, network: &Network) {
         self.single.retain(|dpid| network.switch_index(*dpid).is_err());
         let here = network.switches().map(|(_, switch)| switch);
@@ -192,7 +192,7 @@ impl Embedding {
         self.single.extend(single.map(Switch::dpid));
     }
 
-    /// Puts one where it is best off now, where it has tags as well.
+    /// Places one trunk on its best paths with enough tags.
     pub(super) fn settle(&mut self, network: &Network, number: ReservationId) {
         let Some(&id) = self.by_reservation.get(&number) else { return };
         let Some(trunk) = self.trunks.get(&id) else { return };
@@ -202,7 +202,8 @@ impl Embedding {
         self.follow_reservation(network, number);
     }
 
-    /// Takes over where a reservation is now, step by step if the path stands that it leaves. Tags are given up before any are taken.
+    /// Updates a trunk after its reservation has moved: in steps if the old path still works. Tags are released before
+    /// new tags are taken.
     pub(super) fn follow_reservation(&mut self, network: &Network, number: ReservationId) {
         let Some(&id) = self.by_reservation.get(&number) else { return };
         let Some(reservation) = self.reservations.get(number) else { return };
@@ -236,12 +237,12 @@ impl Embedding {
                 trunk.trouble = Some(why);
             }
         }
-        // What lacks tags nevertheless is marked by it.
+        // A trunk that still lacks tags is marked.
         let _ = self.set_lanes_of(id, lanes);
         self.has_begun |= self.trunks.get(&id).is_some_and(|trunk| before.has_begun(trunk));
     }
 
-    /// Why there is no way: no path, none with room, or none with tags.
+    /// The reason why there is no path: no path at all, none with enough bandwidth, or none with enough tags.
     fn why_stranded(&mut self, network: &Network, id: TrunkId, number: ReservationId) -> Trouble {
         let path = match self.reservations.way_for(network, number) {
             Ok(path) => path,
@@ -252,8 +253,8 @@ impl Embedding {
         lacking.map_or(Trouble::Route(Error::NoPath), Trouble::Tags)
     }
 
-    /// Gives up links of big switches that lost their way, if another member may still have one. `anew`: also if a switch does not
-    /// let them pass, which is not known any more where they are placed then.
+    /// Releases links of big switches that have lost their path, if another member may have a path. `anew`: also links
+    /// that a switch refuses; the new placement does not know this refusal any more.
     fn try_other_ends(&mut self, network: &Network, anew: bool) {
         let is_refused = |id| {
             let reservation = self.reservations.get(id);
@@ -277,7 +278,7 @@ impl Embedding {
         }
     }
 
-    /// Places what has no place, where the network may have one now.
+    /// Places trunks without a place, if the network may have a place now.
     fn place_waiting(&mut self, network: &Network) {
         let waits = |trunk: &Trunk| trunk.reservation.is_none() && trunk.held.is_none();
         if !self.trunks.values().any(waits) {
@@ -289,7 +290,7 @@ impl Embedding {
         for id in waiting {
             let Some(trunk) = self.trunks.get_mut(&id) else { continue };
             if islands.join(network, &trunk.want) {
-                // It says itself what is wrong, and there is nobody to refuse it to.
+                // The trunk keeps the reason itself, and there is no request to refuse.
                 let _ = self.place(network, id, true);
             } else if !matches!(trunk.trouble, Some(Trouble::Waiting(dpid)) if network.switch_index(dpid).is_err())
             {
@@ -299,15 +300,16 @@ impl Embedding {
         }
     }
 
-    /// Finds a path for a trunk, and tags if it is a link; what is wrong is noted as well. `anyhow`: rather without the
-    /// backup that it asks for than not at all.
+    /// Finds a path for a trunk, and tags if the trunk is a link. A problem is also noted in the trunk. `anyhow`:
+    /// places the trunk without the requested backup if there is no backup.
     fn place(&mut self, network: &Network, id: TrunkId, anyhow: bool) -> Result<(), Trouble> {
         let Some(want) = self.trunks.get(&id).map(|trunk| trunk.want.clone()) else {
             return Ok(());
         };
         let lanes = match id.carries {
             Carries::Link(_) => link_lanes(),
-            // That depends on where links end; it takes them when all are placed.
+            // The lanes of a tunnel depend on the ends of the links, so the tunnel takes its tags when all links are
+            // placed.
             Carries::Inside { .. } => BTreeSet::new(),
         };
         let need = Need::new(&lanes);
@@ -329,7 +331,7 @@ impl Embedding {
         result
     }
 
-    /// Reserves the best place that there is for a trunk that needs so many tags.
+    /// Reserves the best place for a trunk with this need of tags.
     pub(super) fn find_place(
         &mut self,
         network: &Network,
@@ -364,7 +366,7 @@ impl Embedding {
         let found = reservations.reserve_around(network, id, request.clone(), &lacks);
         let Err(error) = found.map(|_| ()) else { return Ok(()) };
         if error == Error::NoBackup && anyhow {
-            // It is looked for later.
+            // The backup is searched later.
             let alone = Request { protection: None, ..request.clone() };
             let made = reservations.reserve_around(network, id, alone, &lacks).map(|_| ());
             let made = made.and_then(|()| reservations.take_out(id)).and_then(|found| {
@@ -376,7 +378,7 @@ impl Embedding {
                 return Ok(());
             }
         }
-        // If there is a way but for tags, these are what lacks.
+        // If there is a path without enough tags, the error says that tags are missing.
         let (active, backup) = match reservations.find(network, request, &nowhere) {
             Ok((active, backup)) => (active, backup),
             Err(error) => return Err(Trouble::Route(error)),
@@ -398,7 +400,7 @@ impl Embedding {
         self.by_reservation.insert(reservation, id);
     }
 
-    /// Gives up a trunk's paths, bandwidth and tags.
+    /// Releases a trunk's paths, bandwidth and tags.
     pub(super) fn give_up(&mut self, id: TrunkId) {
         let Some(trunk) = self.trunks.get_mut(&id) else { return };
         trunk.leave(&mut self.tags);
@@ -411,7 +413,7 @@ impl Embedding {
         trunk.home.clear();
         if let Some(reservation) = trunk.reservation.take() {
             self.by_reservation.remove(&reservation);
-            // It is there: its number was taken from it just now.
+            // The reservation exists: the trunk has just named its number.
             let _ = self.reservations.release(reservation);
         }
     }
@@ -456,7 +458,7 @@ fn wants(tenant: TenantId, spec: &Spec) -> Vec<(TrunkId, Want)> {
     wants
 }
 
-/// A switch that a trunk needs and that is not there.
+/// A switch that a trunk needs and that is not connected.
 fn missing(network: &Network, want: &Want) -> Option<Trouble> {
     let absent = |dpid: &Dpid| network.switch_index(*dpid).is_err();
     if let Route::Given(steps) = &want.route {
@@ -503,7 +505,7 @@ fn candidates(network: &Network, want: &Want) -> Result<Vec<Candidate>, Error> {
     Ok(found.into_iter().map(|(_, candidate)| candidate).collect())
 }
 
-/// A given way as a path from one of the first ends to one of the second.
+/// A given route as a path from one of the first ends to one of the second ends.
 fn given(
     network: &Network,
     steps: &[Step],
@@ -521,7 +523,7 @@ fn given(
                         (at, first) = (Some(to), Some(to));
                         continue;
                     }
-                    // The switch behind a port may be named as well.
+                    // A route may name the switch behind a port as well.
                     Some(here) if here == to => continue,
                     Some(here) => {
                         let mut ways = network.leaving(here).filter(|(_, next)| *next == to);
@@ -560,7 +562,7 @@ fn refusal(id: TrunkId, trouble: Trouble) -> Refusal {
     Refusal { tenant: id.tenant, part, why: Reason::Unroutable(trouble) }
 }
 
-/// Which switches can reach which, as a number for each.
+/// A number for each switch: switches that can reach each other have the same number.
 struct Islands(Vec<u32>);
 
 impl Islands {
@@ -586,7 +588,7 @@ impl Islands {
         Islands(islands)
     }
 
-    /// Whether a trunk's ends are on one.
+    /// Whether a trunk's ends can reach each other.
     fn join(&self, network: &Network, want: &Want) -> bool {
         let on = |dpid: &Dpid| network.switch_index(*dpid).ok().map(|index| self.0[index.index()]);
         let first: Vec<u32> = want.ends[0].iter().filter_map(on).collect();

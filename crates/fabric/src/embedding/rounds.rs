@@ -5,24 +5,24 @@
 //! switches get. A step that begins during a round waits for the end of the next round. So each step waits at least
 //! that time and at most twice that time, and later steps cannot delay it.
 
-/// How many have ended, and whether one runs.
+/// The number of ended rounds, and whether a round is running.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     ended: u64,
     is_running: bool,
 }
 
-/// One of them, by its number.
+/// A round, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Round(u64);
 
 impl Rounds {
-    /// The one at whose end switches have followed what begins now.
+    /// The round at whose end switches have followed a step that begins now.
     pub(super) fn next_whole(self) -> Round {
         Round(self.ended + 1 + u64::from(self.is_running))
     }
 
-    /// Something waits: one runs from now on, if none does already.
+    /// Notes that a step waits: starts a round unless one is running.
     pub(super) fn run(&mut self) {
         self.is_running = true;
     }

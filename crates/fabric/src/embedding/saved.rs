@@ -15,24 +15,26 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
-/// The first byte. Another format is not read.
+/// The first byte. Weir does not read another format.
 const FORMAT: u8 = 8;
 
-/// What [`Embedding::restore`](super::Embedding::restore) takes back.
+/// The data that [`Embedding::restore`](super::Embedding::restore) reads.
 pub(super) struct Restored {
     pub remembered: Remembered,
     pub assigned: Assigned,
     pub next_tag: u16,
-    /// The switches that know of one tag only.
+    /// The switches that handle only one tag.
     pub single: BTreeSet<Dpid>,
-    /// Tags that had been given up last, by the port that sent them, or were about to be: switches may not have followed.
+    /// Tags that were released last or were about to be released, by the sending port: switches may not have followed
+    /// yet.
     pub resting: Vec<(PortId, Vec<Tag>)>,
 }
 
-/// What [`Embedding::restore`](super::Embedding::restore) was given is not what [`Embedding::export`](super::Embedding::export) wrote.
+/// The bytes for [`Embedding::restore`](super::Embedding::restore) were not written by
+/// [`Embedding::export`](super::Embedding::export).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedError {
-    /// How many bytes could be read.
+    /// The number of bytes that could be read.
     pub at: usize,
 }
 
@@ -44,7 +46,7 @@ impl fmt::Display for SavedError {
 
 impl core::error::Error for SavedError {}
 
-/// Where trunks were, and what was wanted of them then.
+/// The saved places of trunks, with the requests of that time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remembered(BTreeMap<TrunkId, Saved>);
 
@@ -57,7 +59,7 @@ struct Saved {
 }
 
 impl Remembered {
-    /// A trunk as it was, if the same is wanted of it.
+    /// The saved trunk, if its request is the same.
     pub(super) fn take(&mut self, id: TrunkId, want: &Want) -> Option<Trunk> {
         let Saved { want: wanted, home, active, backup } = self.0.remove(&id)?;
         let is_end = |routed: &Routed| {
@@ -105,7 +107,7 @@ pub(super) fn export(
         out.0.extend(mac.octets());
         out.address(address);
     });
-    // Of other switches nothing depends on it.
+    // No network depends on other switches.
     let switches = wanted.values().flat_map(|spec| &spec.switches);
     let members: BTreeSet<_> = switches.flat_map(|switch| &switch.members).collect();
     let single: Vec<_> = single.iter().filter(|dpid| members.contains(dpid)).collect();
@@ -127,7 +129,7 @@ pub(super) fn read(saved: &[u8]) -> Result<Restored, SavedError> {
     reader.whole().ok_or(SavedError { at: reader.at })
 }
 
-/// What is wanted of a trunk, to tell whether it is the same.
+/// The request of a trunk as bytes, to compare requests.
 fn want_bytes(want: &Want) -> Vec<u8> {
     let mut out = Writer(Vec::new());
     for ends in &want.ends {
@@ -241,7 +243,7 @@ impl Writer {
     }
 }
 
-/// Every method is `None` at the end of the bytes, and where they cannot be.
+/// Reads values. Every method returns `None` at the end of the bytes, and for invalid bytes.
 struct Reader<'a> {
     all: &'a [u8],
     at: usize,
@@ -306,7 +308,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Grows with what is there, whatever length is claimed.
+    /// The list grows with the values that are read, independent of the claimed length.
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = self.u32()?;
         let mut items = Vec::new();

@@ -11,13 +11,13 @@ use core::net::IpAddr;
 /// A tenant's own network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Whether it works. One that is stopped keeps its paths, tags and bandwidth.
+    /// Whether the network is started. A stopped network keeps its paths, tags and bandwidth.
     pub started: bool,
-    /// Where its hosts' addresses come from; without, they may be any.
+    /// The block of the hosts' addresses; without a block all addresses are allowed.
     pub block: Option<Block>,
     /// Its switches.
     pub switches: Vec<SwitchSpec>,
-    /// Their ports at the edge; the others are the ends of links.
+    /// The edge ports of the switches; all other ports are ends of links.
     pub ports: Vec<PortSpec>,
     /// The links between its switches.
     pub links: Vec<LinkSpec>,
@@ -26,7 +26,7 @@ pub struct Spec {
 }
 
 impl Default for Spec {
-    /// Started, and empty.
+    /// A started network without parts.
     fn default() -> Self {
         let (switches, ports, links, hosts) = Default::default();
         Spec { started: true, block: None, switches, ports, links, hosts }
@@ -38,11 +38,11 @@ impl Default for Spec {
 pub struct SwitchSpec {
     /// The datapath id that the tenant sees.
     pub dpid: Dpid,
-    /// Its description; may be empty.
+    /// The description of the switch; may be empty.
     pub name: String,
-    /// The physical switches that it lies on: one, or several for a big switch.
+    /// The physical switches of the virtual switch: one, or several for a big switch.
     pub members: Vec<Dpid>,
-    /// Ways between two members of a big switch that are not to be the shortest.
+    /// Given routes between two members of a big switch. All other pairs use the shortest path.
     pub routes: Vec<Vec<Step>>,
     /// Whether it works.
     pub started: bool,
@@ -53,7 +53,7 @@ pub struct SwitchSpec {
 pub struct VirtualPortId {
     /// The virtual switch.
     pub switch: Dpid,
-    /// Its port: 1 to 0xff00, which OpenFlow 1.0 can say as well, or [`PortNumber::LOCAL`].
+    /// The port number: 1 to 0xff00, the range of OpenFlow 1.0, or [`PortNumber::LOCAL`].
     pub number: u32,
 }
 
@@ -66,16 +66,17 @@ impl fmt::Display for VirtualPortId {
     }
 }
 
-/// A port of a virtual switch at the edge.
+/// An edge port of a virtual switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
-    /// What the tenant sees.
+    /// The switch and port number that the tenant sees.
     pub port: VirtualPortId,
-    /// Its name, at most 15 bytes; if empty, its number makes one.
+    /// The name of the port, at most 15 bytes; if empty, Weir makes a name from the number.
     pub name: String,
-    /// Where it is.
+    /// The physical port.
     pub at: PortId,
-    /// Whether other tenants have ports there too; then only what comes from its hosts is the tenant's.
+    /// Whether other tenants may have ports at the same physical port. Then only packets from the tenant's hosts belong
+    /// to the tenant.
     pub shared: bool,
     /// Whether it works.
     pub started: bool,
@@ -84,48 +85,48 @@ pub struct PortSpec {
 /// A virtual link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// The two ports that it joins, which are there by it.
+    /// The two ends of the link, which are ports by this definition alone.
     pub ends: [VirtualPortId; 2],
-    /// Set aside for it in each direction; may be nothing.
+    /// The reserved bandwidth in each direction; may be 0.
     pub bandwidth: Bandwidth,
-    /// How its path is chosen.
+    /// The choice of the path.
     pub route: Route,
-    /// Whether, and how far apart, a second path stands by.
+    /// Whether the link has a backup path, and how disjoint the backup has to be.
     pub protection: Option<Disjoint>,
-    /// Whether it goes back to its first path when that is whole again.
+    /// Whether the link returns to its first path when that path works again.
     pub reverts: bool,
     /// Whether it works.
     pub started: bool,
 }
 
-/// How a path is chosen.
+/// The choice of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// The fewest physical links that have room.
+    /// The path with the fewest physical links among paths with enough bandwidth.
     Shortest,
-    /// The most room on the narrowest physical link.
+    /// The path with the most free bandwidth on its narrowest physical link.
     Widest,
-    /// This way, from either end. When it fails, the shortest takes its place until it is whole again.
+    /// The given route, from either end. If the route fails, the shortest path replaces it until the route works again.
     Given(Vec<Step>),
 }
 
-/// A step on a given way.
+/// A step of a given route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// To this physical switch, by the lowest of the links there.
+    /// To this physical switch, by the lowest link that leads there.
     Switch(Dpid),
-    /// Out of this physical port.
+    /// By this physical port.
     Port(PortId),
 }
 
 /// A host of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
-    /// Its hardware address.
+    /// The hardware address.
     pub mac: MacAddress,
-    /// Its addresses in the tenant's network; if it has none, one is taken from the block.
+    /// The addresses of the host in the tenant's network; without one, Weir takes an address from the block.
     pub addresses: Vec<IpAddr>,
-    /// The port where it is attached.
+    /// The edge port of the host.
     pub at: VirtualPortId,
 }
 
@@ -138,7 +139,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// All addresses that share the first `length` bits of this one; `None` if it has not that many, or has others set.
+    /// The block of all addresses with the first `length` bits of `address`; `None` if `address` has fewer bits, or has
+    /// other bits set.
     pub fn new(address: IpAddr, length: u8) -> Option<Block> {
         let (first, bits, v6) = number(address);
         if length > bits || first & low_bits(bits - length) != 0 {
@@ -147,14 +149,15 @@ impl Block {
         Some(Block { first, length, v6 })
     }
 
-    /// Whether an address belongs to it.
+    /// Whether an address belongs to the block.
     pub fn contains(&self, address: IpAddr) -> bool {
         let (number, _, v6) = number(address);
         v6 == self.v6 && number & !low_bits(self.free_bits()) == self.first
     }
 
-    /// Its addresses that a host can have, in order: on IPv4 without the network's own and the broadcast address
-    /// (RFC 1122 section 3.2.1.3; of /31 and /32 all, RFC 3021), on IPv6 without the routers' (RFC 4291 section 2.6.1).
+    /// The addresses of the block that a host can have, in order: on IPv4 without the network address and the broadcast
+    /// address (RFC 1122 section 3.2.1.3; /31 and /32 with all addresses, RFC 3021), on IPv6 without the routers'
+    /// anycast address (RFC 4291 section 2.6.1).
     pub fn hosts(&self) -> impl Iterator<Item = IpAddr> + Clone + use<> {
         let free = self.free_bits();
         let most = low_bits(free);
@@ -199,14 +202,14 @@ fn low_bits(bits: u8) -> u128 {
     }
 }
 
-/// Something that was wanted and cannot be.
+/// An impossible request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Whose.
     pub tenant: TenantId,
-    /// What it is about.
+    /// The part of the network.
     pub part: Part,
-    /// What is wrong with it.
+    /// The reason.
     pub why: Reason,
 }
 
@@ -215,7 +218,7 @@ pub struct Refusal {
 pub enum Part {
     /// A virtual switch.
     Switch(Dpid),
-    /// A port of one.
+    /// A port of a virtual switch.
     Port(VirtualPortId),
     /// A link.
     Link([VirtualPortId; 2]),
@@ -223,52 +226,53 @@ pub enum Part {
     Host(MacAddress),
 }
 
-/// Why something cannot be.
+/// The reason why a request is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Another of the tenant's switches has that datapath id.
+    /// Another switch of the tenant has the same datapath id.
     DuplicateSwitch,
-    /// The virtual switch lies nowhere.
+    /// The virtual switch has no physical switch.
     NoMembers,
-    /// A physical switch is named twice, or another virtual switch of the tenant lies on it.
+    /// A physical switch is named twice, or carries another virtual switch of the tenant.
     MemberTaken(Dpid),
-    /// A given way does not begin and end at members of the switch.
+    /// A given route does not begin and end at members of the switch.
     RouteElsewhere,
-    /// The network has more than so many switches, or lies on more.
+    /// The network has more virtual or physical switches than this number.
     TooManySwitches(usize),
-    /// The network has more than so many ports at the edge.
+    /// The network has more edge ports than this number.
     TooManyPorts(usize),
-    /// The network has more than so many links, each two members of a big switch counted for one.
+    /// The network has more links than this number; each pair of members of a big switch counts as one link.
     TooManyLinks(usize),
-    /// The network has more than so many hosts.
+    /// The network has more hosts than this number.
     TooManyHosts(usize),
     /// The tenant has no such switch.
     NoSuchSwitch(Dpid),
-    /// The number is neither one of 1 to 0xff00 nor LOCAL.
+    /// The number is neither 1 to 0xff00 nor LOCAL.
     PortNumber,
-    /// Another port or link end of the switch has that number.
+    /// Another port or link end of the switch has the same number.
     DuplicatePort,
     /// The name has more than 15 bytes.
     LongName,
-    /// The physical port is not on a physical switch of the virtual one.
+    /// The physical port is on no physical switch of the virtual switch.
     NotAMember(PortId),
     /// The physical switch has no such port.
     NoSuchPhysicalPort(PortId),
-    /// A link to another switch is there.
+    /// The physical port has a link to another switch.
     NotAnEdge(PortId),
-    /// Another tenant, or another port of this one, has the physical port, and not both said that it is shared.
+    /// Another tenant, or another port of the same tenant, uses the physical port, and not both declare the port as
+    /// shared.
     PortTaken(PortId, TenantId),
-    /// A shared port needs hosts, or nothing that comes in would be the tenant's.
+    /// A shared port has no hosts, so no packet that enters would belong to the tenant.
     SharedByNobody,
     /// The link joins a switch to itself.
     SelfLink,
-    /// The way that is given for a link does not lead from one of its ends to the other.
+    /// The given route of a link does not lead from one end of the link to the other.
     RouteBeside,
-    /// The tenant has no such port at the edge.
+    /// The tenant has no such edge port.
     NoSuchPort(VirtualPortId),
-    /// The tenant has another host of that hardware address.
+    /// Another host of the tenant has the same hardware address.
     DuplicateHost,
-    /// Another tenant has a host of that hardware address at the same physical port.
+    /// Another tenant has a host with the same hardware address at the same physical port.
     HostTaken(TenantId),
     /// The address is not in the tenant's block.
     OutsideBlock(IpAddr, Block),
@@ -276,7 +280,7 @@ pub enum Reason {
     AddressTaken(IpAddr, MacAddress),
     /// Every address of the block is taken.
     BlockExhausted(Block),
-    /// It finds no place on the physical network.
+    /// The part has no place on the physical network.
     Unroutable(Trouble),
 }
 
@@ -298,7 +302,7 @@ impl fmt::Display for Part {
 }
 
 impl Reason {
-    /// The other tenant that it is about.
+    /// The other tenant in the reason.
     pub const fn by(&self) -> Option<TenantId> {
         match *self {
             Reason::PortTaken(_, by) | Reason::HostTaken(by) => Some(by),

@@ -6,19 +6,19 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-/// How many that were given up last on a link are taken after all others.
+/// The number of last released tags of a link that are taken after all others.
 const RESTING: usize = 64;
 
-/// Tags in use, by the port that sends them: that is one direction of a wire, by a name that survives a restart.
+/// Tags in use, by the sending port. A port names one direction of a wire, and survives a restart.
 #[derive(Clone, Debug)]
 pub(super) struct Tags {
     least: u16,
     most: u16,
     used: BTreeMap<PortId, Box<[u64; 64]>>,
-    /// Where the next search begins. Going round leaves a tag alone for as long as can be after it was given up:
-    /// packets that bear it may still be on the way, and must not arrive in another tenant's network.
+    /// The start of the next search. Taking tags in turn leaves a released tag unused as long as possible: packets with
+    /// this tag may still be on the way, and must not arrive in another tenant's network.
     next: u16,
-    /// Those that were given up last, in that order: it is their turn when no others are free, wherever the next search begins.
+    /// The tags that were released last, in order. They are taken when no others are free, wherever the search starts.
     resting: BTreeMap<PortId, VecDeque<u16>>,
 }
 
@@ -28,8 +28,8 @@ impl Tags {
         Tags { least, most, used: BTreeMap::new(), next: least, resting: BTreeMap::new() }
     }
 
-    /// Takes a tag on each link, of these sending ports: the same on all if one is free everywhere, first of all
-    /// `liked`. The error is a port where none is free; then nothing is taken.
+    /// Takes a tag on the link of each of these sending ports: the same tag on all links if one is free everywhere, and
+    /// first of all `liked`. The error is a port without a free tag; then no tag is taken.
     pub(super) fn take(
         &mut self,
         ports: &[PortId],
@@ -61,7 +61,7 @@ impl Tags {
         ports.iter().map(on).collect()
     }
 
-    /// Takes exactly these, if they are of the range and free.
+    /// Takes exactly these tags, if they are in the range and free.
     pub(super) fn retake(&mut self, ports: &[PortId], tags: &[Tag]) -> bool {
         let range = self.least..=self.most;
         let is_free = |(&port, tag): (&PortId, &Tag)| {
@@ -74,7 +74,7 @@ impl Tags {
         all
     }
 
-    /// Gives tags up.
+    /// Releases tags.
     pub(super) fn give_up(&mut self, ports: &[PortId], tags: &[Tag]) {
         for (&port, tag) in ports.iter().zip(tags) {
             let Some(words) = self.used.get_mut(&port) else { continue };
@@ -86,7 +86,7 @@ impl Tags {
         }
     }
 
-    /// A tag at a port has been given up just now: it is taken after others.
+    /// Notes that a tag at a port was released: other tags are taken first.
     pub(super) fn rest(&mut self, port: PortId, tag: Tag) {
         let resting = self.resting.entry(port).or_default();
         resting.retain(|it| *it != tag.get());
@@ -96,14 +96,14 @@ impl Tags {
         }
     }
 
-    /// Those that were given up last, by the port, in that order.
+    /// The tags that were released last, by port, in order.
     pub(super) fn resting(&self) -> BTreeMap<PortId, Vec<Tag>> {
         let tags = |tags: &VecDeque<u16>| tags.iter().filter_map(|&it| Tag::new(it).ok()).collect();
         self.resting.iter().map(|(&port, resting)| (port, tags(resting))).collect()
     }
 
     pub(super) fn range(&self) -> [Tag; 2] {
-        // They were tags when they came.
+        // Both numbers come from valid tags.
         [self.least, self.most].map(|tag| Tag::new(tag).unwrap_or(Tag::MOST))
     }
 
@@ -115,13 +115,13 @@ impl Tags {
         self.next = next.clamp(self.least, self.most);
     }
 
-    /// How many are in use, over all links.
+    /// The number of tags in use, over all links.
     pub(super) fn count(&self) -> usize {
         let words = self.used.values().flat_map(|words| words.iter());
         words.map(|word| word.count_ones() as usize).sum()
     }
 
-    /// How many are free at a port.
+    /// The number of free tags at a port.
     pub(super) fn free(&self, port: PortId) -> usize {
         let used = self.used.get(&port).into_iter().flat_map(|words| words.iter());
         let used: usize = used.map(|word| word.count_ones() as usize).sum();
@@ -170,9 +170,9 @@ mod tests {
         assert_eq!(taken, [10, 11, 12, 13].map(tag));
         tags.set_next(11);
         tags.give_up(&ports, &[tag(12), tag(12)]);
-        // Its turn would be first.
+        // Without the rest, this tag would be the first.
         assert_eq!(tags.take(&ports, None), Ok(Vec::from([tag(14), tag(14)])));
-        // If there is no other it is taken, on the link where that is so.
+        // On a link without other free tags, the released tag is taken.
         tags.give_up(&ports[1..], &[tag(10)]);
         tags.give_up(&ports[1..], &[tag(11)]);
         assert_eq!(tags.take(&ports, None), Ok(Vec::from([tag(12), tag(12)])));

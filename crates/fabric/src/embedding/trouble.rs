@@ -1,19 +1,20 @@
-//! Why a trunk is nowhere.
+//! The reasons why a trunk has no path.
 
 use crate::error::Error;
 use crate::units::{Dpid, PortId};
 use core::fmt;
 
-/// Why a trunk is nowhere.
+/// The reason why a trunk has no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// A physical switch that it needs has not connected.
+    /// A physical switch that the trunk needs has not connected.
     Waiting(Dpid),
-    /// There is no way for it now.
+    /// There is no path for the trunk now.
     Route(Error),
-    /// No tag is free on what this port sends.
+    /// No tag is free on the link of this sending port.
     Tags(PortId),
-    /// This physical switch does not take what would let it pass, and there is no way around.
+    /// This physical switch refuses the rules for the trunk's transit, and there is no path around
+    /// the switch.
     Refused(Dpid),
 }
 

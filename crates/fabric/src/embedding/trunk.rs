@@ -15,25 +15,25 @@ use crate::units::{Bandwidth, Dpid, PortId, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// Which trunk.
+/// The identity of a trunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrunkId {
-    /// Whose.
+    /// The tenant.
     pub tenant: TenantId,
-    /// What it carries.
+    /// The traffic of the trunk.
     pub carries: Carries,
 }
 
-/// What a trunk carries.
+/// The traffic of a trunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carries {
     /// The virtual link between these ports, the lower first.
     Link([VirtualPortId; 2]),
-    /// What passes inside a big switch.
+    /// The packets between two members of a big switch.
     Inside {
         /// The virtual switch.
         switch: Dpid,
-        /// The two physical ones that it joins, the lower first.
+        /// The two physical switches at the ends, the lower first.
         members: [Dpid; 2],
     },
 }
@@ -41,18 +41,18 @@ pub enum Carries {
 /// One direction of a physical link, by its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wire {
-    /// Where it begins.
+    /// The sending port.
     pub from: PortId,
-    /// Where it ends.
+    /// The receiving port.
     pub to: PortId,
 }
 
-/// Packets with the same tags: one direction of a virtual link, or what goes to one port of a big switch.
+/// Packets with the same tags: one direction of a virtual link, or the packets for one port of a big switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane {
-    /// Whether it goes from the trunk's first end to its second.
+    /// Whether the lane goes from the trunk's first end to its second end.
     pub forth: bool,
-    /// The port of the big switch where it ends; 0 on a virtual link.
+    /// The port of the big switch where the lane ends; 0 on a virtual link.
     pub port: u32,
 }
 
@@ -64,19 +64,19 @@ impl Lane {
 /// A path and the tags on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routed {
-    /// From the trunk's first end to its second; never empty.
+    /// The wires from the trunk's first end to its second end; never empty.
     pub wires: Vec<Wire>,
-    /// For each lane one tag per wire, in the wires' order whichever way the lane goes.
+    /// For each lane one tag per wire, in the order of the wires for both directions.
     pub tags: BTreeMap<Lane, Vec<Tag>>,
 }
 
 impl Routed {
-    /// The ports that send what is on a lane, in the wires' order.
+    /// The sending ports of a lane, in the order of the wires.
     pub(super) fn senders(&self, lane: Lane) -> Vec<PortId> {
         self.wires.iter().map(|wire| if lane.forth { wire.from } else { wire.to }).collect()
     }
 
-    /// Where a lane begins, as its first switch sees it.
+    /// The start of a lane, as its first switch sees it.
     pub(super) fn start(&self, lane: Lane) -> Option<Hop> {
         let tags = self.tags.get(&lane)?;
         let (port, tag) = match lane.forth {
@@ -86,7 +86,7 @@ impl Routed {
         Some(Hop { port: port.port, tag: *tag })
     }
 
-    /// Where it arrives, as its last switch sees it.
+    /// The end of a lane, as its last switch sees it.
     pub(super) fn arrival(&self, lane: Lane) -> Option<Hop> {
         let tags = self.tags.get(&lane)?;
         let (port, tag) = match lane.forth {
@@ -96,7 +96,7 @@ impl Routed {
         Some(Hop { port: port.port, tag: *tag })
     }
 
-    /// What the switches between have to do for its lanes.
+    /// The transits of the lanes on the switches between the ends.
     pub(super) fn transits(&self) -> impl Iterator<Item = (Dpid, Transit)> + '_ {
         self.tags.iter().flat_map(move |(lane, tags)| {
             let places = 1..self.wires.len().min(tags.len());
@@ -111,7 +111,7 @@ impl Routed {
         })
     }
 
-    /// Gives up the tags of lanes that are no more; whether it had any.
+    /// Releases the tags of lanes that do not exist any more, and returns whether there were any.
     pub(super) fn drop_lanes(&mut self, tags: &mut Tags, lanes: &BTreeSet<Lane>) -> bool {
         let gone: Vec<Lane> = self.tags.keys().copied().filter(|it| !lanes.contains(it)).collect();
         for &lane in &gone {
@@ -121,7 +121,8 @@ impl Routed {
         !gone.is_empty()
     }
 
-    /// Takes tags for the lanes that have none. The error is a port where no tag is free. A link has tags both ways, or none.
+    /// Takes tags for the lanes without tags. The error is a port without a free tag. A link has tags in both
+    /// directions, or none.
     pub(super) fn take_lanes(
         &mut self,
         tags: &mut Tags,
@@ -132,7 +133,7 @@ impl Routed {
             if self.tags.contains_key(&lane) || lacking.contains_key(&lane.port) {
                 continue;
             }
-            // Both directions alike, which is easier to follow for whoever looks at the switches.
+            // Both directions get the same tag, which makes the rules on switches easier to read.
             let other = self.tags.get(&Lane { forth: !lane.forth, ..lane });
             let liked = other.and_then(|tags| tags.first()).copied();
             match tags.take(&self.senders(lane), liked) {
@@ -145,7 +146,7 @@ impl Routed {
         lacking.into_values().next().map_or(Ok(()), Err)
     }
 
-    /// Whether it has tags for all of these, and for any.
+    /// Whether the path has tags for all of these lanes, and there is at least one lane.
     pub(super) fn carries(&self, lanes: &BTreeSet<Lane>) -> bool {
         !self.tags.is_empty() && lanes.iter().all(|lane| self.tags.contains_key(lane))
     }
@@ -156,12 +157,12 @@ impl Routed {
         }
     }
 
-    /// Its tags, and the ports that send them.
+    /// The tags of the path, and their sending ports.
     pub(super) fn held(&self) -> impl Iterator<Item = (PortId, Tag)> {
         self.tags.iter().flat_map(|(&lane, held)| self.senders(lane).into_iter().zip(held.clone()))
     }
 
-    /// Takes the tags that it has, as of another time; all or none.
+    /// Takes again the tags of a saved path; all or none.
     pub(super) fn retake(&self, tags: &mut Tags) -> bool {
         let mut taken: Vec<(Vec<PortId>, &Vec<Tag>)> = Vec::new();
         for (&lane, held) in &self.tags {
@@ -191,7 +192,7 @@ pub(super) fn wire(network: &Network, link: LinkId) -> Option<Wire> {
     }
 }
 
-/// Ports as a path, if that is how they are wired now.
+/// Ports as a path, if the ports are connected in this way now.
 pub(super) fn path(network: &Network, wires: &[Wire]) -> Option<Path> {
     let (from, to) = (wires.first()?.from, wires.last()?.to);
     let link = |wire: &Wire| link(network, wire);
@@ -200,15 +201,15 @@ pub(super) fn path(network: &Network, wires: &[Wire]) -> Option<Path> {
     Path::given(network, from.ok()?, to.ok()?, links).ok()
 }
 
-/// A wire's link, if that is how its ports are wired now.
+/// The link of a wire, if its ports are connected in this way now.
 pub(super) fn link(network: &Network, wire: &Wire) -> Option<LinkId> {
     let id = network.link_from(wire.from).ok()?;
     let reaches = matches!(network.link(id).to, End::Switch { port, .. } if port == wire.to);
     reaches.then_some(id)
 }
 
-/// Whether the network knows already that a path is no more: a port on it is down, or wired otherwise. What is merely
-/// unknown yet contradicts nothing.
+/// Whether the network contradicts a path: a port of the path is down, or connected to another port. Unknown ports and
+/// links do not contradict a path.
 pub(super) fn is_contradicted(network: &Network, wires: &[Wire]) -> bool {
     let contradicts = |wire: &Wire, here: PortId| {
         let Ok(index) = network.switch_index(here.dpid) else { return false };
@@ -216,14 +217,14 @@ pub(super) fn is_contradicted(network: &Network, wires: &[Wire]) -> bool {
         match (up, network.link_from(here)) {
             (Some(false), _) => true,
             (_, Ok(_)) => link(network, wire).is_none_or(|link| !network.link(link).is_up()),
-            // Ports are known as soon as their switch is.
+            // The ports of a known switch are known.
             (up, Err(_)) => up.is_none() && network.switch(index).ports().next().is_some(),
         }
     };
     wires.iter().any(|wire| contradicts(wire, wire.from) || contradicts(wire, wire.to))
 }
 
-/// What a trunk has to be.
+/// The request of a trunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Want {
     /// The physical switches that may be its ends.
@@ -234,23 +235,23 @@ pub(super) struct Want {
     pub(super) reverts: bool,
 }
 
-/// A trunk and where it is.
+/// A trunk and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Trunk {
     pub(super) want: Want,
-    /// What it has to carry, as of when tags were taken last.
+    /// The lanes of the trunk when tags were taken last.
     pub(super) lanes: BTreeSet<Lane>,
     pub(super) reservation: Option<ReservationId>,
-    /// Where it was put at first.
+    /// The preferred path.
     pub(super) home: Vec<Wire>,
     pub(super) active: Option<Routed>,
     pub(super) backup: Option<Routed>,
-    /// What it leaves, while it [moves](super::moving).
+    /// The path that the trunk leaves while it [moves](super::moving).
     pub(super) leaving: Option<Leaving>,
-    /// It is where it was before a restart, and the network has not yet said whether that is so: the number that its reservation
-    /// will have.
+    /// The number of the future reservation, for a trunk with its place from before a restart that the network has not
+    /// confirmed or contradicted yet.
     pub(super) held: Option<ReservationId>,
-    /// It was placed while the network [grew](super::growth).
+    /// Whether the trunk was placed while the network [grew](super::growth).
     pub(super) is_provisional: bool,
     pub(super) trouble: Option<Trouble>,
 }
@@ -258,18 +259,18 @@ pub(super) struct Trunk {
 /// The path that a trunk is about to leave.
 #[derive(Clone, Debug)]
 pub(super) struct Leaving {
-    /// `None` if it is the trunk's backup now.
+    /// The path; `None` if the path is the trunk's backup now.
     pub(super) route: Option<Routed>,
     pub(super) step: Step,
-    /// When switches have followed the step.
+    /// The round at whose end switches have followed the step.
     pub(super) until: Round,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The ends send by it till the new path is on all switches.
+    /// The ends send by the old path until the new path is on all switches.
     Drawing,
-    /// They send by the new one, or will as soon as they have followed.
+    /// The ends send by the new path, or will as soon as they have followed.
     Moved,
 }
 
@@ -293,7 +294,7 @@ impl Trunk {
         }
     }
 
-    /// The physical switches at its ends, if it has been put anywhere.
+    /// The physical switches at the ends, if the trunk has a place.
     pub(super) fn ends(&self) -> Option<[Dpid; 2]> {
         let active = self.active.as_ref().map(|active| active.wires.as_slice());
         let wires = active.unwrap_or(&self.home);
@@ -303,12 +304,12 @@ impl Trunk {
         }
     }
 
-    /// Whether its ends still send by the path that it leaves.
+    /// Whether the ends still send by the path that the trunk leaves.
     pub(super) fn is_drawing(&self) -> bool {
         self.leaving.as_ref().is_some_and(|it| it.step == Step::Drawing)
     }
 
-    /// The path by which its ends send.
+    /// The path by which the ends send.
     pub(super) fn sending(&self) -> Option<&Routed> {
         match &self.leaving {
             Some(Leaving { route, step: Step::Drawing, .. }) => {
@@ -318,12 +319,12 @@ impl Trunk {
         }
     }
 
-    /// The same, if it has all its tags.
+    /// The path by which the ends send, if this path has all its tags.
     pub(super) fn standing(&self) -> Option<&Routed> {
         self.sending().filter(|it| it.carries(&self.lanes))
     }
 
-    /// The path by which it carries anything. The inside of a big switch may have tags for some ports and none for others.
+    /// The path that carries traffic. A tunnel of a big switch may have tags for some ports and none for others.
     pub(super) fn in_use(&self) -> Option<&Routed> {
         self.active.as_ref().filter(|active| !active.tags.is_empty())
     }
@@ -338,20 +339,20 @@ impl Trunk {
         self.active.iter_mut().chain(&mut self.backup).chain(leaving)
     }
 
-    /// Ends a move; whether there were tags to give up.
+    /// Ends a move, and returns whether tags were released.
     pub(super) fn leave(&mut self, tags: &mut Tags) -> bool {
         let route = self.leaving.take().and_then(|it| it.route);
         route.inspect(|it| it.give_up(tags)).is_some()
     }
 
-    /// Whether what it carries passes through a physical switch by one of these.
+    /// Whether the trunk uses one of these transits of a physical switch.
     pub(super) fn passes(&self, switch: Dpid, by: &BTreeSet<Transit>) -> bool {
         let mut transits = self.routes().flat_map(Routed::transits);
         transits.any(|(dpid, transit)| dpid == switch && by.contains(&transit))
     }
 }
 
-/// A tenant's trunks among all.
+/// The trunks of one tenant.
 pub(super) fn trunks_of(
     trunks: &BTreeMap<TrunkId, Trunk>,
     tenant: TenantId,

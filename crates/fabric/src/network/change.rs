@@ -8,8 +8,8 @@ use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Most switches and most links (two to a wire) of which account is kept, gone ones included: a bound for what a
-/// broken source of topology could make grow.
+/// The most switches, and the most links (two for each wire), including removed ones: a bound against a faulty source
+/// of topology.
 const MOST: usize = 1 << 20;
 
 impl Network {
@@ -46,14 +46,14 @@ impl Network {
         Ok(changed)
     }
 
-    /// Says what a switch can do with VLAN tags; before that it is taken to stack them.
+    /// Sets how a switch handles VLAN tags; the default is stacked tags.
     pub fn set_tagging(&mut self, dpid: Dpid, tagging: Tagging) -> Result<(), Error> {
         let index = self.switch_index(dpid)?;
         self.switches[index.index()].tagging = tagging;
         Ok(())
     }
 
-    /// Adds a port with nothing attached, up.
+    /// Adds a port that is up, without a wire.
     pub fn add_port(&mut self, port: PortId) -> Result<(), Error> {
         let index = self.switch_index(port.dpid)?;
         let ports = &mut self.switches[index.index()].ports;
@@ -64,7 +64,7 @@ impl Network {
         Ok(())
     }
 
-    /// Removes a port with what is attached to it.
+    /// Removes a port with its wire or edge.
     pub fn remove_port(&mut self, port: PortId) -> Result<Changed, Error> {
         let changed = match self.port(port)?.attached {
             Some(_) => self.unplug(port)?,
@@ -75,7 +75,7 @@ impl Network {
         Ok(changed)
     }
 
-    /// Takes a port up or down, as PORT_STATUS says.
+    /// Sets a port up or down, as in PORT_STATUS.
     pub fn set_port_up(&mut self, port: PortId, up: bool) -> Result<Changed, Error> {
         self.port(port)?;
         let attached = self.port_mut(port).and_then(|state| {
@@ -85,7 +85,7 @@ impl Network {
         Ok(attached.map_or_else(Changed::new, |link| self.refresh(link)))
     }
 
-    /// Plugs a wire into two ports; the link returned is the one from `a` to `b`.
+    /// Plugs a wire into two ports, and returns the link from `a` to `b`.
     pub fn connect(
         &mut self,
         a: PortId,
@@ -96,14 +96,14 @@ impl Network {
         if a == b {
             return Err(Error::SelfLink(a));
         }
-        // One wire has one id, whichever end is named first.
+        // A wire has the same id whichever end is named first.
         let (low, high) = (a.min(b), a.max(b));
         let ends = [self.free_end(low)?, self.free_end(high)?];
         let (id, changed) = self.plug((low, Some(high)), ends, capacity, latency)?;
         Ok((if a == low { id } else { id.reverse() }, changed))
     }
 
-    /// Makes a port an edge port, behind which hosts may be; the link returned leads to them.
+    /// Makes a port an edge port with possible hosts, and returns the link to these hosts.
     pub fn add_edge(
         &mut self,
         port: PortId,
@@ -114,7 +114,7 @@ impl Network {
         self.plug((port, None), ends, capacity, latency)
     }
 
-    /// Unplugs the wire from a port, or takes the edge and its hosts from it.
+    /// Unplugs the wire of a port, or removes its edge with the hosts.
     pub fn unplug(&mut self, port: PortId) -> Result<Changed, Error> {
         let id = self.link_from(port)?;
         if let End::Hosts(_) = self.link(id).to {
@@ -133,7 +133,7 @@ impl Network {
         Ok(self.refresh(id))
     }
 
-    /// Changes what both directions of a wire can carry.
+    /// Changes the capacity of both directions of a wire.
     pub fn set_capacity(&mut self, port: PortId, capacity: Bandwidth) -> Result<LinkId, Error> {
         let id = self.link_from(port)?;
         if capacity == Bandwidth::ZERO {
@@ -193,7 +193,7 @@ impl Network {
                 }
                 if joins_switches {
                     let leaving = &mut self.switches[index.index()].leaving;
-                    // In order, so that what is computed does not depend on what was plugged in first.
+                    // The links are ordered, so that results do not depend on the order of plugging in.
                     leaving.insert(leaving.partition_point(|other| *other < link), link);
                 }
             }
@@ -209,7 +209,7 @@ impl Network {
         }
     }
 
-    /// Works out anew whether a wire is up; the links of it that changed.
+    /// Computes again whether a wire is up, and returns its links that have changed.
     fn refresh(&mut self, id: LinkId) -> Changed {
         let link = *self.link(id);
         let is_up = |end: End| match end {

@@ -1,9 +1,10 @@
-//! The places of switches and links in a network, by which tables of other modules are kept.
+//! The indices of switches and links in a network. Other modules use these indices for their
+//! tables.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A switch's place in a [`Network`](super::Network), its own for good.
+/// The index of a switch in a [`Network`](super::Network); it never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub(crate) u32);
 

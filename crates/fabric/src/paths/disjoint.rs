@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The pair of disjoint paths that has the fewest links together, the shorter one first.
+/// The pair of disjoint paths with the fewest links in total, the shorter path first.
 pub fn disjoint_pair(
     network: &Network,
     from: SwitchIndex,
@@ -36,7 +36,7 @@ pub fn disjoint_pair(
     Some(if a.hops() <= b.hops() { (a, b) } else { (b, a) })
 }
 
-/// Links in use by what was found so far: a flow of one or two units from `from` to `to`.
+/// The links of the paths found so far: a flow of one or two units from `from` to `to`.
 struct Flow<'a> {
     network: &'a Network,
     from: SwitchIndex,
@@ -71,8 +71,8 @@ enum Step {
 }
 
 impl Flow<'_> {
-    /// Adds one unit by the shortest path through what is free, and back over what is used. Costs may be negative, but
-    /// no cycle's is: Bellman and Ford's algorithm with a queue.
+    /// Adds one unit by the shortest path over free links, and backwards over used links. Costs may be negative, but no
+    /// cycle has a negative cost: this is Bellman and Ford's algorithm with a queue.
     fn augment(&mut self, usable: &impl Fn(LinkId) -> bool) -> Option<()> {
         let (start, goal) = (departure(self.from), arrival(self.to));
         let mut best: Vec<Option<(i64, Place, Step)>> = vec![None; self.enters.len() * 2];
@@ -148,7 +148,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Takes one unit out, as a path.
+    /// Removes one unit, as a path.
     fn take_path(&mut self) -> Option<Path> {
         let mut links = Vec::new();
         let mut at = self.from;

@@ -6,22 +6,22 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How many links each switch is away from one of them, by the fewest.
+/// The smallest number of links from each switch to one switch.
 #[derive(Clone, Debug)]
 pub struct Distances {
     to: SwitchIndex,
-    /// By switch; `u32::MAX` where there is no way.
+    /// The distance by switch; `u32::MAX` if there is no path.
     hops: Vec<u32>,
 }
 
 impl Distances {
-    /// Measures all switches' distances to one, over links that are up.
+    /// Computes the distances of all switches to one switch, over links that are up.
     pub fn to(network: &Network, to: SwitchIndex) -> Distances {
         let mut hops = vec![u32::MAX; network.switch_slots()];
         hops[to.index()] = 0;
         let mut queue = VecDeque::from([to]);
         while let Some(at) = queue.pop_front() {
-            // Both directions of a wire are up or down together, so what leaves leads back as well.
+            // Both directions of a wire are up or down together, so each leaving link has a link back.
             for (_, next) in network.leaving(at) {
                 if hops[next.index()] == u32::MAX {
                     hops[next.index()] = hops[at.index()] + 1;
@@ -32,12 +32,12 @@ impl Distances {
         Distances { to, hops }
     }
 
-    /// How far that switch is.
+    /// The distance of a switch.
     pub fn hops(&self, from: SwitchIndex) -> Option<u32> {
         self.hops.get(from.index()).copied().filter(|hops| *hops != u32::MAX)
     }
 
-    /// Links out of a switch that lead closer.
+    /// Links from a switch that lead closer.
     pub fn closer<'a>(
         &'a self,
         network: &'a Network,
@@ -49,7 +49,7 @@ impl Distances {
         })
     }
 
-    /// The paths of the fewest links, in order of their link ids, `most` at most.
+    /// The paths with the fewest links, in order of their link ids, at most `most` of them.
     pub fn paths(&self, network: &Network, from: SwitchIndex, most: usize) -> Vec<Path> {
         let mut found = Vec::new();
         if self.hops(from).is_some() {
@@ -58,8 +58,8 @@ impl Distances {
         found
     }
 
-    /// One of them, each link chosen among those that lead closer: `choose` gets their number (at least 1) and says
-    /// which; what is too large is taken modulo that number.
+    /// One path with the fewest links. At each switch `choose` gets the number of links that lead closer (at least 1)
+    /// and returns the index of one; a larger index counts modulo this number.
     pub fn path_by(
         &self,
         network: &Network,
@@ -79,7 +79,7 @@ impl Distances {
         Some(Path::found(links))
     }
 
-    /// Among them the one whose narrowest link is the widest, with that width (`u64::MAX` without links).
+    /// The path among the shortest whose narrowest link is the widest, with this width (`u64::MAX` without links).
     pub fn widest(
         &self,
         network: &Network,
@@ -87,7 +87,7 @@ impl Distances {
         width: impl Fn(LinkId) -> u64,
     ) -> Option<(Path, u64)> {
         let mut hops = self.hops(from)?;
-        // Level by level towards the goal: each switch of a level by how widely it can be reached.
+        // The search goes level by level to the destination, and keeps the largest width for each switch of a level.
         let mut level = vec![(from, u64::MAX)];
         let mut arrivals: Vec<Vec<(SwitchIndex, LinkId)>> = Vec::new();
         while hops > 0 {

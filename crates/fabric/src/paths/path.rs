@@ -1,15 +1,15 @@
-//! A path, and what it may not share with another.
+//! A path, and disjointness of two paths.
 
 use crate::error::Error;
 use crate::network::{LinkId, Network, SwitchIndex};
 use alloc::vec::Vec;
 
-/// Links that follow one another from a switch to a switch; none, where both are the same.
+/// Links that follow one another from a switch to a switch; no links if both are the same switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(Vec<LinkId>);
 
 impl Path {
-    /// A path that was given rather than found: its links exist, follow one another and lead where they should.
+    /// Checks a given path: its links exist, follow one another and lead from `from` to `to`.
     pub fn given(
         network: &Network,
         from: SwitchIndex,
@@ -42,28 +42,29 @@ impl Path {
         Path(links)
     }
 
-    /// Its links, in order.
+    /// The links of the path, in order.
     pub fn links(&self) -> &[LinkId] {
         &self.0
     }
 
-    /// How many links it has.
+    /// The number of links.
     pub fn hops(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether each link of it is up.
+    /// Whether all links of the path are up.
     pub fn is_up(&self, network: &Network) -> bool {
         self.0.iter().all(|&link| network.link(link).is_up())
     }
 
-    /// The switches that it passes through, without its two ends.
+    /// The switches of the path without the two ends.
     pub fn interior<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = SwitchIndex> + 'a {
         let but_last = self.0.split_last().map_or(&[][..], |(_, before)| before);
         but_last.iter().filter_map(|&link| Some(network.link(link).switches()?.1))
     }
 
-    /// Whether the two have no wire in common or, if asked for, no switch but their ends.
+    /// Whether two paths have no common wire or, with [`Disjoint::Switches`], no common switch
+    /// except their ends.
     pub fn is_disjoint(&self, other: &Path, network: &Network, disjoint: Disjoint) -> bool {
         let no_wire = self.0.iter().all(|a| other.0.iter().all(|b| a.wire() != b.wire()));
         let no_switch = || self.interior(network).all(|a| other.interior(network).all(|b| a != b));
@@ -71,7 +72,7 @@ impl Path {
     }
 }
 
-/// What two paths may not share.
+/// The parts that two disjoint paths must not have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disjoint {
     /// A wire, in either direction.

@@ -11,7 +11,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 impl Reservations {
-    /// A path for a request, and the backup that it asks for.
+    /// A path for a request, and the requested backup.
     pub(crate) fn find(
         &mut self,
         network: &Network,
@@ -43,8 +43,8 @@ impl Reservations {
         backup.map(|backup| (active, Some(backup))).ok_or(Error::NoBackup)
     }
 
-    /// The path that a request would choose by what is free, or another beside which there is room for the backup that it asks for:
-    /// the best single path may cut the network in two where a pair of others does not.
+    /// The best path by free bandwidth, or another path if only that one leaves room for the requested backup: the best
+    /// single path may cut the network in two although two other disjoint paths exist.
     pub(super) fn pick_protected(
         &mut self,
         network: &Network,
@@ -63,7 +63,8 @@ impl Reservations {
         Some(pair.map_or(active, |(first, _)| first))
     }
 
-    /// The path in use of one that was taken out, with the best backup beside it, if there is room for both.
+    /// The present path of a reservation that was removed for a new placement, with the best backup for this path, if
+    /// there is room for both.
     pub(crate) fn staying(
         &mut self,
         network: &Network,
@@ -107,7 +108,7 @@ impl Reservations {
         found.filter(|_| request.from != request.to)
     }
 
-    /// The path that a request would choose by what is free.
+    /// The best path of a request by free bandwidth.
     pub(super) fn pick(
         &mut self,
         network: &Network,
@@ -128,11 +129,11 @@ impl Reservations {
         };
         let has_room =
             |link: LinkId| ledger.has_room(network, link, needed) && !shut.has(network, link);
-        // Who asks for no bandwidth gets a path also where none is free.
+        // A request without bandwidth gets a path even if no bandwidth is free.
         widest.or_else(|| search.shortest(network, from, to, has_room))
     }
 
-    /// The path that one without a way would have if no link were closed; else what is wrong.
+    /// The path that a reservation without a path would have if no link were closed; otherwise the error.
     pub(crate) fn way_for(&mut self, network: &Network, id: ReservationId) -> Result<Path, Error> {
         let reservation = self.all.get(&id).ok_or(Error::UnknownId(id.0))?;
         let request = reservation.request.clone();

@@ -7,7 +7,7 @@ use crate::units::Bandwidth;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// By link.
+/// The reserved bandwidth by link.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger(Vec<Reserved>);
 
@@ -18,7 +18,7 @@ struct Reserved {
 }
 
 impl Ledger {
-    /// Sets bandwidth aside.
+    /// Reserves bandwidth.
     pub(super) fn hold(
         &mut self,
         id: ReservationId,
@@ -30,13 +30,13 @@ impl Ledger {
                 self.0.resize_with(link.index() + 1, Reserved::default);
             }
             let reserved = &mut self.0[link.index()];
-            // It fits: nothing is set aside beyond what a link has free.
+            // The sum fits: no reservation exceeds the free bandwidth of a link.
             reserved.bits = reserved.bits.saturating_add(bandwidth.bits_per_second());
             reserved.by.insert(id);
         }
     }
 
-    /// Gives back what was set aside by [`hold`](Ledger::hold).
+    /// Releases bandwidth that was reserved by [`hold`](Ledger::hold).
     pub(super) fn release(
         &mut self,
         id: ReservationId,
@@ -59,7 +59,7 @@ impl Ledger {
         Bandwidth::from_bits_per_second(self.0.get(link.index()).map_or(0, |link| link.bits))
     }
 
-    /// What could still be set aside; nothing on a link that is down.
+    /// The free bandwidth; 0 on a link that is down.
     pub(super) fn free(&self, network: &Network, link: LinkId) -> Bandwidth {
         let state = network.link(link);
         if !state.is_up() {
@@ -68,13 +68,14 @@ impl Ledger {
         state.capacity.saturating_sub(self.reserved(link))
     }
 
-    /// What is free in both directions of a wire, in bits per second: a virtual link needs its bandwidth forth and back.
+    /// The bandwidth that is free in both directions of a wire, in bits per second: a virtual link needs its bandwidth
+    /// in each direction.
     pub(super) fn both_ways(&self, network: &Network, link: LinkId) -> u64 {
         let [forth, back] = [link, link.reverse()].map(|link| self.free(network, link));
         forth.min(back).bits_per_second()
     }
 
-    /// Whether a link is up and has that much free.
+    /// Whether a link is up and has this free bandwidth.
     pub(super) fn has_room(&self, network: &Network, link: LinkId, bits: u64) -> bool {
         network.link(link).is_up() && self.both_ways(network, link) >= bits
     }
@@ -84,14 +85,14 @@ impl Ledger {
         path.links().iter().all(|&link| self.has_room(network, link, bits))
     }
 
-    /// What is free on the narrowest link of a path.
+    /// The free bandwidth of the narrowest link of a path.
     pub(super) fn narrowest(&self, network: &Network, path: &Path) -> Bandwidth {
         let free = path.links().iter().map(|&link| self.both_ways(network, link));
         Bandwidth::from_bits_per_second(free.min().unwrap_or(u64::MAX))
     }
 }
 
-/// A path's links, and those back.
+/// The links of a path in both directions.
 pub(super) fn both_directions(path: &Path) -> impl Iterator<Item = LinkId> + '_ {
     path.links().iter().flat_map(|&link| [link, link.reverse()])
 }

@@ -5,43 +5,44 @@ use crate::paths::{Disjoint, Path};
 use crate::units::{Bandwidth, Dpid};
 use alloc::collections::BTreeSet;
 
-/// What a virtual link asks for.
+/// The request of a virtual link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Where it begins.
+    /// The first switch.
     pub from: SwitchIndex,
-    /// Where it ends; the path back is the same one backwards, with bandwidth of its own.
+    /// The last switch. The reverse direction uses the same path, with its own bandwidth.
     pub to: SwitchIndex,
-    /// In each direction; may be nothing, for a link that takes what is left.
+    /// The bandwidth in each direction; 0 for a link without reserved bandwidth.
     pub bandwidth: Bandwidth,
-    /// How its path is chosen.
+    /// The choice of the path.
     pub choice: Choice,
-    /// Whether, and how far, its backup has to be disjoint.
+    /// Whether the request needs a backup, and how disjoint the backup has to be.
     pub protection: Option<Disjoint>,
-    /// Whether it goes back to its first path when that is whole again.
+    /// Whether the link returns to its first path when that path works again.
     pub reverts: bool,
 }
 
-/// How a path is chosen.
+/// The choice of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The fewest links that have room.
+    /// The path with the fewest links among paths with enough bandwidth.
     Shortest,
-    /// The most room on its narrowest link.
+    /// The path with the most free bandwidth on its narrowest link.
     Widest,
-    /// This one. When it fails, the shortest takes its place until it is whole again.
+    /// The given path. If the given path fails, the shortest path replaces it until the given path
+    /// works again.
     Given(Path),
 }
 
-/// A reservation's number, given by whoever reserves.
+/// The number of a reservation, chosen by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReservationId(pub u64);
 
-/// A virtual link and the paths that it has.
+/// A virtual link and its paths.
 #[derive(Clone, Debug)]
 pub struct Reservation {
     pub(super) request: Request,
-    /// Where it was put at first.
+    /// The preferred path: the path of the first placement.
     pub(super) home: Path,
     pub(super) active: Option<Path>,
     pub(super) backup: Option<Path>,
@@ -59,22 +60,22 @@ impl Reservation {
         Reservation { request, home, active: Some(active), backup, avoided: BTreeSet::new() }
     }
 
-    /// The path where it was put at first.
+    /// The preferred path: the path of the first placement.
     pub const fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The path in use; `None` while there is no way.
+    /// The active path; `None` while there is no path.
     pub const fn active(&self) -> Option<&Path> {
         self.active.as_ref()
     }
 
-    /// The path that stands by.
+    /// The backup path.
     pub const fn backup(&self) -> Option<&Path> {
         self.backup.as_ref()
     }
 
-    /// What was asked for.
+    /// The request.
     pub const fn request(&self) -> &Request {
         &self.request
     }
@@ -84,7 +85,7 @@ impl Reservation {
         self.avoided.iter().copied()
     }
 
-    /// Whether a path of it can be used as it is.
+    /// Whether a path of the reservation is usable without change.
     pub(crate) fn stands(
         &self,
         network: &Network,
@@ -98,7 +99,7 @@ impl Reservation {
             && path.links().iter().all(is_open)
     }
 
-    /// Whether it is there, and as it was asked for.
+    /// Whether the reservation has a path and fulfils its request.
     pub(super) fn is_settled(&self) -> bool {
         let is_away = self.request.reverts && self.active.as_ref() != Some(&self.home);
         let Request { from, to, protection, .. } = self.request;

@@ -1,13 +1,13 @@
-//! What paths may not use, beside links that are down or have no room.
+//! Links that paths must not use, apart from links that are down or have no room.
 
 use crate::network::{LinkId, Network};
 use crate::units::Dpid;
 use alloc::collections::BTreeSet;
 
-/// What a path may not use.
+/// The links that a path must not use.
 #[derive(Clone, Copy)]
 pub(super) struct Shut<'a> {
-    /// Links that begin or end at these.
+    /// Links that begin or end at these switches are excluded.
     pub(super) switches: &'a BTreeSet<Dpid>,
     pub(super) closed: &'a dyn Fn(LinkId) -> bool,
 }
@@ -22,7 +22,7 @@ impl Shut<'_> {
     }
 }
 
-/// Of no link is it true that it is closed.
+/// A test by which no link is closed.
 pub(crate) fn nowhere(_: LinkId) -> bool {
     false
 }

@@ -1,4 +1,4 @@
-//! Networks for tests: drawn, or a lab's built-ins.
+//! Networks for tests: random networks, or built-in topologies of labs.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -19,7 +19,7 @@ pub fn builtin(specification: &str) -> Network {
     lab::Topology::builtin(specification).unwrap().network(rate).unwrap()
 }
 
-/// Switches 0, 1, ... and wires between them with capacities in Mbit/s; two may be joined more than once.
+/// Switches 0, 1, ... and wires between them with capacities in Mbit/s; two switches may have several wires.
 pub fn network(switches: u64, wires: &[(u64, u64, u64)]) -> Network {
     let mut network = Network::default();
     for dpid in 0..switches {

@@ -1,4 +1,4 @@
-//! What tenants want, in few words, and where it leads.
+//! Requests of tenants in few words, and the destinations of their packets.
 
 use super::megabits;
 use super::walk::{Arrived, Walker, port, ports};
@@ -53,7 +53,8 @@ pub fn host(last: u8, at: (u64, u32)) -> HostSpec {
     HostSpec { mac: mac(last), addresses: Vec::new(), at: virtual_port(at.0, at.1) }
 }
 
-/// The ring 1 - 2 - 3 - 4 - 1 with hosts at port 1 of each; port 2 leads on, port 3 back.
+/// The ring 1 - 2 - 3 - 4 - 1 with hosts at port 1 of each switch; port 2 leads to the next switch, port 3 to the
+/// switch before.
 pub fn ring() -> Network {
     let mut network = Network::default();
     for dpid in 1..=4 {
@@ -68,7 +69,7 @@ pub fn ring() -> Network {
     network
 }
 
-/// Two virtual switches, at 1 and at 3, each with a host's port 1 and joined by their ports 2.
+/// Two virtual switches, on 1 and on 3. Port 1 of each is for hosts, and a link connects their ports 2.
 pub fn two() -> Spec {
     Spec {
         block: Block::new("10.0.0.0".parse().unwrap(), 24),
@@ -84,10 +85,10 @@ pub fn wanted(specs: &[(TenantId, &Spec)]) -> BTreeMap<TenantId, Spec> {
     specs.iter().map(|&(tenant, spec)| (tenant, spec.clone())).collect()
 }
 
-/// Switches follow again and again, as often as something waits for that.
+/// Switches follow as often as a step waits for them.
 ///
 /// # Panics
-/// When that has no end.
+/// Panics if the steps have no end.
 pub fn all_follow(network: &Network, embedding: &mut Embedding, mut parted: bool) {
     for _ in 0..10 {
         if !parted {
@@ -98,7 +99,8 @@ pub fn all_follow(network: &Network, embedding: &mut Embedding, mut parted: bool
     panic!("something waits for ever");
 }
 
-/// A link of another tenant between 1 and 3 of a ring, whose own narrow wire is added: it goes back to it whenever that is up.
+/// A link of another tenant between 1 and 3 of a ring, with a narrow wire of its own: the link returns to this wire
+/// whenever the wire is up.
 pub fn flapping(network: &mut Network) -> Spec {
     let [a, b] = [1, 3].map(|dpid| port(dpid, 5));
     [a, b].iter().for_each(|&at| network.add_port(at).unwrap());
@@ -107,7 +109,7 @@ pub fn flapping(network: &mut Network) -> Spec {
     Spec { ports: Vec::new(), hosts: Vec::new(), links: vec![link], ..two() }
 }
 
-/// That wire fails and is up again, more than once before switches have had their time.
+/// The narrow wire fails and comes up again, several times before switches have had their time.
 pub fn flap(network: &mut Network, embedding: &mut Embedding) {
     for is_up in [false, true, false, true] {
         network.set_port_up(port(1, 5), is_up).unwrap();
@@ -116,7 +118,7 @@ pub fn flap(network: &mut Network, embedding: &mut Embedding) {
     }
 }
 
-/// Where packets get to that leave by a virtual port.
+/// The destinations of packets that leave by a virtual port.
 pub fn reach(
     network: &Network,
     embedding: &Embedding,

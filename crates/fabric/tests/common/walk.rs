@@ -1,5 +1,5 @@
-//! Follows packets of virtual networks through the switches' maps and the physical wires, knowing nothing of how the
-//! maps came about.
+//! Follows packets of virtual networks through the switches' maps and the physical wires, independent of the code that
+//! computes the maps.
 
 use fabric::embedding::{
     Embedding, Exit, Hop, Member, PortKind, SwitchMap, VirtualPort, VirtualPortId,
@@ -8,14 +8,14 @@ use fabric::{Dpid, End, Network, PortId, PortNumber, TenantId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a packet got to.
+/// The place where a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arrived {
-    /// At a port of a tenant's switch, as coming in there.
+    /// At a port of a tenant's switch, as an incoming packet.
     In(TenantId, VirtualPortId),
-    /// At an edge, untagged.
+    /// At an edge port, untagged.
     Edge(PortId),
-    /// Nowhere: a wire is down or missing, or a switch knows nothing of the tag.
+    /// The packet is lost: a wire is down or missing, or a switch does not know the tag.
     Lost,
 }
 
@@ -25,15 +25,15 @@ pub struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Follows what a switch sends.
+    /// Follows a packet that a switch sends.
     ///
     /// # Panics
-    /// When a switch has two ways for the same packet, or the packet goes round in circles.
+    /// Panics if a switch has two rules for the same packet, or if the packet loops.
     pub fn follow(&self, here: Dpid, hop: Hop) -> Arrived {
         self.arrive(here, hop).1
     }
 
-    /// The same, and at which switch.
+    /// Follows a packet, and returns the last switch as well.
     ///
     /// # Panics
     /// As [`follow`](Walker::follow).
@@ -67,7 +67,7 @@ impl Walker<'_> {
         panic!("a packet goes round in circles at {here}");
     }
 
-    /// Where a packet comes in that leaves by this port.
+    /// The port where a packet arrives that leaves by this port.
     fn behind(&self, port: PortId) -> Option<PortId> {
         let link = self.network.link(self.network.link_from(port).ok()?);
         match link.to {
@@ -77,12 +77,12 @@ impl Walker<'_> {
     }
 }
 
-/// Whether packets come in so at a port.
+/// Whether packets with this label enter by the port.
 fn receives_at(kind: &PortKind, hop: Hop) -> bool {
     matches!(kind, PortKind::Link { receives, .. } if receives.contains(&hop))
 }
 
-/// All ports of all members: the physical switch, whose, the virtual port and what is said of it there.
+/// All ports of all members: the physical switch, the tenant, the virtual port and its description.
 pub fn ports(
     embedding: &Embedding,
 ) -> impl Iterator<Item = (Dpid, TenantId, &Member, VirtualPortId, &VirtualPort)> {

@@ -1,6 +1,6 @@
 //! The order of entries: by priority, then by age.
 
-/// Where an entry stands: the smaller is the better.
+/// The rank of an entry: a smaller rank is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// Complement of the priority.

@@ -1,5 +1,5 @@
-//! Where entries are kept: a slab in chunks of fixed size, so that growing never moves an entry and
-//! no insert pays for all those before it.
+//! The memory of entries: a slab in chunks of fixed size, so that growing never moves an entry and an insertion never
+//! copies all earlier entries.
 
 use alloc::vec::Vec;
 
@@ -9,8 +9,8 @@ use crate::{Key, Match};
 /// Slots per chunk.
 const CHUNK: usize = 256;
 
-/// What [`Classifier::insert`](super::Classifier::insert) gives out to find the entry again. An id whose entry was removed
-/// finds nothing, also when the place is taken by another entry.
+/// The id that [`Classifier::insert`](super::Classifier::insert) returns to find the entry again. The id of a removed
+/// entry finds no entry, also if another entry uses the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryId {
     slot: u32,
@@ -26,18 +26,18 @@ impl EntryId {
 
 #[derive(Clone, Debug)]
 pub(super) struct Slots<T> {
-    /// All chunks but the last are full.
+    /// All chunks except the last are full.
     chunks: Vec<Vec<Slot<T>>>,
     free: Vec<u32>,
     count: u32,
 }
 
 #[derive(Clone, Debug)]
-// What a look-up reads (generation, occupancy, rank, the words that are usually matched) stands
-// together at the front, on two cache lines instead of five.
+// The data that a look-up reads (generation, occupancy, rank, the words that are usually matched) is together at the
+// front, on two cache lines instead of five.
 #[repr(C)]
 struct Slot<T> {
-    /// Raised whenever the slot is vacated.
+    /// The generation grows whenever the slot becomes free.
     generation: u32,
     stored: Option<Stored<T>>,
 }
@@ -45,8 +45,8 @@ struct Slot<T> {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Stored<T> {
-    /// In the best of several entries with equal matches: the others, worst first. In front because
-    /// it also tells an occupied slot from a free one.
+    /// In the best of several entries with equal matches: the other entries, worst first. The field is in front because
+    /// it also distinguishes an occupied slot from a free slot.
     pub(super) rest: Vec<u32>,
     pub(super) rank: Rank,
     pub(super) match_: Match,
@@ -63,7 +63,7 @@ impl<T> Slots<T> {
         self.count as usize - self.free.len()
     }
 
-    /// All slots that ever were.
+    /// The indices of all slots that ever existed.
     pub(super) fn indices(&self) -> core::ops::Range<u32> {
         0..self.count
     }
@@ -98,12 +98,12 @@ impl<T> Slots<T> {
         self.get(index).map(|stored| stored.rank)
     }
 
-    /// What the slot is called as long as it is occupied as it is now.
+    /// The id of the slot's present entry.
     pub(super) fn id(&self, index: u32) -> Option<EntryId> {
         self.slot(index).map(|slot| EntryId { slot: index, generation: slot.generation })
     }
 
-    /// Whether the id is that of an occupied slot.
+    /// Whether the id belongs to an entry in an occupied slot.
     pub(super) fn holds(&self, id: EntryId) -> bool {
         self.slot(id.slot)
             .is_some_and(|slot| slot.generation == id.generation && slot.stored.is_some())
@@ -125,7 +125,7 @@ impl<T> Slots<T> {
                 self.chunks.push(chunk);
             }
         }
-        // Memory ends long before 32 bits do.
+        // The memory is full long before 32 bits are used up.
         self.count += 1;
         EntryId { slot: self.count - 1, generation: 0 }
     }

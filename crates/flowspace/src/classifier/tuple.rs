@@ -13,29 +13,29 @@ use crate::{Key, Match};
 
 /// A hash table from masked headers to the best entry with that header.
 #[derive(Clone, Debug)]
-// A look-up walks over many tuples: what it reads stands together.
+// A look-up reads many tuples, so the data that it reads is together.
 #[repr(C)]
 pub(super) struct Tuple {
     table: HashTable<Bucket>,
     /// Tuples with the same number have the same mask in the first [`PREFIX`] words.
     prefix: u64,
-    /// How many of `words` are in use, and how many of those are in the prefix.
+    /// The number of `words` in use, and how many of them are in the prefix.
     used: usize,
     used_in_prefix: usize,
-    /// The words that the mask touches, and the mask there.
+    /// The words of the mask that are not zero, with the mask.
     words: [(usize, u64); WORDS],
     mask: Key,
-    /// Per priority (complemented, so that the best is first) the number of entries, and a sequence
-    /// number that none of them is below.
+    /// For each priority (complemented, so that the best is first) the number of entries, and a
+    /// lower bound of their sequence numbers.
     priorities: BTreeMap<u32, (u32, u64)>,
 }
 
-/// Words in which tuples are likely to have the same mask: ports, Ethernet, VLAN, protocol. Their hash
-/// is computed once for tuples that do.
+/// Words in which tuples are likely to have the same mask: ports, Ethernet, VLAN, protocol. The
+/// hash of these words is computed once for all tuples with the same mask there.
 pub(super) const PREFIX: usize = 6;
 
-/// The hash settles nearly every comparison without a visit to the slot, and lets the table grow
-/// without one.
+/// The hash decides nearly every comparison without reading the slot, and the table can grow
+/// without reading slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     hash: u32,
@@ -60,20 +60,20 @@ impl Tuple {
         &self.mask
     }
 
-    /// A bound on the entries: none is better. `None` if there are none.
+    /// A bound: no entry of the tuple is better. `None` if there are no entries.
     pub(super) fn best(&self) -> Option<Rank> {
         let (&inverse_priority, &(_, sequence)) = self.priorities.first_key_value()?;
         Some(Rank { inverse_priority, sequence })
     }
 
-    /// Counts an entry in; gives the bound from before.
+    /// Counts an added entry, and returns the old bound.
     pub(super) fn note_inserted(&mut self, rank: Rank) -> Option<Rank> {
         let old = self.best();
         self.priorities.entry(rank.inverse_priority).or_insert((0, rank.sequence)).0 += 1;
         old
     }
 
-    /// Counts an entry out; gives the bound from before.
+    /// Counts a removed entry, and returns the old bound.
     pub(super) fn note_removed(&mut self, rank: Rank) -> Option<Rank> {
         let old = self.best();
         if let Some((count, _)) = self.priorities.get_mut(&rank.inverse_priority) {
@@ -116,7 +116,7 @@ impl Tuple {
         }
     }
 
-    /// Puts an occupied slot into the table, before or behind others with the same match.
+    /// Adds an occupied slot to the table, before or behind other slots with the same match.
     pub(super) fn link<T>(&mut self, slot: u32, slots: &mut Slots<T>) {
         let Some(stored) = slots.get(slot) else { return };
         let (key, rank) = (stored.match_.value, stored.rank);
@@ -139,7 +139,7 @@ impl Tuple {
         }
     }
 
-    /// Takes a slot, still occupied, out of the table.
+    /// Removes a slot, which is still occupied, from the table.
     pub(super) fn unlink<T>(&mut self, slot: u32, slots: &mut Slots<T>) {
         let Some(&key) = slots.key(slot) else { return };
         let Some(rank) = slots.rank(slot) else { return };
@@ -206,8 +206,8 @@ impl Tuple {
 
 /// Multiply and fold, word by word.
 ///
-/// The constants are fixed (this crate has no randomness to seed from): who may insert entries can
-/// make them collide, and then pays for it in the look-ups of their own table.
+/// The constants are fixed, because this crate has no randomness for a seed. A tenant can choose
+/// entries whose hashes collide, and then only slows down the look-ups of its own table.
 #[inline]
 fn hash_words(seed: u64, words: &[(usize, u64)], key: &Key) -> u64 {
     words.iter().fold(seed, |hash, &(word, mask)| {
@@ -219,7 +219,8 @@ fn hash_words(seed: u64, words: &[(usize, u64)], key: &Key) -> u64 {
 
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 
-/// Over 64 bits: the table takes the position from the lower ones and its tags from the upper.
+/// The hash is spread over 64 bits: the table takes the position from the lower bits and its tags
+/// from the upper bits.
 #[inline]
 const fn spread(hash: u32) -> u64 {
     hash as u64 | (hash as u64) << 32

@@ -1,4 +1,4 @@
-//! Actions of OpenFlow, done to a frame.
+//! Applies actions of OpenFlow to a frame.
 
 use super::edit::*;
 use super::headers::{Headers, ICMP, ICMPV6, SCTP, TCP, UDP};
@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use openflow::v10::Action;
 use openflow::v13::{self, OxmField};
 
-/// Does to a frame what an action does, with its checksums. Outputs, and what is unknown, leave it as it is; and so does what
-/// changes a header that it does not have.
+/// Applies an action of 1.0 to a frame, with the checksums. Outputs, unknown actions, and actions for a header that the
+/// frame lacks do not change the frame.
 pub fn apply_v10(frame: &mut Vec<u8>, action: &Action<'_>) {
     match *action {
         Action::SetVlanVid(vid) => set_vlan_vid_or_push(frame, vid),
@@ -28,8 +28,8 @@ pub fn apply_v10(frame: &mut Vec<u8>, action: &Action<'_>) {
     }
 }
 
-/// The same for an action of 1.3. `false` if a TTL would have run out, and nothing was changed. What Weir and Open vSwitch do not
-/// know (PBB) does nothing.
+/// Applies an action of 1.3 to a frame. `false` if a TTL would have become 0; then the frame is unchanged. PBB actions,
+/// which Weir and Open vSwitch do not support, do nothing.
 pub fn apply_v13(frame: &mut Vec<u8>, action: &v13::Action<'_>) -> bool {
     use v13::Action;
     match *action {
@@ -59,7 +59,7 @@ pub fn apply_v13(frame: &mut Vec<u8>, action: &v13::Action<'_>) -> bool {
     true
 }
 
-/// Decrements the TTL of IP, or of MPLS; `false` if it would have run out, and nothing was changed.
+/// Decrements the TTL of IP, or of MPLS; `false` if the TTL would have become 0; then the frame is unchanged.
 pub fn decrement_ttl(frame: &mut [u8], is_mpls: bool) -> bool {
     let ttl = if is_mpls { mpls_ttl(frame) } else { ttl(frame) };
     match ttl {
@@ -76,8 +76,8 @@ pub fn decrement_ttl(frame: &mut [u8], is_mpls: bool) -> bool {
     }
 }
 
-/// Sets a field by its number, which is right-aligned. A packet without the header stays as it is; but one without a VLAN tag gets
-/// one by its id, as from Open vSwitch, not by its priority.
+/// Sets a field to a right-aligned value. A packet without the header does not change. Exception, as in Open vSwitch:
+/// setting the VLAN id of an untagged packet adds a tag; setting the VLAN priority does not.
 pub fn set_field(frame: &mut Vec<u8>, field: OxmField, value: u128) {
     let mac = || {
         let [.., a, b, c, d, e, f] = value.to_be_bytes();

@@ -10,7 +10,8 @@ pub(super) fn update(frame: &mut [u8], at: usize, old: &[u8], new: &[u8]) {
     write(frame, at, &adjust(checksum, old, new).to_be_bytes());
 }
 
-/// As [`update`] for UDP, where 0 says "no checksum": it stays 0, and a sum of 0 is written as 0xffff.
+/// Like [`update`], for UDP. A UDP checksum of 0 means "no checksum" and stays 0; a computed sum of
+/// 0 is written as 0xffff.
 pub(super) fn update_udp(frame: &mut [u8], at: usize, old: &[u8], new: &[u8]) {
     match u16_at(frame, at) {
         None | Some(0) => {}

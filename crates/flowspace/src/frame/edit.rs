@@ -176,7 +176,7 @@ fn set_port(frame: &mut [u8], offset: usize, port: u16) {
     }
 }
 
-/// The CRC covers the SCTP packet alone, so the frame's padding must be kept out of it.
+/// The CRC covers the SCTP packet alone, without the frame's padding.
 fn rewrite_sctp_checksum(frame: &mut [u8], headers: &Headers, at: usize) {
     let end = match headers.network {
         Some(Network::Ipv4(ip)) => u16_at(frame, ip + 2).map(|length| ip + usize::from(length)),

@@ -1,4 +1,4 @@
-//! Where the headers of a frame are.
+//! The places of the headers in a frame.
 
 use super::bytes::u16_at;
 
@@ -17,7 +17,7 @@ pub const ETH_MPLS: u16 = 0x8847;
 /// EtherType of MPLS multicast.
 pub const ETH_MPLS_MULTICAST: u16 = 0x8848;
 
-/// How many VLAN tags are looked through.
+/// The number of VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 2;
 
 pub(super) const TCP: u8 = 6;
@@ -57,8 +57,8 @@ pub enum Network {
 impl Headers {
     /// Walks the frame's headers. `None` if it is shorter than an Ethernet header.
     ///
-    /// Two VLAN tags are looked through, as [`Key::extract`](crate::Key::extract) does (and Open vSwitch with `vlan-limit=2`):
-    /// behind a third there is no network header to edit. Behind MPLS there is none either.
+    /// At most two VLAN tags are skipped, as in [`Key::extract`](crate::Key::extract) (and in Open vSwitch with
+    /// `vlan-limit=2`): behind a third tag, and behind MPLS, there is no network header to edit.
     pub fn locate(frame: &[u8]) -> Option<Headers> {
         let mut ether_type_at = 12;
         let mut ether_type = u16_at(frame, ether_type_at)?;
@@ -107,8 +107,8 @@ impl Headers {
         }
         self.network = Some(Network::Ipv6(at));
         let (mut protocol, mut next) = (header[6], at + 40);
-        // Hop-by-hop, routing, destination options and authentication give their length; a fragment
-        // header has a fixed one. Bounded by the frame's length, since each step moves forward.
+        // Hop-by-hop, routing, destination options and authentication headers contain their length; a fragment header
+        // has a fixed length. The frame's length bounds the loop, because each step moves forward.
         while let Some(extension) = frame.get(next..next + 8) {
             match protocol {
                 0 | 43 | 60 => next += (usize::from(extension[1]) + 1) * 8,

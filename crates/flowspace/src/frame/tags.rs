@@ -24,7 +24,8 @@ fn push_if_untagged(frame: &mut Vec<u8>) {
     }
 }
 
-/// Pushes an outermost VLAN tag, its id and priority copied from the tag it covers, else zero.
+/// Pushes an outermost VLAN tag. Its id and priority are copied from the tag below, or zero without
+/// a tag.
 pub fn push_vlan(frame: &mut Vec<u8>, tpid: u16) {
     let Some(headers) = Headers::locate(frame) else { return };
     let tci = headers.vlan.and_then(|at| u16_at(frame, at + 2)).unwrap_or(0);
@@ -59,8 +60,8 @@ fn edit_tci(frame: &mut [u8], edit: impl Fn(u16) -> u16) {
 
 /// Pushes an MPLS label stack entry behind the VLAN tags.
 ///
-/// Label, traffic class and TTL are copied from the entry it covers; without one, the TTL is the IP
-/// header's (64 if there is none) and the bottom-of-stack bit is set.
+/// Label, traffic class and TTL are copied from the entry below. Without such an entry, the TTL is
+/// the TTL of the IP header (64 without one), and the bottom-of-stack bit is set.
 pub fn push_mpls(frame: &mut Vec<u8>, ether_type: u16) {
     let Some(headers) = Headers::locate(frame) else { return };
     let entry = match headers.mpls.and_then(|at| u32_at(frame, at)) {
@@ -72,7 +73,7 @@ pub fn push_mpls(frame: &mut Vec<u8>, ether_type: u16) {
     frame.splice(at..at, entry.to_be_bytes());
 }
 
-/// Removes the outermost MPLS entry; what follows is `ether_type`.
+/// Removes the outermost MPLS entry; the Ethernet type becomes `ether_type`.
 pub fn pop_mpls(frame: &mut Vec<u8>, ether_type: u16) {
     let Some(headers) = Headers::locate(frame) else { return };
     let Some(at) = headers.mpls else { return };

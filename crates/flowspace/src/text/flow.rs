@@ -110,7 +110,7 @@ fn of_v13(body: &[u8]) -> Option<FlowText> {
         idle_timeout: flow.idle_timeout,
         hard_timeout: flow.hard_timeout,
         flags: flags(flow.flags.0, &names),
-        // What cannot be read was never taken from a tenant.
+        // Weir never accepts a FLOW_MOD that cannot be decoded.
         match_: Match::from_v13(&flow.match_).ok()?.to_string(),
         actions: or_drop(comma_separated(written)),
     })
@@ -127,7 +127,7 @@ fn comma_separated(items: impl Iterator<Item = impl Display>) -> String {
         if !text.is_empty() {
             text.push(',');
         }
-        // Nothing fails that is written to memory.
+        // Writing to memory cannot fail.
         let _ = write!(text, "{item}");
     }
     text
@@ -236,7 +236,7 @@ impl Display for ActionV13<'_> {
     }
 }
 
-/// A port by its number in 1.3: reserved ones by name.
+/// A port by its number in 1.3; reserved ports by name.
 struct Port(u32);
 
 impl Port {
@@ -294,7 +294,7 @@ fn set_field(f: &mut Formatter<'_>, oxm: &Oxm<'_>) -> fmt::Result {
     write!(f, "->{name}")
 }
 
-/// How a value is written.
+/// The text form of a value.
 #[derive(Clone, Copy)]
 enum Form {
     Decimal,
@@ -317,7 +317,7 @@ impl Form {
     }
 }
 
-/// What `ovs-ofctl` calls the fields that a SET_FIELD writes, and how it writes their values.
+/// The names in `ovs-ofctl` of the fields that a SET_FIELD writes, and the text form of their values.
 const FIELDS: &[(OxmField, &str, Form)] = &[
     (OxmField::METADATA, "metadata", Form::Hex),
     (OxmField::TUNNEL_ID, "tun_id", Form::Hex),
@@ -358,7 +358,7 @@ const FIELDS: &[(OxmField, &str, Form)] = &[
     (OxmField::PBB_ISID, "pbb_isid", Form::Hex),
 ];
 
-/// An experimenter's own, which `ovs-ofctl` would not read.
+/// An experimenter's action, in a form that `ovs-ofctl` does not read.
 fn foreign(f: &mut Formatter<'_>, experimenter: u32, body: &[u8]) -> fmt::Result {
     write!(f, "experimenter({experimenter:#x},")?;
     hex(f, body)

@@ -11,29 +11,29 @@ use super::vocabulary::{FOREIGN, Form, KEYWORDS, NAMES, Name, PORTS, vlan_bits_f
 use crate::field::{VLAN_BITS, VLAN_PRESENT, VLAN_WORD};
 use crate::{Field, Match, port_from_v10};
 
-/// Why a text is not a match: which word, where, and what to do about it.
+/// The reason why a text is not a match: the word, its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Where the word begins, in characters from 1.
+    /// The column where the word begins, in characters from 1.
     pub column: usize,
-    /// The word that cannot stay.
+    /// The wrong word.
     pub word: String,
-    /// What is wrong with it.
+    /// The problem of the word.
     pub problem: Problem,
 }
 
-/// What is wrong with a word; see [`ParseError`].
+/// The problem of a word; see [`ParseError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
     /// No field or keyword has that name.
     Unknown {
-        /// A name that looks like it.
+        /// A similar name.
         suggestion: Option<&'static str>,
     },
     /// `ovs-ofctl` knows the word, but it cannot be matched here.
     Foreign {
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// A field without `=value`.
@@ -44,7 +44,7 @@ pub enum Problem {
     Malformed {
         /// What is expected instead.
         expected: &'static str,
-        /// A word that looks like it.
+        /// A similar word.
         suggestion: Option<&'static str>,
     },
     /// The value has more bits than the field.
@@ -52,24 +52,24 @@ pub enum Problem {
         /// Bits of the field.
         width: u32,
     },
-    /// The field has a mask and can only be matched whole.
+    /// The field has a mask, but can only be matched exactly.
     NotMaskable,
     /// The field is given twice, or with another field that has the same meaning.
     Repeated,
-    /// A keyword or type says something else than one before it.
+    /// A keyword or type contradicts an earlier one.
     Contradiction {
-        /// What it contradicts.
+        /// The contradicted word.
         with: &'static str,
     },
-    /// The field exists only in certain packets, and the match does not say that it is about them.
+    /// The field exists only in certain packets, and the match is not limited to these packets.
     MissingPrerequisite {
-        /// What would say so.
+        /// The words that limit the match to these packets.
         needs: &'static str,
     },
 }
 
 impl ParseError {
-    /// The names of all fields, if the word is none of them.
+    /// The names of all fields, if the word is no field.
     pub fn known_fields(&self) -> Option<Vec<&'static str>> {
         let is_unknown = matches!(self.problem, Problem::Unknown { .. });
         is_unknown.then(|| NAMES.iter().map(|name| name.name).collect())
@@ -118,15 +118,15 @@ impl FromStr for Match {
     /// Reads `ovs-ofctl` syntax: fields and keywords separated by commas or blanks, in any order; the
     /// empty text is [`Match::ANY`], and `field=*` leaves a field wild.
     ///
-    /// Stricter than `ovs-ofctl` where that would silently match something else: a field without its
-    /// prerequisite, a field given twice, bits that do not fit, and numbers with a leading zero
-    /// (octal there) are errors.
+    /// The parser is stricter than `ovs-ofctl` where `ovs-ofctl` would silently match other
+    /// packets. Errors are: a field without its prerequisite, a field given twice, bits that do not
+    /// fit, and numbers with a leading zero (octal in `ovs-ofctl`).
     fn from_str(text: &str) -> Result<Match, ParseError> {
         let mut settings = Vec::new();
         for word in words(text) {
             read(word, &mut settings)?;
         }
-        // Prerequisites first, whatever the order in the text.
+        // Prerequisites come first, independent of the order in the text.
         settings.sort_by_key(|setting| setting.name.field);
         let mut match_ = Match::ANY;
         for setting in &settings {
@@ -173,7 +173,7 @@ fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// One field and what the text says about it.
+/// One field and its value in the text.
 struct Setting<'a> {
     word: Word<'a>,
     name: &'static Name,
@@ -405,7 +405,7 @@ fn ipv6(word: Word<'_>) -> Result<u128, ParseError> {
     address.map(Ipv6Addr::to_bits).map_err(|_| word.malformed("an IPv6 address such as fe80::1"))
 }
 
-/// A mask as a prefix length, or written out like an address.
+/// A mask as a prefix length, or in the form of an address.
 fn prefix_or(
     word: Word<'_>,
     width: u32,

@@ -1,4 +1,4 @@
-//! Writing a match, in the order and the words of `ovs-ofctl dump-flows`.
+//! Writes a match, in the order and the words of `ovs-ofctl dump-flows`.
 
 use core::fmt::{self, Display, Formatter, LowerHex, Write};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -8,11 +8,11 @@ use crate::field::{VLAN_WORD, ethertype};
 use crate::{Field, Match, port_to_v10};
 
 impl Display for Match {
-    /// What `ovs-ofctl` would print; reading it gives the same match back.
+    /// The text that `ovs-ofctl` would print. Reading the text gives the same match.
     ///
-    /// Two exceptions, neither of which can be sent to a switch as one match: a piece of a
-    /// [`Match::subtract`] may have a partial mask where only whole values can be written, and port
-    /// numbers from 0xff00 to 0xffff, which 1.3 allows, are read as 1.0's reserved ones.
+    /// There are two exceptions, which a switch cannot get as one match: a part of a
+    /// [`Match::subtract`] may have a partial mask on a field whose text form has no mask, and port
+    /// numbers from 0xff00 to 0xffff, which 1.3 allows, are read as 1.0's reserved numbers.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Printer { match_: self, out: f, begun: false }.all()
     }
@@ -67,7 +67,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// The word for the Ethernet type, and whether it says the IP protocol too.
+    /// The word for the Ethernet type, and whether the word includes the IP protocol.
     fn keyword(&self, dl_type: Option<u16>) -> Option<(&'static str, bool)> {
         let dl_type = dl_type?;
         let protocol = self.match_.exact_u16(Field::NwProto);
@@ -89,7 +89,7 @@ impl Printer<'_, '_> {
         self.ethernet("arp_tha", Field::ArpTha)
     }
 
-    /// What IPv4 and IPv6 have in common.
+    /// Writes the fields that IPv4 and IPv6 have in common.
     fn ip(&mut self, has_protocol: bool) -> fmt::Result {
         if !has_protocol {
             self.number("nw_proto", Field::NwProto, Base::Decimal)?;
@@ -206,7 +206,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Goes on to the next item of the list.
+    /// Begins the next item of the list.
     fn item(&mut self) -> fmt::Result {
         if core::mem::replace(&mut self.begun, true) { self.out.write_char(',') } else { Ok(()) }
     }

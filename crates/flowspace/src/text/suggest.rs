@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-/// The candidate nearest to `word`, if it is near enough to be a slip of the pen.
+/// The candidate nearest to `word`, if it is near enough for a typing error.
 pub(super) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A longer word may have more slips; a word of one or two letters says nothing.
+    // A longer word may have more errors; a word of one or two letters gives no suggestion.
     let limit = (word.len() + 1) / 3;
     candidates
         .map(|candidate| (distance(word, candidate), candidate))

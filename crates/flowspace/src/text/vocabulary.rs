@@ -1,4 +1,4 @@
-//! The words of the text form: keywords, names of fields and ports, and how a field's value is written.
+//! The words of the text form: keywords, names of fields and ports, and the text forms of values.
 
 use crate::Field;
 use crate::field::{ethertype as eth, ip_proto as proto};
@@ -40,7 +40,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("mplsm", eth::MPLS_MULTICAST, None),
 ];
 
-/// How the value of a field is written.
+/// The text form of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A number, decimal or hexadecimal.
@@ -137,7 +137,7 @@ pub(super) const NAMES: &[Name] = &[
     name("nd_target", Field::NdTarget, Form::Ipv6, Needs::NEIGHBOUR),
 ];
 
-/// Words that `ovs-ofctl` takes in a flow and that are no part of a match here, with the reason.
+/// Words that `ovs-ofctl` accepts in a flow but Weir does not accept in a match, with the reason.
 pub(super) const FOREIGN: &[(&str, &str)] = &[
     ("actions", "a match has no actions"),
     ("cookie", "a match has no cookie"),

@@ -9,7 +9,7 @@ use flowspace::{Field, Match};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// What a packet is, as far as prerequisites go.
+/// The kinds of packets that prerequisites distinguish.
 const KINDS: &[&str] = &[
     "",
     "ip",
@@ -35,12 +35,12 @@ const KINDS: &[&str] = &[
     "dl_type=0x05ff",
 ];
 
-/// Which fields may have a mask in a message.
+/// Whether a field may have a mask in a message.
 fn maskable(field: Field, match_: &Match) -> bool {
     let icmp = matches!(match_.get(Field::NwProto), (1 | 58, 0xff));
     match field {
         Field::TpSrc | Field::TpDst => !icmp,
-        // Its values are drawn apart.
+        // The values of this field are drawn separately.
         Field::VlanVid => false,
         _ => field.is_maskable_in_v13(),
     }
@@ -64,7 +64,7 @@ fn add(match_: Match, field: Field, value: u128, shape: Index, bits: u128) -> Ma
     let icmp = matches!(match_.get(Field::NwProto), (1 | 58, 0xff));
     let value = match field {
         Field::TpSrc | Field::TpDst if icmp => value & 0xff,
-        // From here on numbers are reserved; two readings exist.
+        // The reserved numbers, which have two meanings, are left out.
         Field::InPort => value & 0xfeff,
         _ => value,
     };

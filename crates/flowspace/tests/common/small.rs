@@ -1,14 +1,15 @@
-//! A header space small enough to enumerate, and a second, naive meaning of matches over it: the
-//! oracle for the algebra. It shares no code with the crate: packets are structs, not words.
+//! A header space small enough to enumerate, and a second, naive implementation of matches: the
+//! oracle for the algebra. The oracle shares no code with the crate: packets are structs, not
+//! words.
 //!
-//! The values and masks that matches use here are so few that the points below have a
-//! representative of every combination that such matches can tell apart.
+//! The matches use few values and masks, so the points below have a representative of every
+//! combination that such matches can distinguish.
 
 use flowspace::{Field, Key, Match};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ipv4 { proto: u8, src: u32, ports: Option<u16> },
@@ -67,7 +68,7 @@ fn meets((value, mask): Ternary, actual: u32) -> bool {
     actual & mask == value & mask
 }
 
-/// What a match says about the VLAN tag.
+/// The VLAN tag in a match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TagSpec {
     Any,
@@ -91,7 +92,7 @@ pub(crate) enum KindSpec {
     },
 }
 
-/// A match, spelled out.
+/// A match with all its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
     in_port: Ternary,
@@ -100,7 +101,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// The naive meaning.
+    /// Whether the match contains the packet: the naive implementation.
     pub(crate) fn admits(&self, point: &Point) -> bool {
         meets(self.in_port, point.in_port)
             && match (self.tag, point.tag) {
@@ -127,7 +128,7 @@ impl Spec {
             }
     }
 
-    /// The same as the crate has it.
+    /// The same match as a [`Match`] of the crate.
     pub(crate) fn to_match(self) -> Match {
         let ternary = |match_: Match, field, (value, mask): Ternary| {
             match_.with_masked(field, value.into(), mask.into())

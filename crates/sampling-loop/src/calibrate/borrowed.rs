@@ -56,7 +56,7 @@ impl Borrowed {
         let namespace = format!("/proc/{process}/ns/net");
         let mut borrowed =
             Borrowed { switch, namespace: namespace.clone(), cpus: Vec::new(), is_there: true };
-        // What a killed calibration left.
+        // Removes everything that a killed calibration left.
         borrowed.clear()?;
         let kind = borrowed.kind(bridge)?;
         let mut moves = String::new();
@@ -127,7 +127,7 @@ impl Borrowed {
             return Ok(());
         }
         for (thread, before) in self.cpus.drain(..) {
-            // One that has ended needs nothing.
+            // A thread that has ended needs no restored CPU set.
             let _ = sched_setaffinity(thread, &before);
         }
         self.clear()
@@ -154,7 +154,7 @@ impl Drop for Borrowed {
     }
 }
 
-/// What ovs-vsctl says of a `datapath_type`; if it is not set, that is the kernel's (ovs-vswitchd.conf.db(5)).
+/// The `datapath_type` that ovs-vsctl printed; without a value the datapath is the kernel's (ovs-vswitchd.conf.db(5)).
 fn datapath(printed: &str) -> &str {
     match printed.trim().trim_matches('"') {
         "" => "system",

@@ -19,7 +19,7 @@ const UNTOUCHED: [&str; 2] = ["h3", "h4"];
 const REMOTE: &str = "remote";
 
 pub(crate) struct Bridge {
-    // Before the lab: the ports in a foreign switch go first.
+    // This field is dropped before the lab: the ports in a foreign switch are removed first.
     borrowed: Option<Borrowed>,
     lab: LabGuard,
     sink: Sink,
@@ -31,7 +31,7 @@ impl Bridge {
     pub(crate) fn up(target: Option<&Target>, cpu: usize) -> anyhow::Result<Bridge> {
         // A running bridge may have any datapath.
         Requirements { switches: target.is_none(), rates: false }.require()?;
-        // What a killed calibration left.
+        // Removes everything that a killed calibration left.
         Lab::down_abandoned(&StateDirectory::default()).context("cannot clear old labs")?;
         let bridge = match target {
             None => Bridge::of_its_own()?,
@@ -73,7 +73,8 @@ impl Bridge {
         topology.host("ends")?;
         let hosts = SAMPLED.into_iter().chain(UNTOUCHED).chain([REMOTE]);
         for (number, host) in (1..).zip(hosts) {
-            // Nobody else's there: locally administered, and of the range for benchmarks (RFC 2544).
+            // These addresses belong to no other device of the switch: they are locally administered, and the IP
+            // addresses are of the range for benchmarks (RFC 2544).
             let mac = format!("02:77:65:69:72:{number:02x}").parse()?;
             let address = Ipv4Addr::new(198, 18, 77, number);
             topology.host_with(host, mac, address, 24)?.link("ends", host, None)?;
@@ -168,7 +169,8 @@ fn tunnel(lab: &Lab, place: &Place) -> anyhow::Result<()> {
     tools::ip(Some(namespace), &script).context("does this kernel have VXLAN?")
 }
 
-/// A socket that nobody reads: no error says that the collector is down, and the collector's work does not count.
+/// A socket that no program reads: senders get no error that the collector is down, and the collector's work does not
+/// count.
 struct Sink {
     address: SocketAddr,
     _socket: UdpSocket,

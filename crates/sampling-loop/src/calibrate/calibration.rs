@@ -162,7 +162,7 @@ fn per_cpu_second(throughput: &Throughput) -> f64 {
     throughput.per_cpu_second
 }
 
-/// A quotient of two costs, with half the width of its 95 % confidence interval where there is one.
+/// A quotient of two costs, with half the width of its 95 % confidence interval, if the interval is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ratio {
     value: f64,
@@ -211,7 +211,7 @@ fn ratio(ours: &Cost, theirs: &Cost, by: fn(&Throughput) -> f64) -> Ratio {
 fn half95(fit: &Fit) -> f64 {
     student_t975(fit.freedom as f64) * fit.cost_error
 }
-/// Weir's sampler beside Open vSwitch's, where both were measured.
+/// The cost of Weir's sampler relative to Open vSwitch's sampler, if both were measured.
 fn cheaper(costs: &[Cost]) -> Option<Point> {
     let cost = |wanted| costs.iter().find(|one| one.mechanism == wanted);
     let (ours, theirs) = (cost(Mechanism::Weir)?, cost(Mechanism::OvsSflow)?);
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn the_machine_s_pace_is_taken_out() {
-        // A machine that gets slower and slower; with sampling it bears four fifths.
+        // The machine becomes slower and slower. With sampling it forwards four fifths.
         let turned = |index: u16| {
             let rate = f64::from(index % 2);
             let at = |value: f64| Throughput { per_second: value, per_cpu_second: 2.0 * value };
@@ -549,7 +549,7 @@ mod tests {
         let theirs = cost(Mechanism::OvsSflow, [0.5; 4]);
         let exact = ratio(&cost(Mechanism::Weir, [0.25; 4]), &theirs, per_second);
         assert!((exact.value - 0.5).abs() < 1e-6 && exact.half95.unwrap() < 1e-6, "{exact:?}");
-        // The interval of four repetitions that differ has their mean, and is no wider than they are apart.
+        // The interval of four different repetitions is around their mean, and is not wider than their range.
         let noisy = ratio(&cost(Mechanism::Weir, [0.2, 0.3, 0.24, 0.26]), &theirs, per_cpu_second);
         let half = noisy.half95.unwrap();
         assert!((noisy.value - 0.5).abs() < half && (0.02..0.2).contains(&half), "{noisy:?}");

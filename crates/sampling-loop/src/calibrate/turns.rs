@@ -7,10 +7,11 @@
 //!   samplers                 ▒     ▒▒ ▒ ◀── theirs, but not its time      ▒ = CPU time of samplers' threads
 //! ```
 //!
-//! A virtual machine's speed changes by some per cent within a second. Two measurements of a second each differ by that
-//! much, but of two hundred turns both paths have half. A sampler's thread may still work after the end of its path's
-//! turn: its CPU time shows this work, which is charged to its path. A round in which the machine stood still for some
-//! milliseconds would be charged to one path, so the round is discarded.
+//! A virtual machine's speed changes by some per cent within a second. Two measurements of a second each differ by this
+//! amount. With two hundred turns, each path has half of the turns, so both paths get the same speed. A sampler's
+//! thread may still work after the end of its path's turn: its CPU time shows this work, which is charged to its path.
+//! A round in which the machine stood still for some milliseconds would be charged to one path, so the round is
+//! discarded.
 
 use super::cpu::{CpuTime, ThreadTime};
 use super::stream::{Batch, Stream};

@@ -63,7 +63,8 @@ impl CpuModel {
         let slope = (self.load_busy / self.weight - load * busy) / variance;
         let intercept = busy - slope * load;
         let is_spread = variance.max(0.0).sqrt() >= LEAST_SPREAD * load;
-        // A line through too little, or one that is busy below no load at all: proportional is what is left.
+        // The line is used if the loads differ enough, and if the line rises from a busy share between 0 and `target`
+        // at load 0. Otherwise the proportional estimate is used.
         let proportional = load * target / busy;
         if is_spread && slope > 0.0 && (0.0..target).contains(&intercept) {
             return Some(((target - intercept) / slope).min(FARTHEST * proportional));
@@ -153,7 +154,7 @@ impl PassiveSearch {
         if !(load > 0.0 && load.is_finite() && latency > 0.0 && latency.is_finite()) {
             return;
         }
-        // The least drifts up slowly, so that it can be forgotten when the path has changed.
+        // The smallest latency drifts up slowly, so that the search forgets the old value when the path has changed.
         let base = self.base.map_or(latency, |base| (base * 1.001).min(latency));
         self.base = Some(base);
         if latency > base * RISE {
@@ -161,7 +162,7 @@ impl PassiveSearch {
             self.room = 1.0;
         } else {
             self.room = ADVANCE;
-            // Only a load that came near it shows that a ceiling is no longer there.
+            // Only a load near the ceiling shows that the ceiling no longer exists.
             self.ceiling =
                 self.ceiling.map(|it| if load > it * RETREAT { it * ADVANCE } else { it });
         }
@@ -186,15 +187,15 @@ mod tests {
     fn a_line_through_cpu_statistics() {
         let mut model = CpuModel::default();
         assert_eq!(model.capacity(0.8), None);
-        // One load alone: in proportion.
+        // With one load alone the estimate is proportional.
         model.handle(1000.0, 0.4);
         assert!((model.capacity(0.8).unwrap() - 2000.0).abs() < 1e-6);
-        // 10 % are busy with nothing, 0.02 % for each packet per second.
+        // The server is 10 % busy without load, plus 0.02 % for each packet per second.
         for load in [1000.0, 2000.0, 1500.0, 3000.0, 2500.0].iter().cycle().take(60) {
             model.handle(*load, 0.1 + 0.0002 * load);
         }
         assert!((model.capacity(0.8).unwrap() - 3500.0).abs() < 20.0, "{:?}", model.capacity(0.8));
-        // Packets become twice as dear, and the line follows.
+        // Packets cost twice as much, and the line follows.
         for load in [1000.0, 2000.0, 1500.0].iter().cycle().take(60) {
             model.handle(*load, 0.1 + 0.0004 * load);
         }
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn latency_tells_where_it_ends() {
-        // A server that bears 5000, where latency is that of a queue; its load follows the estimate.
+        // The server carries a load of 5000, and its latency is the latency of a queue. The load follows the estimate.
         let mut search = PassiveSearch::default();
         let mut load: f64 = 1000.0;
         let mut most: f64 = 0.0;

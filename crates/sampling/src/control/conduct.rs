@@ -21,7 +21,8 @@ struct State {
     is_there: bool,
     traffic: Option<Vec<Traffic>>,
     held_until: Option<Duration>,
-    /// A plan was being enacted since the server's last report. That also takes CPU time, which is no cost of samples.
+    /// Whether a plan was being enacted since the server's last report. Enacting also takes CPU time, which is not a
+    /// cost of samples.
     is_disturbed: bool,
 }
 
@@ -116,7 +117,7 @@ impl Conduct {
         match state.member.estimator {
             Estimator::Fixed(capacity) => Some(capacity),
             Estimator::Cpu(model) => {
-                // Where costs are learnt, what it bears is learnt with them.
+                // If the costs are learnt, the capacity is learnt together with the costs.
                 let fill = self.settings.fill;
                 let learnt = state.learnt.capacity(fill).filter(|_| state.member.is_learning);
                 learnt.or_else(|| model.capacity(fill))
@@ -182,7 +183,7 @@ impl Conduct {
 
     fn learn(&mut self, server: usize, sampled: Sampled, busy: f64) {
         if self.states.iter().any(|state| state.is_there && state.traffic.is_none()) {
-            // What others send here is not known yet.
+            // The traffic that other servers send to this server is not known yet.
             return;
         }
         let forwarded = self.volumes().1.get(server).copied().unwrap_or(0.0);
@@ -198,7 +199,7 @@ impl Conduct {
         }
         let now = state.costs();
         self.events.push_back(Event::Costs { server, before, now });
-        // What it bears after all can wait for the next plan; what it does not bear cannot.
+        // Lower costs can wait for the next plan; higher costs cannot wait.
         self.wanted |= now.alpha > before.alpha || now.beta > before.beta;
     }
 
@@ -319,7 +320,7 @@ impl Conduct {
         if let Some((_, force)) = self.enactment.take()
             && outcome == Outcome::Enacted
         {
-            // Cut off while the last servers retired the plan before: then this one lacks something.
+            // If a server was cut off while the last servers retired the previous plan, a part of this plan is missing.
             let all_there =
                 self.states.iter().all(|state| state.is_there && state.held_until.is_none());
             self.is_damaged &= !all_there;
@@ -375,7 +376,7 @@ impl Conduct {
         let Some(force) = &self.force else { return false };
         let (own, load) = self.volumes();
         let differs = |(new, old): (&f64, &f64)| {
-            // A few packets per second more or less are no change.
+            // A difference of a few packets per second is no change.
             (new - old).abs() > self.settings.change * old.max(*new) + 10.0
         };
         own.iter().zip(&force.own).chain(load.iter().zip(&force.load)).any(differs)
@@ -409,7 +410,7 @@ impl Conduct {
     }
 
     fn plan(&mut self, now: Duration) {
-        // A server that has not reported yet is waited for.
+        // The loop waits for servers that have not reported yet.
         let there: Vec<usize> = (0..self.states.len())
             .filter(|at| self.states.get(*at).is_some_and(|one| one.is_there))
             .collect();
@@ -490,7 +491,8 @@ impl Conduct {
         let mut traffic = Vec::new();
         for (from, &index) in there.iter().enumerate() {
             let Some(state) = self.states.get(index) else { continue };
-            // What it forwards it has to bear, whatever is thought of it; then it samples nothing.
+            // A server must carry the packets that it forwards, whatever its estimated capacity is. Such a server then
+            // samples nothing.
             let forwards = load.get(index).copied().unwrap_or(0.0) * (1.0 + 1e-9);
             let capacity = self.capacity(index).filter(|_| state.held_until.is_none());
             let Member { name, minimum, .. } = &state.member;
@@ -515,7 +517,7 @@ impl Conduct {
                 Ok((plan, problem))
             }
             Err(error @ Error::Unreachable(_)) => {
-                // As much as can be had is better than nothing.
+                // If the minimum rates cannot be met, a plan without minimum rates is better than no plan.
                 self.tell(&error);
                 let free = |server: Server| Server { minimum: 0.0, ..server };
                 let servers = servers.into_iter().map(free).collect();

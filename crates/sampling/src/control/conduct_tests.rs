@@ -3,7 +3,7 @@
 use super::*;
 use crate::control::capacity::{CpuModel, PassiveSearch};
 
-/// Three servers that bear 1000 each; what is sent is theirs alone.
+/// Three servers with a capacity of 1000 each. Each server's traffic goes to none of the other servers.
 struct World {
     conduct: Conduct,
     now: Duration,
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// All report these volumes; then every order is carried out until there is none.
+    /// All servers report these volumes. Then all orders are carried out until no order is left.
     fn report(&mut self, volumes: [f64; 3]) {
         for (server, volume) in volumes.into_iter().enumerate() {
             self.conduct.handle_observation(self.now, server, sends(volume));
@@ -91,7 +91,8 @@ fn a_plan_is_enacted_once_all_have_reported_and_again_on_change() {
     // 133.3 alone; 200 / 0.5 = 400 mirrored.
     assert!((sampled - 600.0).abs() < 1e-6 && (alone - 200.0 - 400.0 / 3.0).abs() < 1e-6);
     assert_eq!(*total, 1000.0);
-    // A tenth more or less is no reason; more is, but not sooner than `least`; and the interval is, if it changes anything.
+    // A change of a tenth is no reason for a plan. A larger change is a reason, but not sooner than `least`. The end of
+    // the interval is a reason if the new plan differs.
     world.report([805.0, 100.0, 100.0]);
     assert_eq!(world.epoch(), 1);
     world.pass(1);
@@ -135,7 +136,7 @@ fn a_server_that_vanishes_is_cut_off_first_and_planned_without() {
     assert_eq!(world.epoch(), 2);
     assert!(world.flows().iter().all(|(from, to)| *from != 1 && *to != 1), "{:?}", world.flows());
     assert!(world.flows().contains(&(0, 2)));
-    // Its late report is nobody's.
+    // The late report of the server that has vanished is ignored.
     world.report([800.0, 100.0, 100.0]);
     assert_eq!(world.epoch(), 2);
 }
@@ -165,7 +166,7 @@ fn headroom_that_vanishes_is_cut_at_once_and_comes_back() {
     world.settle();
     assert_eq!(world.orders[..2], [(0, Order::CutOff(1)), (2, Order::CutOff(1))]);
     assert!(world.flows().iter().all(|(from, to)| *from != 1 && *to != 1), "{:?}", world.flows());
-    // After a while it takes part again.
+    // After a while the server takes part again.
     world.pass(10);
     world.report([800.0, 100.0, 100.0]);
     assert!(world.flows().contains(&(1, 1)), "{:?}", world.flows());
@@ -204,7 +205,7 @@ fn estimators_are_fed() {
         let observed = Observation { busy: Some(0.2), latency: Some(1e-4), ..sends(1000.0) };
         conduct.handle_observation(Duration::ZERO, server, observed);
     }
-    // Tests of the second server: it bears 3000 more.
+    // Tests of the second server show that this server can carry 3000 more.
     let mut tests = 0;
     while let Some((server, order)) = conduct.poll_order() {
         if let Order::Test(rate) = order {
@@ -220,11 +221,11 @@ fn estimators_are_fed() {
     assert!((1000.0..1300.0).contains(&capacity(2)), "{}", capacity(2));
 }
 
-/// What servers are in truth: idle share, share of the CPU per packet per second, α, β.
+/// The true values of the servers: idle share, share of the CPU per packet per second, α, β.
 const TRUTH: (f64, f64, f64, f64) = (0.2, 5e-5, 1.2, 0.3);
 
 /// A loop that believes these costs, over three servers whose CPU use follows [`TRUTH`], reporting every second.
-/// Answers how busy each was, second by second, how often costs changed, and how much was sampled at the end.
+/// Returns how busy each server was in each second, how often costs changed, and how much was sampled at the end.
 fn learn(believed: Costs, seconds: u64) -> (Vec<[f64; 3]>, usize, f64) {
     let own = [9000.0, 5000.0, 5000.0];
     let (idle, forward, alpha, beta) = TRUTH;
@@ -287,12 +288,12 @@ fn plans_converge_from_wrong_costs() {
         let (course, changes, sampled) = learn(believed, 240);
         let fullest = |of: &[f64; 3]| of.iter().copied().fold(0.0, f64::max);
         let last = fullest(course.last().unwrap());
-        // 80 % is what servers are filled to.
+        // Plans fill servers to 80 %.
         assert!((0.7..0.85).contains(&last), "{believed:?}: {last}");
         let late = course.iter().skip(20).map(fullest).fold(0.0, f64::max);
         assert!(late < 0.87, "{believed:?}: as busy as {late}");
         assert!(!is_wrong || changes > 0, "{believed:?}: {changes} changes");
-        // With the true costs 13,500 could be.
+        // With the true costs 13,500 could be sampled.
         assert!(sampled > 10_000.0, "{believed:?}: {sampled}");
     }
 }

@@ -44,7 +44,7 @@ pub enum Outcome {
     RolledBack {
         /// The server that failed, and its failure.
         server: usize,
-        /// In words.
+        /// The failure in words.
         why: String,
     },
 }
@@ -136,7 +136,7 @@ impl Enactment {
         }
         match (result, self.phase) {
             (Err(why), Phase::Preparing | Phase::Committing) => self.restore(now, server, why),
-            // What could not be removed harms nobody: nothing is sent there any more.
+            // A receiver that could not be removed does no harm: no server sends to this receiver any more.
             _ => self.settle(now, server),
         }
     }
@@ -185,7 +185,8 @@ impl Enactment {
 
     fn restore(&mut self, now: Duration, server: usize, why: String) {
         self.fault.get_or_insert((server, why));
-        // Whoever has been told to prepare or commit and has not answered is told to restore behind that.
+        // A server that got the order to prepare or commit, and has not answered, gets the order to restore after this
+        // order.
         self.enter(now, Phase::Restoring);
     }
 
@@ -260,7 +261,7 @@ mod tests {
         IsLate,
     }
 
-    /// Runs one transaction to its end. Events are drawn in turn; when none are left, every server obeys.
+    /// Runs one transaction to its end. Events are drawn in turn; when no events are left, every server obeys.
     fn run(stations: &mut [Station], epoch: Epoch, fates: &[(usize, Fate)]) -> Outcome {
         let members = (0..stations.len()).filter(|index| !stations[*index].is_gone);
         let members: Vec<usize> = members.collect();
@@ -289,7 +290,7 @@ mod tests {
                 (Some(server), _) => {
                     let at = orders.iter().position(|(of, _)| *of == server).unwrap();
                     let (_, step) = orders.remove(at);
-                    // Going back and clearing up is what a server does, or it is gone.
+                    // A server either carries out the orders restore, retire and drop, or has vanished.
                     let may_fail = matches!(step, Step::Prepare(_) | Step::Commit(_));
                     let fails = may_fail && matches!(fate, Fate::Fails);
                     let result = if fails { Err("no".to_owned()) } else { Ok(()) };
@@ -305,7 +306,7 @@ mod tests {
                 orders.retain(|(of, _)| *of != server);
                 enactment.handle_gone(now, server);
             }
-            // Whatever is sent, whoever is there receives it.
+            // Each server that has not vanished has a receiver for all traffic that is sent to this server.
             let there = || stations.iter().filter(|one| !one.is_gone);
             for sender in there().filter(|one| one.sends > 0) {
                 assert!(there().all(|one| one.receives.contains(&sender.sends)), "{epoch}");
@@ -345,7 +346,7 @@ mod tests {
     #[test]
     fn a_failure_names_its_server() {
         let mut stations = vec![Station::default(); 3];
-        // All prepare; the second to commit fails.
+        // All servers prepare; the second server fails to commit.
         let mut fates = vec![(0, Fate::Obeys); 4];
         fates.push((0, Fate::Fails));
         let outcome = run(&mut stations, 1, &fates);

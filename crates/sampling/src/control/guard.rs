@@ -18,10 +18,10 @@ impl Guard {
         Guard { limit, patience, since: None }
     }
 
-    /// How busy it was from `since` to `now`. Returns whether the server must stop sampling; the guard then starts
-    /// again.
+    /// How busy the server was from `since` to `now`. Returns whether the server must stop sampling; the guard then
+    /// starts again.
     pub fn handle_busy(&mut self, since: Duration, now: Duration, busy: f64) -> bool {
-        // What is not a number is no reason to go on as before.
+        // NaN counts as busy: NaN is no reason to go on sampling.
         if busy <= self.limit {
             self.since = None;
             return false;

@@ -59,11 +59,12 @@ struct Learnt {
     /// The packets per second that count as 1, so that all coefficients have about the same size.
     unit: f64,
     theta: Vector,
-    /// Their covariance, in units of the noise.
+    /// The covariance of the coefficients, in units of the noise.
     covariance: Matrix,
     /// The variance of the observations' errors.
     noise: f64,
-    /// F of the last observation, and the F that it counts as: the same as before until F has clearly changed.
+    /// F of the last observation, and the F that is used in its place: the used F stays the same until F has clearly
+    /// changed.
     forwarded: f64,
     counts_as: f64,
 }
@@ -101,7 +102,7 @@ const NORMAL: f64 = 1.96;
 /// higher cost is then the estimate, because too much sampling harms users. A lower cost is then the interval's upper
 /// end, because too little sampling only loses samples.
 const MARGIN: f64 = 0.1;
-/// The same as an absolute difference, if that is larger.
+/// The margin as an absolute difference, if this difference is larger.
 const LEAST_MARGIN: f64 = 0.02;
 /// α is above 0.
 const LEAST_ALPHA: f64 = 0.01;
@@ -127,7 +128,7 @@ impl CostModel {
             return false;
         }
         let Some(learnt) = &mut self.learnt else {
-            // Before anything is forwarded there is no scale.
+            // Before the server forwards packets, there is no scale for costs.
             if forwarded >= 1.0 && busy > 0.0 {
                 let mut first = Learnt::new(self.in_use, forwarded, busy);
                 first.handle(work, busy);
@@ -190,7 +191,7 @@ impl Learnt {
         let forward = (FORWARD_PRIOR * busy).powi(2);
         let spread = |cost: f64| (COST_PRIOR * cost).max(LEAST_COST_PRIOR) * busy;
         let (a, b) = (spread(alpha).powi(2), spread(beta).powi(2));
-        // a and b are known in units of f: what f is off, they are.
+        // a and b are known in units of f, so an error of f is also an error of a and b.
         let both = forward + (COSTS_PRIOR * busy).powi(2);
         let covariance = [
             [IDLE_PRIOR * IDLE_PRIOR, 0.0, 0.0, 0.0, 0.0],
@@ -252,7 +253,8 @@ impl Learnt {
                 *value -= gain * px;
             }
         }
-        // It is off by the noise and by what was not known; the noise's part of it is this.
+        // The residual has two parts: the noise, and the uncertainty of the coefficients. This is the part of the
+        // noise.
         let own = residual * residual / spread;
         self.noise = (KEEP * self.noise + (1.0 - KEEP) * own).max(LEAST_NOISE * LEAST_NOISE);
     }
@@ -282,7 +284,8 @@ fn multiply(matrix: &Matrix, vector: &Vector) -> Vector {
     matrix.map(|row| dot(&row, vector))
 }
 
-/// The solution z of a positive definite system, by elimination; `None` where rounding has made it none.
+/// The solution z of a positive definite system, by elimination; `None` if the system is not positive definite after
+/// rounding.
 fn solve(mut matrix: Matrix, mut right: Vector) -> Option<Vector> {
     for at in 0..SIZE {
         let (pivot_row, pivot_right) = (*matrix.get(at)?, *right.get(at)?);

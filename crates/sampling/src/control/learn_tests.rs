@@ -1,9 +1,9 @@
-//! Costs learnt from intervals that are numbers, with noise.
+//! Costs that are learnt from computed intervals with noise.
 
 use super::*;
 use fastrand::Rng;
 
-/// What a server is in truth: idle share, share of its CPU per forwarded packet per second, α, β.
+/// The true values of a server: idle share, share of its CPU per forwarded packet per second, α, β.
 #[derive(Clone, Copy)]
 struct Truth {
     idle: f64,
@@ -23,7 +23,7 @@ impl Truth {
     }
 }
 
-/// Noise that is the same in every run: four draws summed, of that standard deviation.
+/// Noise that is the same in every run: the sum of four draws, with this standard deviation.
 struct Noise(Rng, f64);
 
 fn noise(seed: u64) -> Noise {
@@ -48,7 +48,7 @@ fn feed(model: &mut CostModel, truth: Truth, course: &[Work], times: usize, nois
     }
 }
 
-/// Loads and plans that tell everything apart.
+/// Loads and plans from which every coefficient can be estimated.
 fn varied() -> Vec<Work> {
     vec![
         work(9000.0, 0.0, 0.0, 0.0),
@@ -68,7 +68,7 @@ fn costs_are_found_whatever_was_believed() {
             feed(&mut model, TRUTH, &varied(), 40, &mut noise(seed));
             let Costs { alpha: found, beta: mirror } = model.in_use();
             let what = format!("from {alpha} {beta}, {seed}: {found} {mirror}");
-            // What is not excluded by the margin is left.
+            // The estimate may differ from the truth by the margin.
             assert!((found - 1.2).abs() < 0.25, "{what}");
             assert!((mirror - 0.3).abs() < 0.12, "{what}");
             let capacity = model.capacity(0.8).unwrap();
@@ -96,7 +96,7 @@ fn intervals_contain_the_truth_as_often_as_they_say() {
 #[test]
 fn what_the_data_cannot_tell_stays() {
     let believed = Costs { alpha: 6.0, beta: 1.5 };
-    // Forwarding alone says nothing of α and β; sampling alone nothing of β.
+    // Data about forwarding alone say nothing about α and β. Data about local sampling alone say nothing about β.
     let mut model = CostModel::new(believed);
     let forwarding = [work(9000.0, 0.0, 0.0, 0.0), work(4000.0, 0.0, 0.0, 0.0)];
     feed(&mut model, TRUTH, &forwarding, 500, &mut noise(5));
@@ -106,7 +106,7 @@ fn what_the_data_cannot_tell_stays() {
     let sampling = [work(9000.0, 2000.0, 0.0, 0.0), work(9000.0, 0.0, 0.0, 0.0)];
     feed(&mut model, TRUTH, &sampling, 500, &mut noise(6));
     assert!((model.in_use().alpha - 1.2).abs() < 0.25, "{:?}", model.in_use());
-    // Of β it is known only that it is believed to be a quarter of α, give or take.
+    // About β the model knows only the initial assumption: about a quarter of α.
     let ([alpha, beta], in_use) = (model.estimates().unwrap(), model.in_use());
     assert!((beta.value / alpha.value - 0.25).abs() < 0.05, "{alpha:?} {beta:?}");
     assert!(beta.half > 3.0 * alpha.half && in_use.beta > 0.5, "{alpha:?} {beta:?} {in_use:?}");
@@ -128,8 +128,8 @@ fn one_load_for_hours_forgets_nothing_and_excludes_nothing() {
 
 #[test]
 fn a_server_with_one_load_is_filled_and_not_overrun() {
-    // What is idling and what is forwarding is not known then, but what sampling adds is. It samples as much as there is
-    // believed to be room for, as plans do, every ten intervals.
+    // The model then does not know which part of the CPU use is idle use and which part is forwarding. The model knows
+    // what sampling adds. Every ten intervals the server samples as much as the model expects to fit, as with plans.
     for (alpha, beta) in [(1.2, 0.3), (6.0, 1.5), (0.24, 0.06), (1.54, 0.46)] {
         for seed in [9, 99, 999, 9999] {
             let what = format!("from {alpha}, {seed}");
@@ -144,7 +144,7 @@ fn a_server_with_one_load_is_filled_and_not_overrun() {
                 for interval in 0..10 {
                     let now = Work { is_disturbed: interval == 0, ..now };
                     let busy = TRUTH.busy(now) + noise.draw();
-                    // Its CPU is full: then so much less is processed.
+                    // If the CPU is full, the server processes less.
                     let done = if busy > 1.0 { local * 0.5 } else { local };
                     model.handle(Work { local: done, ..now }, busy.min(1.0));
                 }
@@ -172,7 +172,7 @@ fn what_others_take_of_the_machine_passes_for_costs_only_until_the_plan_changes(
         let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
         let mut noise = noise(seed);
         feed(&mut model, TRUTH, &[work(9000.0, 1000.0, 0.0, 0.0)], 10, &mut noise);
-        // Somebody else begins when a plan is enacted that samples more.
+        // Another program starts to use the CPU at the moment when a plan with more sampling is enacted.
         let crowded = Truth { idle: TRUTH.idle + 0.1, ..TRUTH };
         for local in [2500.0, 1500.0, 2500.0, 1000.0, 2000.0, 500.0, 2500.0, 1000.0] {
             feed(&mut model, crowded, &[work(9000.0, local, 0.0, 0.0)], 10, &mut noise);
@@ -188,12 +188,12 @@ fn a_full_cpu_says_at_least() {
     let mut model = CostModel::new(Costs { alpha: 1.2, beta: 0.3 });
     feed(&mut model, TRUTH, &varied(), 40, &mut noise(11));
     let before = model.in_use();
-    // Far more than there is: the CPU is full, which is less than the model says.
+    // The server gets far more work than its capacity. The CPU is full, which is less CPU use than the model predicts.
     for _ in 0..200 {
         model.handle(work(9000.0, 20_000.0, 0.0, 0.0), 1.0);
     }
     assert_eq!(model.in_use(), before);
-    // Full where there should have been room is news, whatever takes it.
+    // A full CPU is a new observation if the model predicted a free part, whatever program uses the CPU.
     let capacity = model.capacity(0.8).unwrap();
     for _ in 0..200 {
         model.handle(work(9000.0, 1000.0, 0.0, 0.0), 1.0);

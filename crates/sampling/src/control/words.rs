@@ -43,20 +43,20 @@ impl Default for Settings {
     }
 }
 
-/// How a server's capacity is known.
+/// The source of a server's capacity.
 #[derive(Clone, Copy, Debug)]
 pub enum Estimator {
-    /// Given.
+    /// A known capacity.
     Fixed(f64),
     /// From CPU statistics.
     Cpu(CpuModel),
-    /// By short tests; the time of the last, what it found, and the one under way.
+    /// By short tests: the time of the last series of tests, its result, and the current series.
     Active {
         /// When the last series of tests ended.
         last: Option<Duration>,
         /// The result of the last series.
         found: Option<f64>,
-        /// The series under way.
+        /// The current series.
         search: Option<ActiveSearch>,
     },
     /// From rises of latency.
@@ -72,9 +72,9 @@ pub struct Member {
     pub costs: Costs,
     /// Whether α and β are estimated during the run, from the server's CPU use and work.
     pub is_learning: bool,
-    /// The least share of its traffic that has to be sampled.
+    /// The least share of the server's traffic that has to be sampled.
     pub minimum: f64,
-    /// How its capacity is known.
+    /// The source of the server's capacity.
     pub estimator: Estimator,
 }
 
@@ -167,9 +167,9 @@ pub enum Order {
 pub enum Event {
     /// A plan was made and is being enacted.
     Planned {
-        /// Its number.
+        /// The number of the plan.
         epoch: Epoch,
-        /// Packets per second that it samples.
+        /// Packets per second that the plan samples.
         sampled: f64,
         /// Packets per second of all traffic.
         total: f64,
@@ -180,29 +180,29 @@ pub enum Event {
     Enacted(Epoch),
     /// The plan is in force on no server.
     RolledBack {
-        /// Its number.
+        /// The number of the plan.
         epoch: Epoch,
-        /// Whose fault it was.
+        /// The server that failed.
         server: usize,
-        /// What happened.
+        /// The reason, as a sentence.
         why: String,
     },
     /// A server has vanished; no server mirrors to it.
     Gone {
-        /// Which.
+        /// The server.
         server: usize,
-        /// What happened.
+        /// The reason, as a sentence.
         why: String,
     },
     /// A server has no headroom; the server samples nothing for a while, and no server mirrors to it.
     Cut(usize),
     /// Plans use other costs of a server from now on, because the server's data excludes the earlier costs.
     Costs {
-        /// Which.
+        /// The server.
         server: usize,
-        /// Before.
+        /// The earlier costs.
         before: Costs,
-        /// From now on.
+        /// The new costs.
         now: Costs,
     },
     /// There is no plan for the current problem.

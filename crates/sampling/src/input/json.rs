@@ -74,7 +74,7 @@ struct EntryText {
 pub fn problem_from_json(text: &str) -> Result<Problem> {
     let document: Document = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
-        // serde says the place at the end; here it stands in front.
+        // serde puts the place at the end of its message; here the place comes first.
         let message = message.rsplit_once(" at line").map_or(message.as_str(), |(front, _)| front);
         Error::input(format!("line {}, column {}", error.line(), error.column()), message)
     })?;

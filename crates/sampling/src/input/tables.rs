@@ -182,7 +182,7 @@ fn line(record: &StringRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }
 
-/// Only a row of another length can be wrong with text.
+/// With text the only possible error is a row of another length.
 fn broken(error: csv::Error) -> Error {
     let place = error.position().map_or(0, csv::Position::line);
     match error.kind() {

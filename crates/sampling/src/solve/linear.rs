@@ -39,7 +39,7 @@ pub(super) fn reduced(problem: &Problem) -> Result<Vec<Flow>> {
     let is_able: Vec<bool> =
         servers.map(|((server, own), headroom)| server.costs.alpha * own <= headroom).collect();
     let able: Vec<usize> = (0..is_able.len()).filter(|k| is_able.get(*k) == Some(&true)).collect();
-    // What P samples of its own is known: all of it. It need not be a variable.
+    // A server of P samples all of its own traffic, so its local volume needs no variable.
     let is_variable = |class: &&Class| is_able.get(class.server) == Some(&false);
     let classes: Vec<Class> = problem.classes().iter().filter(is_variable).copied().collect();
     let pairs = |origin: usize| std::iter::once(origin).chain(able.iter().copied());
@@ -60,7 +60,7 @@ pub(super) fn reduced(problem: &Problem) -> Result<Vec<Flow>> {
     Ok(flows)
 }
 
-/// The program in our own form; volumes are in units of `unit`.
+/// The linear program in the form of this crate; volumes are in units of `unit`.
 struct Program {
     unit: f64,
     headroom: Vec<f64>,
@@ -99,7 +99,7 @@ impl Program {
         };
         let flow = |(&(class, processor), &variable): (&(usize, usize), &Variable)| {
             let class = self.classes.get(class)?;
-            // A value that is only the solver's round-off is none.
+            // A value that is only the solver's rounding error counts as 0.
             let value = values.var_value(variable).clamp(0.0, class.volume / self.unit);
             let volume = if value > TOLERANCE { value * self.unit } else { 0.0 };
             let mut flow = flow(class.server, processor, volume, class.volume)?;
@@ -201,7 +201,7 @@ impl Program {
         let bound = |server: usize, cost: fn(Costs) -> f64| {
             let cost = servers.get(server).map_or(1.0, |facts| cost(facts.costs));
             let headroom = self.headroom.get(server).copied().unwrap_or(0.0);
-            // Without a cost there is no bound.
+            // If the cost is 0, there is no bound.
             if cost > 0.0 { headroom / cost } else { f64::INFINITY }
         };
         let capacity = if class.server == processor {
@@ -242,7 +242,7 @@ impl Program {
 enum Goal {
     /// As much sampled volume as possible.
     Volume,
-    /// As little missing of the minimum rates as possible.
+    /// The smallest possible shortfall of the minimum rates.
     Shortfalls,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn solve(problem: &Problem) -> Vec<Flow> {
             exporters.push(Exporter { server, ratio: beta / alpha, most });
         }
     }
-    // By gain; by index among equals, so that the plan is the same every time.
+    // Sorts by gain, and equal gains by index, so that the plan is the same every time.
     exporters.sort_by(|a, b| a.ratio.total_cmp(&b.ratio).then(a.server.cmp(&b.server)));
     let mirrored = fill(&exporters, &mut importers, &mut local);
     collect(problem, &local, mirrored)

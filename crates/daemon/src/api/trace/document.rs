@@ -1,23 +1,23 @@
-//! A packet's way as it is answered.
+//! The JSON of a trace.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Where a packet goes.
+/// The path of a packet.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = PacketTrace)]
 pub struct Trace {
-    /// The packet, as `ovs-ofctl` writes a flow.
+    /// The packet, as a flow of `ovs-ofctl`.
     pub flow: String,
-    /// The switches that it comes to, in the order in which it does.
+    /// The switches that the packet reaches, in order.
     pub hops: Vec<Hop>,
-    /// Where it ends: each place once, in words.
+    /// The ends of the path in words, each once.
     pub ends: Vec<String>,
-    /// All of that in lines of 80 characters.
+    /// The whole trace in lines of 80 characters.
     pub text: Vec<String>,
 }
 
-/// What happens to the packet on one switch. A tenant with a network is not told what is below it.
+/// The packet on one switch. A tenant with a network does not see the physical switch and port.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = TraceHop, examples(json!({
     "switch": "00:00:00:00:00:00:00:01", "in_port": 1, "openflow": "1.3", "tenant": "red",
@@ -30,44 +30,44 @@ pub struct Hop {
     /// The physical switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
-    /// What the configuration calls it.
+    /// The name of the switch in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The physical port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_port: Option<u32>,
-    /// The version that the switch speaks.
+    /// The OpenFlow version of the switch.
     pub openflow: String,
-    /// Whose the packet is there.
+    /// The tenant that owns the packet on this switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Whose, and by which entry of the flowspace or which port of the network.
+    /// The owner in words, with the entry of the flowspace or the port of the network.
     pub whose: String,
-    /// What it meets, in order.
+    /// The steps of the packet, in order.
     pub steps: Vec<TraceStep>,
-    /// Where it leaves.
+    /// The outputs of the packet.
     pub outputs: Vec<TraceOutput>,
 }
 
-/// Something that happens to the packet.
+/// A step of the packet.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct TraceStep {
-    /// In words; an entry of the tenant's as the tenant wrote the entry.
+    /// The step in words; a tenant's entry in the form that the tenant wrote.
     pub text: String,
-    /// The rule on the switch that does it.
+    /// The rule on the switch for this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
 }
 
-/// Where the packet leaves the switch.
+/// An output of the packet.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct TraceOutput {
-    /// In words.
+    /// The output in words.
     pub text: String,
-    /// The port, as the tenant or as the switch has it.
+    /// The port, in the tenant's or in the switch's numbering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
-    /// At which of the hops it goes on, counted from 1.
+    /// The number of the next hop, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
 }

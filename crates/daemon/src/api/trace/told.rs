@@ -1,4 +1,4 @@
-//! A packet's way in words, for an operator or for a tenant's eyes.
+//! A trace in words, for an operator or for a tenant.
 
 use flowspace::{FlowText, Match};
 use hypervisor::trace::{Claim, Doubt, Output, Owner, Step, To};
@@ -9,12 +9,12 @@ use super::walk::{Journey, Onward, Visited};
 use crate::config::Config;
 use crate::dpid::Dpid;
 
-/// Columns of a terminal.
+/// The columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Who is told.
+/// The reader of the trace.
 pub(super) struct Eyes<'a> {
-    /// A tenant, which sees its own; nobody else's rules, switches or ports.
+    /// The tenant, which sees only its own entries and ports, and no rules, switches or ports of others.
     pub(super) tenant: Option<&'a str>,
     pub(super) config: &'a Config,
 }
@@ -48,7 +48,7 @@ impl Eyes<'_> {
         let passed = &visited.passed;
         let passage = &passed.passage;
         let is_own = self.tenant.is_none_or(|tenant| passed.tenant.as_deref() == Some(tenant));
-        // What is below a network is not the tenant's business; a slice is on the switches themselves.
+        // A tenant does not see the physical switches below a network; a slice is on the physical switches themselves.
         let is_slice = matches!(passage.owner, Owner::Tenant(_, Claim::Flowspace { .. }));
         let is_shown = self.tenant.is_none() || is_own && is_slice;
         let listed = self.config.switches.iter().find(|listed| listed.dpid == passed.dpid);
@@ -222,7 +222,7 @@ fn written(flow_mod: &[u8]) -> String {
     FlowText::of_flow_mod(flow_mod).map_or_else(|| "unreadable".to_owned(), |it| it.to_string())
 }
 
-/// An entry's text with its table, also if that is the first.
+/// An entry's text with its table, also for the first table.
 fn in_table(text: &str) -> String {
     let table = text.split(", ").find_map(|part| part.strip_prefix("table="));
     let rest = text.replacen(&format!("table={}, ", table.unwrap_or_default()), "", 1);
@@ -257,8 +257,7 @@ fn lines(trace: &Trace) -> Vec<String> {
     lines
 }
 
-/// A text in lines that fit on a terminal, as far as there are blanks and commas to break them at; further lines are indented by
-/// two more.
+/// A text in lines that fit on a terminal, broken at blanks and commas; further lines are indented by two more.
 pub fn wrapped(indent: usize, text: &str) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), " ".repeat(indent));
     let mut is_empty = true;

@@ -1,4 +1,4 @@
-//! A packet on its way from switch to switch.
+//! Follows a packet from switch to switch.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -8,68 +8,68 @@ use hypervisor::trace::{Owner, Packet, To};
 
 use crate::shard::shown::{NotPassed, Passed, Reader, Start};
 
-/// Switches that one packet and its copies are followed to.
+/// The most switches on the path of one packet and its copies.
 const HOPS: usize = 64;
 
-/// What a packet is followed by.
+/// The data to follow a packet.
 pub(super) struct Walk<'a> {
     pub(super) reader: &'a Reader,
     pub(super) network: &'a Network,
     pub(super) deadline: Instant,
 }
 
-/// A packet's way.
+/// The path of a packet.
 #[derive(Debug, Default)]
 pub(super) struct Journey {
     pub(super) hops: Vec<Visited>,
-    /// Whether it goes on after the last hop.
+    /// Whether the packet goes on after the last hop.
     pub(super) is_cut: bool,
 }
 
-/// What happens on one switch, and what comes of each output.
+/// The packet on one switch, and the continuation of each output.
 #[derive(Debug)]
 pub(super) struct Visited {
     pub(super) passed: Passed,
     pub(super) outputs: Vec<Onward>,
 }
 
-/// What comes of an output by a port.
+/// The continuation of an output by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Onward {
-    /// Here it ends: it is no port, or no link is behind the port.
+    /// The path ends: the output is no port, or the port has no link.
     End,
-    /// A link that is down is behind the port.
+    /// The link of the port is down.
     LinkDown,
-    /// It comes to this hop.
+    /// The packet goes to this hop.
     Hop(usize),
-    /// It comes to this hop, where it has been just like that: it goes round and round.
+    /// The packet returns unchanged to this earlier hop: a loop.
     Loop(usize),
-    /// It comes to a switch that is not connected.
+    /// The packet goes to a switch that is not connected.
     Gone(Dpid),
-    /// It is not followed any further.
+    /// The packet is not followed further.
     Cut,
 }
 
-/// Why nothing can be followed.
+/// The reason why the packet cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lost {
     /// The switch is not connected, or the tenant has no part of it.
     Nowhere,
-    /// There is no such port.
+    /// The port does not exist.
     NoPort,
     /// The port has no path.
     NoPath,
-    /// A thread does not answer.
+    /// A shard does not answer in time.
     Silence,
-    /// Questions take as much time as they may.
+    /// Traces and lists have used their part of the time.
     Busy,
 }
 
 impl Walk<'_> {
-    /// Follows a packet. Where it is not this tenant's, if one is given, what happens is not looked at any further.
+    /// Follows a packet. If `only` names a tenant, the trace ends where the packet does not belong to this tenant.
     pub(super) fn from(&self, start: Start, only: Option<&str>) -> Result<Journey, Lost> {
         let mut journey = Journey::default();
-        // Hops that are known, by where the packet comes in and what it is then; the way to those that are not visited yet.
+        // The known hops, by ingress and packet, and the queue of hops that are not visited yet.
         let mut known: BTreeMap<(u64, Packet), usize> = BTreeMap::new();
         let mut due = VecDeque::from([self.visit(start)?]);
         while let Some(passed) = due.pop_front() {

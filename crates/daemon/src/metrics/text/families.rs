@@ -1,4 +1,4 @@
-//! Names of families of series of tenants, and their help: the same for sums and for each switch.
+//! Names and help texts of the families of tenants' series: the same for sums and for each switch.
 
 use std::sync::Arc;
 
@@ -35,5 +35,5 @@ pub(super) const EXAMINED_HELP: &str =
 pub(super) const ADDED: &str = "weir_added_latency_seconds";
 pub(super) const ADDED_HELP: &str =
     "From reading a message until it is in the send buffer towards its receiver.";
-/// Towards switches and towards controllers.
+/// The directions: towards switches and towards controllers.
 pub(super) const TOWARDS: [&str; 2] = ["south", "north"];

@@ -14,7 +14,7 @@ use super::writer::{Text, dpid};
 /// A family's name, its help, and its value.
 type Figure<T> = (&'static str, &'static str, fn(&T) -> u64);
 
-/// What one tenant counts on all switches.
+/// The counters of one tenant on all switches.
 pub(super) struct OfTenant {
     sums: Sums,
     queues: [u64; 2],
@@ -30,7 +30,7 @@ impl OfTenant {
     }
 }
 
-/// Adds what tenants count on these switches to what they counted on others.
+/// Adds the tenants' counts on these switches to their counts on disconnected switches.
 pub(super) fn sum(
     switches: &[(Arc<SwitchMetrics>, Tenants)],
     mut tenants: BTreeMap<String, OfTenant>,

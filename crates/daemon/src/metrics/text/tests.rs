@@ -1,4 +1,4 @@
-//! `/metrics` read back by a parser that accepts nothing but the format's own rules.
+//! The tests parse `/metrics` with a parser that accepts only the rules of the format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,7 +90,7 @@ fn sums_stay_small_where_the_product_is_large() {
     });
     assert!(length > 20 * sums.len(), "{length} bytes");
     assert!(largest < 100_000, "in pieces: {largest} bytes");
-    // Who goes is not written for any more.
+    // Nothing is written for a client that has disconnected.
     let mut pieces = 0;
     encode(&registry, Detail::Product, &mut |_| {
         pieces += 1;

@@ -6,14 +6,14 @@ use super::super::instruments::{Histogram, Snapshot};
 use super::super::names;
 use super::super::series::Messages;
 
-/// Bytes that are handed over at a time.
+/// The bytes that are given to the receiver at a time.
 const PIECE: usize = 32 << 10;
 
-/// The text so far, and who takes it.
+/// The text so far, and its receiver.
 pub(super) struct Text<'a> {
     text: String,
     take: &'a mut dyn FnMut(String) -> bool,
-    /// Who takes it is still there.
+    /// Whether the receiver still accepts text.
     is_wanted: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Text<'a> {
 }
 
 impl Text<'_> {
-    /// Hands over what there is, if it is more than so much.
+    /// Gives the text to the receiver, if it has more than this number of bytes.
     pub(super) fn hand_over(&mut self, more_than: usize) {
         if self.text.len() > more_than {
             let piece = std::mem::take(&mut self.text);

@@ -1,8 +1,8 @@
-//! Backups of a store that runs, and what is made of them.
+//! Backups of a running store, and their restoration.
 
 use super::*;
 
-/// A store with something of everything, and its backup.
+/// A store with items of all kinds, and its backup.
 fn stored_and_backed_up(folder: &Folder) -> (Store, Vec<u8>) {
     let store = open(&folder.0);
     store.tenant_ids(&["red", "blue"]).unwrap();
@@ -43,7 +43,7 @@ fn what_was_stored_at_the_backup_is_there_when_it_is_restored() {
     let (store, _) = stored_and_backed_up(&folder);
     let snapshot = store.documents().snapshot().unwrap().unwrap();
     let (secret, red, many) = (store.secret(), stored(&store, 1), stored(&store, 7));
-    // What comes while it is made is not in it.
+    // Changes during the backup are not in the backup.
     store_all(&store, vec![(1, vec![put(1, 5, "later")]), (7, vec![StoreOp::Delete(key(2, 9))])]);
     restore(&other, &written(&snapshot)).unwrap();
     let restored = open(&other.0);
@@ -51,7 +51,7 @@ fn what_was_stored_at_the_backup_is_there_when_it_is_restored() {
     assert_eq!(restored.secret(), secret);
     assert_eq!(restored.tenant_ids(&["blue", "red"]).unwrap(), [TenantId(2), TenantId(1)]);
     assert_eq!(restored.documents().get("networks"), Ok(Some(b"a document".to_vec())));
-    // It is a store like any other.
+    // The restored store works like any other.
     store_all(&restored, vec![(1, vec![put(1, 6, "new")])]);
     assert_eq!(stored(&restored, 1)[0], (1, 6, "new".to_owned()));
     assert_eq!(Store::memory().unwrap().documents().snapshot().map(|it| it.is_some()), Ok(false));
@@ -83,7 +83,7 @@ fn what_is_no_whole_backup_is_refused_and_the_folder_stays_as_it_was() {
         check(&flipped, BackupError::Damaged);
     }
     check(&[&good[..], b"more"].concat(), BackupError::Damaged);
-    // A newer schema, in a backup that is whole.
+    // A newer schema in a complete backup.
     let mut newer = good.clone();
     let at = newer.windows(10).position(|it| it == b"schema\0\0\0\x02").unwrap();
     newer[at + 9] = 3;

@@ -26,7 +26,7 @@ struct World {
 }
 
 impl World {
-    /// Two switches with three ports each; ports 1 are wired together.
+    /// Two switches with three ports each; a wire connects both ports 1.
     fn new(text: &str) -> World {
         let wires = vec![[port("1 port 1"), port("2 port 1")]];
         let mut world = World { state: State::new(config(text), KEY), wires, sent: Vec::new() };
@@ -92,7 +92,7 @@ fn links_are_found_and_lost() {
     assert_eq!(changed.len(), 2, "both directions");
     assert_eq!(world.state.take_changed(), None);
 
-    // By PORT_STATUS at once, in one direction as in both.
+    // PORT_STATUS ends the link at once, in one direction as in both.
     world.state.handle_port(port("2 port 1"), DOWN, seconds(2));
     assert_eq!(world.up(), [""; 0]);
     assert_eq!(world.state.take_changed().unwrap(), changed);
@@ -102,7 +102,7 @@ fn links_are_found_and_lost() {
     assert_eq!(world.up(), [FOUND]);
     world.state.take_changed();
 
-    // In silence.
+    // Without probes the link ends.
     world.wires.clear();
     world.run(20);
     assert_eq!(world.up(), [""; 0]);
@@ -135,7 +135,7 @@ fn what_is_declared_counts_and_is_not_probed() {
         assert!(world.sent.iter().all(|probe| probe.port != port(at)), "{at} was probed");
     }
     assert!(world.state.network().edge(port("1 port 2")).is_ok());
-    // What comes in there all the same counts for nothing.
+    // A probe that still arrives there is ignored.
     let probe = world.sent.iter().find(|probe| probe.port == port("2 port 2")).unwrap().clone();
     for at in ["1 port 2", "1 port 1"] {
         let refused = world.state.handle_probe(port(at), &probe.frame, seconds(0));
@@ -204,7 +204,7 @@ fn what_a_switch_can_do_with_tags_goes_by_its_version() {
         assert_eq!(world.state.take_changed().is_some(), is_news);
         assert_eq!(tagging(&world, 2), Tagging::Stacked);
     }
-    // Of one that is not there nothing is kept.
+    // Nothing is kept for a switch that is not connected.
     world.state.handle_version(Dpid(3), Version::V1_0);
     assert_eq!(world.state.take_changed(), None);
 }
@@ -225,11 +225,11 @@ fn links_stay_when_only_probing_changes() {
         assert_eq!(world.up(), [FOUND], "{text}");
         assert_eq!(world.state.take_changed(), Some(vec![]), "{text}: never went");
     }
-    // The new ones count: silence ends it within the lifetime.
+    // The new settings apply: the link ends within the new lifetime without probes.
     world.wires.clear();
     world.run(90);
     assert_eq!(world.up(), [""; 0]);
-    // Found links go with discovery itself.
+    // Discovered links end when discovery is turned off.
     let mut world = World::new("discovery = true");
     world.run(1);
     world.state.configure(config(""), seconds(2));
@@ -250,14 +250,14 @@ fn what_a_port_says_of_its_speed_is_followed() {
         let link = |capacity: &str| [format!("1.1-2.1 {capacity} {known}")];
         assert_eq!((world.up(), edge(&world)), (link("100Mbit").to_vec(), "100Mbit".to_owned()));
         world.state.take_changed();
-        // While it stays up: the slower of the two counts.
+        // The link stays up, and the speed of the slower port counts.
         world.state.handle_port(port("1 port 1"), says(10_000, true), seconds(2));
         assert_eq!(world.up(), link("10Mbit"), "{text}");
         assert_eq!(world.state.take_changed().unwrap().len(), 2, "both directions");
         world.state.handle_port(port("2 port 1"), says(1_000_000, true), seconds(2));
         assert_eq!(world.up(), link("10Mbit"), "{text}");
         assert_eq!(world.state.take_changed().unwrap().len(), 0);
-        // And when it was down meanwhile.
+        // The same result is expected after the port was down.
         for is_up in [false, true] {
             world.state.handle_port(port("1 port 1"), says(1_000_000, is_up), seconds(3));
         }
@@ -265,7 +265,7 @@ fn what_a_port_says_of_its_speed_is_followed() {
         assert_eq!(world.up(), link("1Gbit"), "{text}");
         world.state.handle_port(port("1 port 2"), says(10_000, true), seconds(5));
         assert_eq!(edge(&world), "10Mbit");
-        // What the operator says stands.
+        // The configured bandwidth does not change.
         let said = format!("bandwidth = \"40Mbit\"\nedge_ports = [\"1 port 2\"]\n{text}");
         world.state.configure(config(&said), seconds(5));
         world.state.handle_port(port("1 port 1"), says(10_000, true), seconds(6));

@@ -1,9 +1,10 @@
-//! How much of what one interface may send another counts on which link.
+//! The part of a pair's rate that counts on each link.
 //!
-//! What one sends the other are several sets of packets: one for each kind of IP, and for each pair of their addresses.
-//! Which of them it uses is not known, so each is reckoned with as if it had all of the pair's rate, divided evenly among
-//! the entries of the first switch that take a part of it; and a link counts the set that puts most on it, no sums. So no
-//! link counts more of a pair than the pair's rate, and none on which it may send counts nothing.
+//! The packets of a pair of interfaces are several sets: one for IPv4 and one for IPv6, and one for each pair of their
+//! addresses. Weir does not know which set the pair uses, so each set counts with the whole rate of the pair, divided
+//! evenly among the entries of the first switch that match a part of the set. A link counts the set with the largest
+//! load, not the sum. So no link counts more than the pair's rate, and each link that the pair may use counts
+//! something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// In lowest terms, so that the same part is the same share.
+    /// The fraction is in lowest terms, so that equal parts are equal shares.
     fn new(count: u32, of: u32) -> Share {
         let (mut a, mut b) = (count, of);
         while b != 0 {
@@ -38,26 +39,26 @@ impl Share {
     }
 }
 
-/// What was found of a pair.
+/// The result for a pair.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Spread {
-    /// Entries of the first switch that send any of the pair's packets anywhere that counts.
+    /// The number of entries of the first switch that send packets of the pair.
     pub(super) flows: usize,
-    /// Those among them that bring none to their receiver.
+    /// The number of these entries whose packets do not reach the receiver.
     pub(super) lost: usize,
-    /// Links that count the same part of the pair's rate.
+    /// Links with the same part of the pair's rate.
     pub(super) parts: Vec<(Share, Box<[LinkId]>)>,
 }
 
 impl Spread {
-    /// From what was traced of each set of packets.
+    /// The result from the traces of all sets of packets.
     pub(super) fn new(traces: &[Vec<Traced>]) -> Spread {
-        // By entry, whether it brings anything to the receiver.
+        // By entry: whether its packets reach the receiver.
         let mut flows: BTreeMap<u32, bool> = BTreeMap::new();
         let mut shares: BTreeMap<LinkId, Share> = BTreeMap::new();
         for trace in traces {
-            // Of packets that get lost on their way what they cross is known only if they are sent at all, which an
-            // entry that names their receiver says.
+            // For packets that do not reach their receiver, the path counts only if the first entry names the receiver:
+            // otherwise it is unknown whether the packets are sent at all.
             let counted = || trace.iter().filter(|flow| flow.arrives || flow.is_meant);
             let of = counted().count() as u32;
             let mut counts: BTreeMap<LinkId, u32> = BTreeMap::new();

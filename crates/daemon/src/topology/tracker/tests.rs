@@ -84,7 +84,7 @@ fn everywhere(_: TenantId, _: PortId) -> bool {
     true
 }
 
-/// Slice by slice, as the thread does it.
+/// Traces in steps, as the thread does.
 fn settle(tracker: &mut Tracker, network: &Network) {
     while tracker.settle(network, &everywhere, 2) {}
 }
@@ -95,7 +95,7 @@ fn send_to(number: u16) -> Box<[u8]> {
     actions.as_list().as_bytes().into()
 }
 
-/// The same, with another Ethernet destination.
+/// The same actions, with another Ethernet destination.
 fn send_as_to(host: Option<u8>, number: u16) -> Box<[u8]> {
     let Some(host) = host else { return send_to(number) };
     let mut actions = ListBuf::<v10::Action<'_>>::new();
@@ -153,7 +153,7 @@ fn the_papers_example_is_labelled_as_in_its_figure_2() {
     }
     assert_eq!(tracker.counts(), (3, 0));
 
-    // A link that goes while labelled has nothing left, and what crossed it is lost on its way.
+    // The label of a failed link is 0, and its flows do not reach their receivers.
     let links = network.set_port_up(port("1 port 2"), false).unwrap();
     tracker.handle_links(&network, &links);
     settle(&mut tracker, &network);
@@ -163,7 +163,7 @@ fn the_papers_example_is_labelled_as_in_its_figure_2() {
     tracker.handle_links(&network, &links);
     settle(&mut tracker, &network);
 
-    // Entries that go take their flows along.
+    // Removed entries end their flows.
     for dpid in [3, 1, 4] {
         change(&mut tracker, dpid, RED, 102, None);
     }
@@ -207,7 +207,7 @@ fn floods_groups_tables_and_loops_are_followed() {
         change(&mut tracker, dpid, RED, 1, entry(1, "", flood.clone()));
     }
     settle(&mut tracker, &network);
-    // Either goes round by both spines, once over each link in each direction: 16 of 10.
+    // Both flows go around by both spines, once over each link in each direction: 16 of 10.
     assert_eq!(tracker.counts(), (2, 0));
     for from in ["3 port 4", "3 port 5", "4 port 4"] {
         assert_eq!(label(&tracker, &network, from, BLUE), 0, "{from}");
@@ -289,7 +289,7 @@ fn mac(last: u8) -> MacAddress {
     MacAddress::new([2, 0, 0, 0, 0, last]).unwrap()
 }
 
-/// In kbit/s.
+/// The rates are in kbit/s.
 fn sends(to: &[(u8, u64)]) -> BTreeMap<MacAddress, Bandwidth> {
     to.iter().map(|(to, rate)| (mac(*to), Bandwidth::from_kilobits_per_second(*rate))).collect()
 }
@@ -305,7 +305,7 @@ fn what_agents_measure_takes_the_place_of_what_was_bought() {
     };
     settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 2_000));
-    // Its sender uses less than it bought; then it is divided between two flows, one of which goes elsewhere.
+    // The sender uses less than it bought; then the rate is divided between two flows with different paths.
     tracker.handle_sent(RED, mac(1), Some(sends(&[(2, 3_000)])));
     settle(&mut tracker, &network);
     assert_eq!((kilobits(&tracker, RED), kilobits(&tracker, BLUE)), (0, 7_000));
@@ -314,7 +314,7 @@ fn what_agents_measure_takes_the_place_of_what_was_bought() {
     settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 8_500);
     change(&mut tracker, 3, RED, 7, None);
-    // Nothing is sent; another configuration changes nothing of that; then nobody measures it any more.
+    // The sender sends nothing; another configuration does not change this; then no agent measures the sender any more.
     tracker.handle_sent(RED, mac(1), Some(sends(&[])));
     settle(&mut tracker, &network);
     assert_eq!(kilobits(&tracker, BLUE), 10_000);
@@ -360,7 +360,7 @@ fn two_switches() -> Spec {
     }
 }
 
-/// Or one switch on both leaves, with a host at port 1 and one at port 2.
+/// Red's network: one switch on both leaves, with a host at port 1 and a host at port 2.
 fn big_switch() -> Spec {
     Spec {
         switches: vec![switch(0xb1, &[3, 4])],
@@ -381,14 +381,14 @@ fn maps(embedding: &Embedding) -> Maps {
     embedding.switch_maps().iter().map(|(dpid, map)| (dpid.0, Arc::clone(map))).collect()
 }
 
-/// What blue is left of the ways by the two spines, towards leaf 4, in Mbit/s.
+/// Blue's labels of the paths by the two spines, towards leaf 4, in Mbit/s.
 fn left_for_blue(tracker: &Tracker, network: &Network) -> [u64; 2] {
     ["3 port 4", "3 port 5"].map(|from| label(tracker, network, from, BLUE))
 }
 
 #[test]
 fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
-    // Red's entries on either leaf, by the ports of its own, to B.
+    // Red's entries on both leaves, by red's own port numbers, to B.
     for (spec, outputs) in [(two_switches(), [2, 1]), (big_switch(), [2, 2])] {
         let (mut tracker, mut network, mut embedding) = (tracker(), isolation(), embedding());
         for (dpid, out) in [3, 4].into_iter().zip(outputs) {
@@ -403,7 +403,7 @@ fn flows_in_a_network_of_the_tenants_own_load_the_links_beneath() {
         let by_first = if first == port("3 port 4") { [2, 10] } else { [10, 2] };
         assert_eq!(left_for_blue(&tracker, &network), by_first);
 
-        // Its path fails, and it goes by the other spine; then there is none at all.
+        // The link's path fails, and the link moves to the other spine; then no path is left.
         let mut fail = |at: PortId, tracker: &mut Tracker| {
             let links = network.set_port_up(at, false).unwrap();
             embedding.handle_changes(&network);
@@ -438,7 +438,7 @@ fn frames_of_a_vlan_do_not_cross_links_of_openflow_1_0() {
     }
 }
 
-/// What can happen.
+/// The possible events.
 #[derive(Clone, Debug)]
 enum Happening {
     Entry {
@@ -448,7 +448,7 @@ enum Happening {
         priority: u16,
         match_: String,
         out: u16,
-        /// Whose address packets are given before.
+        /// The host whose address is written before the output.
         as_to: Option<u8>,
     },
     Gone {
@@ -464,7 +464,7 @@ enum Happening {
     Switch {
         dpid: u64,
     },
-    /// Red's network is another, or none.
+    /// Red gets another network, or none.
     Network {
         which: u8,
     },
@@ -477,7 +477,7 @@ enum Happening {
     Settle,
 }
 
-/// As [`vnics`], some with addresses of both kinds, some of one, some of which none is known.
+/// The interfaces of [`vnics`]: some with addresses of both kinds, some with one kind, some without known addresses.
 fn vnics_of_all_kinds() -> [(TenantId, Vec<config::Vnic>); 2] {
     let mut all = vnics();
     for (at, vnic) in all.iter_mut().flat_map(|(_, own)| own).enumerate() {
@@ -526,8 +526,8 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: what was followed step by step is what is found when all is looked at anew,
-    /// and on every link, for every tenant, what is left and what others use are its capacity.
+    /// For any events in any order: the incremental result equals a new computation, and on every link, for every
+    /// tenant, the label plus the use by others is the capacity.
     #[test]
     fn labels_and_use_are_the_capacity(happenings in proptest::collection::vec(happening(), 1..60)) {
         let configure = |tracker: &mut Tracker| {
@@ -559,7 +559,7 @@ proptest! {
                 }
                 Happening::Network { which } => {
                     let wanted = [None, Some(two_switches()), Some(big_switch())][usize::from(which)].take();
-                    // Without a way it is refused.
+                    // Without a path the request is refused.
                     let wanted = wanted.into_iter().map(|spec| (RED, spec)).collect();
                     let _ = embedding.apply(&network, &wanted);
                     tracker.handle_maps(maps(&embedding));
@@ -592,7 +592,7 @@ proptest! {
                         for tenant in [RED, BLUE] {
                             let used = |all: &Tracker| all.usage().of(id, tenant);
                             prop_assert_eq!(used(&tracker), used(&anew), "on {} of {:?}", id, tenant);
-                            // Once per link: no more than red's 16 and blue's 24 altogether, by whatever ways.
+                            // Each pair counts once per link: at most red's 16 and blue's 24 in total, by any paths.
                             let bought = if tenant == RED { mbit(16) } else { mbit(24) };
                             prop_assert!(measured.values().any(Option::is_some) || used(&tracker) <= bought);
                             let other = if tenant == RED { BLUE } else { RED };

@@ -1,4 +1,4 @@
-//! Tenants' virtual interfaces (VNICs): the packets that one sends another, and which of them an entry can concern.
+//! Tenants' virtual interfaces (VNICs): the packets from one to another, and the interfaces that an entry can concern.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,19 +14,19 @@ use crate::topology::trace::Station;
 /// A sender and a receiver, by their places among the VNICs.
 pub(super) type Pair = (u32, u32);
 
-/// One of them.
+/// A virtual interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Vnic {
     pub(super) tenant: TenantId,
     pub(super) port: PortId,
     pub(super) mac: u128,
-    /// Whatever it likes, if there are none.
+    /// The IP addresses; empty: any address.
     addresses: Vec<IpAddr>,
     vlan: Option<u16>,
     pub(super) bandwidth: Bandwidth,
 }
 
-/// All of them, each tenant's side by side.
+/// All interfaces; those of one tenant are adjacent.
 #[derive(Default)]
 pub(super) struct Vnics {
     all: Vec<Vnic>,
@@ -35,26 +35,26 @@ pub(super) struct Vnics {
     tenants: HashMap<TenantId, Own>,
 }
 
-/// One tenant's, by their places among all.
+/// The interfaces of one tenant, by their indices.
 #[derive(Default)]
 struct Own {
     all: Range<u32>,
     by_switch: HashMap<Dpid, Vec<u32>>,
-    /// Those of which no address is known.
+    /// The interfaces without known addresses.
     nameless: Vec<u32>,
 }
 
-/// Those of a tenant's that a match leaves to one end of a pair.
+/// The interfaces of a tenant that a match allows at one end of a pair.
 #[derive(Clone, Copy)]
 pub(super) enum Who<'a> {
-    /// All.
+    /// All interfaces.
     Any,
-    /// Those that have the address, and those of which none is known.
+    /// The interfaces with the address, and those without known addresses.
     These(&'a [u32], &'a [u32]),
 }
 
 impl Who<'_> {
-    /// How many, if not all.
+    /// The number of interfaces, if not all.
     pub(super) fn count(self) -> Option<usize> {
         match self {
             Who::Any => None,
@@ -69,7 +69,7 @@ impl Who<'_> {
         }
     }
 
-    /// Them, out of all of the tenant's.
+    /// These interfaces, from all interfaces of the tenant.
     pub(super) fn iter(self, all: Range<u32>) -> impl Iterator<Item = u32> {
         let (all, these) = match self {
             Who::Any => (all, [&[][..], &[]]),
@@ -121,18 +121,18 @@ impl Vnics {
         self.by_mac.get(&(tenant, mac)).copied()
     }
 
-    /// All of a tenant's.
+    /// All interfaces of a tenant.
     pub(super) fn of(&self, tenant: TenantId) -> Range<u32> {
         self.tenants.get(&tenant).map_or(0..0, |own| own.all.clone())
     }
 
-    /// Those of a tenant's that stand at a switch.
+    /// The interfaces of a tenant at a switch.
     pub(super) fn at(&self, tenant: TenantId, dpid: Dpid) -> &[u32] {
         let own = self.tenants.get(&tenant).and_then(|own| own.by_switch.get(&dpid));
         own.map_or(&[], Vec::as_slice)
     }
 
-    /// Whose packets an entry can concern, as they are sent: senders and receivers.
+    /// The senders and receivers whose unchanged packets an entry can concern.
     pub(super) fn ends(&self, tenant: TenantId, match_: &Match) -> (Who<'_>, Who<'_>) {
         let from = self.who(tenant, match_, Field::DlSrc, Field::NwSrc, Field::Ipv6Src);
         (from, self.who(tenant, match_, Field::DlDst, Field::NwDst, Field::Ipv6Dst))
@@ -157,8 +157,8 @@ impl Vnic {
         Station { port: self.port, mac: self.mac }
     }
 
-    /// What it sends another: a set of packets for each pair of their addresses of a kind, or, where none is known, for
-    /// each kind.
+    /// The packets to another interface: a set for each pair of their addresses of one kind, or, without known
+    /// addresses, a set for each kind.
     pub(super) fn packets(&self, to: &Vnic) -> Vec<Match> {
         let mut packets = Match::exact(Field::InPort, u128::from(self.port.port.get()))
             .with(Field::DlSrc, self.mac)
@@ -187,7 +187,7 @@ impl Vnic {
         sets
     }
 
-    /// Its addresses of that kind; one that is not known, if none of any kind is.
+    /// The addresses of this kind; one unknown address if the interface has no known addresses.
     fn addresses_of(&self, kind: u16) -> impl Iterator<Item = Option<u128>> {
         let known = self.addresses.iter().filter_map(move |address| match address {
             IpAddr::V4(address) if kind == ethertype::IP => Some(u32::from(*address).into()),

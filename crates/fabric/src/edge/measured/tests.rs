@@ -21,7 +21,8 @@ fn millis(number: u64) -> Instant {
     Instant(number * 1_000_000)
 }
 
-/// Red's 1, 2 and 3 with 8 Mbit/s each, 3 at the other agent; blue's 4 and 5, of which nobody measures 5.
+/// Red has VNICs 1, 2 and 3 with 8 Mbit/s each, VNIC 3 at the other agent. Blue has VNICs 4 and 5; no agent measures
+/// VNIC 5.
 fn measured() -> Measured {
     let vnic = |last, tenant, agent| Vnic { mac: mac(last), tenant, bandwidth: mbit(8), agent };
     let vnics = [
@@ -43,7 +44,8 @@ fn rates(vnic: u8, sent: Bandwidth) -> Message {
     Message::Rates(vec![Rates { vnic: mac(vnic), received: mbit(0), sent }])
 }
 
-/// Reports of a steady rate, every 100 ms, and what is told of it: times in milliseconds and rates in Mbit/s.
+/// Sends reports of a steady rate every 100 ms, and returns the reported changes: times in milliseconds and rates in
+/// Mbit/s.
 fn steady(all: &mut Measured, times: core::ops::Range<u64>, rate: u64) -> Vec<(u64, Option<u64>)> {
     let mut told = Vec::new();
     for ms in times.step_by(100) {
@@ -56,7 +58,7 @@ fn steady(all: &mut Measured, times: core::ops::Range<u64>, rate: u64) -> Vec<(u
     told
 }
 
-/// What the first VNIC sends the second; there is nothing else.
+/// The rate from the first VNIC to the second; the test fails if another rate is reported.
 fn only((tenant, from, sent): &(TenantId, MacAddress, Sent)) -> Option<u64> {
     assert_eq!((*tenant, *from), (RED, mac(1)));
     let sent = sent.as_ref()?;
@@ -68,23 +70,23 @@ fn only((tenant, from, sent): &(TenantId, MacAddress, Sent)) -> Option<u64> {
 fn rates_come_change_and_expire() {
     let mut all = measured();
     assert_eq!(all.next_due(), None);
-    // Told once it is sure, and as long as it does not change not again.
+    // The rate is reported once when it is certain, and not again while it does not change.
     assert_eq!(steady(&mut all, 0..2_000, 4), [(300, Some(4))]);
     assert_eq!(all.len(), 1);
-    // A pair that falls silent sends nothing; its VNIC is heard of still.
+    // A pair without reports sends nothing; reports about its VNIC still arrive.
     for ms in (2_000..3_000).step_by(100) {
         all.handle_message(millis(ms), ONE, &rates(1, mbit(0)));
         all.handle_timeout(millis(ms));
     }
     assert_eq!(all.poll_change().as_ref().map(only), Some(Some(0)));
-    // The agent vanishes: a second later nothing is known.
+    // The agent disappears: a second later no rate is known.
     assert_eq!(all.next_due(), Some(millis(3_000)));
     all.handle_timeout(millis(3_899));
     assert_eq!(all.poll_change(), None);
     all.handle_timeout(millis(3_900));
     assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
     assert_eq!((all.next_due(), all.is_empty(), all.impossible()), (None, true, 0));
-    // It comes back.
+    // The agent returns.
     assert_eq!(steady(&mut all, 5_000..6_000, 6), [(5_300, Some(6))]);
 }
 
@@ -92,12 +94,12 @@ fn rates_come_change_and_expire() {
 fn a_clock_that_jumps_costs_some_looks() {
     let mut all = measured();
     assert_eq!(steady(&mut all, 100_000..101_000, 4), [(100_300, Some(4))]);
-    // Far back, and on: the meter begins anew, but nobody lives on until the clock has caught up.
+    // The clock jumps far back: the meter starts again, and no VNIC stays measured until the clock has caught up.
     let told = steady(&mut all, 1_000..3_000, 4);
     assert_eq!(told.last(), Some(&(1_100, Some(4))), "{told:?}");
     all.handle_timeout(millis(3_900));
     assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
-    // Far ahead: what was heard is long ago.
+    // The clock jumps far ahead: all reports are too old.
     steady(&mut all, 4_000..5_000, 4);
     all.handle_timeout(Instant(u64::MAX));
     assert_eq!(all.poll_change(), Some((RED, mac(1), None)));
@@ -108,7 +110,7 @@ fn a_clock_that_jumps_costs_some_looks() {
 fn what_cannot_be_is_cut_and_counted() {
     let mut all = measured();
     for ms in (0..1_000).step_by(100) {
-        // 80 Mbit/s each to two of the same tenant, from one that has 8.
+        // A VNIC with 8 Mbit/s reports 80 Mbit/s to each of two VNICs of the same tenant.
         all.handle_message(millis(ms), ONE, &report(1, 2, ms * 10_000));
         all.handle_message(millis(ms), ONE, &report(1, 3, ms * 10_000));
     }
@@ -119,7 +121,8 @@ fn what_cannot_be_is_cut_and_counted() {
     all.handle_message(millis(1_000), ONE, &rates(2, mbit(9)));
     all.handle_message(millis(1_000), ONE, &rates(2, mbit(8)));
     assert_eq!(all.impossible() - before, 1);
-    // Others' VNICs, one that nobody measures, another tenant's, unknown ones, itself; what is none of its business.
+    // Reports about VNICs of another agent, a VNIC without agent, receivers of another tenant, unknown VNICs, the
+    // sender itself, and messages that are not for the hypervisor.
     for (agent, message) in [
         (TWO, report(1, 2, 0)),
         (ONE, rates(3, mbit(1))),
@@ -142,8 +145,8 @@ fn what_cannot_be_is_cut_and_counted() {
 }
 
 proptest! {
-    /// Whatever any agent says at whatever time: what is told is of VNICs that it may speak for, names receivers of
-    /// their tenant, and is no more than they may send.
+    /// For any messages of any agents at any time: reported rates belong to VNICs of the reporting agent, name
+    /// receivers of the same tenant, and do not exceed the bandwidth.
     #[test]
     fn no_lie_goes_beyond_the_bandwidth(
         said in proptest::collection::vec(

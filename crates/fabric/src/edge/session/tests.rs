@@ -22,7 +22,7 @@ fn to_b(from: &mut Sessions, bytes: u64) -> Vec<u8> {
     from.seal(AgentId::of("b"), &report(bytes)).unwrap()
 }
 
-/// One datagram that cannot be placed, and the hello that it brings.
+/// One datagram without a valid token, and the hello in reply.
 fn meet(a: &mut Sessions, b: &mut Sessions, now: Instant) {
     assert_eq!(b.open(&to_b(a, 0)), Err(Refused::Unplaced));
     let (to, hello) = b.poll_hello(now).unwrap();
@@ -105,7 +105,7 @@ fn each_datagram_is_taken_once_in_any_order() {
     let outcomes: Vec<bool> = sent.iter().map(|one| taken(&mut b, one)).collect();
     assert!(outcomes.iter().all(|taken| *taken));
     assert!(sent.iter().all(|one| b.open(one) == Err(Refused::Repeated)));
-    // So far behind that nobody remembers whether it was seen.
+    // The number is so low that the receiver does not know any more whether it was received.
     let late = to_b(&mut a, 0);
     (0..WINDOW).for_each(|number| assert!(taken(&mut b, &to_b(&mut a, number))));
     assert_eq!(b.open(&late), Err(Refused::Repeated));
@@ -119,7 +119,7 @@ fn what_was_recorded_before_a_restart_is_not_taken_after_it() {
     assert!(taken(&mut b, &first));
     let unseen = to_b(&mut a, 2);
 
-    // The sender restarts: its next life is placed by a new token, and what its first life sent is worth nothing.
+    // The sender restarts: its next life gets a new token, and the datagrams of its first life are refused.
     let mut again = agent("a", 11, "b");
     meet(&mut again, &mut b, START + BETWEEN_HELLOS);
     assert!(taken(&mut b, &to_b(&mut again, 3)));

@@ -1,9 +1,9 @@
-//! IPv4 beside IPv6, packets that come to have other addresses, and how much of that is kept.
+//! IPv4 and IPv6 together, packets whose addresses change, and the data that the tracker keeps for them.
 
 use super::*;
 use crate::topology::trace::Traced;
 
-/// Red's A and B, with these addresses.
+/// A tracker with red's A and B, with these addresses.
 fn red(a: &[&str], b: &[&str]) -> Tracker {
     let both = [("3 port 1", 1, a), ("4 port 1", 2, b)].map(|(at, last, addresses)| {
         let ip = addresses.iter().map(|address| address.parse().unwrap()).collect();
@@ -14,7 +14,7 @@ fn red(a: &[&str], b: &[&str]) -> Tracker {
     tracker
 }
 
-/// Red's entries from leaf 3 to B: a match, and the spine that it goes by.
+/// Red's entries from leaf 3 to B: the match, and the spine of the path.
 fn by(tracker: &mut Tracker, entries: &[(&str, u16)]) {
     for (number, (match_, spine)) in (1..).zip(entries) {
         for (dpid, port) in [(3, 3 + spine), (u64::from(*spine), 2), (4, 1)] {
@@ -28,7 +28,7 @@ fn a_pair_counts_once_per_link_by_whatever_it_is_carried() {
     const BOTH: &[&str] = &["10.0.0.1", "fd00::1"];
     const PEER: &[&str] = &["10.0.0.2", "fd00::2"];
     let network = isolation();
-    // What is left for blue by the two spines, and how many flows are followed.
+    // Blue's labels by the two spines, and the number of followed flows.
     let check = |ends: [&[&str]; 2], entries: &[(&str, u16)], left: [u64; 2], flows: usize| {
         let mut tracker = red(ends[0], ends[1]);
         by(&mut tracker, entries);
@@ -43,23 +43,23 @@ fn a_pair_counts_once_per_link_by_whatever_it_is_carried() {
     let v6_of_1_0 = format!("dl_type=0x86dd,{stations}");
     check([BOTH, PEER], &[(v6, 1)], [2, 10], 1);
     check([BOTH, PEER], &[(&v6_of_1_0, 1)], [2, 10], 1);
-    // By the same way once, by different ones once on each.
+    // On the same path the pair counts once, on different paths once on each.
     check([BOTH, PEER], &[(stations, 1)], [2, 10], 1);
     check([BOTH, PEER], &[(v4, 1), (v6, 1)], [2, 10], 2);
     check([BOTH, PEER], &[(v4, 1), (v6, 2)], [2, 2], 2);
     check([BOTH, PEER], &[(v4, 1), (&v6_of_1_0, 2)], [2, 2], 2);
-    // Several entries for packets of one kind share them, as without the other kind.
+    // Several entries for packets of one kind share the rate, as without the other kind.
     let web = "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80";
     let rest = "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2";
     check([BOTH, PEER], &[(web, 1), (rest, 2)], [6, 6], 2);
     check([BOTH, PEER], &[(web, 1), (rest, 2), (v6, 1)], [2, 6], 3);
-    // Only kinds that both speak; whatever there is where nothing is known of one or both.
+    // Only kinds that both interfaces have count; all kinds if the addresses of one or both are unknown.
     check([&["10.0.0.1"], PEER], &[(v4, 1), (v6, 2)], [2, 10], 1);
     check([&["10.0.0.1"], &["fd00::2"]], &[(v4, 1), (v6, 2), (stations, 2)], [10, 10], 0);
     check([&[], PEER], &[(v4, 1), (v6, 2)], [2, 2], 2);
     check([&[], &[]], &[(stations, 1)], [2, 10], 1);
     check([&[], &[]], &[(&v6_of_1_0, 2)], [10, 2], 1);
-    // Of several addresses each is followed.
+    // Each of several addresses is followed.
     let local = "ipv6,ipv6_src=fe80::1,ipv6_dst=fe80::2";
     let ends: [&[&str]; 2] = [&["fd00::1", "fe80::1"], &["fd00::2", "fe80::2"]];
     check(ends, &[(v6, 1), (local, 2)], [2, 2], 2);
@@ -73,7 +73,7 @@ fn what_is_measured_counts_once_per_link_too() {
     tracker.handle_sent(RED, mac(1), Some(sends(&[(2, 3_000)])));
     settle(&mut tracker, &network);
     assert_eq!(left_for_blue(&tracker, &network), [7, 7]);
-    // One kind's entries go.
+    // The entries of one kind are removed.
     for dpid in [3, 2, 4] {
         change(&mut tracker, dpid, RED, 2, None);
     }
@@ -108,7 +108,7 @@ fn links_count_the_largest_part_of_what_either_kind_puts_on_them() {
         arrives: is_whole,
         is_meant: true,
     };
-    // What links count of 12 Mbit/s.
+    // The parts of 12 Mbit/s that links count.
     let check = |traces: &[Vec<Traced>], counts: (usize, usize), links: &[(LinkId, u64)]| {
         let spread = Spread::new(traces);
         let mut found = BTreeMap::new();
@@ -126,7 +126,7 @@ fn links_count_the_largest_part_of_what_either_kind_puts_on_them() {
     let thirds = [(1, a), (2, b), (3, b)].map(|(entry, link)| flow(entry, &[link], true));
     check(&[thirds.to_vec()], (3, 0), &[(a, 4), (b, 8)]);
     check(&[thirds.to_vec(), halves], (3, 0), &[(a, 6), (b, 8), (c, 12)]);
-    // An entry brings its packets if it brings any of them.
+    // An entry counts as reaching the receiver if any of its packets reach the receiver.
     check(&[vec![flow(1, &[a, c], true)], vec![flow(1, &[a], false)]], (1, 0), &[(a, 12), (c, 12)]);
     check(&[vec![flow(1, &[a], false)], vec![]], (1, 1), &[(a, 12)]);
 }
@@ -140,12 +140,13 @@ fn pairs_without_flows_are_not_kept() {
     let mut tracker = Tracker::default();
     tracker.configure([(RED, vnics.as_slice())].into_iter());
     for dpid in 1..=4 {
-        // As most controllers begin: what nothing else takes goes to the controller.
+        // As with most controllers at the start: packets without another entry go to the controller.
         change(&mut tracker, dpid, RED, 1, entry(0, "", send_to(0xfffd)));
     }
     lead(&mut tracker, RED, (1, 61), 1, 1);
     lead(&mut tracker, RED, (2, 62), 2, 1);
-    // This one gets lost without anybody's having said whom it is for; a word of that is what it may come to.
+    // This flow does not reach its receiver, and no entry names the receiver, so its path does not count; with an entry
+    // that names the receiver, its path counts.
     change(&mut tracker, 3, RED, 5, entry(5, "dl_src=02:00:00:00:00:03", send_to(4)));
     settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (2, 0));
@@ -154,7 +155,7 @@ fn pairs_without_flows_are_not_kept() {
     change(&mut tracker, 4, RED, 5, entry(5, "ip,nw_dst=10.0.0.70", send_to(1)));
     settle(&mut tracker, &network);
     assert_eq!(tracker.counts(), (3, 0));
-    // All goes with the entries.
+    // Without entries no flows are left.
     for dpid in 1..=4 {
         tracker.handle_switch_gone(Dpid(dpid));
     }
@@ -166,7 +167,8 @@ fn pairs_without_flows_are_not_kept() {
 #[test]
 fn packets_that_come_to_have_other_addresses_are_followed_by_those() {
     let (mut tracker, network) = (tracker(), isolation());
-    // What blue's C sends D bears F's address from leaf 3 on; on leaf 4 it takes F's entry, which comes last.
+    // The packets from blue's C to D have F's address after leaf 3; on leaf 4 they match F's entry, which is added
+    // last.
     let mut actions = ListBuf::<v10::Action<'_>>::new();
     actions.push(v10::Action::SetNwDst(0x0a00_0006));
     actions.push(v10::Action::Output { port: v10::PortNo(4), max_len: 0 });
