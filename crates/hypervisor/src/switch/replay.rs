@@ -34,6 +34,8 @@ use openflow::{ErrorCode, Header, Version};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
 const ROUNDS: u32 = 16;
+/// After so many rounds the switch is left as it is: it refuses deletions, which nothing else can mend. The next connection tries again.
+const LAST_ROUND: u32 = 32;
 
 /// Something that a tenant has, and for which something stands on the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -263,6 +265,7 @@ impl Switch {
             return;
         }
         recovery.rounds += 1;
+        let is_last = recovery.rounds > LAST_ROUND;
         let is_known =
             round.refused.is_empty() && round.evicted.is_empty() && round.gone.is_empty();
         if is_known || recovery.rounds > ROUNDS {
@@ -296,7 +299,10 @@ impl Switch {
             self.evict_entry(tenant, number, now);
         }
         self.compile_again(tenant, has_numbers || evicts_numbers, now);
-        self.submit_repairs(tenant, &changes, now);
+        match is_last {
+            true => self.recovered(tenant, now),
+            false => self.submit_repairs(tenant, &changes, now),
+        }
     }
 
     /// Takes the changes back, the last first. Says whether any was of groups or meters.

@@ -68,3 +68,50 @@ fn answers_that_come_twice_or_early_lose_nothing() {
         assert_eq!(left(&world), [MESSAGES; 2], "{told}");
     }
 }
+
+/// A switch takes one rule of an entry, refuses the other, and refuses that the first goes: the tenant hears of it all the same.
+#[test]
+fn a_switch_that_refuses_deletions_as_well_is_left_as_it_is() {
+    for version in VERSIONS {
+        let policy = "red: in_port=1\nred: in_port=2";
+        let mut world = World::new(Setup::new(version, policy));
+        let red = world.connect("red");
+        world.lose_south(true);
+        world.south.clear();
+        world.say(red, 1, "flow add match=in_port=1 actions=output:1");
+        world.say(red, 2, "flow delete match=in_port=1");
+        world.say(red, 3, "flow add prio=7 match=in_port=2 actions=output:2");
+        world.say(red, 4, "barrier");
+        let (barrier, full) = match version {
+            Version::V1_0 => (18, openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL),
+            _ => (20, openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL),
+        };
+        let (mut told, mut mods) = (Vec::new(), 0);
+        for _ in 0..400 {
+            world.advance(100_000_000);
+            for message in std::mem::take(&mut world.south) {
+                let (type_, xid) = (message[1], openflow::frame::xid(&message).unwrap());
+                let mut answer = Vec::new();
+                if type_ == barrier {
+                    answer.extend_from_slice(&[version.0, barrier + 1, 0, 8]);
+                    answer.extend_from_slice(&xid.to_be_bytes());
+                } else if type_ == 14 {
+                    mods += 1;
+                    let error = openflow::error::Error { code: full, data: &[] };
+                    // The first rule comes to the switch, and nothing else is done.
+                    if mods > 1 {
+                        error.write_message(version, xid, &mut answer).unwrap();
+                    }
+                }
+                if !answer.is_empty() {
+                    world.switch_says(&answer);
+                }
+            }
+            told.extend(world.heard(red));
+        }
+        assert!(mods < 100, "{version:?}: {mods}");
+        let [errors @ .., last] = &told[..] else { panic!("{version:?}: {told:?}") };
+        assert_eq!(last, "4 BARRIER_REPLY", "{version:?}: {told:?}");
+        assert!(errors.iter().all(|it| it.contains("ERROR")), "{version:?}: {told:?}");
+    }
+}
