@@ -18,7 +18,7 @@ use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
 
-use crate::config::{Config, Entry, Position, Tenant, Tls};
+use crate::config::{Certificate, Config, Entry, Listed, Position, Tenant, Tls};
 use crate::expiry;
 pub use shares::{Share, ShareOfRate, Shared, shares};
 
@@ -64,6 +64,8 @@ pub enum Topic {
     TlsFile,
     /// Weir's own certificate has expired, or will soon.
     Certificate,
+    /// Certificates of switches are pinned.
+    Pin,
     /// A data sheet, and what it says.
     DataSheet,
     /// Agents cannot be listened to, or do not measure an interface.
@@ -166,6 +168,7 @@ impl fmt::Display for Report {
 pub fn check(config: &Config) -> Report {
     let mut checker = Checker::new(config);
     checker.process();
+    checker.pins();
     checker.sheets();
     checker.agents();
     checker.tenants();
@@ -275,6 +278,15 @@ impl<'a> Checker<'a> {
         {
             let message = format!("[tls]: the certificate {} {warning}", tls.certificate.display());
             self.say(Severity::Finding, Topic::Certificate, nowhere, "", message);
+        }
+    }
+
+    /// Without `--state` pins are forgotten, which the file does not say.
+    fn pins(&mut self) {
+        let is_pinned = |switch: &&Listed| switch.certificate == Some(Certificate::Pin);
+        if let Some(first) = self.config.switches.iter().find(is_pinned) {
+            let message = "the first certificate of such switches is pinned; pins outlast Weir only with `weir serve --state`".to_owned();
+            self.say(Severity::Note, Topic::Pin, first.at, "", message);
         }
     }
 

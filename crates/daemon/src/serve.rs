@@ -3,12 +3,13 @@
 use crate::admission::{Admission, Unlisted};
 use crate::agents::{self, Agents};
 use crate::big_switches;
-use crate::config::Config;
+use crate::config::{Certificate, Config};
 use crate::descriptors::{self, Descriptors};
 use crate::identity::Identity;
 use crate::memory;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
+use crate::pins::Pins;
 use crate::refused::Refused;
 use crate::shard::shown::Reader;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
@@ -50,6 +51,7 @@ pub struct Daemon {
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
     descriptors: Descriptors,
+    pins: Pins,
 }
 
 impl Daemon {
@@ -67,6 +69,12 @@ impl Daemon {
             None => Store::memory(),
         }
         .map_err(StartError::Store)?;
+        let pins = Pins::load(store.documents()).map_err(StartError::Store)?;
+        if options.state.is_none() && pins_any(config) {
+            tracing::warn!(
+                "pinned certificates of switches last until Weir ends: there is no --state"
+            );
+        }
         let (ids, identity) = identity(config, &store)?;
         metrics.process.certificate_not_after.set(identity.not_after());
         let listeners = config
@@ -112,6 +120,7 @@ impl Daemon {
             refused,
             descriptors: descriptors.clone(),
             unlisted: Unlisted::default(),
+            pins: pins.clone(),
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -159,6 +168,7 @@ impl Daemon {
             metrics,
             addresses,
             descriptors,
+            pins,
         })
     }
 
@@ -175,6 +185,11 @@ impl Daemon {
     /// What is stored.
     pub fn documents(&self) -> Documents {
         self.store.documents()
+    }
+
+    /// Pinned certificates of switches.
+    pub fn pins(&self) -> Pins {
+        self.pins.clone()
     }
 
     /// What is counted.
@@ -243,6 +258,11 @@ impl Daemon {
         // Dropping the store writes what it was given last.
         drop(self.store);
     }
+}
+
+/// Whether the certificate of any switch is to be pinned.
+fn pins_any(config: &Config) -> bool {
+    config.switches.iter().any(|switch| switch.certificate == Some(Certificate::Pin))
 }
 
 fn ping(shards: &[Handle], within: std::time::Duration) -> Option<usize> {

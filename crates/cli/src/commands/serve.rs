@@ -176,6 +176,7 @@ fn control(
         labels: daemon.labels(),
         networks: daemon.networks(),
         documents: daemon.documents(),
+        pins: daemon.pins(),
     };
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());

@@ -35,6 +35,7 @@ mod own_vlans;
 mod page;
 mod page_of_many;
 mod pages;
+mod pins;
 mod reconnect;
 mod reload;
 mod restart;

@@ -42,6 +42,7 @@ use crate::big_switches;
 use crate::descriptors::Descriptors;
 use crate::dpid::Dpid;
 use crate::metrics::Registry;
+use crate::pins::Pins;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
 use crate::topology::Inbox;
@@ -80,6 +81,7 @@ pub struct Shard {
     refused: Arc<Refused>,
     descriptors: Descriptors,
     unlisted: Unlisted,
+    pins: Pins,
     arrivals: Arrivals,
     table: Table,
     sessions: Vec<Option<Session>>,
@@ -129,6 +131,8 @@ pub struct Setup {
     pub descriptors: Descriptors,
     /// How many switches are here that are not listed.
     pub unlisted: Unlisted,
+    /// Pinned certificates of switches.
+    pub pins: Pins,
 }
 
 impl Shard {
@@ -166,6 +170,7 @@ impl Shard {
             arrivals: Arrivals::new(setup.descriptors.arriving()),
             descriptors: setup.descriptors,
             unlisted: setup.unlisted,
+            pins: setup.pins,
             table: Table::default(),
             sessions: Vec::new(),
             past: Past::default(),

@@ -63,6 +63,9 @@ impl Shard {
         stored: Vec<Stored>,
     ) {
         let Some(features) = established.switch else { return };
+        if !self.pin(features.dpid, &connection) {
+            return connection.finish();
+        }
         let now = self.now();
         let settings = Settings {
             installation: Installation::of_secret(&self.lldp.0),

@@ -42,6 +42,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
         refused: Arc::default(),
         descriptors: Descriptors::new(1024),
         unlisted: Unlisted::default(),
+        pins: Pins::load(store.documents()).unwrap(),
     };
     Shard::new(0, setup, store).unwrap()
 }

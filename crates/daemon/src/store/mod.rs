@@ -254,7 +254,7 @@ impl Store {
     }
 }
 
-/// What the control side keeps by name. Each call waits for the store thread.
+/// What the control side keeps by name. Each call but [`Documents::put_later`] waits for the store thread.
 #[derive(Clone)]
 pub struct Documents(Inner);
 
@@ -281,17 +281,30 @@ impl Documents {
 
     /// Keeps something under a name, in place of what was there. When it returns, that survives `kill -9`.
     pub fn put(&self, name: &str, document: Vec<u8>) -> Result<(), StoreError> {
+        self.put_later(name, document).recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Like [`Documents::put`], and waits for nothing: the answer comes later.
+    pub fn put_later(
+        &self,
+        name: &str,
+        document: Vec<u8>,
+    ) -> mpsc::Receiver<Result<(), StoreError>> {
         let name = name.to_owned();
+        let (reply, answer) = mpsc::sync_channel(1);
         match &self.0 {
             Inner::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.documents.insert(name, document);
-                Ok(())
+                // There is room for one answer.
+                let _ = reply.send(Ok(()));
             }
             Inner::Disk(asker) => {
-                ask(asker, |reply| Command::PutDocument { name, document, reply })
+                // Where the thread has ended, no answer comes.
+                let _ = asker.ask(Command::PutDocument { name, document, reply });
             }
         }
+        answer
     }
 }
 
