@@ -35,6 +35,8 @@ pub struct ServeOptions {
     pub restore: Option<PathBuf>,
     /// Event loops; 0 is one per core.
     pub threads: usize,
+    /// A lost installation in whose place the state is made first, which must not be there.
+    pub adopts: Option<Installation>,
     /// The other installation whose rules are deleted from switches that connect.
     pub takes_over: Option<Installation>,
 }
@@ -63,6 +65,10 @@ impl Daemon {
         if let (Some(dir), Some(backup)) = (&options.state, &options.restore) {
             Store::restore(dir, backup).map_err(StartError::Store)?;
             tracing::info!(backup = %backup.display(), "the state was restored");
+        }
+        if let (Some(dir), Some(installation)) = (&options.state, options.adopts) {
+            Store::adopt(dir, installation).map_err(StartError::Store)?;
+            tracing::info!(%installation, "the state takes the place of a lost one");
         }
         let store = match &options.state {
             Some(dir) => Store::open(dir, config.store.sync, metrics.clone()),
@@ -110,6 +116,7 @@ impl Daemon {
             snapshot,
             lldp,
             takes_over: options.takes_over,
+            adopts: store.adopts().map_err(StartError::Store)?,
             versions: VersionSet::SUPPORTED,
             origin,
             // A store in memory is as safe as it will ever be at once.

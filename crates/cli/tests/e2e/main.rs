@@ -9,6 +9,7 @@
 mod support;
 
 mod accounts;
+mod adopted;
 mod backup;
 mod bad_peers;
 mod big_switches;

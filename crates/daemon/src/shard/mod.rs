@@ -73,6 +73,7 @@ pub struct Shard {
     snapshot: Snapshot,
     lldp: LldpKey,
     takes_over: Option<Installation>,
+    adopts: bool,
     versions: VersionSet,
     store: ShardStore,
     volatile: bool,
@@ -113,6 +114,8 @@ pub struct Setup {
     pub lldp: LldpKey,
     /// The other installation whose entries are deleted.
     pub takes_over: Option<Installation>,
+    /// Whether the store takes the place of a lost one, and makes entries of the rules on switches.
+    pub adopts: bool,
     /// Versions that are spoken.
     pub versions: VersionSet,
     /// Time zero of all shards: link probes cross them.
@@ -161,6 +164,7 @@ impl Shard {
             snapshot: setup.snapshot,
             lldp: setup.lldp,
             takes_over: setup.takes_over,
+            adopts: setup.adopts,
             versions: setup.versions,
             store,
             volatile: setup.volatile,

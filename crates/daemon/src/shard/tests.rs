@@ -33,6 +33,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
         snapshot,
         lldp: LldpKey(store.secret()),
         takes_over: None,
+        adopts: false,
         versions: VersionSet::SUPPORTED,
         origin,
         volatile: false,

@@ -7,12 +7,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
+use hypervisor::Installation;
 use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 use redb::{
     DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError, WriteTransaction,
 };
 
+use super::adoption::adopt;
 use super::backend::{Backend, SyncerThread};
 use super::backup::{Snapshot, restore};
 use super::batch::{Batch, Stored};
@@ -80,6 +82,19 @@ impl Database {
     pub(super) fn restore(dir: &Path, backup: &Path) -> Result<(), StoreError> {
         let _lock = take_folder(dir)?;
         restore(&dir.join(FILE), backup)
+    }
+
+    /// Makes the database of a folder that has none, in the place of a lost one.
+    pub(super) fn adopt(dir: &Path, installation: Installation) -> Result<(), StoreError> {
+        let _lock = take_folder(dir)?;
+        // One of some 4,096 secrets has this number.
+        let secret = loop {
+            let secret = new_secret()?;
+            if Installation::of_secret(&secret) == installation {
+                break secret;
+            }
+        };
+        adopt(&dir.join(FILE), &secret)
     }
 
     /// Takes in what journals hold that were left by a process that was killed, and lets new ones begin.

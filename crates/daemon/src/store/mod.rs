@@ -41,6 +41,7 @@
 //! Deliberately ignorant of what the values mean: the core encodes them. Start reading at [`Store`], then
 //! [`ShardStore`]; the store thread is in `writer`, the tables are in `schema`.
 
+mod adoption;
 mod backend;
 mod backup;
 mod batch;
@@ -62,6 +63,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hypervisor::Installation;
 use hypervisor::policy::TenantId;
 
 use crate::metrics::Registry;
@@ -141,6 +143,16 @@ impl Store {
     /// Fills a directory in which there is no state from a backup.
     pub fn restore(dir: &Path, backup: &Path) -> Result<(), StoreError> {
         Database::restore(dir, backup)
+    }
+
+    /// Makes a store in a directory in which there is no state, in the place of a lost one of this installation.
+    pub fn adopt(dir: &Path, installation: Installation) -> Result<(), StoreError> {
+        Database::adopt(dir, installation)
+    }
+
+    /// Whether the store was made so: it does not know all rules on the switches.
+    pub fn adopts(&self) -> Result<bool, StoreError> {
+        self.documents().get(adoption::ADOPTS).map(|document| document.is_some())
     }
 
     fn start(
