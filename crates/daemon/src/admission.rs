@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use channel::{CertificateName, PeerCertificate};
 
-use crate::config::Config;
+use crate::config::{Certificate, Config};
 use crate::dpid::Dpid;
 use crate::metrics::Rejection;
 
@@ -29,9 +29,9 @@ pub struct Admission {
 pub struct Listed {
     /// The address from which the switch connects.
     pub address: Option<IpAddr>,
-    /// The certificate of the switch.
-    pub certificate: Option<CertificateName>,
-    /// The name of the switch, which may be in its certificate.
+    /// The certificate that it has.
+    pub certificate: Option<Certificate>,
+    /// Its name, which may stand in its certificate.
     pub name: Option<String>,
 }
 
@@ -40,7 +40,9 @@ pub struct Listed {
 pub enum Standing {
     /// The switch is listed.
     Listed,
-    /// The switch is not listed.
+    /// It is listed, and its certificate has to be the pinned one.
+    Pinned,
+    /// It is one of those that are not.
     Unlisted,
 }
 
@@ -55,6 +57,8 @@ pub enum Refused {
     Address(IpAddr),
     /// The switch has shown a certificate that is not its own, or none.
     Certificate(String),
+    /// It has no pin, and there is no room for another one.
+    TooManyPins(usize),
 }
 
 impl Admission {
@@ -87,11 +91,16 @@ impl Admission {
         let certificate = listed.and_then(|listed| listed.certificate.as_ref());
         match (certificate, shown) {
             (Some(certificate), None) => {
-                let words =
-                    format!("[[switches]] says that it shows the certificate {certificate}");
-                return Err(Refused::Certificate(format!("{words}, and it comes without TLS")));
+                let certificate = match certificate {
+                    Certificate::Is(certificate) => format!("the certificate {certificate}"),
+                    Certificate::Pin => "its pinned certificate".to_owned(),
+                };
+                return Err(Refused::Certificate(format!(
+                    "[[switches]] says that it shows {certificate}, and it comes without TLS"
+                )));
             }
-            (Some(certificate), Some(shown)) if !shown.is(certificate) => {
+            (Some(Certificate::Pin), Some(_)) => return Ok(Standing::Pinned),
+            (Some(Certificate::Is(certificate)), Some(shown)) if !shown.is(certificate) => {
                 let words =
                     format!("[[switches]] says that it shows the certificate {certificate}");
                 return Err(Refused::Certificate(format!("{words}, and not {}", named(shown))));
@@ -123,7 +132,9 @@ impl Refused {
     /// The reason in the metrics.
     pub fn rejection(&self) -> Rejection {
         match self {
-            Refused::Unlisted | Refused::TooMany(_) => Rejection::Unlisted,
+            Refused::Unlisted | Refused::TooMany(_) | Refused::TooManyPins(_) => {
+                Rejection::Unlisted
+            }
             Refused::Address(_) | Refused::Certificate(_) => Rejection::Impostor,
         }
     }
@@ -141,6 +152,10 @@ impl fmt::Display for Refused {
                 write!(f, "[[switches]] says that it comes from {address}")
             }
             Refused::Certificate(words) => f.write_str(words),
+            Refused::TooManyPins(most) => write!(
+                f,
+                "its certificate is to be pinned, and there are {most} pins already: `weir ctl pin remove` removes those of former switches"
+            ),
         }
     }
 }
@@ -198,6 +213,16 @@ mod tests {
         ] {
             assert_eq!(admission.judge(dpid, source, None), expected, "{dpid} from {source:?}");
         }
+    }
+
+    #[test]
+    fn a_pinned_switch_comes_by_tls_alone() {
+        let admission = admission("[[switches]]\ndpid = \"1\"\ncertificate = \"pin\"\n");
+        let shown = PeerCertificate::new(b"any");
+        assert_eq!(admission.judge(1, None, Some(&shown)), Ok(Standing::Pinned));
+        let refused = admission.judge(1, None, None).unwrap_err();
+        assert!(refused.to_string().contains("pinned certificate, and it comes without TLS"));
+        assert_eq!(refused.rejection(), Rejection::Impostor);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use flowspace::{Classifier, Match, covered_by};
 use hypervisor::policy::{Permission, Switches};
 use serde::Serialize;
 
-use crate::config::{Config, Entry, Position, Tenant, Tls};
+use crate::config::{Certificate, Config, Entry, Listed, Position, Tenant, Tls};
 use crate::expiry;
 pub use shares::{Share, ShareOfRate, Shared, shares};
 
@@ -64,7 +64,9 @@ pub enum Topic {
     TlsFile,
     /// Weir's own certificate has expired, or will soon.
     Certificate,
-    /// A data sheet, and its contents.
+    /// Certificates of switches are pinned.
+    Pin,
+    /// A data sheet, and what it says.
     DataSheet,
     /// Weir cannot listen to agents, or no agent measures an interface.
     Agents,
@@ -167,6 +169,7 @@ impl fmt::Display for Report {
 pub fn check(config: &Config) -> Report {
     let mut checker = Checker::new(config);
     checker.process();
+    checker.pins();
     checker.sheets();
     checker.agents();
     checker.tenants();
@@ -279,7 +282,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks whether Weir can listen to agents, and which interfaces no agent measures.
+    /// Without `--state` pins are forgotten, which the file does not say.
+    fn pins(&mut self) {
+        let is_pinned = |switch: &&Listed| switch.certificate == Some(Certificate::Pin);
+        if let Some(first) = self.config.switches.iter().find(is_pinned) {
+            let message = "the first certificate of such switches is pinned; pins outlast Weir only with `weir serve --state`".to_owned();
+            self.say(Severity::Note, Topic::Pin, first.at, "", message);
+        }
+    }
+
+    /// Whether agents can be listened to, and what nobody measures.
     fn agents(&mut self) {
         let Some(agents) = &self.config.agents else { return };
         if let Err(message) = crate::agents::load_key(&agents.key) {

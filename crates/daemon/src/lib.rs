@@ -35,6 +35,7 @@ pub mod logging;
 mod memory;
 pub mod metrics;
 pub mod networks;
+pub mod pins;
 pub mod refused;
 pub mod reload;
 pub mod serve;

@@ -3,12 +3,13 @@
 use crate::admission::{Admission, Unlisted};
 use crate::agents::{self, Agents};
 use crate::big_switches;
-use crate::config::Config;
+use crate::config::{Certificate, Config};
 use crate::descriptors::{self, Descriptors};
 use crate::identity::Identity;
 use crate::memory;
 use crate::metrics::Registry;
 use crate::networks::{ChangeError, Control, Networks};
+use crate::pins::Pins;
 use crate::refused::Refused;
 use crate::shard::shown::Reader;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
@@ -34,6 +35,8 @@ pub struct ServeOptions {
     pub restore: Option<PathBuf>,
     /// Event loops; 0 is one per core.
     pub threads: usize,
+    /// A lost installation in whose place the state is made first, which must not be there.
+    pub adopts: Option<Installation>,
     /// The other installation whose rules are deleted from switches that connect.
     pub takes_over: Option<Installation>,
 }
@@ -50,6 +53,7 @@ pub struct Daemon {
     metrics: Arc<Registry>,
     addresses: Vec<Address>,
     descriptors: Descriptors,
+    pins: Pins,
 }
 
 impl Daemon {
@@ -62,11 +66,21 @@ impl Daemon {
             Store::restore(dir, backup).map_err(StartError::Store)?;
             tracing::info!(backup = %backup.display(), "the state was restored");
         }
+        if let (Some(dir), Some(installation)) = (&options.state, options.adopts) {
+            Store::adopt(dir, installation).map_err(StartError::Store)?;
+            tracing::info!(%installation, "the state takes the place of a lost one");
+        }
         let store = match &options.state {
             Some(dir) => Store::open(dir, config.store.sync, metrics.clone()),
             None => Store::memory(),
         }
         .map_err(StartError::Store)?;
+        let pins = Pins::load(store.documents()).map_err(StartError::Store)?;
+        if options.state.is_none() && pins_any(config) {
+            tracing::warn!(
+                "pinned certificates of switches last until Weir ends: there is no --state"
+            );
+        }
         let (ids, identity) = identity(config, &store)?;
         metrics.process.certificate_not_after.set(identity.not_after());
         let listeners = config
@@ -102,6 +116,7 @@ impl Daemon {
             snapshot,
             lldp,
             takes_over: options.takes_over,
+            adopts: store.adopts().map_err(StartError::Store)?,
             versions: VersionSet::SUPPORTED,
             origin,
             // A store in memory confirms changes at once.
@@ -112,6 +127,7 @@ impl Daemon {
             refused,
             descriptors: descriptors.clone(),
             unlisted: Unlisted::default(),
+            pins: pins.clone(),
         };
         let count = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -159,6 +175,7 @@ impl Daemon {
             metrics,
             addresses,
             descriptors,
+            pins,
         })
     }
 
@@ -177,7 +194,12 @@ impl Daemon {
         self.store.documents()
     }
 
-    /// The metrics.
+    /// Pinned certificates of switches.
+    pub fn pins(&self) -> Pins {
+        self.pins.clone()
+    }
+
+    /// What is counted.
     pub fn metrics(&self) -> Arc<Registry> {
         self.metrics.clone()
     }
@@ -243,6 +265,11 @@ impl Daemon {
         // Dropping the store writes the last changes.
         drop(self.store);
     }
+}
+
+/// Whether the certificate of any switch is to be pinned.
+fn pins_any(config: &Config) -> bool {
+    config.switches.iter().any(|switch| switch.certificate == Some(Certificate::Pin))
 }
 
 fn ping(shards: &[Handle], within: std::time::Duration) -> Option<usize> {

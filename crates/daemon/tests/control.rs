@@ -17,6 +17,7 @@ use daemon::config::{self, Api, Config};
 use daemon::control::{Control, Setup};
 use daemon::metrics::{ApiRefusal, Direction, Registry};
 use daemon::networks::Networks;
+use daemon::pins::Pins;
 use daemon::reload::{Current, Reloader};
 use daemon::serve::{Daemon, ServeOptions};
 use daemon::shard::Snapshot;
@@ -85,6 +86,7 @@ impl Scene {
         let pulse = Arc::clone(&healthy);
         let sources = Sources {
             documents: Store::memory().unwrap().documents(),
+            pins: Pins::load(Store::memory().unwrap().documents()).unwrap(),
             metrics: Arc::clone(&metrics),
             current: current.clone(),
             pulse: Arc::new(move |_| pulse.load(Ordering::SeqCst).then_some(2)),
@@ -355,6 +357,7 @@ fn a_whole_daemon_is_healthy_reloads_and_ends() {
     let current = Current::new(config);
     let sources = Sources {
         documents: Store::memory().unwrap().documents(),
+        pins: Pins::load(Store::memory().unwrap().documents()).unwrap(),
         metrics: daemon.metrics(),
         current: current.clone(),
         pulse: Arc::new(daemon.pulse()),
@@ -411,6 +414,7 @@ fn an_address_in_use_is_an_error_at_once() {
     let metrics = Registry::new();
     let sources = Sources {
         documents: Store::memory().unwrap().documents(),
+        pins: Pins::load(Store::memory().unwrap().documents()).unwrap(),
         metrics: metrics.clone(),
         current: current.clone(),
         pulse: Arc::new(|_| None),

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use channel::PeerCertificate;
 use serde_json::{Value, json};
 
 #[path = "support/rest.rs"]
@@ -76,6 +77,10 @@ const ASKED: &[(&str, &str, &str, u16, bool)] = &[
     ("DELETE", "/api/v1/tokens/1", "", 200, true),
     ("DELETE", "/api/v1/tokens/1", "", 404, true),
     ("DELETE", "/api/v1/tokens/one", "", 400, true),
+    ("GET", "/api/v1/pins", "", 200, true),
+    ("DELETE", "/api/v1/pins/1", "", 200, true),
+    ("DELETE", "/api/v1/pins/1", "", 404, true),
+    ("DELETE", "/api/v1/pins/one", "", 400, true),
     ("GET", "/api/v1/openapi.json", "", 200, true),
     ("GET", "/api/v1/summary", "", 200, true),
     ("GET", "/api/v1/log", "", 200, true),
@@ -161,6 +166,8 @@ fn the_document_says_what_is_asked_and_answered() {
     let document = scene.ask("GET", "/api/v1/openapi.json", None).1;
     let mut told = BTreeSet::new();
 
+    let pins = scene.daemon.as_ref().unwrap().pins();
+    pins.pin(1, &PeerCertificate::new(b"any")).unwrap();
     for &(method, path, body, status, fits) in ASKED {
         let answer = scene.send(method, path, "application/json", body);
         let what = format!("{method} {path} {body}: {} {}", answer.status, answer.text);
@@ -282,6 +289,7 @@ fn the_document_says_every_path() {
         include_str!("../src/api/session.rs"),
         include_str!("../src/api/live.rs"),
         include_str!("../src/api/tokens.rs"),
+        include_str!("../src/api/pins.rs"),
         include_str!("../src/api/why.rs"),
         include_str!("../src/api/trace.rs"),
     ];

@@ -227,6 +227,11 @@ impl FlowTable {
         }
     }
 
+    /// No new entry gets this number.
+    pub(crate) fn reserve(&mut self, id: u32) {
+        self.next = self.next.max(id);
+    }
+
     /// Puts an entry under a number. An entry with the same table, match and priority under another number must have
     /// been removed before.
     pub fn put(&mut self, id: u32, flow: Flow) {

@@ -32,6 +32,8 @@ pub enum Kind {
     GroupToDelete,
     /// A meter, likewise.
     MeterToDelete,
+    /// Of the hypervisor itself: cookies of rules on the switch that `--adopt` could make no entry of.
+    Left,
 }
 
 impl StoreKey {
@@ -44,6 +46,7 @@ impl StoreKey {
             Kind::Port => 4,
             Kind::GroupToDelete => 5,
             Kind::MeterToDelete => 9,
+            Kind::Left => 10,
         };
         StoreKey { tenant, item: kind << 56 | u64::from(number) }
     }
@@ -57,6 +60,7 @@ impl StoreKey {
             4 => Kind::Port,
             5 => Kind::GroupToDelete,
             9 => Kind::MeterToDelete,
+            10 => Kind::Left,
             _ => return None,
         };
         Some((kind, (self.item & 0xffff_ffff) as u32))

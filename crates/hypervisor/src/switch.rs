@@ -1,5 +1,6 @@
 //! One switch and the controllers of all tenants that see it.
 
+mod adopted;
 mod asynchronous;
 mod bounds;
 mod buffered;
@@ -196,6 +197,9 @@ pub struct Settings {
     pub installation: Installation,
     /// Whose entries are deleted when a switch connects. Those of all other installations are left.
     pub takes_over: Option<Installation>,
+    /// Whether the store was made in the place of a lost one of the same installation: when a switch comes of which the store
+    /// has nothing, entries are made of its rules.
+    pub adopts: bool,
 }
 
 impl Default for Settings {
@@ -212,6 +216,7 @@ impl Default for Settings {
             reply_timeout: Duration::from_secs(10),
             installation: Installation::default(),
             takes_over: None,
+            adopts: false,
         }
     }
 }
@@ -289,8 +294,16 @@ pub enum Event {
         /// Entries that somebody else made; they are left alone.
         foreign: usize,
     },
-    /// Entries that other installations of Weir have made, and how many; they are left alone.
+    /// Entries that other installations of Weir have made, and how many; they are left alone. Under the own installation those of
+    /// which no tenant's entry could be made.
     LeftOthers(BTreeMap<Installation, usize>),
+    /// Tenants' entries were made of the rules that a lost store had on the switch.
+    Adopted {
+        /// Entries.
+        entries: usize,
+        /// Rules of which none could be made.
+        left: usize,
+    },
 }
 
 /// A tenant on the switch, as an observer may see it.

@@ -5,6 +5,7 @@ mod client;
 mod endpoint;
 mod explain;
 mod operator;
+mod pin;
 mod print;
 mod tell;
 mod token;
@@ -157,6 +158,11 @@ enum Command {
     Token {
         #[command(subcommand)]
         what: token::What,
+    },
+    /// List and remove pinned certificates of switches
+    Pin {
+        #[command(subcommand)]
+        what: pin::What,
     },
     /// Write a backup of the state folder, as it is now, for `weir serve --restore`
     Backup {
@@ -369,6 +375,7 @@ impl Ctl {
             Command::Stop(one) => change_one(&tell, &client, one, Operation::Stop),
             Command::Remove(one) => change_one(&tell, &client, one, Operation::Remove),
             Command::Token { what } => token::run(&tell, &client, what),
+            Command::Pin { what } => pin::run(&tell, &client, what),
             Command::Backup { file } => backup::backup(&client, &file),
         }
     }

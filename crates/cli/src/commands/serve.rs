@@ -50,6 +50,12 @@ pub struct Serve {
     /// Event loops, 1 to 256 [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+    /// Make the state in the folder of --state, in which there is none, in the place of a lost one, by the number that the log tells
+    ///
+    /// The rules on switches stay, and tenants' entries are made of them. See docs/serve.md.
+    #[arg(long, value_name = "ID", value_parser = installation, requires = "state")]
+    #[arg(conflicts_with_all = ["restore", "take_over"])]
+    adopt: Option<Installation>,
     /// Delete the rules that another installation of Weir has left on switches, by the number that the log tells
     ///
     /// Without this they are left where they are. See docs/serve.md.
@@ -98,6 +104,7 @@ impl Serve {
             state: self.state.clone(),
             restore: self.restore.clone(),
             threads: self.threads.map_or(0, usize::from),
+            adopts: self.adopt,
             takes_over: self.take_over,
         };
         let daemon = Arc::new(Daemon::start(config, &options).context("cannot start")?);
@@ -176,6 +183,7 @@ fn control(
         labels: daemon.labels(),
         networks: daemon.networks(),
         documents: daemon.documents(),
+        pins: daemon.pins(),
     };
     let target = Arc::clone(daemon);
     let sink = move |config: &Config| target.apply(config).map_err(|error| error.to_string());

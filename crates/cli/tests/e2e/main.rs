@@ -9,6 +9,7 @@
 mod support;
 
 mod accounts;
+mod adopted;
 mod backup;
 mod bad_peers;
 mod big_switches;
@@ -35,6 +36,7 @@ mod own_vlans;
 mod page;
 mod page_of_many;
 mod pages;
+mod pins;
 mod reconnect;
 mod reload;
 mod restart;

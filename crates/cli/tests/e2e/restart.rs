@@ -8,7 +8,7 @@ use crate::support::eventually;
 use crate::support::network::{Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 
-const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+pub const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 const SEND_FLOW_REMOVED: u32 = 1;
 const RED_COOKIE: u64 = 0xcafe;
 
@@ -71,7 +71,7 @@ fn check_crash(version: Version, openflow: &str) {
 }
 
 /// Two rules, for the two directions between two ports, that tell when they are gone.
-fn install_both_ways(controller: &mut App, [one, other]: [u32; 2]) {
+pub fn install_both_ways(controller: &mut App, [one, other]: [u32; 2]) {
     controller.expect("switch");
     for (xid, mut flow) in [(1, forward(one, other)), (2, forward(other, one))] {
         flow["cookie"] = json!(RED_COOKIE);

@@ -20,8 +20,8 @@ use crate::support::{PATIENCE, eventually, free_port};
 const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
 
 /// Weir's certificates: it is a controller to switches, whose authority is one, and to controllers, whose authority is another.
-struct Site {
-    pki: Pki,
+pub struct Site {
+    pub pki: Pki,
     folder: Folder,
     plain: SocketAddr,
     encrypted: SocketAddr,
@@ -29,7 +29,7 @@ struct Site {
 }
 
 impl Site {
-    fn new(host: std::net::IpAddr) -> Site {
+    pub fn new(host: std::net::IpAddr) -> Site {
         let (pki, folder) = (Pki::new(), Folder::new());
         pki.sign("weir", "controller");
         pki.sign("switch", "switch");
@@ -43,14 +43,14 @@ impl Site {
         }
     }
 
-    fn serve(self, tenants: &str) -> (Weir, Pki, SocketAddr) {
+    pub fn serve(self, tenants: &str) -> (Weir, Pki, SocketAddr) {
         let Site { pki, folder, plain, encrypted, api } = self;
         let (key, certificate) = (pki.private_key("weir"), pki.certificate("weir"));
         let config = format!(
             r#"
 [listen]
 openflow = ["tcp:{plain}", "ssl:{encrypted}"]
-api = "{api}"
+api = ["{api}", "unix:api.sock"]
 {SHORT_BACK_OFF}
 [tls]
 private_key = "{}"
@@ -238,7 +238,7 @@ fn plain_bytes_at_the_tls_port_are_turned_away() {
 }
 
 /// A switch that has shaken hands over TLS, by `openssl`; it is connected until its standard input is closed.
-fn tls_switch(address: SocketAddr, pki: &Pki, holder: &str, dpid: u64) -> Child {
+pub fn tls_switch(address: SocketAddr, pki: &Pki, holder: &str, dpid: u64) -> Child {
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-connect", &address.to_string(), "-cert"])
         .arg(pki.certificate(holder))

@@ -80,6 +80,8 @@ pub(super) const TABLE: &[Row] = &[
     row("GET",    "/api/v1/tokens",                                      [Yes, No,  No,   No]),
     row("POST",   "/api/v1/tokens",                                      [Yes, No,  No,   No]),
     row("DELETE", "/api/v1/tokens/{id}",                                 [Yes, No,  No,   No]),
+    row("GET",    "/api/v1/pins",                                        [Yes, Yes, No,   No]),
+    row("DELETE", "/api/v1/pins/{switch}",                               [Yes, No,  No,   No]),
 ];
 
 /// The decision about a request.

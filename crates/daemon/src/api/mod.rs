@@ -27,6 +27,7 @@
 //! | `GET /api/v1/log` | the last lines of the log |
 //! | `GET /api/v1/events` | the summary and the log as server-sent events |
 //! | `GET`, `POST /api/v1/tokens`, `DELETE /api/v1/tokens/{id}` | accounts by bearer tokens |
+//! | `GET /api/v1/pins`, `DELETE /api/v1/pins/{switch}` | pinned certificates of switches |
 //! | `GET /api/v1/openapi.json` | all of this, as an OpenAPI document generated from the code |
 //! | `GET /`, `GET /page/{*file}` | the page, which asks for the above |
 //!
@@ -56,6 +57,7 @@ mod live;
 pub mod networks;
 mod own;
 mod page;
+pub mod pins;
 mod session;
 mod sources;
 pub mod summary;
@@ -165,6 +167,7 @@ pub fn router(
         .merge(trace::routes())
         .merge(session::routes())
         .merge(tokens::routes())
+        .merge(pins::routes())
         .merge(live::routes(live))
         .merge(page::routes())
         .fallback(|| async { error(StatusCode::NOT_FOUND, NOTHING) })
@@ -419,6 +422,8 @@ async fn label_events(
         tokens::list,
         tokens::make,
         tokens::revoke,
+        pins::list,
+        pins::remove,
     )
 )]
 struct Document;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::metrics::Registry;
 use crate::networks::Control;
+use crate::pins::Pins;
 use crate::reload::Current;
 use crate::shard::shown::Reader;
 use crate::store::Documents;
@@ -33,4 +34,6 @@ pub struct Sources {
     pub networks: Control,
     /// The stored documents.
     pub documents: Documents,
+    /// Pinned certificates of switches.
+    pub pins: Pins,
 }

@@ -86,6 +86,16 @@ fn what_entries_do_to_each_other() {
 }
 
 #[test]
+fn that_pins_need_a_state_folder_is_said_once() {
+    let text = "[[switches]]\ndpid = \"1\"\n[[switches]]\ndpid = \"2\"\ncertificate = \"pin\"\n\
+                [[switches]]\ndpid = \"3\"\ncertificate = \"pin\"\n";
+    let report = check(&Config::parse("weir.toml", text).unwrap());
+    let expected = [('F', "", Topic::Incomplete), ('N', "", Topic::Pin)];
+    assert_eq!(topics(&report), expected, "{report}");
+    assert!(report.remarks[1].line == 3 && report.to_string().contains("--state"), "{report}");
+}
+
+#[test]
 fn what_is_missing_or_open_is_found() {
     let text = "[listen]\napi = \"127.0.0.1:8080\"\napi_changes = \"loopback\"\n[tls]\nprivate_key = \"/nonexistent/k\"\ncertificate = \"/dev/null\"\n\
                 switch_ca = \"/dev/null\"\ncontroller_ca = \"/dev/zero\"\n[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\

@@ -37,7 +37,7 @@ pub use labels::{Labels, Told, Vnic};
 pub use maxima::{Edge, Maxima};
 pub use networks::Network;
 pub use settings::{Config, Entry, Keepalive, Listen, Reconnect, Scheduler, Store, Tenant};
-pub use switches::Listed;
+pub use switches::{Certificate, Listed};
 pub use tls::Tls;
 pub use topology::{Link, Topology};
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use channel::CertificateName;
@@ -15,6 +16,26 @@ use crate::dpid::Dpid;
 /// The most listed switches; more would be a mistake.
 const MOST: usize = 65_536;
 
+/// Which certificate a switch has to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Certificate {
+    /// This one.
+    Is(CertificateName),
+    /// The one that it showed first (`"pin"`).
+    Pin,
+}
+
+impl FromStr for Certificate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "pin" => Ok(Certificate::Pin),
+            _ => text.parse().map(Certificate::Is).map_err(|error| format!("{error}, or \"pin\"")),
+        }
+    }
+}
+
 /// One switch that may connect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
@@ -26,9 +47,9 @@ pub struct Listed {
     pub name: Option<String>,
     /// The address from which the switch has to connect.
     pub address: Option<IpAddr>,
-    /// The certificate that the switch has to show.
-    pub certificate: Option<CertificateName>,
-    /// The data sheet of the switch.
+    /// The certificate that it has to show.
+    pub certificate: Option<Certificate>,
+    /// What was measured of it.
     pub datasheet: Option<Arc<Sheet>>,
 }
 
@@ -101,7 +122,7 @@ fn listed(
     });
     let name = table.get("name", |value| value.string().map(str::to_owned));
     let address = table.get("address", |value| value.parsed::<IpAddr>());
-    let certificate = table.get("certificate", |value| value.parsed::<CertificateName>());
+    let certificate = table.get("certificate", |value| value.parsed::<Certificate>());
     let datasheet = table.get("datasheet", |value| sheets.read(value));
     Some(Listed { at: table.position(), dpid: dpid?, name, address, certificate, datasheet })
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use channel::CertificateName;
 use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches, TenantId};
 
-use super::{Api, Config, Diagnostics, Listen, Scheduler, Socket};
+use super::{Api, Certificate, Config, Diagnostics, Listen, Scheduler, Socket};
 use crate::store::Sync;
 
 fn parse(text: &str) -> Result<Config, Diagnostics> {
@@ -112,7 +113,8 @@ fn the_documented_example_is_read() {
     let tls = config.tls.unwrap();
     assert_eq!(tls.switch_ca.unwrap().to_str(), Some("etc/pki/switchca/cacert.pem"));
     assert_eq!(tls.controller_ca.unwrap().to_str(), Some("etc/pki/controllerca/cacert.pem"));
-    assert_eq!(config.switches[0].certificate.as_ref().unwrap().to_string(), "name:edge-1");
+    let name = CertificateName::Name("edge-1".to_owned());
+    assert_eq!(config.switches[0].certificate, Some(Certificate::Is(name)));
     assert_eq!(config.keepalive.interval, Duration::from_secs(5));
     assert_eq!(config.reconnect.max, Duration::from_secs(10));
     let [red, blue, green] = config.tenants.as_slice() else { panic!("three tenants") };
@@ -266,7 +268,7 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[[switches]]\ndpid = \"1\"\ncertificate = \"edge\"",
         &[
-            "3:15: switches[0].certificate: expected \"name:NAME\" or \"sha256:\" and 64 hexadecimal digits",
+            "3:15: switches[0].certificate: expected \"name:NAME\" or \"sha256:\" and 64 hexadecimal digits, or \"pin\"",
         ],
     ),
     ("[keepalive]\ninterval = \"5\"", &["2:12: keepalive.interval: bad duration \"5\""]),

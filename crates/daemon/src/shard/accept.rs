@@ -6,7 +6,7 @@ use super::table::{Arriving, Entry, HANDSHAKE_TIME, Timer};
 use crate::admission::{Refused, Standing};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Rejection};
-use channel::{Connection, Established, Handshake, Scheme, Token};
+use channel::{Connection, Established, Handshake, PeerCertificate, Scheme, Token};
 use hypervisor::big_switch::is_key;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -90,14 +90,14 @@ impl Shard {
     pub(super) fn admit(&mut self, connection: &mut Connection, dpid: u64) -> bool {
         let source = connection.peer_address().map(|peer| peer.ip());
         let shown = connection.peer_certificate();
-        let standing = self.snapshot.admission.judge(dpid, source, shown.as_ref());
-        let admitted = standing.and_then(|standing| match standing {
-            Standing::Listed => Ok(()),
-            Standing::Unlisted => {
-                connection.hold(self.unlisted.take(&self.snapshot.admission)?);
-                Ok(())
-            }
-        });
+        let admitted =
+            self.judge(dpid, source, shown.as_ref()).and_then(|standing| match standing {
+                Standing::Listed | Standing::Pinned => Ok(()),
+                Standing::Unlisted => {
+                    connection.hold(self.unlisted.take(&self.snapshot.admission)?);
+                    Ok(())
+                }
+            });
         match admitted {
             Ok(()) => {
                 source.into_iter().for_each(|source| self.arrivals.recognise(source));
@@ -108,6 +108,34 @@ impl Shard {
                 false
             }
         }
+    }
+
+    fn judge(
+        &self,
+        dpid: u64,
+        source: Option<IpAddr>,
+        shown: Option<&PeerCertificate>,
+    ) -> Result<Standing, Refused> {
+        let standing = self.snapshot.admission.judge(dpid, source, shown)?;
+        if let (Standing::Pinned, Some(shown)) = (standing, shown) {
+            self.pins.check(dpid, shown)?;
+        }
+        Ok(standing)
+    }
+
+    /// Pins the first certificate of a switch whose session begins, if the configuration says so. Whether the session may begin.
+    pub(super) fn pin(&self, dpid: u64, connection: &Connection) -> bool {
+        let source = connection.peer_address().map(|peer| peer.ip());
+        let Some(shown) = connection.peer_certificate() else { return true };
+        let standing = self.snapshot.admission.judge(dpid, source, Some(&shown));
+        if standing != Ok(Standing::Pinned) {
+            return true;
+        }
+        let pinned = self.pins.pin(dpid, &shown);
+        if let Err(refused) = &pinned {
+            self.refuse(dpid, source, refused);
+        }
+        pinned.is_ok()
     }
 
     fn refuse(&self, dpid: u64, source: Option<IpAddr>, refused: &Refused) {
@@ -129,7 +157,7 @@ impl Shard {
             if is_key(dpid) {
                 continue;
             }
-            if let Err(refused) = self.snapshot.admission.judge(dpid, source, shown.as_ref()) {
+            if let Err(refused) = self.judge(dpid, source, shown.as_ref()) {
                 self.refuse(dpid, source, &refused);
                 self.close_session(at, "the configuration does not list it any more", dpid);
             }

@@ -42,6 +42,7 @@ use crate::big_switches;
 use crate::descriptors::Descriptors;
 use crate::dpid::Dpid;
 use crate::metrics::Registry;
+use crate::pins::Pins;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
 use crate::topology::Inbox;
@@ -72,6 +73,7 @@ pub struct Shard {
     snapshot: Snapshot,
     lldp: LldpKey,
     takes_over: Option<Installation>,
+    adopts: bool,
     versions: VersionSet,
     store: ShardStore,
     volatile: bool,
@@ -80,6 +82,7 @@ pub struct Shard {
     refused: Arc<Refused>,
     descriptors: Descriptors,
     unlisted: Unlisted,
+    pins: Pins,
     arrivals: Arrivals,
     table: Table,
     sessions: Vec<Option<Session>>,
@@ -111,7 +114,9 @@ pub struct Setup {
     pub lldp: LldpKey,
     /// The other installation whose rules are deleted.
     pub takes_over: Option<Installation>,
-    /// The supported versions.
+    /// Whether the store takes the place of a lost one, and makes entries of the rules on switches.
+    pub adopts: bool,
+    /// Versions that are spoken.
     pub versions: VersionSet,
     /// Time zero of all shards: link probes pass between shards.
     pub origin: Instant,
@@ -129,6 +134,8 @@ pub struct Setup {
     pub descriptors: Descriptors,
     /// The number of unlisted switches.
     pub unlisted: Unlisted,
+    /// Pinned certificates of switches.
+    pub pins: Pins,
 }
 
 impl Shard {
@@ -158,6 +165,7 @@ impl Shard {
             snapshot: setup.snapshot,
             lldp: setup.lldp,
             takes_over: setup.takes_over,
+            adopts: setup.adopts,
             versions: setup.versions,
             store,
             volatile: setup.volatile,
@@ -167,6 +175,7 @@ impl Shard {
             arrivals: Arrivals::new(setup.descriptors.arriving()),
             descriptors: setup.descriptors,
             unlisted: setup.unlisted,
+            pins: setup.pins,
             table: Table::default(),
             sessions: Vec::new(),
             past: Past::default(),

@@ -63,10 +63,14 @@ impl Shard {
         stored: Vec<Stored>,
     ) {
         let Some(features) = established.switch else { return };
+        if !self.pin(features.dpid, &connection) {
+            return connection.finish();
+        }
         let now = self.now();
         let settings = Settings {
             installation: Installation::of_secret(&self.lldp.0),
             takes_over: self.takes_over,
+            adopts: self.adopts,
             ..self.snapshot.settings
         };
         let core = Switch::new(
@@ -296,11 +300,19 @@ impl Shard {
                         "the switch's tables are reconciled"
                     );
                 }
+                Some(Event::Adopted { entries, left }) => tracing::info!(
+                    dpid = %Dpid(dpid), entries, left,
+                    "tenants' entries are made of the rules that the lost state had on the switch"
+                ),
                 Some(Event::LeftOthers(left)) => {
                     for (installation, rules) in left {
+                        let whose = match installation == Installation::of_secret(&self.lldp.0) {
+                            true => "the lost state of which no entry can be made",
+                            false => "another installation of Weir",
+                        };
                         tracing::warn!(
                             dpid = %Dpid(dpid), %installation, rules,
-                            "the switch holds rules of another installation of Weir, which are left there: \
+                            "the switch holds rules of {whose}, which are left there: \
                              `weir serve --take-over {installation}` deletes them"
                         );
                     }

@@ -33,6 +33,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
         snapshot,
         lldp: LldpKey(store.secret()),
         takes_over: None,
+        adopts: false,
         versions: VersionSet::SUPPORTED,
         origin,
         volatile: false,
@@ -42,6 +43,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
         refused: Arc::default(),
         descriptors: Descriptors::new(1024),
         unlisted: Unlisted::default(),
+        pins: Pins::load(store.documents()).unwrap(),
     };
     Shard::new(0, setup, store).unwrap()
 }

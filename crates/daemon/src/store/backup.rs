@@ -167,17 +167,21 @@ pub(super) fn restore(database: &Path, backup: &Path) -> Result<(), StoreError> 
     let wrong = |why| StoreError::Backup { file: backup.to_owned(), why };
     check(&bytes).map_err(wrong)?;
     let records = read(&bytes).map_err(wrong)?;
-    // The file gets its name only when it is complete.
-    let unfinished = PathBuf::from(format!("{}.restoring", database.display()));
-    let made = make(&unfinished, &records).and_then(|()| Ok(fs::rename(&unfinished, database)?));
-    made.map_err(|error| {
-        // The file may not exist.
-        let _ = fs::remove_file(&unfinished);
-        match error {
-            redb::Error::Corrupted(_) => wrong(BackupError::Damaged),
-            error => StoreError::Database(format!("it cannot be restored: {error}")),
-        }
+    make_whole(database, &records).map_err(|error| match error {
+        redb::Error::Corrupted(_) => wrong(BackupError::Damaged),
+        error => StoreError::Database(format!("it cannot be restored: {error}")),
     })
+}
+
+/// Makes a database of records; it has its name only when it is whole.
+pub(super) fn make_whole(database: &Path, records: &[Record<'_>]) -> Result<(), redb::Error> {
+    let unfinished = PathBuf::from(format!("{}.restoring", database.display()));
+    let made = make(&unfinished, records).and_then(|()| Ok(fs::rename(&unfinished, database)?));
+    if made.is_err() {
+        // It may not have been made.
+        let _ = fs::remove_file(&unfinished);
+    }
+    made
 }
 
 fn make(file: &Path, records: &[Record<'_>]) -> Result<(), redb::Error> {

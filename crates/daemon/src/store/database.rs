@@ -7,12 +7,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
+use hypervisor::Installation;
 use hypervisor::policy::TenantId;
 use hypervisor::store::{StoreKey, StoreOp};
 use redb::{
     DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError, WriteTransaction,
 };
 
+use super::adoption::adopt;
 use super::backend::{Backend, SyncerThread};
 use super::backup::{Snapshot, restore};
 use super::batch::{Batch, Stored};
@@ -82,7 +84,20 @@ impl Database {
         restore(&dir.join(FILE), backup)
     }
 
-    /// Reads the journals of a killed process, and begins a new generation of journals.
+    /// Makes the database of a folder that has none, in the place of a lost one.
+    pub(super) fn adopt(dir: &Path, installation: Installation) -> Result<(), StoreError> {
+        let _lock = take_folder(dir)?;
+        // One of some 4,096 secrets has this number.
+        let secret = loop {
+            let secret = new_secret()?;
+            if Installation::of_secret(&secret) == installation {
+                break secret;
+            }
+        };
+        adopt(&dir.join(FILE), &secret)
+    }
+
+    /// Takes in what journals hold that were left by a process that was killed, and lets new ones begin.
     fn begin_generation(&mut self) -> Result<(), StoreError> {
         let (generation, committed) = self.committed().map_err(database_error)?;
         if let Some(generation) = generation {

@@ -22,7 +22,7 @@ pub enum StoreError {
         /// The schema of the file.
         found: u32,
     },
-    /// The folder for a restore already has state.
+    /// A folder in which a store is to be made from a backup, or in the place of a lost one, has state.
     Exists {
         /// The file with it.
         file: PathBuf,
@@ -67,7 +67,7 @@ impl fmt::Display for StoreError {
                 let file = file.display();
                 write!(
                     f,
-                    "{file} is there already; a backup is restored into a folder without state"
+                    "{file} is there already: --restore and --adopt need a folder without state"
                 )
             }
             StoreError::Backup { file, why } => {

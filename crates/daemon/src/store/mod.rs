@@ -42,6 +42,7 @@
 //! The module deliberately does not know the meaning of the values: the core encodes them. Start reading at [`Store`],
 //! then [`ShardStore`]; the store thread is in `writer`, the tables are in `schema`.
 
+mod adoption;
 mod backend;
 mod backup;
 mod batch;
@@ -63,6 +64,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hypervisor::Installation;
 use hypervisor::policy::TenantId;
 
 use crate::metrics::Registry;
@@ -143,6 +145,16 @@ impl Store {
     /// Fills a directory without state from a backup.
     pub fn restore(dir: &Path, backup: &Path) -> Result<(), StoreError> {
         Database::restore(dir, backup)
+    }
+
+    /// Makes a store in a directory in which there is no state, in the place of a lost one of this installation.
+    pub fn adopt(dir: &Path, installation: Installation) -> Result<(), StoreError> {
+        Database::adopt(dir, installation)
+    }
+
+    /// Whether the store was made so: it does not know all rules on the switches.
+    pub fn adopts(&self) -> Result<bool, StoreError> {
+        self.documents().get(adoption::ADOPTS).map(|document| document.is_some())
     }
 
     fn start(
@@ -257,7 +269,7 @@ impl Store {
     }
 }
 
-/// The documents of the control side, by name. Each call waits for the store thread.
+/// What the control side keeps by name. Each call but [`Documents::put_later`] waits for the store thread.
 #[derive(Clone)]
 pub struct Documents(Inner);
 
@@ -284,17 +296,30 @@ impl Documents {
 
     /// Stores a document under a name, in place of an old one. When the call returns, the document survives `kill -9`.
     pub fn put(&self, name: &str, document: Vec<u8>) -> Result<(), StoreError> {
+        self.put_later(name, document).recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Like [`Documents::put`], and waits for nothing: the answer comes later.
+    pub fn put_later(
+        &self,
+        name: &str,
+        document: Vec<u8>,
+    ) -> mpsc::Receiver<Result<(), StoreError>> {
         let name = name.to_owned();
+        let (reply, answer) = mpsc::sync_channel(1);
         match &self.0 {
             Inner::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.documents.insert(name, document);
-                Ok(())
+                // There is room for one answer.
+                let _ = reply.send(Ok(()));
             }
             Inner::Disk(asker) => {
-                ask(asker, |reply| Command::PutDocument { name, document, reply })
+                // Where the thread has ended, no answer comes.
+                let _ = asker.ask(Command::PutDocument { name, document, reply });
             }
         }
+        answer
     }
 }
 

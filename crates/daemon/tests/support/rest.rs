@@ -81,6 +81,7 @@ impl Scene {
         let current = Current::new(config);
         let sources = Sources {
             documents: daemon.documents(),
+            pins: daemon.pins(),
             metrics: daemon.metrics(),
             current: current.clone(),
             pulse: Arc::new(daemon.pulse()),

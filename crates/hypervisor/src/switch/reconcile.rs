@@ -33,10 +33,12 @@ pub(crate) struct Held {
     pub actions: Vec<u8>,
     /// How long it has stood: seconds and nanoseconds.
     pub stood: (u32, u32),
+    /// Its idle and hard time-out in seconds, and its flags.
+    pub terms: (u16, u16, u16),
 }
 
 impl Held {
-    fn installed(&self, now: Instant) -> Instant {
+    pub(super) fn installed(&self, now: Instant) -> Instant {
         let (seconds, rest) = self.stood;
         Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
     }
@@ -49,6 +51,7 @@ impl Switch {
     /// An entry of ours that is in no tenant's table is removed. An entry without our mark is left alone.
     pub(crate) fn reconcile(&mut self, now: Instant) {
         let learned = core::mem::take(&mut self.learned);
+        let (is_to_adopt, mut left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
         self.restore(&numbers, now);
         let rules = learned.flows.rules();
@@ -56,6 +59,10 @@ impl Switch {
             Version::V1_0 => rules.flat_map(crate::v10::statistics::held).collect(),
             _ => rules.flat_map(crate::v13::statistics::held).collect(),
         };
+        if is_to_adopt {
+            left_cookies = self.adopt_rules(&held, now);
+        }
+        self.reserve_numbers(&left_cookies);
         let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
         let mut left = BTreeMap::new();
         let mut seen: HashSet<(TenantIndex, RuleKey)> = HashSet::new();
@@ -65,7 +72,8 @@ impl Switch {
             self.keep_owner(entry, now);
         }
         for entry in &held {
-            let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
+            let cookie = Cookie::from_wire(entry.cookie, self.settings.installation);
+            let Some(cookie) = cookie.filter(|_| !left_cookies.contains(&entry.cookie)) else {
                 match Installation::of(entry.cookie) {
                     Some(it) if self.settings.takes_over == Some(it) => {
                         self.delete_held(entry, now);
@@ -303,7 +311,7 @@ impl Switch {
         }
     }
 
-    fn is_held(&self, flow: &Flow, rule: &Rule, entry: &Held) -> bool {
+    pub(super) fn is_held(&self, flow: &Flow, rule: &Rule, entry: &Held) -> bool {
         let wire = read_match(self.version, &rule.match_wire);
         let table = match self.version {
             Version::V1_0 => entry.table,

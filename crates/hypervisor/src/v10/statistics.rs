@@ -349,6 +349,8 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 cookie: entry.cookie,
                 actions: entry.actions.as_bytes().to_vec(),
                 stood: (entry.duration_sec, entry.duration_nsec),
+                // Statistics have no flags: the one that all rules have.
+                terms: (entry.idle_timeout, entry.hard_timeout, v10::FlowModFlags::SEND_FLOW_REM.0),
             }
         })
         .collect()

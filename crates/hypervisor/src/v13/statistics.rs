@@ -557,6 +557,7 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 cookie: entry.cookie,
                 actions: entry.instructions.as_bytes().to_vec(),
                 stood: (entry.duration_sec, entry.duration_nsec),
+                terms: (entry.idle_timeout, entry.hard_timeout, entry.flags.0),
             })
         })
         .collect()

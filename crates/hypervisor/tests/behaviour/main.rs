@@ -12,6 +12,7 @@ mod support;
 
 mod action_sets;
 mod actions;
+mod adopted;
 mod agreement;
 mod attacks;
 mod bad_input;

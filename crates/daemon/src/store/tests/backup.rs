@@ -99,3 +99,21 @@ fn what_is_no_whole_backup_is_refused_and_the_folder_stays_as_it_was() {
     let missing = Store::restore(&Folder::new("backup-none").0, Path::new("/no/such/backup"));
     assert!(missing.unwrap_err().to_string().contains("/no/such/backup"));
 }
+
+#[test]
+fn a_store_takes_the_place_of_a_lost_one() {
+    let folder = Folder::new("adoption");
+    let installation = Installation::new(0x5a3).unwrap();
+    assert_eq!(Store::memory().unwrap().adopts(), Ok(false));
+    Store::adopt(&folder.0, installation).unwrap();
+    let again = Store::adopt(&folder.0, installation);
+    assert!(matches!(again, Err(StoreError::Exists { .. })), "{again:?}");
+    for _ in 0..2 {
+        let store = open(&folder.0);
+        assert_eq!(Installation::of_secret(&store.secret()), installation);
+        assert_eq!(store.adopts(), Ok(true), "also after a restart");
+        store_all(&store, vec![(1, vec![put(1, 5, "new")])]);
+    }
+    let other = Folder::new("adoption-other");
+    assert_eq!(open(&other.0).adopts(), Ok(false));
+}

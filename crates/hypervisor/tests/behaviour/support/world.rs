@@ -180,6 +180,11 @@ impl World {
         }
     }
 
+    /// The Weir that comes next has this policy.
+    pub fn expect_policy(&mut self, policy: Policy) {
+        self.policy = Arc::new(policy);
+    }
+
     /// Another Weir takes the switch over, with a store of its own. Gives the store of the one that was there.
     pub fn another_weir(
         &mut self,

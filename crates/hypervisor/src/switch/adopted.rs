@@ -1,0 +1,184 @@
+//! `weir serve --adopt`: a new store takes the installation number of a lost one, and entries are made of the rules that the lost
+//! store had on the switch. No message is sent for that: the rules keep their cookies, counters and time-outs.
+//!
+//! The rules of one cookie become one entry: with the rule's match, or with the fields that all their matches have in common. The
+//! entry is compiled, and has to become exactly the rules that the switch holds. All other rules are left where they are, and the
+//! store knows their cookies: rules of no entry would be deleted. A rule does not say the tenant's cookie, nor whether the tenant
+//! wants a FLOW_REMOVED.
+//!
+//! Not here: rules of networks, since their labels and ports went with the store, and rules that name groups or meters, which
+//! have no cookies. Start reading at [`Switch::adopt_rules`].
+
+use super::reconcile::{Held, read_match};
+use super::tables::Cause;
+use super::{Event, Switch};
+use crate::cookie::Cookie;
+use crate::flows::Flow;
+use crate::store::{Kind, StoreKey, StoreOp};
+use crate::time::Instant;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use compile::metadata::TENANT;
+use flowspace::{Field, Match};
+use openflow::v13::Instruction;
+use openflow::{List, Version};
+
+/// Cookies in one item of the store.
+const OF_ITEM: usize = 4096;
+
+/// OFPFF_SEND_FLOW_REM, in both versions; OFPFF_NO_PKT_COUNTS and OFPFF_NO_BYT_COUNTS (1.3).
+const FLAGS: u16 = 1 | 8 | 16;
+
+impl Switch {
+    /// Whether entries are to be made of rules: the store is made for that, and has nothing of this switch yet.
+    pub(super) fn is_to_adopt(&self) -> bool {
+        self.settings.adopts && self.restored.is_empty() && self.joins.is_none()
+    }
+
+    /// Cookies of rules of which no entry could be made, as the store has them.
+    pub(super) fn left_cookies(&self) -> BTreeSet<u64> {
+        let items = self.restored.iter().filter(|(key, _)| {
+            key.tenant == Cookie::OWN && key.parts().is_some_and(|(kind, _)| kind == Kind::Left)
+        });
+        items
+            .flat_map(|(_, bytes)| bytes.as_chunks::<8>().0)
+            .map(|cookie| u64::from_be_bytes(*cookie))
+            .collect()
+    }
+
+    /// No new entry gets the number of a rule that is left: what the rule counts is not the entry's.
+    pub(super) fn reserve_numbers(&mut self, left: &BTreeSet<u64>) {
+        for cookie in left.iter().filter_map(|it| Cookie::of_any(*it)) {
+            if let Some(tenant) = self.tenant_of(cookie.tenant) {
+                self.tenants[tenant.0 as usize].flows.reserve(cookie.number);
+            }
+        }
+    }
+
+    /// Makes entries of the rules. Gives the cookies of those of which no entry can be made.
+    pub(super) fn adopt_rules(&mut self, held: &[Held], now: Instant) -> BTreeSet<u64> {
+        let mut by_cookie: BTreeMap<u64, Vec<&Held>> = BTreeMap::new();
+        for rule in held {
+            let cookie = Cookie::from_wire(rule.cookie, self.settings.installation);
+            if cookie.is_some_and(|cookie| !cookie.is_own()) {
+                by_cookie.entry(rule.cookie).or_default().push(rule);
+            }
+        }
+        let (mut entries, mut rules_left, mut left) = (0, 0, BTreeSet::new());
+        for (cookie, rules) in by_cookie {
+            match self.adopt_entry(cookie, &rules, now) {
+                Some(()) => entries += 1,
+                None => {
+                    rules_left += rules.len();
+                    left.insert(cookie);
+                }
+            }
+        }
+        // One item at least: it says that the store knows this switch.
+        let cookies: Vec<u8> = left.iter().flat_map(|cookie| cookie.to_be_bytes()).collect();
+        let mut items = cookies.chunks(8 * OF_ITEM);
+        let first = items.next().unwrap_or_default();
+        for (number, item) in (0..).zip([first].into_iter().chain(items)) {
+            let key = StoreKey::new(Cookie::OWN, Kind::Left, number);
+            self.journal.push(StoreOp::Put(key, item.to_vec()));
+        }
+        if entries + rules_left > 0 {
+            self.events.push_back(Event::Adopted { entries, left: rules_left });
+        }
+        left
+    }
+
+    /// Makes one entry of the rules of a cookie, if the entry becomes exactly these rules.
+    fn adopt_entry(&mut self, cookie: u64, held: &[&Held], now: Instant) -> Option<()> {
+        let cookie = Cookie::of_any(cookie).filter(|cookie| cookie.number != 0)?;
+        let tenant = self.tenant_of(cookie.tenant)?;
+        if self.tenants[tenant.0 as usize].network.is_some() {
+            return None;
+        }
+        let (first, others) = held.split_first()?;
+        let match_ = others.iter().fold(first.match_, |all, it| common(&all, &it.match_));
+        let match_wire = self.tenants_match(match_)?;
+        let (idle_timeout, hard_timeout, flags) = first.terms;
+        let flow = Flow {
+            table: self.tenants_table(first.table)?,
+            match_: Arc::new(read_match(self.version, &match_wire)?),
+            priority: first.priority,
+            cookie: 0,
+            flags: flags & FLAGS,
+            idle_timeout,
+            hard_timeout,
+            installed: held.iter().map(|it| it.installed(now)).min()?,
+            match_wire: match_wire.into(),
+            actions: self.tenants_actions(&first.actions)?.into(),
+            rules: Vec::new(),
+            shadowed: Vec::new(),
+            past_packets: 0,
+            past_bytes: 0,
+            counts_since: 0,
+        };
+        if flow.names_numbers() {
+            return None;
+        }
+        let rules = self.plan(tenant, &flow).ok()?;
+        let flow = Flow { rules, ..flow };
+        let is_same = |it: &&&Held| {
+            it.terms == first.terms
+                && flow.rules.iter().any(|rule| {
+                    self.is_held(&flow, rule, it) && self.same_actions(&rule.actions, &it.actions)
+                })
+        };
+        // The matches on the switch differ from one another, and so do those of the rules.
+        if flow.rules.len() != held.len() || held.iter().filter(is_same).count() != held.len() {
+            return None;
+        }
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let is_known = flows.find(flow.table, &flow.match_, flow.priority).is_some();
+        if is_known || flows.collides(cookie.number, &flow) {
+            return None;
+        }
+        self.put_flow(&Cause::own(tenant, now), cookie.number, flow);
+        Some(())
+    }
+
+    /// The match of a rule on the wire, without what Weir has added to the metadata.
+    fn tenants_match(&self, match_: Match) -> Option<Vec<u8>> {
+        let (value, mask) = match_.get(Field::Metadata);
+        let (value, mask) = (value & !u128::from(TENANT), mask & !u128::from(TENANT));
+        let match_ = match_.with_masked(Field::Metadata, value, mask);
+        Some(self.rule_key(0, 0, &match_).match_wire.to_vec()).filter(|wire| !wire.is_empty())
+    }
+
+    fn tenants_table(&self, table: u8) -> Option<u8> {
+        match self.version {
+            Version::V1_0 => Some(0),
+            _ => table.checked_sub(self.target().first_table()),
+        }
+    }
+
+    /// The actions of a rule; instructions that lead to another table lead to the tenant's table.
+    fn tenants_actions(&self, actions: &[u8]) -> Option<Vec<u8>> {
+        if self.version == Version::V1_0 {
+            return Some(actions.to_vec());
+        }
+        let mut out = Vec::new();
+        for instruction in List::<Instruction<'_>>::parse(actions).ok()? {
+            match instruction {
+                Instruction::GotoTable(table) => {
+                    Instruction::GotoTable(self.tenants_table(table)?).write(&mut out);
+                }
+                other => other.write(&mut out),
+            }
+        }
+        Some(out)
+    }
+}
+
+/// The fields that two matches have in common.
+fn common(one: &Match, other: &Match) -> Match {
+    let equal = Field::ALL.iter().filter(|field| one.get(**field) == other.get(**field));
+    equal.fold(Match::ANY, |all, field| {
+        let (value, mask) = one.get(*field);
+        all.with_masked(*field, value, mask)
+    })
+}
