@@ -46,6 +46,9 @@ pub fn run(settings: &Settings, interrupt: &Interrupt) -> anyhow::Result<usize> 
     let seconds = started.elapsed().as_secs();
     let failures = screen.failures();
     screen.line(&match failures {
+        0 if screen.is_something_undecided() => {
+            format!("All that could be judged is as it should be, in {seconds} s.")
+        }
         0 => format!("All as it should be, in {seconds} s."),
         1 => format!("1 thing was not as it should be ({seconds} s)."),
         many => format!("{many} things were not as they should be ({seconds} s)."),

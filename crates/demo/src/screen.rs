@@ -9,6 +9,7 @@ pub(crate) struct Screen {
     colour: bool,
     transcript: String,
     failures: usize,
+    undecided: usize,
     /// What the last heading said.
     chapter: String,
     /// Each expectation: chapter, mark, text.
@@ -32,6 +33,7 @@ impl Screen {
             colour,
             transcript: String::new(),
             failures: 0,
+            undecided: 0,
             chapter: String::new(),
             steps: Vec::new(),
         }
@@ -53,6 +55,13 @@ impl Screen {
         }
         self.failures += 1;
         self.put("  ", RED, "✗", &format!(" {text}"))
+    }
+
+    /// An expectation of which this run shows neither that it held nor that it did not.
+    pub(crate) fn undecided(&mut self, text: &str) -> io::Result<()> {
+        self.steps.push([self.chapter.clone(), "?".to_owned(), text.to_owned()]);
+        self.undecided += 1;
+        self.put("  ", BOLD, "?", &format!(" {text}"))
     }
 
     /// What was really said by somebody, indented, and broken where it would be too long.
@@ -80,6 +89,11 @@ impl Screen {
     /// How many expectations did not hold.
     pub(crate) fn failures(&self) -> usize {
         self.failures
+    }
+
+    /// Whether something could not be judged.
+    pub(crate) fn is_something_undecided(&self) -> bool {
+        self.undecided > 0
     }
 
     /// All that was said, without colours.
