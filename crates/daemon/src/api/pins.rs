@@ -69,7 +69,7 @@ pub(super) async fn remove(
         by.change("remove pin", |before| {
             sources.pins.remove(dpid, |pin| {
                 let (peer, account) = (by.peer, &by.caller.known);
-                tracing::info!(%peer, by = %account, dpid = pin.dpid, certificate = pin.certificate, "a pin is removed");
+                tracing::info!(%peer, by = %account, dpid = %pin.dpid, certificate = %pin.certificate, "a pin is removed");
                 before(None, serde_json::to_value(pin).into_iter().collect())
             })
         })
