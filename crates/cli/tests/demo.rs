@@ -116,8 +116,8 @@ fn processes_with(variable: &str) -> Vec<String> {
         .collect()
 }
 
-/// To its end: all expectations hold, unless the demo itself says that the machine was too busy to judge whether all messages
-/// arrived; and the results are there. What it said.
+/// Runs the demo to the end and gives the output of the demo. All expectations must hold, and the results must be there. The demo
+/// itself may say that the machine was too busy to judge whether all messages arrived.
 fn check_to_the_end(name: &str, arguments: &[&str]) -> String {
     check_demo(Demo::start(name, arguments))
 }

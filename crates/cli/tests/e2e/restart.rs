@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::slices::{by_port, forward};
 use crate::support::app::App;
 use crate::support::eventually;
-use crate::support::network::{Network, V10, V13, Version};
+use crate::support::network::{Flow, Network, V10, V13, Version};
 use crate::support::requirements::{Needs, needs};
 
 pub const ADDRESSES: [&str; 4] = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
@@ -22,6 +22,20 @@ fn ovs_rules_survive_kill_9_on_openflow_10() {
 fn ovs_rules_survive_kill_9_on_openflow_13() {
     needs!(ovs_rules_survive_kill_9_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);
     check_crash(V13, "1.3");
+}
+
+/// Asserts that the switch has the same rules as before, with their counters, and that none was installed again.
+pub fn check_untouched(before: &[Flow], after: &[Flow]) {
+    assert_eq!(texts(after), texts(before), "the same rules, no more and no fewer");
+    for (before, after) in before.iter().zip(after) {
+        assert!(after.duration > before.duration, "installed again: {}", after.text);
+        assert!(after.packets >= before.packets, "counters lost: {}", after.text);
+    }
+}
+
+/// The rules as `ovs-ofctl` writes them.
+pub fn texts(flows: &[Flow]) -> Vec<String> {
+    flows.iter().map(|flow| flow.text.clone()).collect()
 }
 
 fn check_crash(version: Version, openflow: &str) {
@@ -44,14 +58,7 @@ fn check_crash(version: Version, openflow: &str) {
     blue.barrier(100);
 
     let after = network.flows("s1");
-    let texts = |flows: &[crate::support::network::Flow]| {
-        flows.iter().map(|flow| flow.text.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(texts(&after), texts(&before), "the same flows, no more and no fewer");
-    for (before, after) in before.iter().zip(&after) {
-        assert!(after.duration > before.duration, "installed again: {}", after.text);
-        assert!(after.packets >= before.packets, "counters lost: {}", after.text);
-    }
+    check_untouched(&before, &after);
 
     // The tenants' numbers are what they were.
     let mine: Vec<Value> =

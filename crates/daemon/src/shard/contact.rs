@@ -1,4 +1,4 @@
-//! The state of one link over its connections: when the back-off starts again, and what is logged.
+//! The state of one link over all its connections decides when the back-off starts again and which lines Weir logs.
 //!
 //! A short connection counts as a failure, whatever was sent on it: the back-off continues, and the log has no further
 //! lines until a connection lasts. So a controller that sends HELLO and closes costs one attempt per longest back-off,

@@ -62,7 +62,7 @@ pub(crate) struct Session {
 #[derive(Default)]
 struct Lane {
     queue: Queue,
-    /// What goes before the queue, also while the queue is paused.
+    /// Messages that leave before those of the queue, also while the queue is paused.
     repairs: Queue,
     is_paused: bool,
     rates: Rates,

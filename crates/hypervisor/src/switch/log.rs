@@ -1,17 +1,18 @@
 //! A tenant's requests in flight, in the order in which they came.
 //!
 //! Weir applies a request to the tenant's tables when Weir accepts the request. The switch may refuse the request later. So each
-//! change stays in the log, with what it has changed, until the switch has carried out the change and everything before it. Then
-//! the change leaves the log: it *retires*. Barriers are in the log, too: a barrier is answered when it is the first, so that everything before
-//! the barrier is done, and everything that was refused is told.
+//! change stays in the log, with the entries and groups that the change has replaced, until the switch has carried out all changes
+//! up to this change. Then the change leaves the log: the change *retires*. Barriers are items of the log, too. Weir answers a barrier
+//! when the barrier is the first item: by then all changes before the barrier are done, and their errors are sent.
 //!
 //! ```text
 //!                    ┌──────────────── log ────────────────┐
 //!    requests ─────► │ change  change  barrier  change  …  │   the tables show all of them
 //!                    └───┬─────────────────────────────────┘
-//!                        └─► retires: confirmed, or its error is told
+//!                        └─► the first item retires: confirmed, or refused with an error
 //! ```
-//! A request that the tables do not allow stands in the log as well if changes before it may be refused: then it may be allowed.
+//! A request that the tables do not allow is logged as well if the switch may still refuse an earlier change: without that change
+//! the tables may allow the request.
 
 use super::tables::{NumberBefore, Operation, What};
 use super::{Request, Switch, slice_ports::Configures};
@@ -33,7 +34,7 @@ use openflow::{ErrorCode, Header, Version};
 /// So many changed entries are looked through.
 const FEW: usize = 16;
 
-/// What stands in the log.
+/// An item of the log.
 pub(crate) enum Logged {
     /// A change, by its operation.
     Change(u32),
@@ -43,18 +44,18 @@ pub(crate) enum Logged {
 /// A barrier of a controller, or of Weir's own in its tenant's place.
 pub(crate) struct Barrier {
     origin: Option<Origin>,
-    /// What the switch has made of it.
+    /// The answer of the switch, once there is one.
     outcome: Option<Result<(), Verdict>>,
 }
 
-/// What has become of a change so far.
+/// The outcome of a change so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
-    /// The tables show it.
+    /// The tables show the change.
     Applied,
-    /// The tables do not allow it. That may change when it is applied again.
+    /// The tables do not allow the change. A replay may allow the change.
     Refused(Verdict),
-    /// The switch has refused it.
+    /// The switch has refused the change.
     Dropped(Verdict),
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct LoggedChange {
     pub(super) counts_since: Option<u32>,
     /// Whether the entries that it changes begin to count at nothing (OFPFF_RESET_COUNTS).
     pub(crate) resets_counts: bool,
-    /// What it makes of a port of a slice; all that it does.
+    /// The new configuration of a slice's port, if the request is a PORT_MOD.
     pub(super) configures: Option<Configures>,
     /// The packet in the switch's buffers that goes with it.
     pub(crate) buffered: Option<Buffered>,
@@ -142,7 +143,7 @@ impl LoggedChange {
         self.numbers_before.extend(before);
     }
 
-    /// What it has changed, so that this can be reversed: it is about to be applied again.
+    /// Gives the entries and groups as they were before the change, to restore them before a replay of the change.
     pub(super) fn take_back(&mut self) -> (Vec<(u32, Option<Flow>)>, Vec<NumberBefore>) {
         self.changed.clear();
         self.numbers.1 = 0;

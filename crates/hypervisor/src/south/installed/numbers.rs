@@ -11,7 +11,7 @@ use openflow::v13::MessageType;
 /// A group or meter, by its id on the switch.
 type Key = (Kind, u32);
 
-/// What it is: see [`content_of`]. `None` if the switch holds none.
+/// The content of a group or meter: see [`content_of`]. `None` if the switch has no such group or meter.
 type Content = Option<Arc<[u8]>>;
 
 /// All groups and meters of tenants, by their ids on the switch.
