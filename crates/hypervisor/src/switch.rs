@@ -58,7 +58,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use collect::Collection;
+use collect::Collections;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use compile::{InfraRule, Ownership, PhysicalPort};
 use core::fmt;
@@ -111,8 +111,8 @@ pub struct Switch {
     pub(crate) freed: BTreeSet<TenantIndex>,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
-    pub(crate) collections: Vec<Collection>,
-    pub(crate) next_collection: u32,
+    /// Statistics that the switch is asked for, and those that are kept.
+    statistics: Collections,
     /// What the switch said of its entries, until they are reconciled.
     pub(crate) learned: Learned,
     pub(crate) journal: Journal,
@@ -129,9 +129,7 @@ pub struct Switch {
     /// Exits that nothing needs (1.3).
     pub(crate) unused: Unused,
     /// Which tenants' requests are looked at.
-    pub(crate) turns: Turns,
-    /// Whose turn it is.
-    pub(crate) on_turn: Option<TenantIndex>,
+    turns: Turns,
     /// Requests that wait for others: of each tenant that has any.
     pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
     /// Whether a barrier is on its way that shows what became of what they wait for.
@@ -599,7 +597,7 @@ impl Switch {
         if self.session.is_awaited() {
             first = earlier(first, Some(self.next_settle));
         }
-        if !self.collections.is_empty() {
+        if !self.statistics.is_empty() {
             first = earlier(first, self.next_due());
         }
         earlier(earlier(first, self.next_unused()), self.uninstalled.next())

@@ -35,7 +35,7 @@ impl Switch {
         self.phase = Phase::Closed;
         self.learned = Learned::default();
         self.ports.clear();
-        self.collections = Default::default();
+        self.statistics = Default::default();
         self.events.push_back(Event::CloseSwitch(reason));
     }
 

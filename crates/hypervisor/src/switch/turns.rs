@@ -20,12 +20,11 @@ impl Switch {
     pub fn next_turn(&mut self, now: Instant) -> bool {
         if let Some(index) = self.turns.next() {
             let tenant = TenantIndex(index);
-            self.on_turn = Some(tenant);
             self.answer_in_turn(tenant);
             if self.tenants[index as usize].is_decided {
                 self.take_up_line(tenant, now);
             }
-            self.on_turn = None;
+            self.turns.end();
             self.resume(tenant);
             self.run(now);
         }
@@ -49,7 +48,7 @@ impl Switch {
 
     /// Whether a request has to wait for its tenant's turn, since it may be a lot of work.
     pub(super) fn waits_for_turn(&self, request: &Request<'_>) -> bool {
-        self.on_turn != Some(request.tenant) && self.estimate(request) >= LARGE
+        !self.turns.is_on_turn(request.tenant.0) && self.estimate(request) >= LARGE
     }
 
     /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.
