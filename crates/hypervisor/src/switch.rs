@@ -51,8 +51,7 @@ pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::{Duration, Instant};
-use crate::v13::groups::unused::Unused;
-use crate::v13::numbers::Used;
+use crate::v13::ids::Ids;
 use crate::work::Turns;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -126,8 +125,6 @@ pub struct Switch {
     pub(crate) refused_transits: BTreeSet<Transit>,
     /// How many refused entries have been reported since the map is what it is.
     pub(crate) told_refused: usize,
-    /// Exits that nothing needs (1.3).
-    pub(crate) unused: Unused,
     /// Which tenants' requests are looked at.
     turns: Turns,
     /// Requests that wait for others: of each tenant that has any.
@@ -159,8 +156,8 @@ pub struct Switch {
     pub(crate) described: Described,
     /// What its ports have counted.
     traffic: traffic::Traffic,
-    /// Groups and meters in use (1.3).
-    pub(crate) used: Used,
+    /// Groups and meters in use on the switch (1.3).
+    pub(crate) ids: Ids,
     /// What the switch holds for the hypervisor itself.
     pub(crate) own: Vec<InfraRule>,
     pub(crate) fields: MatchBuf,

@@ -158,7 +158,7 @@ impl Switch {
         }
         self.take_over(now);
         self.sweep_all_numbers(now);
-        self.unused.maybe = true;
+        self.ids.note_unneeded();
         self.counters.others_entries = left.values().sum::<usize>() as u64;
         self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
         if !left.is_empty() {

@@ -132,7 +132,7 @@ impl Switch {
             self.table_was_full(key.table, now);
         }
         if refused == code::GROUP_MOD_FAILED_OUT_OF_GROUPS {
-            self.hurry_unused(now);
+            self.ids.hurry_collection(now);
         }
         let Some(operation) = self.operations.get(&at) else {
             if let Some(tenant) = rules.tenant {

@@ -206,7 +206,9 @@ impl Switch {
         let bytes = flow.to_bytes(self.version);
         let before = state.flows.replace(number, flow);
         state.changes += 1;
-        self.unused.maybe |= state.network.is_some();
+        if state.network.is_some() {
+            self.ids.note_unneeded();
+        }
         self.keep_time(cause.tenant, number, cause.now);
         self.note_dirty(cause.tenant, number, before.as_ref());
         self.remember(cause.operation, number, before);
@@ -218,7 +220,9 @@ impl Switch {
     pub(crate) fn take_flow(&mut self, cause: &Cause, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let flow = state.flows.remove(number)?;
-        self.unused.maybe |= state.network.is_some();
+        if state.network.is_some() {
+            self.ids.note_unneeded();
+        }
         state.changes += 1;
         state.idle.remove(&number);
         self.uninstalled.remove(cause.tenant, number);
@@ -475,7 +479,9 @@ impl Switch {
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.remove(number)?;
-        self.unused.maybe |= state.network.is_some();
+        if state.network.is_some() {
+            self.ids.note_unneeded();
+        }
         state.idle.remove(&number);
         state.changes += 1;
         self.uninstalled.remove(tenant, number);

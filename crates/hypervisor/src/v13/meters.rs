@@ -1,6 +1,6 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::{Numbered, lowest_free, write_deletion};
+use super::numbers::{Numbered, write_deletion};
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
 use alloc::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Switch {
                     return Err(reason.with(code::METER_MOD_FAILED_OUT_OF_METERS));
                 }
                 let again = self.id_again(Kind::Meter, meter.meter_id, Variant::default());
-                let physical = again.unwrap_or_else(|| lowest_free(&self.used.meters));
+                let physical = again.unwrap_or_else(|| self.ids.lowest_free(Kind::Meter));
                 self.put_meter(request, &meter, physical)
             }
             MeterModCommand::MODIFY => {
