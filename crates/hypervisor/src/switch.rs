@@ -7,11 +7,13 @@ mod buffered;
 mod collect;
 mod context;
 mod counts;
+mod datapath;
 mod follow;
 mod forward;
 mod idle;
 mod labels;
 mod log;
+mod map;
 mod mend;
 mod north;
 mod own;
@@ -38,38 +40,36 @@ mod uninstalled;
 use crate::cookie::Installation;
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::lldp::LldpKey;
 pub(crate) use crate::north::Asynchronous;
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
-use crate::policy::{Policy, TenantId};
+use crate::policy::TenantId;
 use crate::sheet::Described;
 use crate::south::Session;
 use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
 pub(crate) use crate::south::session::set_length;
-use crate::store::{Journal, StoreKey, StoreOp};
+use crate::store::{Journal, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::{Duration, Instant};
 use crate::v13::ids::Ids;
 use crate::work::Turns;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use collect::Collections;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
-use compile::{InfraRule, Ownership, PhysicalPort};
 use core::fmt;
 pub use counts::Counts;
 pub(crate) use counts::{Asking, Elsewhere, Traffic, flow_question};
+use datapath::Datapath;
 use fabric::embedding::Transit;
 use flowspace::Match;
-use follow::Upcoming;
 use hashbrown::HashMap;
 pub(crate) use idle::{Idle, Question};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use log::Logged;
+use map::Map;
 use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::OwnChange;
@@ -80,7 +80,6 @@ use replay::Applying;
 pub(crate) use replay::{Object, Recovery};
 pub use shown::{FlowPage, FlowPlace, Known, Side};
 pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
-use start::{Learned, Phase};
 pub(crate) use tables::{Cause, NumberBefore, Operation, What, Writing};
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
@@ -89,14 +88,9 @@ use uninstalled::Uninstalled;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
-    pub(crate) dpid: u64,
     pub(crate) version: Version,
-    pub(crate) features: Features,
-    pub(crate) ports: BTreeMap<u32, PhysicalPort>,
-    /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
-    pub(crate) joins: Option<u64>,
-    pub(crate) policy: Arc<Policy>,
-    pub(crate) ownership: Ownership,
+    pub(crate) datapath: Datapath,
+    pub(crate) map: Map,
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) by_id: HashMap<TenantId, TenantIndex>,
     pub(crate) controllers: Controllers,
@@ -112,19 +106,7 @@ pub struct Switch {
     pub(crate) next_operation: u32,
     /// Statistics that the switch is asked for, and those that are kept.
     statistics: Collections,
-    /// What the switch said of its entries, until they are reconciled.
-    pub(crate) learned: Learned,
     pub(crate) journal: Journal,
-    pub(crate) restored: Vec<(StoreKey, Vec<u8>)>,
-    pub(crate) phase: Phase,
-    /// Changes that wait for the store.
-    pub(crate) upcoming: Upcoming,
-    /// Whether ports are to be down because the switch refuses what brings packets in by them.
-    pub(crate) has_refused_ports: bool,
-    /// What cannot pass through, and has not been told yet.
-    pub(crate) refused_transits: BTreeSet<Transit>,
-    /// How many refused entries have been reported since the map is what it is.
-    pub(crate) told_refused: usize,
     /// Which tenants' requests are looked at.
     turns: Turns,
     /// Requests that wait for others: of each tenant that has any.
@@ -137,29 +119,20 @@ pub struct Switch {
     pub(crate) recovering: BTreeSet<TenantIndex>,
     /// The request that is being applied.
     pub(crate) applying: Applying,
-    /// Which asynchronous messages it sends.
-    pub(crate) asynchronous: asynchronous::Asked,
     pub(crate) events: VecDeque<Event>,
-    pub(crate) lldp: LldpKey,
     pub(crate) settings: Settings,
     pub(crate) counters: SwitchCounters,
     pub(crate) scratch: Vec<u8>,
     /// Whether changes of tenants' flow tables are kept to be fetched.
     pub(crate) tracks_flows: bool,
-    /// Whether the entry that brings link probes here has been sent (1.0; table 0 has one on 1.3).
-    pub(crate) expects_probes: bool,
     /// Who has been given which number for each packet that the switch keeps, by the switch's number.
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
     /// What kind of switch it is, and its data sheet.
     pub(crate) described: Described,
-    /// What its ports have counted.
-    traffic: traffic::Traffic,
     /// Groups and meters in use on the switch (1.3).
     pub(crate) ids: Ids,
-    /// What the switch holds for the hypervisor itself.
-    pub(crate) own: Vec<InfraRule>,
     pub(crate) fields: MatchBuf,
     /// The time of the last call of the driver.
     pub(crate) clock: Instant,
@@ -214,15 +187,6 @@ impl Default for Settings {
             adopts: false,
         }
     }
-}
-
-/// What the switch can do.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Features {
-    pub n_buffers: u32,
-    pub n_tables: u8,
-    pub capabilities: u32,
-    pub actions: u32,
 }
 
 /// What the driver has to do or to know.
@@ -389,12 +353,12 @@ impl<'a> Request<'a> {
 impl Switch {
     /// The switch's datapath id.
     pub fn dpid(&self) -> u64 {
-        self.dpid
+        self.datapath.id()
     }
 
     /// The datapath id by which people know it: of a big switch, the one that its tenant sees.
     pub fn known_as(&self) -> u64 {
-        self.joins.unwrap_or(self.dpid)
+        self.datapath.known_as()
     }
 
     /// The version spoken with the switch, and so with the controllers.
@@ -404,13 +368,13 @@ impl Switch {
 
     /// Whether tenants are served.
     pub fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        self.datapath.is_ready()
     }
 
     /// Takes one whole message of the switch.
     pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
         self.clock = now;
-        if self.phase == Phase::Closed {
+        if self.datapath.is_closed() {
             return;
         }
         let Ok(header) = Header::parse(frame) else {
@@ -459,7 +423,7 @@ impl Switch {
         let request = Request { tenant, controller, header, frame, now };
         if self.stands_behind(&request) {
             self.postpone_behind(&request);
-            if self.joins.is_some() {
+            if self.datapath.is_joined() {
                 self.waiting.insert(tenant);
                 self.ask_for_waiting(now);
             }
@@ -518,7 +482,7 @@ impl Switch {
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(at) = known.map(Controller::tenant) else { return false };
         let is_unwanted = self.controllers.is_behind(controller)
-            || self.upcoming.is_due()
+            || self.map.has_upcoming()
             || self.is_full(at, controller)
             || !self.turns.may(at.0)
             || self.has_too_much(at);

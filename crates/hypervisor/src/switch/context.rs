@@ -15,8 +15,8 @@ impl Switch {
     pub(crate) fn target(&self) -> Target {
         Target {
             wire: Wire::of(self.version),
-            tables: self.features.n_tables,
-            is_joined: self.joins.is_some(),
+            tables: self.datapath.features().n_tables,
+            is_joined: self.datapath.is_joined(),
         }
     }
 
@@ -35,7 +35,7 @@ impl Switch {
             experimenters: &state.experimenters,
             queues: &state.queues,
             groups: state,
-            labels: self.policy.tags.as_ref(),
+            labels: self.map.policy().tags.as_ref(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Switch {
 
     /// What the compiler needs of the physical network for slices.
     pub(crate) fn slice(&self) -> Slice<'_> {
-        Slice { ownership: &self.ownership, ports: &self.ports }
+        Slice { ownership: self.map.ownership(), ports: self.datapath.ports() }
     }
 
     /// The rules that an entry comes to in a network that the tenant is about to have.
@@ -72,9 +72,9 @@ impl Switch {
         }
         let infra = Infra {
             target: self.target(),
-            map: self.policy.maps.get(&self.dpid).map(|map| &**map),
-            labels: self.policy.tags.as_ref(),
-            ownership: &self.ownership,
+            map: self.map.policy().maps.get(&self.dpid()).map(|map| &**map),
+            labels: self.map.policy().tags.as_ref(),
+            ownership: self.map.ownership(),
             tenants,
         };
         infra.rules()

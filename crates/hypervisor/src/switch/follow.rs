@@ -27,24 +27,6 @@ pub(super) const PORT_MODIFY: u8 = 2;
 /// No ports.
 static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 
-/// What is to be followed.
-#[derive(Debug, Default)]
-pub(crate) struct Upcoming {
-    policy: Option<Arc<Policy>>,
-    ports: bool,
-}
-
-impl Upcoming {
-    pub(crate) fn is_due(&self) -> bool {
-        self.ports || self.policy.is_some()
-    }
-
-    /// The policy that is in force comes into force again, unless a newer one does.
-    pub(super) fn follow_again(&mut self, policy: Arc<Policy>) {
-        self.policy.get_or_insert(policy);
-    }
-}
-
 impl Switch {
     /// The policy has changed: tables, views and connections follow, as one step, once the store has everything that
     /// was accepted under the old one. Of several changes in a row the newest counts.
@@ -53,16 +35,13 @@ impl Switch {
             self.adopt(policy);
             return;
         }
-        self.upcoming.policy = Some(policy);
+        self.map.plan_policy(policy);
         self.follow(now);
     }
 
     /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
     pub(crate) fn port_changed(&mut self, number: u32, port: Option<PhysicalPort>, now: Instant) {
-        let before = match &port {
-            Some(port) => self.ports.insert(number, port.clone()),
-            None => self.ports.remove(&number),
-        };
+        let before = self.datapath.set_port(number, port.clone());
         if self.has_told_too_much() {
             return;
         }
@@ -72,22 +51,21 @@ impl Switch {
         if self.is_ready()
             && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())
         {
-            self.upcoming.ports = true;
+            self.map.plan_ports();
             self.follow(now);
         }
     }
 
     /// Does what is due, if nothing in the queues waits for the store.
     pub(crate) fn follow(&mut self, now: Instant) {
-        if !self.upcoming.is_due() {
+        if !self.map.has_upcoming() {
             return;
         }
         if !self.session.is_safe(&self.journal) || !self.recovering.is_empty() {
             return;
         }
         self.flush(now);
-        let Upcoming { policy, .. } = core::mem::take(&mut self.upcoming);
-        match policy {
+        match self.map.take_upcoming() {
             Some(policy) => self.follow_policy(policy, now),
             None => self.resync(now),
         }
@@ -137,7 +115,7 @@ impl Switch {
 
     /// Whether a tenant has a part of the switch.
     pub(crate) fn is_served(&self, tenant: TenantIndex) -> bool {
-        let space = self.ownership.space(tenant);
+        let space = self.map.ownership().space(tenant);
         let has_slice =
             space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
         let state = &self.tenants[tenant.0 as usize];

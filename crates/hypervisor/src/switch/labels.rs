@@ -45,10 +45,10 @@ impl Switch {
         }
         state.port_labels.insert(port, label);
         let (version, form) = (self.version, state.labels);
-        if !self.ownership.sees_port(tenant, port) {
+        if !self.map.ownership().sees_port(tenant, port) {
             return;
         }
-        let Some(known) = self.ports.get(&port) else { return };
+        let Some(known) = self.datapath.ports().get(&port) else { return };
         match (form, version) {
             (Some(LabelForm::OpenFlow10), Version::V1_0)
             | (Some(LabelForm::OpenFlow13), Version::V1_3) => {
@@ -100,7 +100,7 @@ impl Switch {
         }
         let mut messages = Vec::new();
         for (&port, &label) in &state.port_labels {
-            if self.ownership.sees_port(tenant, port) {
+            if self.map.ownership().sees_port(tenant, port) {
                 // It fits: a label is a few bytes.
                 let _ = write_label(self.version, port, label, &mut messages);
             }

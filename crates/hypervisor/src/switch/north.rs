@@ -80,7 +80,7 @@ impl Switch {
         let (verdict, clock) = (verdict.into(), self.clock);
         let code = verdict.refused.code();
         let is_joint = self.controllers.get(origin.controller).is_some_and(Controller::is_joint);
-        let carried = is_joint.then(|| verdict.on_member(self.dpid).to_data());
+        let carried = is_joint.then(|| verdict.on_member(self.dpid()).to_data());
         if !is_joint {
             let tenant = &mut self.tenants[origin.tenant.0 as usize];
             tenant.counters.refuse(code);
@@ -106,9 +106,9 @@ impl Switch {
             return;
         };
         self.session.take(xid);
-        let verdict = match self.joins {
-            Some(_) => Verdict::of_error(error),
-            None => Verdict::by_switch(error.code),
+        let verdict = match self.datapath.is_joined() {
+            true => Verdict::of_error(error),
+            false => Verdict::by_switch(error.code),
         };
         let refused = entry.written.map(|it| self.session.installed_mut().refuse(it));
         let refused = refused.unwrap_or_default();
@@ -202,6 +202,6 @@ impl Switch {
     pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
         let Some(tenant) = self.controllers.remove(controller) else { return };
         self.tenants[tenant.0 as usize].controllers.retain(|other| *other != controller);
-        self.asynchronous.maybe_others = true;
+        self.datapath.asked().suspect();
     }
 }

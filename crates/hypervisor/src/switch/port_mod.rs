@@ -18,6 +18,7 @@
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
 use super::follow::PORT_MODIFY;
+use super::map::is_same;
 use super::refused::{Tried, without};
 use super::replay::Object;
 use super::start::write_port_status;
@@ -83,7 +84,7 @@ impl Switch {
             true => port_config.remove(&number),
             false => port_config.insert(number, config),
         };
-        let map = self.policy.maps.get(&self.dpid);
+        let map = self.map.policy().maps.get(&self.dpid());
         let member = map.and_then(|map| map.members.get(&state.id)).ok_or(codes.bad_port)?;
         // The controller that did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
@@ -136,7 +137,7 @@ impl Switch {
                 _ => self.journal.push(StoreOp::Delete(*key)),
             }
         }
-        let map = self.policy.maps.get(&self.dpid);
+        let map = self.map.policy().maps.get(&self.dpid());
         for tenant in self.tenants.iter_mut().filter(|tenant| !tenant.port_config.is_empty()) {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let config = tenant.port_config.clone();
@@ -179,16 +180,12 @@ impl Switch {
     fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
         let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
         let (before, after) = (own(before), own(after));
-        let same = |a: &InfraRule, b: &InfraRule| {
-            (a.table, a.match_, a.priority) == (b.table, b.match_, b.priority)
-        };
-        for own in before.iter().filter(|own| !after.iter().any(|other| same(own, other))) {
-            self.own.retain(|held| !same(held, own));
+        for own in before.iter().filter(|own| !after.iter().any(|other| is_same(own, other))) {
+            self.map.remove_infra_rule(own);
             self.submit_own_entry(cause, own, OwnChange::Remove);
         }
         for own in after.iter().filter(|own| !before.contains(own)) {
-            self.own.retain(|held| !same(held, own));
-            self.own.push(own.clone());
+            self.map.put_infra_rule(own.clone());
             self.submit_own_entry(cause, own, OwnChange::Add);
         }
     }

@@ -70,7 +70,7 @@ impl Switch {
     fn waits_for_members(&self, request: &Request<'_>) -> bool {
         let Request { tenant, header, frame, .. } = *request;
         let is_add = |frame: &[u8]| adds_entry(self.version, frame);
-        self.joins.is_some()
+        self.datapath.is_joined()
             && self.changes_tables(header)
             && self.changes_of(tenant).any(|it| !is_add(&it.frame) || !is_add(frame))
     }
@@ -101,7 +101,7 @@ impl Switch {
         (table, match_, priority): (u8, &Match, u16),
     ) -> bool {
         let flows = &self.tenants[tenant.0 as usize].flows;
-        self.joins.is_some()
+        self.datapath.is_joined()
             && !self.is_replay()
             && flows.find(table, match_, priority).is_some_and(|it| self.is_changing(tenant, it))
     }
@@ -212,7 +212,7 @@ impl Switch {
         let is_passed_on = self.changes_tables(header)
             || header.type_ == It::PACKET_OUT.0
             || self.is_barrier(header);
-        is_passed_on && self.joins.is_none()
+        is_passed_on && !self.datapath.is_joined()
     }
 
     fn is_barrier(&self, header: Header) -> bool {

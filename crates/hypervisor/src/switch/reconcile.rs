@@ -50,7 +50,7 @@ impl Switch {
     /// An entry that could have timed out meanwhile and is missing has timed out. A permanent one is installed again.
     /// An entry of ours that is in no tenant's table is removed. An entry without our mark is left alone.
     pub(crate) fn reconcile(&mut self, now: Instant) {
-        let learned = core::mem::take(&mut self.learned);
+        let learned = self.datapath.take_learned();
         let (is_to_adopt, mut left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
         self.restore(&numbers, now);
@@ -242,7 +242,7 @@ impl Switch {
 
     /// Fills the tables from the store, and installs the groups and meters.
     fn restore(&mut self, held: &Numbers, now: Instant) {
-        let restored = core::mem::take(&mut self.restored);
+        let restored = self.journal.take_restored();
         // Ports first, then groups and meters: entries refer to them.
         self.restore_ports(&restored);
         for (key, bytes) in &restored {

@@ -32,7 +32,7 @@ impl Switch {
             return Vec::new();
         };
         // Of a part of a big switch the operator's limits hold where the parts are joined, and here, too.
-        let tenant = self.policy.tenants.iter().find(|it| it.id == tenant);
+        let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
         let weights = (u64::from(self.tenants[at.0 as usize].weight), self.described.weights);
         let of = |class: MessageClass| {
@@ -60,10 +60,10 @@ impl Switch {
     /// Finds out whether the sheet is of this switch, as far as that is known.
     pub(super) fn judge_sheet(&mut self) {
         let Described { answered, ref description, .. } = self.described;
-        let sheet = self.policy.sheet(self.dpid).filter(|_| self.joins.is_none());
+        let sheet = self.map.policy().sheet(self.dpid()).filter(|_| !self.datapath.is_joined());
         let holds = |sheet: &Sheet| {
             let may_be = !answered && sheet.description.is_some();
-            may_be || sheet.is_of(self.dpid, description.as_ref())
+            may_be || sheet.is_of(self.dpid(), description.as_ref())
         };
         let standing = match sheet {
             None => Standing::None,
@@ -97,7 +97,7 @@ impl Switch {
             self.tenants[at].packet_in_share = packet_in;
             self.session.set_shares(tenant, shares);
         }
-        let limited = self.policy.tenants.iter().filter(|it| it.limits.packet_in.is_some());
+        let limited = self.map.policy().tenants.iter().filter(|it| it.limits.packet_in.is_some());
         for at in limited.filter_map(|it| self.by_id.get(&it.id)) {
             self.tenants[at.0 as usize].packet_in_share = None;
         }

@@ -67,11 +67,11 @@ impl Switch {
     /// Whether this is the switch that is meant by a datapath id, and the tenant has a part of it.
     pub fn is_known(&self, tenant: TenantId, dpid: u64, known: Known) -> bool {
         let Some(at) = self.served_tenant(tenant) else { return false };
-        match (known, self.joins) {
+        match (known, self.datapath.joined()) {
             (Known::ByTenant, Some(joined)) => joined == dpid,
             // The whole of a big switch is another session.
             (Known::ByTenant, None) => !self.is_a_part(tenant) && self.datapath_of(at) == dpid,
-            (Known::BySwitch, joins) => joins.is_none() && self.dpid == dpid,
+            (Known::BySwitch, joins) => joins.is_none() && self.dpid() == dpid,
         }
     }
 
@@ -135,7 +135,7 @@ impl Switch {
 
     /// Whether the tenant's switch lies on other switches as well.
     fn is_a_part(&self, tenant: TenantId) -> bool {
-        let map = self.policy.maps.get(&self.dpid);
+        let map = self.map.policy().maps.get(&self.dpid());
         map.and_then(|map| map.members.get(&tenant)).is_some_and(|member| member.shared_with)
     }
 

@@ -193,7 +193,11 @@ impl Switch {
             return holds;
         };
         let measured = Holds { rules: table.rules, by: SaidBy::Sheet };
-        let tables = if self.version == Version::V1_0 { 1 } else { self.features.n_tables.max(1) };
+        let tables = if self.version == Version::V1_0 {
+            1
+        } else {
+            self.datapath.features().n_tables.max(1)
+        };
         for at in 0..tables {
             let holds = holds.entry(at).or_insert(measured);
             if measured.rules < holds.rules {
@@ -284,7 +288,7 @@ impl Switch {
 
     /// Asks the switch how much its tables hold. Nobody waits for the answer.
     pub(super) fn ask_space(&mut self, now: Instant) {
-        if self.joins.is_none() {
+        if !self.datapath.is_joined() {
             use v13::MultipartRequestBody as Body;
             let questions = match self.version {
                 Version::V1_0 => Vec::from([ask_v10()]),
@@ -301,7 +305,7 @@ impl Switch {
     /// The switch has refused a rule in a tenant's table since it is full: how many rules are there?
     pub(super) fn table_was_full(&mut self, table: u8, now: Instant) {
         let table = self.physical(table);
-        if self.joins.is_some() || self.space.asks || self.space.said.contains_key(&table) {
+        if self.datapath.is_joined() || self.space.asks || self.space.said.contains_key(&table) {
             return;
         }
         self.space.asks = true;

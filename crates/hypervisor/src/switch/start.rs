@@ -1,9 +1,10 @@
 //! Beginnings: a switch connects and is asked what it holds.
 
-use super::follow::Upcoming;
+use super::datapath::Datapath;
+use super::map::Map;
 use super::refused::without;
 use super::replay::Applying;
-use super::{Event, Features, Settings, StartError, Switch};
+use super::{Event, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::north::{Controllers, NorthLimits};
@@ -11,73 +12,15 @@ use crate::policy::{self, Limits, Policy};
 use crate::port_desc;
 use crate::south::Session;
 use crate::south::pending::{Awaits, Purpose};
-use crate::store::{Kind, StoreKey, StoreOp};
+use crate::store::{Journal, Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Network;
-use compile::ownership::{Claims, Ownership};
 use hashbrown::HashMap;
-use openflow::{ErrorCode, Header, Version, frame, v10, v13};
-
-/// How far the switch is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// This many questions about its state are open.
-    Learning(u32),
-    /// Tenants are served.
-    Ready,
-    /// The driver was told to close the session.
-    Closed,
-}
-
-/// What the switch said of its tables, until they are reconciled: entries as they came.
-#[derive(Debug, Default)]
-pub(crate) struct Learned {
-    pub flows: Parts,
-    pub groups: Vec<u8>,
-    pub meters: Vec<u8>,
-}
-
-/// Entries of a statistics reply in rules, each of whole entries. One rule for all would be copied with each doubling of its
-/// room: tens of milliseconds for tens of megabytes, in which no other switch is served.
-#[derive(Debug, Default)]
-pub(crate) struct Parts {
-    rules: Vec<Vec<u8>>,
-    bytes: usize,
-}
-
-impl Parts {
-    /// Room of one rule, if one message does not need more.
-    const RULE: usize = 64 << 10;
-
-    /// Appends the entries of one message.
-    pub(crate) fn push(&mut self, entries: &[u8]) {
-        self.bytes += entries.len();
-        match self.rules.last_mut() {
-            Some(last) if last.capacity() - last.len() >= entries.len() => {
-                last.extend_from_slice(entries);
-            }
-            _ => {
-                let mut rule = Vec::with_capacity(entries.len().max(Self::RULE));
-                rule.extend_from_slice(entries);
-                self.rules.push(rule);
-            }
-        }
-    }
-
-    /// Bytes of all entries.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// The entries, in the order of their coming.
-    pub(crate) fn rules(&self) -> impl Iterator<Item = &[u8]> {
-        self.rules.iter().map(Vec::as_slice)
-    }
-}
+use openflow::{ErrorCode, Header, Version, frame, v13};
 
 /// Error codes that mean the same on both versions.
 pub(crate) struct Codes {
@@ -109,45 +52,11 @@ impl Switch {
     ) -> Result<Switch, StartError> {
         let version = frame::version(features).unwrap_or(Version(0));
         let body = features.get(Header::LEN..).unwrap_or_default();
-        let mut ports = BTreeMap::new();
-        let (dpid, features) = match version {
-            Version::V1_0 => {
-                let reply = v10::FeaturesReply::parse(body).map_err(StartError::Features)?;
-                for port in reply.ports {
-                    let (number, port) = crate::v10::ports::known(&port);
-                    ports.insert(number, port);
-                }
-                let features = Features {
-                    n_buffers: reply.n_buffers,
-                    n_tables: reply.n_tables,
-                    capabilities: reply.capabilities.0,
-                    actions: reply.actions.0,
-                };
-                (reply.datapath_id, features)
-            }
-            Version::V1_3 => {
-                let reply = v13::FeaturesReply::parse(body).map_err(StartError::Features)?;
-                if reply.n_tables < 2 && !crate::big_switch::is_key(reply.datapath_id) {
-                    return Err(StartError::TooFewTables);
-                }
-                let features = Features {
-                    n_buffers: reply.n_buffers,
-                    n_tables: reply.n_tables,
-                    capabilities: reply.capabilities.0,
-                    actions: 0,
-                };
-                (reply.datapath_id, features)
-            }
-            other => return Err(StartError::Version(other)),
-        };
+        let datapath = Datapath::new(version, body)?;
         let mut switch = Switch {
-            dpid,
             version,
-            features,
-            ports,
-            joins: crate::big_switch::is_key(dpid).then_some(dpid),
-            ownership: Ownership::new(&Claims::default()),
-            policy: Arc::new(Policy::default()),
+            datapath,
+            map: Map::new(lldp),
             tenants: Vec::new(),
             by_id: HashMap::new(),
             controllers: Controllers::new(NorthLimits {
@@ -162,38 +71,25 @@ impl Switch {
             uninstalled: Default::default(),
             freed: Default::default(),
             statistics: Default::default(),
-            learned: Learned::default(),
-            journal: Default::default(),
-            restored,
-            phase: Phase::Learning(0),
-            upcoming: Upcoming::default(),
-            has_refused_ports: false,
-            refused_transits: BTreeSet::new(),
-            told_refused: 0,
+            journal: Journal::new(restored, volatile),
             turns: Default::default(),
             postponed: BTreeMap::new(),
             asks: false,
             waiting: BTreeSet::new(),
             recovering: BTreeSet::new(),
             applying: Applying::default(),
-            asynchronous: Default::default(),
             events: VecDeque::new(),
-            lldp,
             settings,
             counters: Default::default(),
             scratch: Vec::new(),
-            expects_probes: false,
             tracks_flows: false,
             kept: HashMap::new(),
             ids: Default::default(),
             space: Default::default(),
             described: Default::default(),
-            traffic: Default::default(),
-            own: Vec::new(),
             fields: v13::MatchBuf::new(),
             clock: now,
         };
-        switch.journal.volatile = volatile;
         switch.adopt(policy);
         // The first barrier, alone on the connection, tells how fast the switch is.
         switch.session.send_barrier(now);
@@ -217,14 +113,13 @@ impl Switch {
 
     /// Whether a tenant may change anything at all.
     pub(crate) fn may_write(&self, tenant: TenantIndex) -> bool {
-        self.tenants[tenant.0 as usize].network.is_some() || self.ownership.may_write(tenant)
+        self.tenants[tenant.0 as usize].network.is_some() || self.map.ownership().may_write(tenant)
     }
 
     /// The datapath id that a tenant is told.
     pub(crate) fn datapath_of(&self, tenant: TenantIndex) -> u64 {
         let network = &self.tenants[tenant.0 as usize].network;
-        let own = self.joins.unwrap_or(self.dpid);
-        network.as_ref().map_or(own, |network| network.datapath())
+        network.as_ref().map_or(self.known_as(), |network| network.datapath())
     }
 
     /// Descriptions of the ports that a tenant sees, by their numbers.
@@ -232,26 +127,19 @@ impl Switch {
         match &self.tenants[tenant.0 as usize].network {
             Some(network) => port_desc::of_network(network, self.version),
             None => {
-                let seen = |port: &&u32| self.ownership.sees_port(tenant, **port);
+                let seen = |port: &&u32| self.map.ownership().sees_port(tenant, **port);
                 let described = |port: &u32| {
-                    Some((
-                        *port,
-                        self.with_label(tenant, *port, self.ports.get(port)?.description.clone()),
-                    ))
+                    let known = self.datapath.ports().get(port)?;
+                    Some((*port, self.with_label(tenant, *port, known.description.clone())))
                 };
-                self.ports.keys().filter(seen).filter_map(described).collect()
+                self.datapath.ports().keys().filter(seen).filter_map(described).collect()
             }
         }
     }
 
     /// One of the hypervisor's own questions is answered in full.
     pub(crate) fn learned_one(&mut self, now: Instant) {
-        if let Phase::Learning(open) = self.phase {
-            if open > 1 {
-                self.phase = Phase::Learning(open - 1);
-                return;
-            }
-            self.phase = Phase::Ready;
+        if self.datapath.question_answered() {
             self.reconcile(now);
             self.report_topology();
             self.ask_space(now);
@@ -271,7 +159,7 @@ impl Switch {
             Purpose::Groups | Purpose::Meters => self.learned_one(now),
             Purpose::Space | Purpose::Full(_) => self.space_failed(purpose),
             Purpose::Description => self.is_described(None),
-            Purpose::PortCounters => self.traffic.answered(),
+            Purpose::PortCounters => self.datapath.traffic_mut().answered(),
             Purpose::Ports | Purpose::Flows => {
                 self.close("the switch does not tell its ports or its flows");
             }
@@ -284,7 +172,7 @@ impl Switch {
             _ => crate::v13::questions(MISS_SEND_ALL),
         };
         let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
-        self.phase = Phase::Learning(open as u32);
+        self.datapath.begin(open as u32);
         for (awaits, message) in questions {
             self.send_own(awaits, &message, now);
         }
@@ -292,11 +180,12 @@ impl Switch {
 
     /// Takes over a policy: places for new tenants, none for those that are gone, a new view.
     pub(super) fn adopt(&mut self, policy: Arc<Policy>) {
-        let policy = match self.joins {
-            None => policy,
-            Some(_) => {
-                let (datapath, policy) = crate::big_switch::policy(&policy, self.dpid);
-                self.joins = Some(datapath.unwrap_or(self.dpid));
+        let dpid = self.dpid();
+        let policy = match self.datapath.is_joined() {
+            false => policy,
+            true => {
+                let (seen_as, policy) = crate::big_switch::policy(&policy, dpid);
+                self.datapath.set_joined(seen_as.unwrap_or(dpid));
                 Arc::new(policy)
             }
         };
@@ -320,8 +209,8 @@ impl Switch {
             self.session.configure(TenantIndex(at as u32), weight, limits);
             self.turns.set_weight(at as u32, tenant.weight);
         }
-        let map = policy.maps.get(&self.dpid);
-        let is_same = self.policy.maps.get(&self.dpid) == map;
+        let map = policy.maps.get(&dpid);
+        let is_same = self.map.policy().maps.get(&dpid) == map;
         if !is_same {
             self.forget_refused();
         }
@@ -352,8 +241,8 @@ impl Switch {
             self.keep_counts(TenantIndex(at as u32));
         }
         let index = |id| self.tenant_of(id);
-        self.ownership = policy.ownership(self.dpid, self.tenants.len(), index);
-        self.policy = policy;
+        let ownership = policy.ownership(dpid, self.tenants.len(), index);
+        self.map.set(policy, ownership);
         self.divide_space();
     }
 }

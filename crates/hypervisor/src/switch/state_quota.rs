@@ -27,7 +27,7 @@ impl Switch {
             _ => return None,
         };
         let state = &self.tenants[request.tenant.0 as usize];
-        if self.journal.volatile || !state.account.is_store_full() {
+        if self.journal.is_volatile() || !state.account.is_store_full() {
             return None;
         }
         // The command's last byte: its first one, where it has two, is 0, or the command is unknown.

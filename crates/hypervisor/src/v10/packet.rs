@@ -37,10 +37,10 @@ impl Switch {
         self.announces(packet.buffer_id);
         let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.map.lldp().verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
-                && self.ownership.sees_port(tenant, port_from_v10(packet.in_port.0))
+                && self.map.ownership().sees_port(tenant, port_from_v10(packet.in_port.0))
             {
                 let told = PacketIn {
                     buffer_id: NO_BUFFER,
@@ -57,7 +57,7 @@ impl Switch {
         if self.take_probe(&key, packet.data) {
             return Ok(());
         }
-        let owner = self.ownership.owner(&key);
+        let owner = self.map.ownership().owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
             self.tenants[tenant.0 as usize].lookups.missed();
@@ -69,7 +69,7 @@ impl Switch {
             },
             None => self.counters.nobody += 1,
         }
-        if network.is_none() && self.ownership.has_readers() {
+        if network.is_none() && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
                 switch.deliver_v10(tenant, &packet, &key, frame, false, now);
             });
@@ -128,7 +128,7 @@ impl Switch {
         mut deliver: impl FnMut(&mut Switch, TenantIndex),
     ) {
         let mut readers = alloc::vec::Vec::new();
-        self.ownership.for_each_reader(key, |reader| readers.push(reader));
+        self.map.ownership().for_each_reader(key, |reader| readers.push(reader));
         readers.sort_unstable();
         readers.dedup();
         for reader in readers {

@@ -122,7 +122,7 @@ impl Switch {
                 }
             }
             Awaits::Own(Purpose::Flows) => {
-                self.learned.flows.push(entries);
+                self.datapath.learn_flows(entries);
                 if !self.has_told_too_much() && !more {
                     self.learned_one(now);
                 }
@@ -172,9 +172,9 @@ impl Switch {
             }
             StatsRequestBody::Port { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
-                let seen = all
-                    .iter()
-                    .filter(|port| self.ownership.sees_port(tenant, port_from_v10(port.port_no.0)));
+                let seen = all.iter().filter(|port| {
+                    self.map.ownership().sees_port(tenant, port_from_v10(port.port_no.0))
+                });
                 write_parts(Version::V1_0, StatsType::PORT.0, waiter.origin.xid, seen, &mut out)
             }
             StatsRequestBody::Queue { .. } => {
@@ -182,7 +182,7 @@ impl Switch {
                 let queues = &self.tenants[tenant.0 as usize].queues;
                 let seen = all.iter().filter(|queue| {
                     queues.contains(&queue.queue_id)
-                        && self.ownership.sees_port(tenant, port_from_v10(queue.port_no.0))
+                        && self.map.ownership().sees_port(tenant, port_from_v10(queue.port_no.0))
                 });
                 write_parts(Version::V1_0, StatsType::QUEUE.0, waiter.origin.xid, seen, &mut out)
             }
@@ -266,7 +266,7 @@ impl Switch {
             return out;
         }
         let wanted = Match::from_v10(&filter.match_);
-        let Some(space) = self.ownership.space(tenant) else { return out };
+        let Some(space) = self.map.ownership().space(tenant) else { return out };
         let mut asked: Vec<v10::Match> = Vec::new();
         for own in &space.write {
             let Some(Ok(match_)) = own.match_.intersect(&wanted).map(|m| m.to_v10()) else {

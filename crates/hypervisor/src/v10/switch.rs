@@ -23,17 +23,17 @@ impl Switch {
         }
         let ports = self.described_ports(request.tenant);
         let tenant = &self.tenants[request.tenant.0 as usize];
-        let mut actions = SupportedActions(self.features.actions);
+        let mut actions = SupportedActions(self.datapath.features().actions);
         if tenant.queues.is_empty() || tenant.network.is_some() {
             actions = actions.without(SupportedActions::ENQUEUE);
         }
-        let n_buffers = self.features.n_buffers.min(crate::buffers::CAPACITY as u32);
+        let n_buffers = self.datapath.features().n_buffers.min(crate::buffers::CAPACITY as u32);
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
                 n_buffers,
                 n_tables: 1,
-                capabilities: Capabilities(switch.features.capabilities)
+                capabilities: Capabilities(switch.datapath.features().capabilities)
                     .without(Capabilities::STP | Capabilities::IP_REASM),
                 actions,
                 ports: List::EMPTY,

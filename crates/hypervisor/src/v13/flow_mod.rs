@@ -292,7 +292,7 @@ impl Switch {
     /// Whether a change of several entries can go to the switch as the one FLOW_MOD that it is. In a network the number
     /// of rules may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
     fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
-        let whole = self.tenants[tenant.0 as usize].network.is_none() && self.joins.is_none();
+        let whole = self.tenants[tenant.0 as usize].network.is_none() && !self.datapath.is_joined();
         // What an entry sends to is not known to be so on the switch while a change of it may be refused.
         whole && !has_filter(flow_mod)
     }

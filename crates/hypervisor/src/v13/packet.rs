@@ -50,10 +50,10 @@ impl Switch {
             .and_then(|oxm| oxm.number())
             .map_or(0, |metadata| metadata as u64);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.map.lldp().verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
-                && self.ownership.sees_port(tenant, in_port)
+                && self.map.ownership().sees_port(tenant, in_port)
             {
                 self.report_link_probe(tenant, &packet, in_port, metadata, &frame);
             }
@@ -71,7 +71,7 @@ impl Switch {
             Some(cookie) => self.tenant_of(cookie.tenant),
             None => self
                 .owner_by_metadata(packet.cookie, metadata)
-                .or_else(|| self.ownership.owner(&key)),
+                .or_else(|| self.map.ownership().owner(&key)),
         };
         let Some(tenant) = owner else {
             self.counters.nobody += 1;
@@ -95,7 +95,7 @@ impl Switch {
         }
         self.deliver_v13(tenant, &seen, &key, true, now);
         let is_slice = self.tenants[tenant.0 as usize].network.is_none();
-        if is_slice && self.ownership.has_readers() {
+        if is_slice && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
                 let mut copy = Seen { packet: seen.packet, ..seen };
                 copy.packet.cookie = NO_COOKIE;
@@ -232,7 +232,7 @@ impl Switch {
             let in_port = match packet.in_port {
                 PortNo::CONTROLLER | PortNo::ANY => None,
                 port if network.is_some() => Some(port.0),
-                port if self.ownership.sees_port(tenant, port.0) => Some(port.0),
+                port if self.map.ownership().sees_port(tenant, port.0) => Some(port.0),
                 PortNo(port) => {
                     return Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT));
                 }

@@ -44,7 +44,7 @@ impl Switch {
             MultipartRequestBody::Table => {
                 let everything = FlowStatsRequest::default();
                 let mut questions = self.flow_question_v13(tenant, &everything, false)?;
-                if self.joins.is_none() {
+                if !self.datapath.is_joined() {
                     questions.extend_from_slice(&self.question_of_table_0(tenant)?);
                 }
                 self.collect(request, MultipartType::FLOW.0, Share::Tenant, &questions, LONG);
@@ -64,7 +64,7 @@ impl Switch {
             MultipartRequestBody::Aggregate(filter) => {
                 // The switch can add up by itself, unless the tenant's cookies are a part of the question.
                 let is_slice = self.tenants[tenant.0 as usize].network.is_none();
-                let by_switch = filter.cookie_mask == 0 && is_slice && self.joins.is_none();
+                let by_switch = filter.cookie_mask == 0 && is_slice && !self.datapath.is_joined();
                 let type_ = if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
                 let question = self.flow_question_v13(tenant, &filter, by_switch)?;
                 self.collect(request, type_.0, Share::Tenant, &question, LONG);
@@ -208,14 +208,14 @@ impl Switch {
                 }
                 return Ok(());
             }
-            Awaits::Own(Purpose::Flows) => self.learned.flows.push(entries),
-            Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
-            Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
+            Awaits::Own(Purpose::Flows) => self.datapath.learn_flows(entries),
+            Awaits::Own(Purpose::Groups) => self.datapath.learn_groups(entries),
+            Awaits::Own(Purpose::Meters) => self.datapath.learn_meters(entries),
             Awaits::Own(Purpose::Ports) => {
                 if let MultipartReplyBody::PortDesc(ports) = reply.body {
                     for port in ports {
                         let (number, port) = super::switch::known(&port);
-                        self.ports.insert(number, port);
+                        self.datapath.set_port(number, Some(port));
                     }
                 }
             }
@@ -261,8 +261,9 @@ impl Switch {
             }
             MultipartRequestBody::PortStats { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
-                let seen =
-                    all.iter().filter(|port| self.ownership.sees_port(tenant, port.port_no.0));
+                let seen = all
+                    .iter()
+                    .filter(|port| self.map.ownership().sees_port(tenant, port.port_no.0));
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
             MultipartRequestBody::Queue { .. } => {
@@ -270,7 +271,7 @@ impl Switch {
                 let allowed = &self.tenants[tenant.0 as usize].queues;
                 let seen = all.iter().filter(|queue| {
                     allowed.contains(&queue.queue_id)
-                        && self.ownership.sees_port(tenant, queue.port_no.0)
+                        && self.map.ownership().sees_port(tenant, queue.port_no.0)
                 });
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
@@ -381,8 +382,11 @@ impl Switch {
         }
         let (value, mask) = wanted.get(Field::Metadata);
         let id = self.tenants[tenant.0 as usize].id;
-        let own =
-            if self.joins.is_some() { (0, 0) } else { (metadata::of_tenant(id), metadata::TENANT) };
+        let own = if self.datapath.is_joined() {
+            (0, 0)
+        } else {
+            (metadata::of_tenant(id), metadata::TENANT)
+        };
         let (value, mask) = (value | u128::from(own.0), mask | u128::from(own.1));
         let mut fields = MatchBuf::new();
         wanted

@@ -33,10 +33,14 @@ impl Switch {
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
-                n_buffers: switch.features.n_buffers.min(crate::buffers::CAPACITY as u32),
+                n_buffers: switch
+                    .datapath
+                    .features()
+                    .n_buffers
+                    .min(crate::buffers::CAPACITY as u32),
                 n_tables: switch.tenant_tables(request.tenant),
                 auxiliary_id: 0,
-                capabilities: Capabilities(switch.features.capabilities)
+                capabilities: Capabilities(switch.datapath.features().capabilities)
                     .without(Capabilities::IP_REASM),
                 reserved: 0,
             }
@@ -79,7 +83,7 @@ impl Switch {
     pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
         match &self.tenants[tenant.0 as usize].network {
             Some(network) => network.has_port(number),
-            None => self.ownership.sees_port(tenant, number),
+            None => self.map.ownership().sees_port(tenant, number),
         }
     }
 
@@ -97,10 +101,12 @@ impl Switch {
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             return self.configure_port(request, &change);
         }
-        if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+        if !self.map.ownership().sees_port(request.tenant, number)
+            || !self.datapath.ports().contains_key(&number)
+        {
             return Err(code::PORT_MOD_FAILED_BAD_PORT.into());
         }
-        if !self.ownership.owns_port_whole(request.tenant, number) {
+        if !self.map.ownership().owns_port_whole(request.tenant, number) {
             return Err(Reason::PortShared.with(code::PORT_MOD_FAILED_EPERM));
         }
         self.forward_port_mod(request, &change);
@@ -154,7 +160,7 @@ impl Switch {
         let mut queues = ListBuf::<PacketQueue<'static>>::new();
         for queue in reply.queues.iter().filter(|queue| {
             allowed.contains(&queue.queue_id)
-                && self.ownership.sees_port(origin.tenant, queue.port.0)
+                && self.map.ownership().sees_port(origin.tenant, queue.port.0)
         }) {
             queues.push(queue);
         }
