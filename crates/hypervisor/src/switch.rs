@@ -24,6 +24,8 @@ mod reconcile;
 mod refused;
 mod removed;
 mod replay;
+mod reports;
+mod scratch;
 mod sheet;
 mod shown;
 mod slice_ports;
@@ -55,7 +57,7 @@ use crate::time::{Duration, Instant};
 use crate::v13::ids::Ids;
 use crate::work::Turns;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use collect::Collections;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
@@ -70,7 +72,6 @@ pub(crate) use idle::{Idle, Question};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use log::Logged;
 use map::Map;
-use openflow::v13::MatchBuf;
 use openflow::{DecodeError, Header, Version};
 pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
@@ -78,6 +79,8 @@ pub(crate) use reconcile::Held;
 pub(crate) use removed::Removed;
 use replay::Applying;
 pub(crate) use replay::{Object, Recovery};
+use reports::Reports;
+use scratch::Scratch;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
 pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
 pub(crate) use tables::{Cause, NumberBefore, Operation, What, Writing};
@@ -96,8 +99,6 @@ pub struct Switch {
     pub(crate) controllers: Controllers,
     /// The connection to the switch, and what waits for it.
     pub(crate) session: Session,
-    /// When to look for requests that were never answered.
-    pub(crate) next_settle: Instant,
     /// Entries for which nothing stands on the switch.
     pub(crate) uninstalled: Uninstalled,
     /// Who may have entries to take over from others of its own.
@@ -119,10 +120,9 @@ pub struct Switch {
     pub(crate) recovering: BTreeSet<TenantIndex>,
     /// The request that is being applied.
     pub(crate) applying: Applying,
-    pub(crate) events: VecDeque<Event>,
     pub(crate) settings: Settings,
-    pub(crate) counters: SwitchCounters,
-    pub(crate) scratch: Vec<u8>,
+    pub(crate) reports: Reports,
+    pub(crate) scratch: Scratch,
     /// Whether changes of tenants' flow tables are kept to be fetched.
     pub(crate) tracks_flows: bool,
     /// Who has been given which number for each packet that the switch keeps, by the switch's number.
@@ -133,9 +133,6 @@ pub struct Switch {
     pub(crate) described: Described,
     /// Groups and meters in use on the switch (1.3).
     pub(crate) ids: Ids,
-    pub(crate) fields: MatchBuf,
-    /// The time of the last call of the driver.
-    pub(crate) clock: Instant,
 }
 
 /// Bounds of the core's queues.
@@ -373,17 +370,17 @@ impl Switch {
 
     /// Takes one whole message of the switch.
     pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
-        self.clock = now;
+        self.reports.set_clock(now);
         if self.datapath.is_closed() {
             return;
         }
         let Ok(header) = Header::parse(frame) else {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
             return;
         };
-        count(&mut self.counters.from_switch, header.type_);
+        self.reports.count_received(header.type_);
         if header.version != self.version {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
             return;
         }
         let handled = match self.version {
@@ -391,7 +388,7 @@ impl Switch {
             _ => self.switch_message_v13(header, frame, now),
         };
         if handled.is_err() {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
         }
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
@@ -412,7 +409,7 @@ impl Switch {
         frame: &[u8],
         now: Instant,
     ) {
-        self.clock = now;
+        self.reports.set_clock(now);
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(tenant) = known.map(Controller::tenant) else { return };
         let Ok(header) = Header::parse(frame) else { return };
@@ -501,7 +498,7 @@ impl Switch {
 
     /// What the driver has to do or to know.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.reports.next()
     }
 
     /// Changes to be made safe, and their number for [`handle_stored`](Self::handle_stored).
@@ -555,9 +552,6 @@ impl Switch {
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut first = self.session.poll_timeout();
-        if self.session.is_awaited() {
-            first = earlier(first, Some(self.next_settle));
-        }
         if !self.statistics.is_empty() {
             first = earlier(first, self.next_due());
         }
@@ -566,7 +560,7 @@ impl Switch {
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.clock = now;
+        self.reports.set_clock(now);
         self.settle_silence(now);
         for tenant in self.session.take_rested(now) {
             self.session.activate(tenant);
@@ -586,7 +580,8 @@ impl Switch {
     /// Counts of the switch.
     pub fn counters(&self) -> SwitchCounters {
         let sent = self.session.counts();
-        SwitchCounters { to_switch: sent.sent, own_messages: sent.own, ..self.counters.clone() }
+        let counters = self.reports.counters().clone();
+        SwitchCounters { to_switch: sent.sent, own_messages: sent.own, ..counters }
     }
 
     /// Each tenant in the policy, as it stands.

@@ -56,6 +56,14 @@ pub(crate) struct Session {
     /// What has left since the caller last looked.
     sent: VecDeque<Sent>,
     counts: SouthCounts,
+    silence: Silence,
+}
+
+/// When to look for requests that were never answered.
+struct Silence {
+    /// How long an answer is waited for.
+    patience: Duration,
+    next_check: Instant,
 }
 
 /// What waits for one tenant.
@@ -156,7 +164,7 @@ pub(crate) enum Ran {
 
 impl Session {
     /// The session with a switch that has just connected.
-    pub(crate) fn new(version: Version, limit: usize, now: Instant) -> Session {
+    pub(crate) fn new(version: Version, limit: usize, patience: Duration, now: Instant) -> Session {
         Session {
             version,
             limit,
@@ -174,6 +182,7 @@ impl Session {
             resting: Vec::new(),
             sent: VecDeque::new(),
             counts: SouthCounts { sent: [0; TYPES], own: 0 },
+            silence: Silence { patience, next_check: now + patience },
         }
     }
 
@@ -523,6 +532,15 @@ impl Session {
         self.open.unbarriered = self.unconfirmed.iter().any(|it| it.operation.is_some());
     }
 
+    /// Whether to look now for messages that the switch should have answered; if so, the next look is some time later.
+    pub(crate) fn begin_silence_check(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.silence.next_check;
+        if is_due {
+            self.silence.next_check = now + Duration(self.silence.patience.0 / 4);
+        }
+        is_due
+    }
+
     /// Messages that the switch should have answered, by this judgement, and has not.
     pub(crate) fn late(&self, is_late: impl Fn(&Entry) -> bool) -> Vec<u32> {
         let late = self.pending.iter();
@@ -533,12 +551,6 @@ impl Session {
     /// The switch leaves barriers unanswered.
     pub(crate) fn note_silence(&mut self) {
         self.window.note_silence();
-    }
-
-    /// Whether answers are waited for.
-    #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.pending.is_awaited()
     }
 
     /// Whether a change of a table has been sent since the last barrier.
@@ -555,6 +567,9 @@ impl Session {
         let mut first = self.has_open_work().then(|| self.open.last_sent + QUIET);
         for (at, _) in &self.resting {
             first = earlier(first, Some(*at));
+        }
+        if self.pending.is_awaited() {
+            first = earlier(first, Some(self.silence.next_check));
         }
         first
     }

@@ -84,7 +84,7 @@ impl Switch {
             self.journal.push(StoreOp::Put(key, item.to_vec()));
         }
         if entries + rules_left > 0 {
-            self.events.push_back(Event::Adopted { entries, left: rules_left });
+            self.reports.push(Event::Adopted { entries, left: rules_left });
         }
         left
     }

@@ -19,7 +19,7 @@ impl Switch {
     pub(crate) fn close(&mut self, reason: &'static str) {
         if self.datapath.close() {
             self.statistics = Default::default();
-            self.events.push_back(Event::CloseSwitch(reason));
+            self.reports.push(Event::CloseSwitch(reason));
         }
     }
 

@@ -145,7 +145,7 @@ impl Switch {
                 None => {}
             }
             known.asked = Some(now);
-            self.events.push_back(Event::AskCounts { of: dpid, tenant: state.id });
+            self.reports.push(Event::AskCounts { of: dpid, tenant: state.id });
         }
         Due { answer: state.asking.asked, until: now + PATIENCE }
     }
@@ -260,8 +260,9 @@ impl Switch {
         let can_tell = self.version != Version::V1_0;
         let received = can_tell.then(|| numbers.filter_map(received).collect());
         let counts = Counts { tenant: state.id, received };
-        let tell = |to| Event::TellCounts { to, counts: counts.clone() };
-        self.events.extend(askers.into_iter().map(tell));
+        for to in askers {
+            self.reports.push(Event::TellCounts { to, counts: counts.clone() });
+        }
     }
 
     /// Follows the tenant's network: with a port goes what had arrived at its other end.

@@ -92,12 +92,12 @@ impl Switch {
             let id = self.tenants[at].id;
             let was = served_before.get(at).copied().unwrap_or(false);
             match (was, *served) {
-                (false, true) => self.events.push_back(Event::Serve(id)),
-                (true, false) => self.events.push_back(Event::Withdraw(id)),
+                (false, true) => self.reports.push(Event::Serve(id)),
+                (true, false) => self.reports.push(Event::Withdraw(id)),
                 (true, true) if datapaths_before.get(at) != Some(&self.datapath_of(tenant)) => {
                     // To its controllers it is another switch.
-                    self.events.push_back(Event::Withdraw(id));
-                    self.events.push_back(Event::Serve(id));
+                    self.reports.push(Event::Withdraw(id));
+                    self.reports.push(Event::Serve(id));
                 }
                 (true, true) => {
                     let before = seen_before.get(at).unwrap_or(&NOTHING);

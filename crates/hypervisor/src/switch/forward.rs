@@ -146,15 +146,14 @@ impl Switch {
 
     /// Gives up on requests that the switch has not answered in time.
     pub(crate) fn settle_silence(&mut self, now: Instant) {
-        if now < self.next_settle {
+        if !self.session.begin_silence_check(now) {
             return;
         }
-        self.next_settle = now + Duration(self.settings.reply_timeout.0 / 4);
         self.settle_removals(now);
         let late: Vec<u32> = self.session.late(|entry| self.is_late(entry, now));
         let mut is_silent = false;
         for xid in late {
-            self.counters.unanswered += 1;
+            self.reports.count_unanswered();
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.session.take(xid);
             is_silent |= entry.awaits == Awaits::OwnBarrier;

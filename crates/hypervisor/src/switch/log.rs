@@ -222,7 +222,7 @@ impl Switch {
     fn drop_change(&mut self, tenant: TenantIndex, at: u32) {
         debug_assert!(self.change(at).is_none_or(|it| it.before.is_empty()));
         if self.end(at).is_some() {
-            self.sweep_numbers(tenant, self.clock);
+            self.sweep_numbers(tenant, self.reports.clock());
         }
     }
 

@@ -22,13 +22,12 @@ impl Switch {
         request: &Request<'_>,
         write: impl FnOnce(&Switch, &mut Vec<u8>) -> Result<(), TooLong>,
     ) {
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let written = write(self, &mut message);
         if written.is_ok() {
             self.answer(request.controller, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
         if written.is_err() {
             self.refuse(&request.origin(), Reason::AnswerTooLarge.with(self.codes().too_much));
         }
@@ -38,7 +37,7 @@ impl Switch {
     pub(crate) fn answer(&mut self, controller: ControllerIndex, messages: &[u8]) {
         match self.controllers.give(controller, messages) {
             Given::Gone => {}
-            Given::TooMuch => self.events.push_back(Event::CloseController(controller)),
+            Given::TooMuch => self.reports.push(Event::CloseController(controller)),
             Given::Waiting => {
                 let Some(tenant) = self.controllers.get(controller).map(Controller::tenant) else {
                     return;
@@ -77,7 +76,7 @@ impl Switch {
     /// Answers a message with an error: the controller's own xid, the controller's own bytes. What joins the members of a big switch
     /// gets the verdict in place of the bytes: the switch in front keeps the refusal for the tenant, and counts it.
     pub(crate) fn refuse(&mut self, origin: &Origin, verdict: impl Into<Verdict>) {
-        let (verdict, clock) = (verdict.into(), self.clock);
+        let (verdict, clock) = (verdict.into(), self.reports.clock());
         let code = verdict.refused.code();
         let is_joint = self.controllers.get(origin.controller).is_some_and(Controller::is_joint);
         let carried = is_joint.then(|| verdict.on_member(self.dpid()).to_data());
@@ -86,8 +85,7 @@ impl Switch {
             tenant.counters.refuse(code);
             tenant.refused.add(origin, verdict, clock);
         }
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let data = match &carried {
             Some(data) => data.as_slice(),
             None => origin.excerpt.as_bytes(),
@@ -96,13 +94,13 @@ impl Switch {
         if error.write_message(self.version, origin.xid, &mut message).is_ok() {
             self.answer(origin.controller, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     /// The switch has refused a message.
     pub(crate) fn switch_error(&mut self, xid: u32, error: &Error<'_>, now: Instant) {
         let Some(entry) = self.acknowledge(xid, now) else {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
             return;
         };
         self.session.take(xid);
@@ -119,7 +117,7 @@ impl Switch {
         let is_own =
             matches!(entry.awaits, Awaits::Nothing | Awaits::Barrier(_) | Awaits::OwnBarrier);
         if is_own && entry.origin.is_none() {
-            self.counters.own_refused += 1;
+            self.reports.count_own_refused();
         }
         self.not_answered(xid, &entry, verdict, now);
     }
@@ -150,12 +148,11 @@ impl Switch {
         for type_ in types(reply) {
             count(&mut counters.from_switch, type_);
         }
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         message.extend_from_slice(reply);
         frame::set_xid(&mut message, origin.xid);
         self.answer(origin.controller, &message);
-        self.scratch = message;
+        self.scratch.put_message(message);
         self.answered(origin.tenant);
     }
 

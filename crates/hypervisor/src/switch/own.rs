@@ -80,7 +80,7 @@ impl Switch {
         let mut message = Vec::new();
         if !self.write_own(own, change, &mut message) {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
         } else if change == OwnChange::Remove || self.tenants.is_empty() {
             self.send_own(Awaits::Nothing, &message, now);
         } else {

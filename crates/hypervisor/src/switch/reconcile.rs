@@ -159,10 +159,10 @@ impl Switch {
         self.take_over(now);
         self.sweep_all_numbers(now);
         self.ids.note_unneeded();
-        self.counters.others_entries = left.values().sum::<usize>() as u64;
-        self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
+        self.reports.set_others_entries(left.values().sum());
+        self.reports.push(Event::Reconciled { kept, installed, removed, foreign });
         if !left.is_empty() {
-            self.events.push_back(Event::LeftOthers(left));
+            self.reports.push(Event::LeftOthers(left));
         }
     }
 

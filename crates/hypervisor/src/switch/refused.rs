@@ -62,7 +62,7 @@ impl Switch {
         }
         if self.map.note_infra_refused() {
             let InfraRule { match_, priority, .. } = own;
-            self.events.push_back(Event::OwnRefused { match_: Box::new(match_), priority });
+            self.reports.push(Event::OwnRefused { match_: Box::new(match_), priority });
         }
         if own.table == 0
             && let Some(transit) = self.transit_by(&own.match_)
@@ -120,7 +120,7 @@ impl Switch {
         }
         let (transits, has_ports) = self.map.take_refused();
         if !transits.is_empty() {
-            self.events.push_back(Event::RefusedTransits(transits));
+            self.reports.push(Event::RefusedTransits(transits));
         }
         if !has_ports {
             return;
@@ -145,9 +145,7 @@ impl Switch {
             let id = tenant.id;
             tenant.refused_ports.iter().map(move |&port| (id, port)).collect::<Vec<_>>()
         };
-        // Those of a map that was not fetched yet are news no longer.
-        self.events.retain(|event| !matches!(event, Event::RefusedPorts(_)));
-        self.events.push_back(Event::RefusedPorts(self.tenants.iter().flat_map(of).collect()));
+        self.reports.push_refused_ports(self.tenants.iter().flat_map(of).collect());
     }
 }
 

@@ -144,18 +144,18 @@ impl Switch {
         let blamed = match &operation.what {
             What::Request(_) => Ok(at),
             &What::Repair { object, cause } => {
-                self.counters.own_refused += 1;
+                self.reports.count_own_refused();
                 cause.filter(|at| self.change(*at).is_some()).ok_or(object)
             }
             What::Infra(tried) => {
                 let tried = **tried;
-                self.counters.own_refused += 1;
+                self.reports.count_own_refused();
                 self.end(at);
                 self.own_entry_refused(&super::idle::in_turn(tenant, now), tried);
                 return;
             }
             What::Free => {
-                self.counters.own_refused += 1;
+                self.reports.count_own_refused();
                 self.end(at);
                 return;
             }

@@ -72,7 +72,7 @@ impl Switch {
         };
         if standing != self.described.standing {
             if matches!(standing, Standing::OfAnother(_)) {
-                self.events.push_back(Event::SheetOfAnother);
+                self.reports.push(Event::SheetOfAnother);
             }
             self.described.standing = standing;
         }

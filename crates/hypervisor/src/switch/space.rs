@@ -365,7 +365,7 @@ impl Switch {
         if (least..UNBOUNDED).contains(&holds.rules) {
             self.space.said.insert(table, holds);
             if holds.by == SaidBy::Full {
-                self.events.push_back(Event::TableFull { table, rules: holds.rules });
+                self.reports.push(Event::TableFull { table, rules: holds.rules });
             }
         }
     }

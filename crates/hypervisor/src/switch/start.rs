@@ -4,6 +4,8 @@ use super::datapath::Datapath;
 use super::map::Map;
 use super::refused::without;
 use super::replay::Applying;
+use super::reports::Reports;
+use super::scratch::Scratch;
 use super::{Event, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
@@ -15,12 +17,12 @@ use crate::south::pending::{Awaits, Purpose};
 use crate::store::{Journal, Kind, StoreKey, StoreOp};
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Network;
 use hashbrown::HashMap;
-use openflow::{ErrorCode, Header, Version, frame, v13};
+use openflow::{ErrorCode, Header, Version, frame};
 
 /// Error codes that mean the same on both versions.
 pub(crate) struct Codes {
@@ -64,8 +66,7 @@ impl Switch {
                 closed_beyond: settings.controller_bytes_limit,
                 of_tenant: settings.tenant_unread,
             }),
-            session: Session::new(version, settings.switch_bytes, now),
-            next_settle: now + settings.reply_timeout,
+            session: Session::new(version, settings.switch_bytes, settings.reply_timeout, now),
             operations: HashMap::new(),
             next_operation: 0,
             uninstalled: Default::default(),
@@ -78,17 +79,14 @@ impl Switch {
             waiting: BTreeSet::new(),
             recovering: BTreeSet::new(),
             applying: Applying::default(),
-            events: VecDeque::new(),
             settings,
-            counters: Default::default(),
-            scratch: Vec::new(),
+            reports: Reports::new(now),
+            scratch: Scratch::new(),
             tracks_flows: false,
             kept: HashMap::new(),
             ids: Default::default(),
             space: Default::default(),
             described: Default::default(),
-            fields: v13::MatchBuf::new(),
-            clock: now,
         };
         switch.adopt(policy);
         // The first barrier, alone on the connection, tells how fast the switch is.
@@ -146,7 +144,7 @@ impl Switch {
             self.ask_description(now);
             for (at, served) in self.served().into_iter().enumerate() {
                 if served {
-                    self.events.push_back(Event::Serve(self.tenants[at].id));
+                    self.reports.push(Event::Serve(self.tenants[at].id));
                 }
             }
         }

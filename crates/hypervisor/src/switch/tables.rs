@@ -415,8 +415,7 @@ impl Switch {
             hard_timeout: flow.left(cause.now).unwrap_or(1),
             resets_counts,
         };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let written = match self.version {
             Version::V1_0 => crate::v10::flow_mod::write_rule(flow, rule, &writing, &mut message),
             _ => {
@@ -435,7 +434,7 @@ impl Switch {
             };
             self.submit_effect(cause, rule.key(flow.table), effect, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     /// Queues what brings an entry to the switch that was another before; what stood for that and no longer stands for

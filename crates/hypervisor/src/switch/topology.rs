@@ -1,15 +1,14 @@
 //! What the switch shows of the network it stands in: its ports, and the hypervisor's own link probes.
 //!
-//! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] are for the part that keeps the topology, and
+//! Nothing is decided here: [`Event::Ports`](super::Event::Ports) and [`Event::Probe`](super::Event::Probe) are for the part that keeps the topology, and
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
-use super::{Event, Switch};
+use super::Switch;
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;
 use crate::time::Instant;
-use alloc::vec;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
 use flowspace::{Field, Key, port_to_v10};
@@ -23,9 +22,6 @@ pub struct PortState {
     /// In kilobits per second, as the switch says it is now; 0 when it does not say.
     pub speed: u64,
 }
-
-/// Probes that may wait to be fetched. A host can send back what it was sent as fast as it likes.
-const PROBES: usize = 256;
 
 impl Switch {
     /// Sends a frame of the hypervisor's own out of a port. False, and nothing sent, when the switch is not ready, has
@@ -62,7 +58,7 @@ impl Switch {
     pub(crate) fn report_topology(&mut self) {
         let state = |port: &PhysicalPort| Some(state(self.version, &port.description));
         let ports = self.datapath.ports().iter().map(|(&number, port)| (number, state(port)));
-        self.events.push_back(Event::Ports(ports.collect()));
+        self.reports.push_ports(ports);
     }
 
     /// What the switch says of a port.
@@ -78,7 +74,7 @@ impl Switch {
                 .ports()
                 .get(&number)
                 .map(|port| state(self.version, &port.description));
-            self.events.push_back(Event::Ports(vec![(number, port)]));
+            self.reports.push_ports([(number, port)]);
         }
     }
 
@@ -88,13 +84,7 @@ impl Switch {
         {
             return false;
         }
-        let is_probe = |event: &&Event| matches!(event, Event::Probe(..));
-        if self.events.iter().filter(is_probe).count() < PROBES {
-            let port = key.get(Field::InPort) as u32;
-            self.events.push_back(Event::Probe(port, frame.to_vec()));
-        } else {
-            self.counters.unexpected += 1;
-        }
+        self.reports.push_probe(key.get(Field::InPort) as u32, frame);
         true
     }
 

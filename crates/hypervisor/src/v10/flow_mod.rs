@@ -71,8 +71,7 @@ impl Switch {
         let in_port = buffered.key.get(Field::InPort) as u32;
         let Some(in_port) = flowspace::port_to_v10(in_port) else { return };
         let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let packet = PacketOut {
             buffer_id: buffered.physical,
             in_port: PortNo(in_port),
@@ -82,7 +81,7 @@ impl Switch {
         if packet.write_message(0, &mut message).is_ok() {
             self.submit_change(cause, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     /// The packet that the entry is to be applied to at once.

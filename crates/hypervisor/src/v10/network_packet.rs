@@ -26,7 +26,7 @@ impl Switch {
         now: Instant,
     ) {
         let Some(came) = network.ingress_of(key) else {
-            self.counters.nobody += 1;
+            self.reports.count_unowned();
             return;
         };
         let state = &mut self.tenants[tenant.0 as usize];

@@ -67,7 +67,7 @@ impl Switch {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
                 None => self.deliver_v10(tenant, &packet, &key, frame, true, now),
             },
-            None => self.counters.nobody += 1,
+            None => self.reports.count_unowned(),
         }
         if network.is_none() && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
@@ -187,8 +187,7 @@ impl Switch {
         {
             return self.enter_table_v10(request, packet, &key);
         }
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let built =
             self.build_packet_out_v10(request, packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
@@ -208,7 +207,7 @@ impl Switch {
             };
             self.submit(tenant, item, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
         if built.is_ok() && network.is_some() {
             self.report_sent_v10(tenant, packet, request.now);
         }

@@ -93,12 +93,11 @@ impl Switch {
             actions: List::parse(&actions).unwrap_or_default(),
             data: &[],
         };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         if packet.write_message(0, &mut message).is_ok() {
             self.submit_change(cause, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     fn add_v13(

@@ -74,12 +74,12 @@ impl Switch {
                 .or_else(|| self.map.ownership().owner(&key)),
         };
         let Some(tenant) = owner else {
-            self.counters.nobody += 1;
+            self.reports.count_unowned();
             return Ok(());
         };
         if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
             let Some(port) = ingress_by_metadata(network, metadata, &key) else {
-                self.counters.nobody += 1;
+                self.reports.count_unowned();
                 return Ok(());
             };
             seen.in_port = port;
@@ -197,8 +197,7 @@ impl Switch {
 
     fn report_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>) {
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
-        let mut fields = core::mem::take(&mut self.fields);
-        fields.clear();
+        let mut fields = self.scratch.take_match();
         fields.exact(OxmField::IN_PORT, u128::from(seen.in_port));
         for oxm in seen.packet.match_.fields {
             match oxm.basic() {
@@ -217,7 +216,7 @@ impl Switch {
         self.notify(tenant, Asynchronous::PacketIn(reason), |out| {
             PacketIn { match_: fields.as_match(), ..seen.packet }.write_message(0, out)
         });
-        self.fields = fields;
+        self.scratch.put_match(fields);
     }
 
     /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
@@ -249,8 +248,7 @@ impl Switch {
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let built =
             self.build_packet_out_v13(request, &packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
@@ -270,7 +268,7 @@ impl Switch {
             };
             self.submit(tenant, item, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
         built
     }
 
