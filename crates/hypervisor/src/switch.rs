@@ -46,7 +46,6 @@ pub(crate) use crate::north::Asynchronous;
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
 use crate::policy::TenantId;
-use crate::sheet::Described;
 use crate::south::Session;
 use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
@@ -129,8 +128,6 @@ pub struct Switch {
     pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
-    /// What kind of switch it is, and its data sheet.
-    pub(crate) described: Described,
     /// Groups and meters in use on the switch (1.3).
     pub(crate) ids: Ids,
 }

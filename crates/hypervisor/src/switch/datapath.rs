@@ -5,6 +5,7 @@
 use super::StartError;
 use super::asynchronous::Asked;
 use super::traffic::Traffic;
+use crate::sheet::Described;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
@@ -28,6 +29,8 @@ pub(crate) struct Datapath {
     traffic: Traffic,
     /// Which asynchronous messages it sends.
     asked: Asked,
+    /// What kind of switch it is, and its data sheet.
+    described: Described,
 }
 
 /// What the switch can do.
@@ -136,6 +139,7 @@ impl Datapath {
             learned: Learned::default(),
             traffic: Traffic::default(),
             asked: Asked::default(),
+            described: Described::default(),
         })
     }
 
@@ -205,6 +209,16 @@ impl Datapath {
     /// What the switch was asked to tell unasked.
     pub(super) fn asked(&mut self) -> &mut Asked {
         &mut self.asked
+    }
+
+    /// What kind of switch it is, and its data sheet.
+    pub(super) fn described(&self) -> &Described {
+        &self.described
+    }
+
+    /// See [`described`](Self::described).
+    pub(super) fn described_mut(&mut self) -> &mut Described {
+        &mut self.described
     }
 
     // ---- How far it is known

@@ -93,8 +93,22 @@ pub(crate) struct Space {
     shares: BTreeMap<u32, Vec<u32>>,
     /// Whether the switch has been asked how many rules a full table has.
     asks: bool,
+    /// The weights of all tenants that have a part of the switch.
+    weights: u64,
     /// Counts changes.
     changes: u64,
+}
+
+impl Space {
+    /// The weights of all tenants that have a part of the switch.
+    pub(super) fn weights(&self) -> u64 {
+        self.weights
+    }
+
+    /// See [`weights`](Self::weights).
+    pub(super) fn set_weights(&mut self, weights: u64) {
+        self.weights = weights;
+    }
 }
 
 /// A tenant among those that divide a table.
@@ -189,7 +203,9 @@ impl Switch {
     /// How much each table holds: the lower of what the switch says and of what its data sheet says.
     fn lower_of_both(&self) -> BTreeMap<u8, Holds> {
         let mut holds = self.space.said.clone();
-        let Some(table) = self.sheet_in_force().and_then(|sheet| sheet.table.as_ref()) else {
+        let Some(table) =
+            self.datapath.described().in_force().and_then(|sheet| sheet.table.as_ref())
+        else {
             return holds;
         };
         let measured = Holds { rules: table.rules, by: SaidBy::Sheet };

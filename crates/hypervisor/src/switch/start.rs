@@ -86,7 +86,6 @@ impl Switch {
             kept: HashMap::new(),
             ids: Default::default(),
             space: Default::default(),
-            described: Default::default(),
         };
         switch.adopt(policy);
         // The first barrier, alone on the connection, tells how fast the switch is.
