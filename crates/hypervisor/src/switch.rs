@@ -33,6 +33,7 @@ mod space;
 mod start;
 mod state_quota;
 mod tables;
+mod tenants;
 mod topology;
 mod tracking;
 mod traffic;
@@ -51,7 +52,6 @@ use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
 pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreOp};
-use crate::tenant::Tenant;
 use crate::time::{Duration, Instant};
 use crate::v13::ids::Ids;
 use crate::work::Turns;
@@ -83,25 +83,20 @@ use scratch::Scratch;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
 pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
 pub(crate) use tables::{Cause, NumberBefore, Operation, What, Writing};
+use tenants::Tenants;
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub use traffic::PortTraffic;
-use uninstalled::Uninstalled;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
     pub(crate) version: Version,
     pub(crate) datapath: Datapath,
     pub(crate) map: Map,
-    pub(crate) tenants: Vec<Tenant>,
-    pub(crate) by_id: HashMap<TenantId, TenantIndex>,
+    pub(crate) tenants: Tenants,
     pub(crate) controllers: Controllers,
     /// The connection to the switch, and what waits for it.
     pub(crate) session: Session,
-    /// Entries for which nothing stands on the switch.
-    pub(crate) uninstalled: Uninstalled,
-    /// Who may have entries to take over from others of its own.
-    pub(crate) freed: BTreeSet<TenantIndex>,
     pub(crate) operations: HashMap<u32, Operation>,
     pub(crate) next_operation: u32,
     /// Statistics that the switch is asked for, and those that are kept.
@@ -115,17 +110,11 @@ pub struct Switch {
     pub(crate) asks: bool,
     /// Tenants with requests that wait until it is known what became of changes.
     pub(crate) waiting: BTreeSet<TenantIndex>,
-    /// Tenants whose tables and the switch are brought together.
-    pub(crate) recovering: BTreeSet<TenantIndex>,
     /// The request that is being applied.
     pub(crate) applying: Applying,
     pub(crate) settings: Settings,
     pub(crate) reports: Reports,
     pub(crate) scratch: Scratch,
-    /// Whether changes of tenants' flow tables are kept to be fetched.
-    pub(crate) tracks_flows: bool,
-    /// Who has been given which number for each packet that the switch keeps, by the switch's number.
-    pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
     /// Groups and meters in use on the switch (1.3).
@@ -552,7 +541,7 @@ impl Switch {
         if !self.statistics.is_empty() {
             first = earlier(first, self.next_due());
         }
-        earlier(earlier(first, self.next_unused()), self.uninstalled.next())
+        earlier(earlier(first, self.next_unused()), self.tenants.next_over())
     }
 
     /// Time has passed.

@@ -6,7 +6,7 @@ use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
 use crate::ids::ControllerIndex;
 use crate::lookups::Lookups;
-use crate::policy::{LabelForm, Limits, Statistics, TenantId};
+use crate::policy::{self, LabelForm, Limits, Statistics, TenantId};
 use crate::refusals::Refusals;
 use crate::south::rates::{Bucket, Pace};
 use crate::switch::{Asking, Elsewhere, Idle, Label, Logged, Recovery};
@@ -101,6 +101,68 @@ pub(crate) struct Leaving {
 }
 
 impl Tenant {
+    /// A tenant that is new on the switch.
+    pub(crate) fn new(tenant: &policy::Tenant) -> Tenant {
+        /// OFP_DEFAULT_MISS_SEND_LEN, in both versions.
+        const DEFAULT_MISS_SEND_LEN: u16 = 128;
+        let mut state = Tenant {
+            id: tenant.id,
+            name: Default::default(),
+            present: true,
+            limits: tenant.limits,
+            queues: Vec::new(),
+            experimenters: Vec::new(),
+            statistics: tenant.statistics,
+            labels: tenant.labels,
+            port_labels: Default::default(),
+            weight: tenant.weight,
+            network: None,
+            port_config: BTreeMap::new(),
+            refused_ports: Default::default(),
+            asking: Default::default(),
+            elsewhere: BTreeMap::new(),
+            controllers: Vec::new(),
+            log: Default::default(),
+            recovery: None,
+            unanswered: 0,
+            ahead: 0,
+            held: Default::default(),
+            account: Default::default(),
+            rests: None,
+            paused: false,
+            is_decided: false,
+            flows: Default::default(),
+            leaving: Default::default(),
+            idle: Default::default(),
+            changes: 0,
+            buffers: Default::default(),
+            has_loose_numbers: false,
+            groups: Default::default(),
+            meters: Default::default(),
+            miss_send_len: DEFAULT_MISS_SEND_LEN,
+            generation: None,
+            packet_ins: Default::default(),
+            packet_in_share: None,
+            lookups: Default::default(),
+            counters: Default::default(),
+            refused: Default::default(),
+        };
+        state.configure(tenant);
+        state
+    }
+
+    /// What the policy says of it now.
+    pub(crate) fn configure(&mut self, tenant: &policy::Tenant) {
+        self.present = true;
+        self.name.clone_from(&tenant.name);
+        self.limits = tenant.limits;
+        self.queues.clone_from(&tenant.queues);
+        self.experimenters.clone_from(&tenant.experimenters);
+        self.statistics = tenant.statistics;
+        self.labels = tenant.labels;
+        self.weight = tenant.weight;
+    }
+
     /// Whether the tenant may be given one more PACKET_IN now.
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
         let pace = self.limits.packet_in.map(Pace::from).or(self.packet_in_share);

@@ -67,7 +67,7 @@ impl Switch {
     /// Weir's own rules, as they have to be now.
     pub(crate) fn wanted_infra(&self) -> Vec<InfraRule> {
         let mut tenants = Vec::with_capacity(self.tenants.len());
-        for Tenant { id, network, refused_ports, .. } in &self.tenants {
+        for Tenant { id, network, refused_ports, .. } in self.tenants.iter() {
             tenants.push(InfraTenant { id: *id, network: network.as_deref(), refused_ports });
         }
         let infra = Infra {

@@ -61,7 +61,7 @@ impl Switch {
         if !self.map.has_upcoming() {
             return;
         }
-        if !self.session.is_safe(&self.journal) || !self.recovering.is_empty() {
+        if !self.session.is_safe(&self.journal) || self.tenants.is_any_recovering() {
             return;
         }
         self.flush(now);

@@ -159,7 +159,7 @@ impl Switch {
     /// What waits for a tenant's controllers is counted together with what waits on other switches, for all controllers that
     /// connect from now on.
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
-        if let Some(at) = self.by_id.get(&tenant) {
+        if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at.0 as usize];
             state.held.share(Arc::clone(&account));
             state.account = account;
@@ -184,7 +184,7 @@ impl Switch {
         tenant: crate::policy::TenantId,
         is_joint: bool,
     ) -> Option<ControllerIndex> {
-        let at = *self.by_id.get(&tenant)?;
+        let at = self.tenants.find(tenant)?;
         if !self.is_ready() || !self.tenants[at.0 as usize].present {
             return None;
         }

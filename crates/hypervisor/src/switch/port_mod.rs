@@ -229,8 +229,8 @@ impl Switch {
             keys.extend(after.keys());
             state.flows.put(number, after);
             state.changes += 1;
-            self.keep_time(cause.tenant, number, cause.now);
-            self.note_freed(cause.tenant);
+            self.tenants.keep_time(cause.tenant, number, cause.now);
+            self.tenants.note_freed(cause.tenant);
         }
         self.mend(cause, keys);
     }

@@ -142,7 +142,7 @@ impl Switch {
                     let mut left = flow.clone();
                     left.rules.retain(|rule| !is_missing(rule));
                     self.tenants[at].flows.put(number, left);
-                    self.note_freed(tenant);
+                    self.tenants.note_freed(tenant);
                 }
             }
             let difference = self.difference(tenant, keys);
@@ -282,7 +282,7 @@ impl Switch {
                     return None;
                 }
                 flows.put(number, flow);
-                self.keep_time(tenant, number, now);
+                self.tenants.keep_time(tenant, number, now);
                 Some(())
             });
             if kept.is_none() {
@@ -307,7 +307,7 @@ impl Switch {
         let flows = &mut self.tenants[tenant.0 as usize].flows;
         let before = flows.own(cookie.number, table, &rule);
         for number in before.into_iter().chain([cookie.number]) {
-            self.keep_time(tenant, number, now);
+            self.tenants.keep_time(tenant, number, now);
         }
     }
 

@@ -145,7 +145,7 @@ impl Switch {
         for rule in &lost {
             state.flows.forget_rule(table, rule);
         }
-        self.note_freed(tenant);
+        self.tenants.note_freed(tenant);
         if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
     }
 

@@ -203,8 +203,7 @@ impl Switch {
     }
 
     fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
-        self.recovering.insert(tenant);
-        self.tenants[tenant.0 as usize].recovery.get_or_insert_default();
+        self.tenants.recover(tenant);
         for at in self.session.pause(tenant) {
             let Some(operation) = self.operations.get_mut(&at) else { continue };
             operation.remaining = operation.remaining.saturating_sub(1);
@@ -215,7 +214,7 @@ impl Switch {
                 self.operation_done(at, now);
             }
         }
-        let recovery = self.tenants[tenant.0 as usize].recovery.get_or_insert_default();
+        let recovery = self.tenants.recover(tenant);
         recovery.round.is_due = true;
         recovery
     }
@@ -224,15 +223,13 @@ impl Switch {
 
     /// Asks the switch whether all is done, for tenants whose messages have all been sent.
     pub(super) fn drain(&mut self, now: Instant) {
-        if self.recovering.is_empty() || self.session.has_direct() {
+        if !self.tenants.is_any_recovering() || self.session.has_direct() {
             return;
         }
-        let Switch { recovering, tenants, session, .. } = self;
+        let Switch { tenants, session, .. } = self;
         let mut asked = None;
-        for tenant in recovering.iter() {
-            let recovery = tenants[tenant.0 as usize].recovery.as_deref_mut();
-            let Some(recovery) = recovery.filter(|it| it.barrier.is_none()) else { continue };
-            if !session.has_repairs(*tenant) {
+        for (tenant, recovery) in tenants.recoveries().filter(|(_, it)| it.barrier.is_none()) {
+            if !session.has_repairs(tenant) {
                 let xid = *asked.get_or_insert_with(|| session.send_barrier(now));
                 recovery.barrier = Some(xid).filter(|xid| *xid > 0);
             }
@@ -241,13 +238,14 @@ impl Switch {
 
     /// A barrier has shown that everything up to this xid is done.
     pub(super) fn drained(&mut self, xid: u32, now: Instant) {
-        let is_drained = |tenant: &TenantIndex| {
-            let recovery = self.tenants[tenant.0 as usize].recovery.as_ref();
-            let barrier = recovery.and_then(|it| it.barrier);
-            barrier.is_some_and(|barrier| xid.wrapping_sub(barrier) < u32::MAX / 2)
+        if !self.tenants.is_any_recovering() {
+            return;
+        }
+        let is_drained = |it: &Recovery| {
+            it.barrier.is_some_and(|barrier| xid.wrapping_sub(barrier) < u32::MAX / 2)
         };
-        let drained: Vec<TenantIndex> =
-            self.recovering.iter().copied().filter(is_drained).collect();
+        let drained = self.tenants.recoveries().filter(|(_, it)| is_drained(it));
+        let drained: Vec<TenantIndex> = drained.map(|(tenant, _)| tenant).collect();
         for tenant in drained {
             self.settle(tenant, now);
             self.charge_work(tenant);
@@ -530,7 +528,7 @@ impl Switch {
                 }
             }
         }
-        self.freed.remove(&tenant);
+        self.tenants.forget_freed(tenant);
     }
 
     /// Sends what makes the switch hold what the tables say.
@@ -570,9 +568,8 @@ impl Switch {
 
     /// Tables and switch agree.
     fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
-        self.recovering.remove(&tenant);
+        let Some(recovery) = self.tenants.recovered(tenant) else { return };
         let state = &mut self.tenants[tenant.0 as usize];
-        let Some(recovery) = state.recovery.take() else { return };
         state.is_decided = true;
         for (number, back) in recovery.back {
             // What its rules counted that have gone.

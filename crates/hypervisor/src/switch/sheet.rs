@@ -77,7 +77,8 @@ impl Switch {
             self.session.set_shares(tenant, shares);
         }
         let limited = self.map.policy().tenants.iter().filter(|it| it.limits.packet_in.is_some());
-        for at in limited.filter_map(|it| self.by_id.get(&it.id)) {
+        for it in limited {
+            let Some(at) = self.tenants.find(it.id) else { continue };
             self.tenants[at.0 as usize].packet_in_share = None;
         }
     }

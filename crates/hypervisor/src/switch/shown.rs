@@ -5,12 +5,13 @@
 //! once each, unless their cookies change.
 
 use super::tables::Writing;
-use super::{OwnChange, Switch, Tenant, TenantIndex};
+use super::{OwnChange, Switch, TenantIndex};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::policy::TenantId;
 use crate::refusals::Refusal;
 use crate::south::diff::Change;
+use crate::tenant::Tenant;
 use alloc::vec::Vec;
 use compile::InfraRule;
 use openflow::{NO_BUFFER, Version, v10, v13};

@@ -6,16 +6,16 @@ use super::refused::without;
 use super::replay::Applying;
 use super::reports::Reports;
 use super::scratch::Scratch;
+use super::tenants::Tenants;
 use super::{Event, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::north::{Controllers, NorthLimits};
-use crate::policy::{self, Limits, Policy};
+use crate::policy::{Limits, Policy};
 use crate::port_desc;
 use crate::south::Session;
 use crate::south::pending::{Awaits, Purpose};
 use crate::store::{Journal, Kind, StoreKey, StoreOp};
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -59,8 +59,7 @@ impl Switch {
             version,
             datapath,
             map: Map::new(lldp),
-            tenants: Vec::new(),
-            by_id: HashMap::new(),
+            tenants: Tenants::default(),
             controllers: Controllers::new(NorthLimits {
                 dropped_beyond: settings.controller_bytes,
                 closed_beyond: settings.controller_bytes_limit,
@@ -69,21 +68,16 @@ impl Switch {
             session: Session::new(version, settings.switch_bytes, settings.reply_timeout, now),
             operations: HashMap::new(),
             next_operation: 0,
-            uninstalled: Default::default(),
-            freed: Default::default(),
             statistics: Default::default(),
             journal: Journal::new(restored, volatile),
             turns: Default::default(),
             postponed: BTreeMap::new(),
             asks: false,
             waiting: BTreeSet::new(),
-            recovering: BTreeSet::new(),
             applying: Applying::default(),
             settings,
             reports: Reports::new(now),
             scratch: Scratch::new(),
-            tracks_flows: false,
-            kept: HashMap::new(),
             ids: Default::default(),
             space: Default::default(),
         };
@@ -186,21 +180,7 @@ impl Switch {
                 Arc::new(policy)
             }
         };
-        for tenant in &mut self.tenants {
-            tenant.present = false;
-        }
-        for tenant in &policy.tenants {
-            match self.by_id.get(&tenant.id) {
-                Some(at) => self.tenants[at.0 as usize].configure(tenant),
-                None => {
-                    let at = TenantIndex(self.tenants.len() as u32);
-                    let mut state = Tenant::new(tenant);
-                    state.flows.track(self.tracks_flows);
-                    self.tenants.push(state);
-                    self.by_id.insert(tenant.id, at);
-                }
-            }
-        }
+        self.tenants.follow(&policy);
         for (at, tenant) in self.tenants.iter().enumerate() {
             let (weight, limits) = (tenant.weight, tenant.limits);
             self.session.configure(TenantIndex(at as u32), weight, limits);
@@ -211,7 +191,7 @@ impl Switch {
         if !is_same {
             self.forget_refused();
         }
-        for tenant in &mut self.tenants {
+        for tenant in self.tenants.iter_mut() {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let member = member.filter(|_| tenant.present);
             // With a port goes what was said of it.
@@ -256,66 +236,4 @@ pub(crate) fn write_port_status(
         out.extend_from_slice(&[reason, 0, 0, 0, 0, 0, 0, 0]);
         out.extend_from_slice(wire);
     })
-}
-
-impl Tenant {
-    fn new(tenant: &policy::Tenant) -> Tenant {
-        /// OFP_DEFAULT_MISS_SEND_LEN, in both versions.
-        const DEFAULT_MISS_SEND_LEN: u16 = 128;
-        let mut state = Tenant {
-            id: tenant.id,
-            name: Default::default(),
-            present: true,
-            limits: tenant.limits,
-            queues: Vec::new(),
-            experimenters: Vec::new(),
-            statistics: tenant.statistics,
-            labels: tenant.labels,
-            port_labels: Default::default(),
-            weight: tenant.weight,
-            network: None,
-            port_config: BTreeMap::new(),
-            refused_ports: Default::default(),
-            asking: Default::default(),
-            elsewhere: BTreeMap::new(),
-            controllers: Vec::new(),
-            log: Default::default(),
-            recovery: None,
-            unanswered: 0,
-            ahead: 0,
-            held: Default::default(),
-            account: Default::default(),
-            rests: None,
-            paused: false,
-            is_decided: false,
-            flows: Default::default(),
-            leaving: Default::default(),
-            idle: Default::default(),
-            changes: 0,
-            buffers: Default::default(),
-            has_loose_numbers: false,
-            groups: Default::default(),
-            meters: Default::default(),
-            miss_send_len: DEFAULT_MISS_SEND_LEN,
-            generation: None,
-            packet_ins: Default::default(),
-            packet_in_share: None,
-            lookups: Default::default(),
-            counters: Default::default(),
-            refused: Default::default(),
-        };
-        state.configure(tenant);
-        state
-    }
-
-    fn configure(&mut self, tenant: &policy::Tenant) {
-        self.present = true;
-        self.name.clone_from(&tenant.name);
-        self.limits = tenant.limits;
-        self.queues.clone_from(&tenant.queues);
-        self.experimenters.clone_from(&tenant.experimenters);
-        self.statistics = tenant.statistics;
-        self.labels = tenant.labels;
-        self.weight = tenant.weight;
-    }
 }

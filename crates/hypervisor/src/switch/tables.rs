@@ -209,11 +209,11 @@ impl Switch {
         if state.network.is_some() {
             self.ids.note_unneeded();
         }
-        self.keep_time(cause.tenant, number, cause.now);
+        self.tenants.keep_time(cause.tenant, number, cause.now);
         self.note_dirty(cause.tenant, number, before.as_ref());
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
-        self.note_freed(cause.tenant);
+        self.tenants.note_freed(cause.tenant);
     }
 
     /// Takes an entry out of the tenant's table as a part of an operation.
@@ -225,33 +225,24 @@ impl Switch {
         }
         state.changes += 1;
         state.idle.remove(&number);
-        self.uninstalled.remove(cause.tenant, number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
+        self.tenants.forget_time(cause.tenant, number);
         self.note_dirty(cause.tenant, number, Some(&flow));
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
-        self.note_freed(cause.tenant);
+        self.tenants.note_freed(cause.tenant);
         Some(flow)
-    }
-
-    /// Entries on the switch may have lost their owner in the tenant's table.
-    pub(crate) fn note_freed(&mut self, tenant: TenantIndex) {
-        if self.tenants[tenant.0 as usize].flows.has_freed() {
-            self.freed.insert(tenant);
-        }
     }
 
     /// Entries take over what others have given up that was the same on the switch. If the switch refuses that, the entry is
     /// lost, as one of which it loses a part, and the next takes over.
     pub(crate) fn take_over(&mut self, now: Instant) {
-        let is_free = |tenant: &TenantIndex| self.tenants[tenant.0 as usize].recovery.is_none();
-        let mut freed: Vec<TenantIndex> = self.freed.iter().copied().filter(is_free).collect();
+        let mut freed = self.tenants.take_freed();
         while let Some(tenant) = freed.pop() {
-            self.freed.remove(&tenant);
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
             for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs() {
                 self.tenants[tenant.0 as usize].changes += 1;
-                self.keep_time(tenant, number, now);
+                self.tenants.keep_time(tenant, number, now);
                 let cause = self.begin_repair(&cause, Object::Entry(number));
                 self.submit_rule(&cause, number, &flow, &rule, Change::Add, NO_BUFFER);
             }
@@ -483,9 +474,10 @@ impl Switch {
         }
         state.idle.remove(&number);
         state.changes += 1;
-        self.uninstalled.remove(tenant, number);
-        self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
-        self.note_freed(tenant);
+        let key = StoreKey::new(state.id, Kind::Flow, number);
+        self.tenants.forget_time(tenant, number);
+        self.journal.push(StoreOp::Delete(key));
+        self.tenants.note_freed(tenant);
         Some(flow)
     }
 
@@ -522,7 +514,7 @@ impl Switch {
 
     /// The tenant of a cookie on the switch.
     pub(crate) fn tenant_of(&self, id: TenantId) -> Option<TenantIndex> {
-        self.by_id.get(&id).copied()
+        self.tenants.find(id)
     }
 }
 

@@ -56,7 +56,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && buffer_id != NO_BUFFER {
-            let taken = self.take_buffered(tenant, buffer_id);
+            let taken = self.tenants.take_buffered(tenant, buffer_id);
             self.note_buffered(&cause, taken);
             if let Some(left) = buffered {
                 self.release_through_table(&cause, &left);

@@ -129,7 +129,7 @@ impl Switch {
             // Where it came in, on the switch, is what is needed to release it.
             true => {
                 let (physical, length) = (packet.buffer_id, total_len);
-                self.give_buffered(tenant, Buffered { physical, key: *key, length })
+                self.tenants.give_buffered(tenant, Buffered { physical, key: *key, length })
             }
             false => NO_BUFFER,
         };

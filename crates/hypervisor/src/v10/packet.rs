@@ -98,7 +98,7 @@ impl Switch {
         let buffered = packet.buffer_id != NO_BUFFER && owner;
         let buffer_id = if buffered {
             let (physical, length) = (packet.buffer_id, packet.total_len);
-            self.give_buffered(tenant, Buffered { physical, key: *key, length })
+            self.tenants.give_buffered(tenant, Buffered { physical, key: *key, length })
         } else {
             NO_BUFFER
         };
@@ -192,7 +192,7 @@ impl Switch {
             self.build_packet_out_v10(request, packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.take_buffered(tenant, packet.buffer_id);
+                self.tenants.take_buffered(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),

@@ -62,7 +62,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && buffered.is_some() {
-            let taken = self.take_buffered(tenant, flow_mod.buffer_id);
+            let taken = self.tenants.take_buffered(tenant, flow_mod.buffer_id);
             self.note_buffered(&cause, taken);
             if let Some(left) = kept {
                 self.release_through_table_v13(&cause, &left);

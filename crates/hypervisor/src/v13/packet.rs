@@ -186,7 +186,7 @@ impl Switch {
             physical => {
                 let length = seen.packet.total_len;
                 let buffered = Buffered { physical, key: *key, length };
-                (self.give_buffered(tenant, buffered), seen.wanted)
+                (self.tenants.give_buffered(tenant, buffered), seen.wanted)
             }
         };
         let data = seen.packet.data;
@@ -253,7 +253,7 @@ impl Switch {
             self.build_packet_out_v13(request, &packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.take_buffered(tenant, packet.buffer_id);
+                self.tenants.take_buffered(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),

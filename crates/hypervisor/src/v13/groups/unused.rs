@@ -15,7 +15,7 @@ use openflow::v13::{GroupMod, PortNo};
 impl Switch {
     /// When egress groups are looked for next that are not needed.
     pub(crate) fn next_unused(&self) -> Option<Instant> {
-        self.ids.next_collection().filter(|_| self.recovering.is_empty())
+        self.ids.next_collection().filter(|_| !self.tenants.is_any_recovering())
     }
 
     /// Time has passed, or something has gone.
