@@ -16,6 +16,7 @@ mod log;
 mod map;
 mod mend;
 mod north;
+mod operations;
 mod own;
 mod packet_out;
 pub(crate) mod port_mod;
@@ -54,7 +55,6 @@ pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreOp};
 use crate::time::{Duration, Instant};
 use crate::v13::ids::Ids;
-use crate::work::Turns;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -66,23 +66,24 @@ pub(crate) use counts::{Asking, Elsewhere, Traffic, flow_question};
 use datapath::Datapath;
 use fabric::embedding::Transit;
 use flowspace::Match;
-use hashbrown::HashMap;
 pub(crate) use idle::{Idle, Question};
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use log::Logged;
 use map::Map;
 use openflow::{DecodeError, Header, Version};
+use operations::Operations;
+pub(crate) use operations::What;
 pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
+use postponed::Inbox;
 pub(crate) use reconcile::Held;
 pub(crate) use removed::Removed;
-use replay::Applying;
 pub(crate) use replay::{Object, Recovery};
 use reports::Reports;
 use scratch::Scratch;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
 pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
-pub(crate) use tables::{Cause, NumberBefore, Operation, What, Writing};
+pub(crate) use tables::{Cause, NumberBefore, Writing};
 use tenants::Tenants;
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
@@ -97,21 +98,13 @@ pub struct Switch {
     pub(crate) controllers: Controllers,
     /// The connection to the switch, and what waits for it.
     pub(crate) session: Session,
-    pub(crate) operations: HashMap<u32, Operation>,
-    pub(crate) next_operation: u32,
+    /// What is in flight, by what it is for.
+    operations: Operations,
     /// Statistics that the switch is asked for, and those that are kept.
     statistics: Collections,
     pub(crate) journal: Journal,
-    /// Which tenants' requests are looked at.
-    turns: Turns,
-    /// Requests that wait for others: of each tenant that has any.
-    pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
-    /// Whether a barrier is on its way that shows what became of what they wait for.
-    pub(crate) asks: bool,
-    /// Tenants with requests that wait until it is known what became of changes.
-    pub(crate) waiting: BTreeSet<TenantIndex>,
-    /// The request that is being applied.
-    pub(crate) applying: Applying,
+    /// Requests that wait, and whose turn it is.
+    inbox: Inbox,
     pub(crate) settings: Settings,
     pub(crate) reports: Reports,
     pub(crate) scratch: Scratch,
@@ -407,7 +400,7 @@ impl Switch {
         if self.stands_behind(&request) {
             self.postpone_behind(&request);
             if self.datapath.is_joined() {
-                self.waiting.insert(tenant);
+                self.inbox.wait_for_outcome(tenant);
                 self.ask_for_waiting(now);
             }
         } else if self.waits_for_turn(&request) {
@@ -422,7 +415,7 @@ impl Switch {
         let header = request.header;
         let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
         let written = self.journal.gate();
-        self.applying.change = None;
+        self.operations.set_current(None);
         let handled = if header.version != self.version {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION.into())
         } else if let Some(full) = self.store_full(&request) {
@@ -432,7 +425,7 @@ impl Switch {
         } else {
             self.controller_message_v13(request)
         };
-        if let Some(change) = self.applying.change {
+        if let Some(change) = self.operations.current() {
             let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
             self.count_ahead(request.tenant, change, total.wrapping_sub(examined));
         }
@@ -456,7 +449,7 @@ impl Switch {
 
     /// Whether a change is being applied again.
     pub(crate) fn is_replay(&self) -> bool {
-        self.applying.is_replay
+        self.operations.is_replay()
     }
 
     /// Whether the controller should be read from now. After a "no" it is named by
@@ -467,7 +460,7 @@ impl Switch {
         let is_unwanted = self.controllers.is_behind(controller)
             || self.map.has_upcoming()
             || self.is_full(at, controller)
-            || !self.turns.may(at.0)
+            || !self.inbox.may(at)
             || self.has_too_much(at);
         let tenant = &mut self.tenants[at.0 as usize];
         if is_unwanted || tenant.rests.is_some() {

@@ -221,8 +221,8 @@ impl Switch {
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
-            if !self.turns.may(tenant.0) || cost >= LARGE && !self.turns.is_on_turn(tenant.0) {
-                self.turns.wait(tenant.0);
+            if !self.inbox.may(tenant) || cost >= LARGE && !self.inbox.is_on_turn(tenant) {
+                self.inbox.wait_for_turn(tenant);
                 left.push(waiter);
                 continue;
             }

@@ -135,7 +135,7 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         if state.paused
             && state.rests.is_none()
-            && self.turns.may(tenant.0)
+            && self.inbox.may(tenant)
             && self.is_half_empty(tenant)
         {
             let state = &mut self.tenants[tenant.0 as usize];
@@ -157,7 +157,9 @@ impl Switch {
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.session.take(xid);
             is_silent |= entry.awaits == Awaits::OwnBarrier;
-            self.asks &= entry.awaits != Awaits::OwnBarrier;
+            if entry.awaits == Awaits::OwnBarrier {
+                self.inbox.barrier_returned();
+            }
             let verdict = Verdict::by_silence(self.codes().unanswered);
             self.not_answered(xid, &entry, verdict, now);
         }

@@ -87,7 +87,7 @@ impl Switch {
 
     /// Makes these rules what the tables say. Says whether they were not.
     pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             self.note_dirty_rules(cause.tenant, keys);
             return;
         }

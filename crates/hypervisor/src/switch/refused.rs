@@ -6,7 +6,7 @@
 //! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
 
-use super::tables::What;
+use super::operations::What;
 use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
@@ -113,9 +113,7 @@ impl Switch {
 
     /// Says what the switch has refused, all of it together, and brings its ports down: as if there were a map in which they are.
     pub(super) fn settle_refused(&mut self, now: Instant) {
-        if !self.map.has_refused()
-            || self.operations.values().any(|it| matches!(it.what, What::Infra(_)))
-        {
+        if !self.map.has_refused() || self.operations.has_infra() {
             return;
         }
         let (transits, has_ports) = self.map.take_refused();

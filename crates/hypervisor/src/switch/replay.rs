@@ -16,7 +16,8 @@
 //! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`.
 
 use super::log::{LoggedChange, Outcome};
-use super::tables::{Cause, What};
+use super::operations::What;
+use super::tables::Cause;
 use super::{Request, Switch};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -43,17 +44,6 @@ pub(crate) enum Object {
     Entry(u32),
     /// A group, also an egress group, or a meter.
     Number(Kind, u32),
-}
-
-/// The request that is being applied.
-#[derive(Default)]
-pub(crate) struct Applying {
-    /// Its change, once it has begun one.
-    pub(super) change: Option<u32>,
-    /// Whether it is applied again: then nothing is sent.
-    pub(super) is_replay: bool,
-    /// Which ids on the switch groups and meters had before the replay.
-    ids: BTreeMap<(Kind, u32, Variant), u32>,
 }
 
 /// A tenant's tables and the switch are being brought together.
@@ -291,7 +281,7 @@ impl Switch {
         for at in &changes {
             self.apply_again(tenant, *at);
         }
-        self.applying = Applying::default();
+        self.operations.end_replays();
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
         for number in recovery.map(|it| it.evicted.clone()).unwrap_or_default() {
             self.evict_entry(tenant, number, now);
@@ -322,18 +312,18 @@ impl Switch {
     }
 
     fn note_ids(&mut self, tenant: TenantIndex, kind: Kind, number: u32) {
-        let Switch { tenants, applying, .. } = self;
+        let Switch { tenants, operations, .. } = self;
         let state = &tenants[tenant.0 as usize];
         let numbers = if kind == Kind::Meter { &state.meters } else { &state.groups };
         let instances = numbers.any(number).map(|it| &it.instances);
         for (variant, id) in instances.into_iter().flat_map(|it| it.iter()) {
-            applying.ids.entry((kind, number, variant)).or_insert(id);
+            operations.note_id(kind, number, variant, id);
         }
     }
 
     /// The id on the switch that a group or meter had before the replay.
     pub(crate) fn id_again(&mut self, kind: Kind, number: u32, variant: Variant) -> Option<u32> {
-        self.applying.ids.remove(&(kind, number, variant))
+        self.operations.id_again(kind, number, variant)
     }
 
     fn take_entry_back(
@@ -469,8 +459,7 @@ impl Switch {
             return;
         }
         let (frame, origin, now) = (core::mem::take(&mut change.frame), change.origin, change.at);
-        self.applying.change = Some(at);
-        self.applying.is_replay = true;
+        self.operations.begin_replay(at);
         let outcome = match Header::parse(&frame) {
             Ok(header) => {
                 let controller = origin.controller;
@@ -483,8 +472,7 @@ impl Switch {
             // It was read when it came.
             Err(_) => Outcome::Applied,
         };
-        self.applying.is_replay = false;
-        self.applying.change = None;
+        self.operations.end_replay();
         if !matches!(outcome, Outcome::Applied) {
             self.take_all_back(tenant, &[at], now);
         }

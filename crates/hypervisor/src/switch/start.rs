@@ -2,8 +2,8 @@
 
 use super::datapath::Datapath;
 use super::map::Map;
+use super::operations::Operations;
 use super::refused::without;
-use super::replay::Applying;
 use super::reports::Reports;
 use super::scratch::Scratch;
 use super::tenants::Tenants;
@@ -17,11 +17,10 @@ use crate::south::Session;
 use crate::south::pending::{Awaits, Purpose};
 use crate::store::{Journal, Kind, StoreKey, StoreOp};
 use crate::time::Instant;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Network;
-use hashbrown::HashMap;
 use openflow::{ErrorCode, Header, Version, frame};
 
 /// Error codes that mean the same on both versions.
@@ -66,15 +65,10 @@ impl Switch {
                 of_tenant: settings.tenant_unread,
             }),
             session: Session::new(version, settings.switch_bytes, settings.reply_timeout, now),
-            operations: HashMap::new(),
-            next_operation: 0,
+            operations: Operations::default(),
             statistics: Default::default(),
             journal: Journal::new(restored, volatile),
-            turns: Default::default(),
-            postponed: BTreeMap::new(),
-            asks: false,
-            waiting: BTreeSet::new(),
-            applying: Applying::default(),
+            inbox: Default::default(),
             settings,
             reports: Reports::new(now),
             scratch: Scratch::new(),
@@ -184,7 +178,7 @@ impl Switch {
         for (at, tenant) in self.tenants.iter().enumerate() {
             let (weight, limits) = (tenant.weight, tenant.limits);
             self.session.configure(TenantIndex(at as u32), weight, limits);
-            self.turns.set_weight(at as u32, tenant.weight);
+            self.inbox.set_weight(TenantIndex(at as u32), tenant.weight);
         }
         let map = policy.maps.get(&dpid);
         let is_same = self.map.policy().maps.get(&dpid) == map;

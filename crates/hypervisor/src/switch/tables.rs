@@ -7,7 +7,7 @@
 use super::Request;
 use super::Switch;
 use super::log::LoggedChange;
-use super::refused::Tried;
+use super::operations::{Operation, What};
 use super::replay::Object;
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
@@ -28,32 +28,6 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::RuleKey;
 use openflow::{NO_BUFFER, Version};
-
-/// Messages in flight that belong together.
-pub(crate) struct Operation {
-    pub(crate) tenant: TenantIndex,
-    /// Messages that it became.
-    pub(super) messages: usize,
-    /// Those of them that have not been confirmed.
-    pub(super) remaining: usize,
-    pub(crate) what: What,
-    /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
-    pub(super) work: u64,
-    pub(super) held: usize,
-}
-
-/// What messages are for.
-pub(crate) enum What {
-    /// A tenant's request.
-    Request(Box<LoggedChange>),
-    /// The switch is to hold what the tables say of this. If the switch refuses, the request that made the tables so is refused;
-    /// without one the object is given up.
-    Repair { object: Object, cause: Option<u32> },
-    /// A rule of Weir's own.
-    Infra(Box<Tried>),
-    /// Groups or meters that nobody has any more are deleted.
-    Free,
-}
 
 /// A group or meter as it was before a change.
 pub(crate) struct NumberBefore {
@@ -95,14 +69,14 @@ pub(crate) struct Cause {
 impl Switch {
     /// The change that a request makes: the first call begins it. While the request is applied again, it is the same change.
     pub(crate) fn begin(&mut self, request: &Request<'_>) -> Cause {
-        let operation = match self.applying.change {
+        let operation = match self.operations.current() {
             Some(known) => known,
             None => {
                 let change = What::Request(Box::new(LoggedChange::new(request)));
-                self.begin_operation(request.tenant, change)
+                self.operations.begin(request.tenant, change)
             }
         };
-        self.applying.change = Some(operation);
+        self.operations.set_current(Some(operation));
         Cause {
             tenant: request.tenant,
             origin: Some(request.origin()),
@@ -112,16 +86,9 @@ impl Switch {
         }
     }
 
-    fn begin_operation(&mut self, tenant: TenantIndex, what: What) -> u32 {
-        self.next_operation = self.next_operation.wrapping_add(1);
-        let operation = Operation { tenant, messages: 0, remaining: 0, what, work: 0, held: 0 };
-        self.operations.insert(self.next_operation, operation);
-        self.next_operation
-    }
-
     /// Starts an operation of Weir's own.
     pub(crate) fn begin_own(&mut self, cause: &Cause, what: What) -> Cause {
-        let operation = self.begin_operation(cause.tenant, what);
+        let operation = self.operations.begin(cause.tenant, what);
         Cause { origin: None, operation: Some(operation), ..*cause }
     }
 
@@ -143,18 +110,12 @@ impl Switch {
 
     /// The change of a request in flight.
     pub(super) fn change(&self, operation: u32) -> Option<&LoggedChange> {
-        match &self.operations.get(&operation)?.what {
-            What::Request(change) => Some(change),
-            _ => None,
-        }
+        self.operations.change(operation)
     }
 
     /// See [`change`](Self::change).
     pub(crate) fn change_mut(&mut self, operation: u32) -> Option<&mut LoggedChange> {
-        match &mut self.operations.get_mut(&operation)?.what {
-            What::Request(change) => Some(change),
-            _ => None,
-        }
+        self.operations.change_mut(operation)
     }
 
     /// Ends the making of an operation of Weir's own: one without messages is done.
@@ -187,7 +148,7 @@ impl Switch {
 
     /// A number for an entry that a request adds. When the request is applied again, the entry gets the same number.
     pub(crate) fn entry_number(&mut self, cause: &Cause) -> u32 {
-        let again = self.applying.is_replay;
+        let again = self.is_replay();
         let change = cause.operation.and_then(|at| self.change_mut(at));
         if let Some(number) = change.and_then(|change| change.next_number()).filter(|_| again) {
             return number;
@@ -302,7 +263,7 @@ impl Switch {
 
     /// The same of one that makes, changes or deletes a group or meter.
     pub(crate) fn submit_number(&mut self, cause: &Cause, message: &[u8]) {
-        if !self.applying.is_replay {
+        if !self.is_replay() {
             let installed = self.session.installed_mut();
             let written = installed.begin_wide();
             installed.join_number(written, cause.tenant, message);
@@ -318,7 +279,7 @@ impl Switch {
         effect: Effect,
         message: &[u8],
     ) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         let written = self.session.write(cause.tenant, cause.direct, key, effect);
@@ -340,7 +301,7 @@ impl Switch {
     ) {
         /// A switch changes an entry that it finds in less time than it takes to read a message; by how much differs.
         const IN_A_MESSAGE: usize = 8;
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         self.tenants[cause.tenant.0 as usize].flows.meter().add(MESSAGE);
@@ -384,7 +345,7 @@ impl Switch {
         change: Change,
         buffer_id: u32,
     ) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         let asked = cause.operation.and_then(|at| self.change(at));
@@ -439,7 +400,7 @@ impl Switch {
         change: Change,
         mut buffer_for: impl FnMut(&Rule) -> u32,
     ) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         // Most modifications change what rules do and nothing else.

@@ -4,7 +4,7 @@
 //! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
 //! waits with the [postponed](super::postponed).
 
-use super::tables::{Operation, What};
+use super::operations::{Operation, What};
 use super::{Request, Settings, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
@@ -18,13 +18,12 @@ impl Switch {
     /// gets its share. Says whether any still waits; then this is to be called in the next turn, too, which is not to be
     /// put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
-        if let Some(index) = self.turns.next() {
-            let tenant = TenantIndex(index);
+        if let Some(tenant) = self.inbox.next_turn() {
             self.answer_in_turn(tenant);
-            if self.tenants[index as usize].is_decided {
+            if self.tenants[tenant.0 as usize].is_decided {
                 self.take_up_line(tenant, now);
             }
-            self.turns.end();
+            self.inbox.end_turn();
             self.resume(tenant);
             self.run(now);
         }
@@ -33,7 +32,7 @@ impl Switch {
 
     /// Whether a tenant waits for its turn.
     pub fn is_turn_awaited(&self) -> bool {
-        self.turns.is_awaited()
+        self.inbox.is_turn_awaited()
     }
 
     /// Charges a tenant for what has been done for it.
@@ -43,12 +42,12 @@ impl Switch {
         let total = state.flows.meter().total();
         let examined = total.wrapping_sub(state.counters.examined);
         state.counters.examined = total;
-        self.turns.charge(tenant.0, examined);
+        self.inbox.charge(tenant, examined);
     }
 
     /// Whether a request has to wait for its tenant's turn, since it may be a lot of work.
     pub(super) fn waits_for_turn(&self, request: &Request<'_>) -> bool {
-        !self.turns.is_on_turn(request.tenant.0) && self.estimate(request) >= LARGE
+        !self.inbox.is_on_turn(request.tenant) && self.estimate(request) >= LARGE
     }
 
     /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.
