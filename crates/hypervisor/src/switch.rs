@@ -62,7 +62,7 @@ use collect::Collections;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
 use core::fmt;
 pub use counts::Counts;
-pub(crate) use counts::{Asking, Elsewhere, Traffic, flow_question};
+pub(crate) use counts::{PortCounts, Traffic, flow_question};
 use datapath::Datapath;
 use fabric::embedding::Transit;
 use flowspace::Match;
@@ -510,7 +510,9 @@ impl Switch {
     pub fn share(&self, controller: ControllerIndex) -> usize {
         const QUANTUM: usize = 32 << 10;
         match self.controllers.get(controller) {
-            Some(state) => QUANTUM * self.tenants[state.tenant().0 as usize].weight as usize,
+            Some(state) => {
+                QUANTUM * self.tenants[state.tenant().0 as usize].terms.weight() as usize
+            }
             _ => 0,
         }
     }
@@ -565,12 +567,13 @@ impl Switch {
 
     /// Each tenant in the policy, as it stands.
     pub fn tenants(&self) -> impl Iterator<Item = TenantState<'_>> {
-        let present = self.tenants.iter().enumerate().filter(|(_, tenant)| tenant.present);
+        let present =
+            self.tenants.iter().enumerate().filter(|(_, tenant)| tenant.terms.is_present());
         present.map(|(at, tenant)| TenantState {
             id: tenant.id,
             served: self.is_served(TenantIndex(at as u32)),
-            weight: tenant.weight,
-            most_rules: tenant.limits.entries,
+            weight: tenant.terms.weight(),
+            most_rules: tenant.terms.limits().entries,
             counters: &tenant.counters,
             waiting_south: self.session.queue(TenantIndex(at as u32)).len(),
             waiting_north: tenant
@@ -582,8 +585,8 @@ impl Switch {
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),
             entries: tenant.flows.entries(),
-            groups: tenant.groups.len(),
-            meters: tenant.meters.len(),
+            groups: tenant.numbers.groups().len(),
+            meters: tenant.numbers.meters().len(),
             held: self.bytes_held(TenantIndex(at as u32)),
         })
     }

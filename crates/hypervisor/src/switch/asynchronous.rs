@@ -85,7 +85,7 @@ impl Switch {
     }
 
     fn is_wanted(&self, reason: PacketInReason) -> bool {
-        let indices = self.tenants.iter().flat_map(|tenant| &tenant.controllers);
+        let indices = self.tenants.iter().flat_map(|tenant| tenant.controllers.iter());
         let mut controllers = indices.filter_map(|index| self.controllers.get(*index));
         controllers.any(|it| Wanted::has(it.wanted.packet_in, it.role, reason.0))
     }

@@ -32,8 +32,8 @@ impl Switch {
             tenant,
             id: state.id,
             space,
-            experimenters: &state.experimenters,
-            queues: &state.queues,
+            experimenters: state.terms.experimenters(),
+            queues: state.terms.queues(),
             groups: state,
             labels: self.map.policy().tags.as_ref(),
         }
@@ -67,8 +67,9 @@ impl Switch {
     /// Weir's own rules, as they have to be now.
     pub(crate) fn wanted_infra(&self) -> Vec<InfraRule> {
         let mut tenants = Vec::with_capacity(self.tenants.len());
-        for Tenant { id, network, refused_ports, .. } in self.tenants.iter() {
-            tenants.push(InfraTenant { id: *id, network: network.as_deref(), refused_ports });
+        for Tenant { id, network, ports, .. } in self.tenants.iter() {
+            let (network, refused_ports) = (network.as_deref(), ports.refused());
+            tenants.push(InfraTenant { id: *id, network, refused_ports });
         }
         let infra = Infra {
             target: self.target(),
@@ -83,15 +84,15 @@ impl Switch {
 
 impl GroupTable for Tenant {
     fn instances(&self, group: u32) -> Option<&Instances> {
-        self.groups.get(group).map(|known| &known.instances)
+        self.numbers.groups().get(group).map(|known| &known.instances)
     }
 
     fn egress(&self, output: PortNo) -> Option<&Instances> {
-        let number = self.groups.egress_group(output)?;
-        self.groups.any(number).map(|known| &known.instances)
+        let number = self.numbers.groups().egress_group(output)?;
+        self.numbers.groups().any(number).map(|known| &known.instances)
     }
 
     fn meter(&self, meter: u32) -> Option<u32> {
-        self.meters.get(meter).map(|known| known.instances.id())
+        self.numbers.meters().get(meter).map(|known| known.instances.id())
     }
 }

@@ -119,7 +119,7 @@ impl Switch {
         let has_slice =
             space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
         let state = &self.tenants[tenant.0 as usize];
-        state.present && (has_slice || state.network.is_some())
+        state.terms.is_present() && (has_slice || state.network.is_some())
     }
 
     /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it

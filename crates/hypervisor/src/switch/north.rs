@@ -82,8 +82,7 @@ impl Switch {
         let carried = is_joint.then(|| verdict.on_member(self.dpid()).to_data());
         if !is_joint {
             let tenant = &mut self.tenants[origin.tenant.0 as usize];
-            tenant.counters.refuse(code);
-            tenant.refused.add(origin, verdict, clock);
+            tenant.refuse(origin, verdict, clock);
         }
         let mut message = self.scratch.take_message();
         let data = match &carried {
@@ -161,8 +160,7 @@ impl Switch {
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
         if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at.0 as usize];
-            state.held.share(Arc::clone(&account));
-            state.account = account;
+            state.held.share(account);
         }
     }
 
@@ -185,12 +183,12 @@ impl Switch {
         is_joint: bool,
     ) -> Option<ControllerIndex> {
         let at = self.tenants.find(tenant)?;
-        if !self.is_ready() || !self.tenants[at.0 as usize].present {
+        if !self.is_ready() || !self.tenants[at.0 as usize].terms.is_present() {
             return None;
         }
-        let account = self.tenants[at.0 as usize].account.clone();
+        let account = Arc::clone(self.tenants[at.0 as usize].held.account());
         let index = self.controllers.connect(at, account, is_joint)?;
-        self.tenants[at.0 as usize].controllers.push(index);
+        self.tenants[at.0 as usize].controllers.add(index);
         self.greet_with_labels(index, at);
         Some(index)
     }
@@ -198,7 +196,7 @@ impl Switch {
     /// A controller's connection is gone. What it asked for and has not been done yet is still done.
     pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
         let Some(tenant) = self.controllers.remove(controller) else { return };
-        self.tenants[tenant.0 as usize].controllers.retain(|other| *other != controller);
+        self.tenants[tenant.0 as usize].controllers.remove(controller);
         self.datapath.asked().suspect();
     }
 }

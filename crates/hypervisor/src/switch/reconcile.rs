@@ -179,7 +179,7 @@ impl Switch {
             let mut changed = Vec::new();
             for number in numbers {
                 let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let planned = match self.tenants[at].present {
+                let planned = match self.tenants[at].terms.is_present() {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };

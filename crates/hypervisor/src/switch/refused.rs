@@ -11,13 +11,11 @@ use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::network::at_hop;
 use compile::{InfraRule, infra, last_table};
-use fabric::embedding::{Member, Transit};
+use fabric::embedding::Transit;
 use flowspace::Match;
 use openflow::Version;
 
@@ -87,7 +85,7 @@ impl Switch {
     }
 
     fn refuse_port(&mut self, tenant: TenantIndex, port: u32) {
-        if self.tenants[tenant.0 as usize].refused_ports.insert(port) {
+        if self.tenants[tenant.0 as usize].ports.refuse(port) {
             self.map.note_port_refused();
         }
     }
@@ -131,29 +129,18 @@ impl Switch {
     /// There is another map: all entries are tried again.
     pub(super) fn forget_refused(&mut self) {
         self.map.forget_told();
-        if self.tenants.iter().all(|tenant| tenant.refused_ports.is_empty()) {
+        if self.tenants.iter().all(|tenant| tenant.ports.refused().is_empty()) {
             return;
         }
-        self.tenants.iter_mut().for_each(|tenant| tenant.refused_ports.clear());
+        self.tenants.iter_mut().for_each(|tenant| tenant.ports.forget_refused());
         self.report_refused_ports();
     }
 
     fn report_refused_ports(&mut self) {
         let of = |tenant: &Tenant| {
             let id = tenant.id;
-            tenant.refused_ports.iter().map(move |&port| (id, port)).collect::<Vec<_>>()
+            tenant.ports.refused().iter().map(move |&port| (id, port)).collect::<Vec<_>>()
         };
         self.reports.push_refused_ports(self.tenants.iter().flat_map(of).collect());
     }
-}
-
-/// A tenant's part of the switch, with these ports down.
-pub(super) fn without<'a>(member: &'a Member, refused: &BTreeSet<u32>) -> Cow<'a, Member> {
-    let mut member = Cow::Borrowed(member);
-    for number in refused {
-        if let Some(port) = member.to_mut().ports.get_mut(number) {
-            port.up = false;
-        }
-    }
-    member
 }

@@ -169,8 +169,8 @@ impl Switch {
             Version::V1_0 => None,
             _ => crate::v13::flow_mod::next_table(&flow.actions),
         };
-        let lookups = &mut self.tenants[tenant.0 as usize].lookups;
-        lookups.ended(flow.table, next, flow.past_packets);
+        let packets = &mut self.tenants[tenant.0 as usize].packets;
+        packets.entry_ended(flow.table, next, flow.past_packets);
         if flow.flags & SEND_FLOW_REM == 0 {
             return;
         }

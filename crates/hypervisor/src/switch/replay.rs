@@ -314,8 +314,7 @@ impl Switch {
     fn note_ids(&mut self, tenant: TenantIndex, kind: Kind, number: u32) {
         let Switch { tenants, operations, .. } = self;
         let state = &tenants[tenant.0 as usize];
-        let numbers = if kind == Kind::Meter { &state.meters } else { &state.groups };
-        let instances = numbers.any(number).map(|it| &it.instances);
+        let instances = state.numbers.of(kind).any(number).map(|it| &it.instances);
         for (variant, id) in instances.into_iter().flat_map(|it| it.iter()) {
             operations.note_id(kind, number, variant, id);
         }

@@ -126,7 +126,7 @@ impl Switch {
 
     /// The same of all tenants.
     pub fn all_refusals(&self) -> impl Iterator<Item = (TenantId, &Refusal)> {
-        let tenants = self.tenants.iter().filter(|tenant| tenant.present);
+        let tenants = self.tenants.iter().filter(|tenant| tenant.terms.is_present());
         tenants.flat_map(|tenant| self.refusals(tenant.id).map(|refusal| (tenant.id, refusal)))
     }
 

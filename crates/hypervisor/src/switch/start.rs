@@ -3,7 +3,6 @@
 use super::datapath::Datapath;
 use super::map::Map;
 use super::operations::Operations;
-use super::refused::without;
 use super::reports::Reports;
 use super::scratch::Scratch;
 use super::tenants::Tenants;
@@ -11,7 +10,7 @@ use super::{Event, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::north::{Controllers, NorthLimits};
-use crate::policy::{Limits, Policy};
+use crate::policy::Policy;
 use crate::port_desc;
 use crate::south::Session;
 use crate::south::pending::{Awaits, Purpose};
@@ -20,7 +19,6 @@ use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::Network;
 use openflow::{ErrorCode, Header, Version, frame};
 
 /// Error codes that mean the same on both versions.
@@ -176,9 +174,9 @@ impl Switch {
         };
         self.tenants.follow(&policy);
         for (at, tenant) in self.tenants.iter().enumerate() {
-            let (weight, limits) = (tenant.weight, tenant.limits);
+            let (weight, limits) = (tenant.terms.weight(), *tenant.terms.limits());
             self.session.configure(TenantIndex(at as u32), weight, limits);
-            self.inbox.set_weight(TenantIndex(at as u32), tenant.weight);
+            self.inbox.set_weight(TenantIndex(at as u32), weight);
         }
         let map = policy.maps.get(&dpid);
         let is_same = self.map.policy().maps.get(&dpid) == map;
@@ -187,25 +185,16 @@ impl Switch {
         }
         for tenant in self.tenants.iter_mut() {
             let member = map.and_then(|map| map.members.get(&tenant.id));
-            let member = member.filter(|_| tenant.present);
+            let member = member.filter(|_| tenant.terms.is_present());
             // With a port goes what was said of it.
-            let has_port = |number: &u32| member.is_some_and(|it| it.ports.contains_key(number));
-            for &number in tenant.port_config.keys().filter(|number| !has_port(number)) {
+            let has_port = |number| member.is_some_and(|it| it.ports.contains_key(&number));
+            for number in tenant.ports.keep(has_port) {
                 let key = StoreKey::new(tenant.id, Kind::Port, number);
                 self.journal.push(StoreOp::Delete(key));
             }
-            tenant.port_config.retain(|number, _| has_port(number));
-            let config = || tenant.port_config.clone();
-            let network = member.map(|member| {
-                let member = without(member, &tenant.refused_ports);
-                Network::new(&member, config())
-            });
-            tenant.network = network.map(Arc::new);
+            tenant.network = member.map(|member| Arc::new(tenant.ports.network(member)));
             if member.is_some_and(|member| member.shared_with) {
-                // What limits it, and what is cached for it, is where the members are joined.
-                let Limits { flows, entries, .. } = tenant.limits;
-                tenant.limits = Limits { flows, entries, ..Limits::default() };
-                tenant.statistics = Default::default();
+                tenant.terms.keep_those_of_member();
             }
         }
         for at in 0..self.tenants.len() {

@@ -27,7 +27,7 @@ impl Switch {
             _ => return None,
         };
         let state = &self.tenants[request.tenant.0 as usize];
-        if self.journal.is_volatile() || !state.account.is_store_full() {
+        if self.journal.is_volatile() || !state.held.account().is_store_full() {
             return None;
         }
         // The command's last byte: its first one, where it has two, is 0, or the command is unknown.
@@ -40,9 +40,8 @@ impl Switch {
     pub(super) fn charge_store(&mut self, tenant: TenantIndex, changes: u64, now: Instant) {
         if changes > 0 {
             let state = &mut self.tenants[tenant.0 as usize];
-            if let Some(until) =
-                state.account.charge_changes(changes, state.limits.state_changes, now)
-            {
+            let rate = state.terms.limits().state_changes;
+            if let Some(until) = state.held.account().charge_changes(changes, rate, now) {
                 state.rests = Some(until);
                 self.wait_out(tenant, until);
             }

@@ -77,7 +77,7 @@ impl Tenants {
     /// Makes places for a policy's new tenants, and marks those that are gone.
     pub(super) fn follow(&mut self, policy: &Policy) {
         for tenant in &mut self.all {
-            tenant.present = false;
+            tenant.terms.forget();
         }
         for tenant in &policy.tenants {
             match self.by_id.get(&tenant.id) {
@@ -159,13 +159,13 @@ impl Tenants {
     /// The switch announces another packet by this number of its own: the tenant that had the number has it no longer.
     pub(super) fn forget_buffered(&mut self, physical: u32) {
         if let Some((tenant, number)) = self.buffered.remove(&physical) {
-            self.all[tenant.0 as usize].buffers.take(number);
+            self.all[tenant.0 as usize].packets.take_buffered(number);
         }
     }
 
     /// Gives a tenant a number for a packet that the switch keeps.
     pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
-        let (number, forgotten) = self.all[tenant.0 as usize].buffers.give(buffered);
+        let (number, forgotten) = self.all[tenant.0 as usize].packets.give_buffered(buffered);
         if let Some(forgotten) = forgotten {
             self.buffered.remove(&forgotten.physical);
         }
@@ -175,7 +175,7 @@ impl Tenants {
 
     /// Uses a tenant's number up.
     pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
-        let taken = self.all[tenant.0 as usize].buffers.take(number)?;
+        let taken = self.all[tenant.0 as usize].packets.take_buffered(number)?;
         self.buffered.remove(&taken.physical);
         Some(taken)
     }

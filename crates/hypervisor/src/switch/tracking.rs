@@ -62,7 +62,7 @@ impl Switch {
                     entry: tenant
                         .flows
                         .get(number)
-                        .filter(|_| tenant.present)
+                        .filter(|_| tenant.terms.is_present())
                         .map(|flow| self.entry(TenantIndex(at as u32), flow)),
                 }
             }));

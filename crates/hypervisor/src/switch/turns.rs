@@ -54,7 +54,7 @@ impl Switch {
     fn estimate(&self, request: &Request<'_>) -> u64 {
         let state = &self.tenants[request.tenant.0 as usize];
         let all = state.flows.len() as u64;
-        let is_cached = state.statistics != Statistics::Passthrough;
+        let is_cached = state.terms.statistics() != Statistics::Passthrough;
         let tells_flows = |body: &[u8]| TELLING_FLOWS.iter().any(|it| body.starts_with(it));
         let from_cache = |body| u64::from(is_cached && tells_flows(body)) * TELL;
         let every = PLAN + 3 * CHANGE + MESSAGE;

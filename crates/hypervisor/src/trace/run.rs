@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
             _ => None,
         });
         for meter in meters {
-            let own = self.state().and_then(|state| state.meters.of_physical(meter));
+            let own = self.state().and_then(|state| state.numbers.meters().of_physical(meter));
             self.steps.push(Step::Meter(own.unwrap_or(meter)));
         }
         for instruction in all {

@@ -93,8 +93,8 @@ impl Switch {
         if buffer_id == NO_BUFFER {
             return Ok(None);
         }
-        let buffers = &self.tenants[tenant.0 as usize].buffers;
-        buffers.peek(buffer_id).copied().map(Some).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)
+        let packets = &self.tenants[tenant.0 as usize].packets;
+        packets.buffered(buffer_id).copied().map(Some).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)
     }
 
     fn add_v10(
@@ -113,7 +113,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(0, &match_, flow_mod.priority);
-        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+        if old.is_none() && state.flows.len() >= state.terms.limits().flows as usize {
             return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_ALL_TABLES_FULL));
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.

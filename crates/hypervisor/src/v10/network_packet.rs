@@ -133,7 +133,7 @@ impl Switch {
             }
             false => NO_BUFFER,
         };
-        let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
+        let miss_send_len = self.tenants[tenant.0 as usize].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let (before, after) = match tagged {
             true => (

@@ -60,7 +60,7 @@ impl Switch {
         let owner = self.map.ownership().owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
-            self.tenants[tenant.0 as usize].lookups.missed();
+            self.tenants[tenant.0 as usize].packets.missed();
         }
         match owner {
             Some(tenant) => match &network {
@@ -105,7 +105,7 @@ impl Switch {
         // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
         // here, the switch has cut it already, not shorter than that.
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
+        let miss_send_len = self.tenants[tenant.0 as usize].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
         let told = frame.get(..end).unwrap_or(frame);
@@ -174,8 +174,10 @@ impl Switch {
             (key, in_port, NO_BUFFER)
         } else {
             let state = &mut self.tenants[tenant.0 as usize];
-            let buffered =
-                *state.buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            let buffered = *state
+                .packets
+                .buffered(packet.buffer_id)
+                .ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
@@ -244,7 +246,7 @@ impl Switch {
     /// One that meets no rule there.
     fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
         let state = &mut self.tenants[request.tenant.0 as usize];
-        state.lookups.missed();
+        state.packets.missed();
         if !state.admit_packet_in(request.now) {
             state.counters.limited += 1;
             return;

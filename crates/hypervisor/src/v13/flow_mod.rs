@@ -37,8 +37,8 @@ impl Switch {
             NO_BUFFER => None,
             _ if deletes || self.is_replay() => None,
             id => {
-                let buffers = &self.tenants[tenant.0 as usize].buffers;
-                Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
+                let packets = &self.tenants[tenant.0 as usize].packets;
+                Some(*packets.buffered(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
         let place = (flow_mod.table_id, &match_, flow_mod.priority);
@@ -117,7 +117,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(table, &match_, priority);
-        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+        if old.is_none() && state.flows.len() >= state.terms.limits().flows as usize {
             return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_TABLE_FULL));
         }
         let number = old.unwrap_or_else(|| self.entry_number(cause));

@@ -28,9 +28,47 @@ use openflow::v13::{
 };
 use openflow::{Encode, ErrorCode, List, TooLong, Version, frame};
 
-/// A tenant's numbers, of groups or of meters.
+/// A tenant's groups and meters.
 #[derive(Default)]
 pub(crate) struct Numbers {
+    groups: OfKind,
+    meters: OfKind,
+    /// Whether ids of them on the switch may be needed no more.
+    is_any_loose: bool,
+}
+
+impl Numbers {
+    /// Groups, or meters.
+    pub(crate) fn of(&self, kind: Kind) -> &OfKind {
+        match kind {
+            Kind::Meter => &self.meters,
+            _ => &self.groups,
+        }
+    }
+
+    fn of_mut(&mut self, kind: Kind) -> &mut OfKind {
+        match kind {
+            Kind::Meter => &mut self.meters,
+            _ => &mut self.groups,
+        }
+    }
+
+    /// Its groups.
+    #[inline]
+    pub(crate) fn groups(&self) -> &OfKind {
+        &self.groups
+    }
+
+    /// Its meters.
+    #[inline]
+    pub(crate) fn meters(&self) -> &OfKind {
+        &self.meters
+    }
+}
+
+/// A tenant's numbers, of groups or of meters.
+#[derive(Default)]
+pub(crate) struct OfKind {
     known: HashMap<u32, Numbered>,
     /// Each number on the switch, with the tenant's that it belongs to.
     by_physical: BTreeSet<(u32, u32)>,
@@ -100,7 +138,7 @@ impl Numbered {
     }
 }
 
-impl Numbers {
+impl OfKind {
     /// One of the tenant's.
     pub(crate) fn get(&self, number: u32) -> Option<&Numbered> {
         self.any(number).filter(|_| !is_egress_group(number))
@@ -264,7 +302,7 @@ impl Switch {
     ) -> Option<Numbered> {
         let state = &mut self.tenants[tenant.0 as usize];
         let key = StoreKey::new(state.id, kind, number);
-        state.has_loose_numbers = true;
+        state.numbers.is_any_loose = true;
         if kind == Kind::Group {
             state.flows.touch_all();
             self.ids.note_unneeded();
@@ -315,7 +353,7 @@ impl Switch {
     pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
         let state = &mut self.tenants[tenant.0 as usize];
         let is_old = self.version == Version::V1_0;
-        if is_old || !state.has_loose_numbers || state.recovery.is_some() {
+        if is_old || !state.numbers.is_any_loose || state.recovery.is_some() {
             return;
         }
         self.delete_unwanted(&Cause::own(tenant, now));
@@ -324,7 +362,7 @@ impl Switch {
     /// The same of all tenants.
     pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
-            self.tenants[at].has_loose_numbers = true;
+            self.tenants[at].numbers.is_any_loose = true;
             self.sweep_numbers(TenantIndex(at as u32), now);
         }
     }
@@ -350,7 +388,7 @@ impl Switch {
                 _ => is_open = true,
             }
         }
-        self.tenants[tenant.0 as usize].has_loose_numbers = is_open || !going.is_empty();
+        self.tenants[tenant.0 as usize].numbers.is_any_loose = is_open || !going.is_empty();
         if going.is_empty() {
             return false;
         }
@@ -385,20 +423,12 @@ impl Switch {
     }
 
     /// The tenant's groups or meters.
-    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &Numbers {
-        let state = &self.tenants[tenant.0 as usize];
-        match kind {
-            Kind::Meter => &state.meters,
-            _ => &state.groups,
-        }
+    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &OfKind {
+        self.tenants[tenant.0 as usize].numbers.of(kind)
     }
 
-    fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut Numbers {
-        let state = &mut self.tenants[tenant.0 as usize];
-        match kind {
-            Kind::Meter => &mut state.meters,
-            _ => &mut state.groups,
-        }
+    fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut OfKind {
+        self.tenants[tenant.0 as usize].numbers.of_mut(kind)
     }
 
     /// From the store.
@@ -473,7 +503,7 @@ impl Switch {
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             self.reform_groups(tenant);
-            if !self.tenants[at].present {
+            if !self.tenants[at].terms.is_present() {
                 for number in self.numbers(tenant, Kind::Meter).all() {
                     self.replace_number(tenant, Kind::Meter, number, None);
                 }
@@ -619,8 +649,8 @@ mod tests {
     #[test]
     fn numbers_on_the_switch_are_found_as_groups_come_change_and_go() {
         use TagState::{Tagged, Untagged};
-        let mut numbers = Numbers::default();
-        let found = |numbers: &Numbers| [7, 8, 9].map(|physical| numbers.of_physical(physical));
+        let mut numbers = OfKind::default();
+        let found = |numbers: &OfKind| [7, 8, 9].map(|physical| numbers.of_physical(physical));
         numbers.insert(1, group(&[(None, Tagged), (Some(10), Untagged)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(1)]);
         numbers.insert(1, group(&[(None, Tagged)]));

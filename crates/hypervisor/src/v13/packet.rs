@@ -242,9 +242,9 @@ impl Switch {
             }
             (key, in_port, NO_BUFFER)
         } else {
-            let buffers = &self.tenants[tenant.0 as usize].buffers;
+            let packets = &self.tenants[tenant.0 as usize].packets;
             let buffered =
-                *buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+                *packets.buffered(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };

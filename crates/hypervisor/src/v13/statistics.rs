@@ -10,6 +10,7 @@ use crate::store::Kind;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
 use crate::tally::cookies_of;
 use crate::time::Instant;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::metadata;
@@ -85,7 +86,9 @@ impl Switch {
                 }
                 let state = &self.tenants[tenant.0 as usize];
                 let is_network = state.network.is_some();
-                if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
+                if queue_id != QUEUE_ALL
+                    && (is_network || !state.terms.queues().contains(&queue_id))
+                {
                     return Err(code::QUEUE_OP_FAILED_BAD_QUEUE.into());
                 }
                 if is_network {
@@ -123,7 +126,7 @@ impl Switch {
                 self.ask_switch(request, MultipartRequestBody::TableFeatures(List::EMPTY), LONG)?;
             }
             MultipartRequestBody::Experimenter { experimenter, .. } => {
-                if !self.tenants[tenant.0 as usize].experimenters.contains(&experimenter) {
+                if !self.tenants[tenant.0 as usize].terms.experimenters().contains(&experimenter) {
                     return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
                 }
                 let mut question = request.frame.to_vec();
@@ -268,7 +271,7 @@ impl Switch {
             }
             MultipartRequestBody::Queue { .. } => {
                 let all = List::<QueueStats>::parse(answers).unwrap_or_default();
-                let allowed = &self.tenants[tenant.0 as usize].queues;
+                let allowed = self.tenants[tenant.0 as usize].terms.queues();
                 let seen = all.iter().filter(|queue| {
                     allowed.contains(&queue.queue_id)
                         && self.map.ownership().sees_port(tenant, queue.port_no.0)
@@ -421,7 +424,7 @@ impl Switch {
     }
 
     fn describe_v13(&mut self, request: &Request<'_>) {
-        let name = self.tenants[request.tenant.0 as usize].name.clone();
+        let name = self.tenants[request.tenant.0 as usize].terms.name().to_string();
         let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));
         let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
         let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
@@ -476,7 +479,7 @@ impl Switch {
                 None => {}
             }
         }
-        let counts = state.lookups.told(standing);
+        let counts = state.packets.looked_up(standing);
         let tables = active.into_iter().zip(counts).zip(0..);
         let told = tables.map(|((active_count, counts), table_id)| TableStats {
             table_id,
