@@ -463,8 +463,8 @@ impl Switch {
             || !self.inbox.may(at)
             || self.has_too_much(at);
         let tenant = &mut self.tenants[at.0 as usize];
-        if is_unwanted || tenant.rests.is_some() {
-            tenant.paused = true;
+        if is_unwanted || tenant.backlog.rests().is_some() {
+            tenant.backlog.pause();
             return false;
         }
         true

@@ -1,10 +1,10 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
+mod backlog;
 mod packets;
 mod ports;
 mod terms;
 
-use crate::account::Held;
 use crate::counters::Counters;
 use crate::flows::{Flow, FlowTable};
 use crate::north::Connections;
@@ -17,6 +17,7 @@ use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use backlog::Backlog;
 use compile::Network;
 use hashbrown::HashMap;
 use packets::Packets;
@@ -39,25 +40,13 @@ pub(crate) struct Tenant {
     pub log: VecDeque<Logged>,
     /// While its tables and the switch are brought together.
     pub recovery: Option<Box<Recovery>>,
-    /// Requests that were accepted and have not been answered.
-    pub unanswered: usize,
-    /// Work done for its changes that are on their way, in examined entries.
-    pub ahead: u64,
-    /// Bytes held for its requests that are not finished, but for what waits for the switch.
-    pub held: Held,
-    /// Until when none of its requests is read, since it has changed more than its rate allows.
-    pub rests: Option<Instant>,
-    /// Whether a controller was told to stop reading.
-    pub paused: bool,
-    /// Whether anything for which requests wait has come to its end since those were last looked at.
-    pub is_decided: bool,
+    /// How much of its requests is taken and not finished.
+    pub backlog: Backlog,
     pub flows: FlowTable,
     /// Entries that are being removed, until the switch has told their last counts.
     pub leaving: HashMap<u32, Leaving>,
     /// Entries with several rules, of which some have been idle.
     pub idle: HashMap<u32, Idle>,
-    /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
-    pub changes: u64,
     pub numbers: Numbers,
     /// Packets on their way to its controllers.
     pub packets: Packets,
@@ -87,16 +76,10 @@ impl Tenant {
             controllers: Default::default(),
             log: Default::default(),
             recovery: None,
-            unanswered: 0,
-            ahead: 0,
-            held: Default::default(),
-            rests: None,
-            paused: false,
-            is_decided: false,
+            backlog: Default::default(),
             flows: Default::default(),
             leaving: Default::default(),
             idle: Default::default(),
-            changes: 0,
             numbers: Default::default(),
             packets: Default::default(),
             counters: Default::default(),

@@ -12,7 +12,6 @@ use crate::policy::Statistics;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Origin};
 use crate::south::queue::{Class, Item};
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::work::LARGE;
 use alloc::vec::Vec;
@@ -103,7 +102,7 @@ impl Switch {
         };
         let waiter = Waiter { origin: request.origin(), request: request.body().to_vec(), work };
         let state = &mut self.tenants[tenant.0 as usize];
-        let changes = state.changes;
+        let changes = state.flows.changes();
         let statistics = state.terms.statistics();
 
         let asked = Asked { type_, share, tenant, changes, questions };
@@ -261,7 +260,7 @@ impl Switch {
     }
 
     fn begin_waiting(&mut self, waiter: &Waiter) {
-        self.tenants[waiter.origin.tenant.0 as usize].wait_for_answer(waiter.work);
+        self.tenants[waiter.origin.tenant.0 as usize].backlog.await_statistics(waiter.work);
         self.count_question(waiter.origin.controller);
     }
 
@@ -278,8 +277,7 @@ impl Switch {
             controller.statistics = controller.statistics.saturating_sub(1);
         }
         let state = &mut self.tenants[origin.tenant.0 as usize];
-        state.is_decided = true;
-        state.ahead = state.ahead.saturating_sub(waiter.work);
+        state.backlog.statistics_over(waiter.work);
         self.answered(origin.tenant);
     }
 
@@ -296,13 +294,6 @@ impl Switch {
 /// Types of statistics, in both versions.
 const FLOW: u16 = 1;
 const AGGREGATE: u16 = 2;
-
-impl Tenant {
-    fn wait_for_answer(&mut self, work: u64) {
-        self.unanswered += 1;
-        self.ahead += work;
-    }
-}
 
 /// What is asked for, and by whom.
 struct Asked<'a> {

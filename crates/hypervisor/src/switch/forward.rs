@@ -19,7 +19,7 @@ impl Switch {
     pub(crate) fn submit(&mut self, tenant: TenantIndex, item: Item, message: &[u8]) {
         let state = &mut self.tenants[tenant.0 as usize];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
-            state.unanswered += 1;
+            state.backlog.await_answer();
         }
         match self.session.submit(tenant, &item, message, &self.journal) {
             Submitted::Sent => {
@@ -126,20 +126,16 @@ impl Switch {
     /// A request of a tenant is finished.
     pub(crate) fn answered(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant.0 as usize];
-        state.unanswered = state.unanswered.saturating_sub(1);
+        state.backlog.answered();
         self.resume(tenant);
     }
 
     /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
         let state = &self.tenants[tenant.0 as usize];
-        if state.paused
-            && state.rests.is_none()
-            && self.inbox.may(tenant)
-            && self.is_half_empty(tenant)
-        {
+        if state.backlog.may_resume() && self.inbox.may(tenant) && self.is_half_empty(tenant) {
             let state = &mut self.tenants[tenant.0 as usize];
-            state.paused = false;
+            state.backlog.resume();
             self.controllers.resume(&state.controllers);
         }
     }

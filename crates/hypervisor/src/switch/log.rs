@@ -416,7 +416,7 @@ impl Switch {
         if let Some(controller) = self.controllers.get_mut(origin.controller) {
             controller.barriers = controller.barriers.saturating_sub(1);
         }
-        self.tenants[origin.tenant.0 as usize].is_decided = true;
+        self.tenants[origin.tenant.0 as usize].backlog.note_decided();
     }
 
     /// Whether a replay may give this id on the switch back to a group or meter.

@@ -160,7 +160,7 @@ impl Switch {
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
         if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at.0 as usize];
-            state.held.share(account);
+            state.backlog.share_account(account);
         }
     }
 
@@ -186,7 +186,7 @@ impl Switch {
         if !self.is_ready() || !self.tenants[at.0 as usize].terms.is_present() {
             return None;
         }
-        let account = Arc::clone(self.tenants[at.0 as usize].held.account());
+        let account = Arc::clone(self.tenants[at.0 as usize].backlog.account());
         let index = self.controllers.connect(at, account, is_joint)?;
         self.tenants[at.0 as usize].controllers.add(index);
         self.greet_with_labels(index, at);

@@ -220,7 +220,7 @@ impl Switch {
             let after = state.flows.placed(number, after);
             keys.extend(after.keys());
             state.flows.put(number, after);
-            state.changes += 1;
+            state.flows.count_change();
             self.tenants.keep_time(cause.tenant, number, cause.now);
             self.tenants.note_freed(cause.tenant);
         }

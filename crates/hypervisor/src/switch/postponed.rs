@@ -164,11 +164,11 @@ impl Switch {
     pub(super) fn postpone_for_turn(&mut self, request: &Request<'_>) {
         self.postpone_behind(request);
         self.inbox.wait_for_turn(request.tenant);
-        self.tenants[request.tenant.0 as usize].is_decided = true;
+        self.tenants[request.tenant.0 as usize].backlog.note_decided();
     }
 
     fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
-        self.tenants[tenant.0 as usize].held.add(it.size());
+        self.tenants[tenant.0 as usize].backlog.put_off(it.size());
         self.inbox.put_off(tenant, it);
     }
 
@@ -242,7 +242,7 @@ impl Switch {
 
     /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
-        let is_due = |tenant: &TenantIndex| self.tenants[tenant.0 as usize].is_decided;
+        let is_due = |tenant: &TenantIndex| self.tenants[tenant.0 as usize].backlog.is_decided();
         let due: Vec<TenantIndex> = self.inbox.served().filter(is_due).collect();
         for tenant in due {
             self.take_up_line(tenant, now);
@@ -252,15 +252,15 @@ impl Switch {
 
     /// Looks again at the waiting requests of a tenant, as far as it has credit.
     pub(super) fn take_up_line(&mut self, tenant: TenantIndex, now: Instant) {
-        self.tenants[tenant.0 as usize].is_decided = false;
+        self.tenants[tenant.0 as usize].backlog.begin_look();
         for it in self.inbox.take_line(tenant) {
             let state = &mut self.tenants[tenant.0 as usize];
-            state.held.remove(it.size());
+            state.backlog.take_up(it.size());
             if self.inbox.may(tenant) {
                 self.take_up(tenant, it, now);
                 self.charge_work(tenant);
             } else {
-                state.is_decided = true;
+                state.backlog.note_decided();
                 self.put_off(tenant, it);
             }
         }
@@ -272,7 +272,7 @@ impl Switch {
         let is_gone = match self.controllers.get(it.controller) {
             Some(known) if known.is_closing() => {
                 // Requests behind it have to be looked at.
-                self.tenants[tenant.0 as usize].is_decided = true;
+                self.tenants[tenant.0 as usize].backlog.note_decided();
                 return;
             }
             Some(_) => false,
@@ -293,7 +293,7 @@ impl Switch {
         }
         if self.waits_for_turn(&request) {
             self.inbox.wait_for_turn(tenant);
-            self.tenants[tenant.0 as usize].is_decided = true;
+            self.tenants[tenant.0 as usize].backlog.note_decided();
             self.put_off(tenant, it);
             return;
         }

@@ -557,7 +557,7 @@ impl Switch {
     fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
         let Some(recovery) = self.tenants.recovered(tenant) else { return };
         let state = &mut self.tenants[tenant.0 as usize];
-        state.is_decided = true;
+        state.backlog.note_decided();
         for (number, back) in recovery.back {
             // What its rules counted that have gone.
             let (Back::Leaving(Leaving { flow: gone, .. }) | Back::Ended(Ended { flow: gone, .. })) =

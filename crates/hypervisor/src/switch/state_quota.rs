@@ -27,7 +27,7 @@ impl Switch {
             _ => return None,
         };
         let state = &self.tenants[request.tenant.0 as usize];
-        if self.journal.is_volatile() || !state.held.account().is_store_full() {
+        if self.journal.is_volatile() || !state.backlog.account().is_store_full() {
             return None;
         }
         // The command's last byte: its first one, where it has two, is 0, or the command is unknown.
@@ -41,8 +41,7 @@ impl Switch {
         if changes > 0 {
             let state = &mut self.tenants[tenant.0 as usize];
             let rate = state.terms.limits().state_changes;
-            if let Some(until) = state.held.account().charge_changes(changes, rate, now) {
-                state.rests = Some(until);
+            if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
                 self.wait_out(tenant, until);
             }
         }
@@ -50,10 +49,10 @@ impl Switch {
 
     /// Lets a tenant be read again if its changes are paid for.
     pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
-        match self.tenants[tenant.0 as usize].rests {
+        match self.tenants[tenant.0 as usize].backlog.rests() {
             Some(until) if until > now => self.wait_out(tenant, until),
             Some(_) => {
-                self.tenants[tenant.0 as usize].rests = None;
+                self.tenants[tenant.0 as usize].backlog.end_rest();
                 self.resume(tenant);
             }
             None => {}

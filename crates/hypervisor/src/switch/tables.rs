@@ -101,9 +101,7 @@ impl Switch {
     pub(super) fn end(&mut self, operation: u32) -> Option<Operation> {
         let ended = self.operations.remove(&operation)?;
         let state = &mut self.tenants[ended.tenant.0 as usize];
-        state.is_decided = true;
-        state.ahead = state.ahead.saturating_sub(ended.work);
-        state.held.remove(ended.held);
+        state.backlog.end_change(ended.work, ended.held);
         self.resume(ended.tenant);
         Some(ended)
     }
@@ -166,7 +164,7 @@ impl Switch {
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let bytes = flow.to_bytes(self.version);
         let before = state.flows.replace(number, flow);
-        state.changes += 1;
+        state.flows.count_change();
         if state.network.is_some() {
             self.ids.note_unneeded();
         }
@@ -184,7 +182,7 @@ impl Switch {
         if state.network.is_some() {
             self.ids.note_unneeded();
         }
-        state.changes += 1;
+        state.flows.count_change();
         state.idle.remove(&number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.tenants.forget_time(cause.tenant, number);
@@ -202,7 +200,7 @@ impl Switch {
         while let Some(tenant) = freed.pop() {
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
             for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs() {
-                self.tenants[tenant.0 as usize].changes += 1;
+                self.tenants[tenant.0 as usize].flows.count_change();
                 self.tenants.keep_time(tenant, number, now);
                 let cause = self.begin_repair(&cause, Object::Entry(number));
                 self.submit_rule(&cause, number, &flow, &rule, Change::Add, NO_BUFFER);
@@ -434,7 +432,7 @@ impl Switch {
             self.ids.note_unneeded();
         }
         state.idle.remove(&number);
-        state.changes += 1;
+        state.flows.count_change();
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.tenants.forget_time(tenant, number);
         self.journal.push(StoreOp::Delete(key));

@@ -20,7 +20,7 @@ impl Switch {
     pub fn next_turn(&mut self, now: Instant) -> bool {
         if let Some(tenant) = self.inbox.next_turn() {
             self.answer_in_turn(tenant);
-            if self.tenants[tenant.0 as usize].is_decided {
+            if self.tenants[tenant.0 as usize].backlog.is_decided() {
                 self.take_up_line(tenant, now);
             }
             self.inbox.end_turn();
@@ -99,8 +99,7 @@ impl Switch {
         if let Some(operation) = self.operations.get_mut(&change) {
             (operation.work, operation.held) = (examined, operation.size());
             let state = &mut self.tenants[tenant.0 as usize];
-            state.ahead += operation.work;
-            state.held.add(operation.held);
+            state.backlog.begin_change(operation.work, operation.held);
         }
     }
 }
@@ -123,9 +122,11 @@ impl Switch {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.backlog(tenant) >= tenant_backlog
             || self.session.queue(tenant).changes() >= UNSENT_CHANGES
-            || self.tenants[tenant.0 as usize].ahead >= tenant_work
+            || self.tenants[tenant.0 as usize].backlog.ahead() >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
-            || !self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
+            || !self.tenants[tenant.0 as usize]
+                .backlog
+                .leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Whether so much of that has been finished that reading goes on.
@@ -133,19 +134,21 @@ impl Switch {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.backlog(tenant) <= tenant_backlog / 2
             && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
-            && self.tenants[tenant.0 as usize].ahead <= tenant_work / 2
+            && self.tenants[tenant.0 as usize].backlog.ahead() <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
-            && self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
+            && self.tenants[tenant.0 as usize]
+                .backlog
+                .leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Bytes held for a tenant's requests that are not finished.
     pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
-        self.tenants[tenant.0 as usize].held.bytes() + self.session.queue(tenant).bytes()
+        self.tenants[tenant.0 as usize].backlog.bytes() + self.session.queue(tenant).bytes()
     }
 
     /// Messages accepted and not finished.
     fn backlog(&self, tenant: TenantIndex) -> usize {
-        self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].unanswered
+        self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].backlog.unanswered()
     }
 }
 
