@@ -66,7 +66,7 @@ pub(crate) use counts::{PortCounts, Traffic, flow_question};
 use datapath::Datapath;
 use fabric::embedding::Transit;
 use flowspace::Match;
-pub(crate) use idle::{Idle, Question};
+pub(crate) use idle::Question;
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use log::Logged;
 use map::Map;

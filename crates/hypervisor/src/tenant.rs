@@ -4,14 +4,15 @@ mod backlog;
 mod packets;
 mod ports;
 mod terms;
+mod timeouts;
 
 use crate::counters::Counters;
-use crate::flows::{Flow, FlowTable};
+use crate::flows::FlowTable;
 use crate::north::Connections;
 use crate::policy::{self, TenantId};
 use crate::refusals::{Refusals, Verdict};
 use crate::south::pending::Origin;
-use crate::switch::{Idle, Logged, PortCounts, Recovery};
+use crate::switch::{Logged, PortCounts, Recovery};
 use crate::time::Instant;
 use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
@@ -19,10 +20,11 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use backlog::Backlog;
 use compile::Network;
-use hashbrown::HashMap;
 use packets::Packets;
 use ports::Ports;
 use terms::Terms;
+use timeouts::Timeouts;
+pub(crate) use timeouts::{Answer, Leaving};
 
 /// One tenant on one switch.
 pub(crate) struct Tenant {
@@ -43,25 +45,14 @@ pub(crate) struct Tenant {
     /// How much of its requests is taken and not finished.
     pub backlog: Backlog,
     pub flows: FlowTable,
-    /// Entries that are being removed, until the switch has told their last counts.
-    pub leaving: HashMap<u32, Leaving>,
-    /// Entries with several rules, of which some have been idle.
-    pub idle: HashMap<u32, Idle>,
+    /// Entries that are about to end.
+    pub timeouts: Timeouts,
     pub numbers: Numbers,
     /// Packets on their way to its controllers.
     pub packets: Packets,
     pub counters: Counters,
     /// Its last requests that were refused.
     pub refused: Refusals,
-}
-
-/// A removed entry whose FLOW_REMOVED the tenant is waiting for.
-pub(crate) struct Leaving {
-    pub flow: Flow,
-    pub rules: usize,
-    pub since: Instant,
-    /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
-    pub over: Option<(u32, u32)>,
 }
 
 impl Tenant {
@@ -78,8 +69,7 @@ impl Tenant {
             recovery: None,
             backlog: Default::default(),
             flows: Default::default(),
-            leaving: Default::default(),
-            idle: Default::default(),
+            timeouts: Default::default(),
             numbers: Default::default(),
             packets: Default::default(),
             counters: Default::default(),

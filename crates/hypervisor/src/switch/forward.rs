@@ -170,10 +170,7 @@ impl Switch {
         let patience = self.settings.reply_timeout;
         self.session.installed_mut().settle(patience, now);
         for at in 0..self.tenants.len() {
-            let leaving = &mut self.tenants[at].leaving;
-            let late: Vec<_> =
-                leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();
-            for flow in late {
+            for flow in self.tenants[at].timeouts.take_late(patience, now) {
                 self.report_lost(TenantIndex(at as u32), &flow);
             }
         }

@@ -49,7 +49,7 @@ impl Switch {
         if !is_by_weir && (is_stray || reason != DELETE) {
             self.session.installed_mut().expired(key, owner);
         }
-        if self.tenants[tenant.0 as usize].leaving.contains_key(&number) {
+        if self.tenants[tenant.0 as usize].timeouts.is_leaving(number) {
             self.rule_left(owner, removed);
             return;
         }
@@ -103,12 +103,8 @@ impl Switch {
 
     /// A rule of an entry that ends.
     fn rule_left(&mut self, owner: Owner, removed: &Removed) {
-        let all = &mut self.tenants[owner.tenant.0 as usize].leaving;
-        let Some(leaving) = all.get_mut(&owner.number) else { return };
-        leaving.flow.count_past(removed.counted);
-        leaving.rules = leaving.rules.saturating_sub(1);
-        if leaving.rules == 0
-            && let Some(Leaving { flow, over, .. }) = all.remove(&owner.number)
+        let timeouts = &mut self.tenants[owner.tenant.0 as usize].timeouts;
+        if let Some(Leaving { flow, over, .. }) = timeouts.rule_left(owner.number, removed.counted)
         {
             let (reason, stood) = match over {
                 Some(stood) => (HARD_TIMEOUT, stood),

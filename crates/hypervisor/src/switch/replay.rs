@@ -345,7 +345,7 @@ impl Switch {
             flow.past_packets = flow.past_packets.max(current.past_packets);
             flow.past_bytes = flow.past_bytes.max(current.past_bytes);
         }
-        let leaving = self.tenants[at].leaving.remove(&number);
+        let leaving = self.tenants[at].timeouts.take_leaving(number);
         let Some(recovery) = self.tenants[at].recovery.as_deref_mut() else { return };
         let ended = recovery.ended.iter().position(|it| it.number == number);
         let ended = ended.map(|at| Back::Ended(recovery.ended.swap_remove(at)));
@@ -361,7 +361,7 @@ impl Switch {
         let Some(recovery) = state.recovery.as_deref_mut() else { return false };
         match recovery.back.remove(&number) {
             Some(Back::Leaving(leaving)) => {
-                state.leaving.insert(number, leaving);
+                state.timeouts.await_counts(number, leaving);
             }
             Some(Back::Ended(ended)) => recovery.ended.push(ended),
             None => return false,

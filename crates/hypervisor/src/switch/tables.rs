@@ -183,7 +183,7 @@ impl Switch {
             self.ids.note_unneeded();
         }
         state.flows.count_change();
-        state.idle.remove(&number);
+        state.timeouts.forget(number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.tenants.forget_time(cause.tenant, number);
         self.note_dirty(cause.tenant, number, Some(&flow));
@@ -235,7 +235,7 @@ impl Switch {
             return;
         }
         let leaving = Leaving { flow, rules, since: cause.now, over: None };
-        self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
+        self.tenants[cause.tenant.0 as usize].timeouts.await_counts(number, leaving);
     }
 
     /// Remembers groups or meters as they were before a change.
@@ -351,11 +351,9 @@ impl Switch {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         if change == Change::Add {
             if flow.hard_timeout > 0 && flow.installed < cause.now {
-                state.idle.entry(number).or_default();
+                state.timeouts.watch(number);
             }
-            if let Some(idle) = state.idle.get_mut(&number) {
-                idle.begin_again(&rule.match_wire);
-            }
+            state.timeouts.rule_installed(number, rule);
         }
         let writing = Writing {
             cookie: self.cookie_of(cause.tenant, number),
@@ -431,7 +429,7 @@ impl Switch {
         if state.network.is_some() {
             self.ids.note_unneeded();
         }
-        state.idle.remove(&number);
+        state.timeouts.forget(number);
         state.flows.count_change();
         let key = StoreKey::new(state.id, Kind::Flow, number);
         self.tenants.forget_time(tenant, number);
