@@ -560,9 +560,11 @@ impl Switch {
 
     /// Counts of the switch.
     pub fn counters(&self) -> SwitchCounters {
-        let sent = self.session.counts();
-        let counters = self.reports.counters().clone();
-        SwitchCounters { to_switch: sent.sent, own_messages: sent.own, ..counters }
+        SwitchCounters {
+            to_switch: self.session.sent_by_type(),
+            own_messages: self.session.own_messages(),
+            ..self.reports.counters().clone()
+        }
     }
 
     /// Each tenant in the policy, as it stands.
