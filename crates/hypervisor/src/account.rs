@@ -114,6 +114,11 @@ impl Held {
         self.set(self.bytes.saturating_sub(bytes));
     }
 
+    /// What they are a part of.
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
     /// Those on this switch.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

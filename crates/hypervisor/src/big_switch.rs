@@ -17,11 +17,14 @@
 //! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
+mod buffered;
 mod changes;
 mod entries;
 mod front;
 mod leaving;
+mod objects;
 mod ports;
+mod session;
 mod statistics;
 mod wire;
 
@@ -30,12 +33,15 @@ use crate::policy::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenan
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use buffered::Buffered;
 use changes::Operation;
 use entries::Entry;
 use fabric::embedding::PortKind;
 use flowspace::Match;
 use leaving::AllLeaving;
+use objects::Objects;
 use openflow::{Header, Version};
+use session::Front;
 use statistics::Ask;
 
 /// Datapath ids of the switches in front: nobody else may have them.
@@ -46,8 +52,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const MEMBER_BYTES: usize = 1 << 20;
 /// Messages without an answer to a member, before a barrier shows that they need not be remembered.
 const SWEEP: usize = 512;
-/// Packets kept by members of which the numbers are remembered.
-const BUFFERS: usize = 1024;
 
 /// Whether a datapath id is that of a switch in front of a big one.
 pub const fn is_key(dpid: u64) -> bool {
@@ -141,31 +145,16 @@ pub struct BigSwitch {
     version: Version,
     plan: Plan,
     members: BTreeMap<u64, Member>,
-    front: Outbox,
-    /// Whether the front is there.
-    started: bool,
-    /// Whether it ever was since members were there: from then on what it says is the truth, before that what they hold.
-    is_settled: bool,
-    first_member: Option<Instant>,
+    front: Front,
     features: Features,
-    /// Ports as they were shown to the front.
-    told: BTreeMap<u32, Vec<u8>>,
     entries: BTreeMap<u64, Entry>,
     leaving: AllLeaving,
-    /// What the front has configured of ports, by number, where that is anything.
-    config: BTreeMap<u32, u32>,
-    /// By number, the message that adds it (1.3).
-    groups: BTreeMap<u32, Vec<u8>>,
-    meters: BTreeMap<u32, Vec<u8>>,
+    objects: Objects,
     operations: BTreeMap<u64, Operation>,
     asks: BTreeMap<u64, Ask>,
     next: u64,
-    buffers: VecDeque<(u32, u64, u32)>,
-    next_buffer: u32,
-    /// What a new member is told as well: the front's last SET_CONFIG and SET_ASYNC, by their types.
-    set_config: BTreeMap<u8, Vec<u8>>,
-    /// Whether Weir has logged that a controller cannot get all ports (1.0).
-    has_too_many: bool,
+    /// Packets that members keep.
+    buffered: Buffered,
     events: VecDeque<Event>,
 }
 
@@ -265,24 +254,15 @@ impl BigSwitch {
             version,
             plan,
             members: BTreeMap::new(),
-            front: Outbox::default(),
-            started: false,
-            is_settled: false,
-            first_member: None,
+            front: Front::default(),
             features: Features::default(),
-            told: BTreeMap::new(),
             entries: BTreeMap::new(),
             leaving: AllLeaving::default(),
-            config: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            meters: BTreeMap::new(),
+            objects: Objects::default(),
             operations: BTreeMap::new(),
             asks: BTreeMap::new(),
             next: 0,
-            buffers: VecDeque::new(),
-            next_buffer: 0,
-            set_config: BTreeMap::new(),
-            has_too_many: false,
+            buffered: Buffered::default(),
             events: VecDeque::new(),
         }
     }
@@ -304,7 +284,7 @@ impl BigSwitch {
 
     /// Bytes for the front.
     pub fn front_outbox(&mut self) -> &mut Outbox {
-        &mut self.front
+        self.front.outbox()
     }
 
     /// Bytes for a member.
@@ -315,20 +295,20 @@ impl BigSwitch {
     /// Whether the front should be read from: not too much is waiting for it or for a member.
     pub fn wants_front(&self) -> bool {
         // Nobody takes what is kept for a front that is away: it comes back when members have answered.
-        !self.started
-            || self.front.len() < MEMBER_BYTES
+        !self.front.is_started()
+            || self.front.waiting() < MEMBER_BYTES
                 && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
     }
 
     /// Whether members should be read from: not too much is waiting for the front.
     pub fn wants_members(&self) -> bool {
-        self.front.len() < MEMBER_BYTES
+        self.front.waiting() < MEMBER_BYTES
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let may_start = self.may_start() && self.members_up() > 0 && !self.has_too_many;
-        let start = self.first_member.filter(|_| may_start).map(|at| at + PATIENCE);
+        let may_start = self.may_start() && self.members_up() > 0;
+        let start = self.front.starts_at().filter(|_| may_start);
         [start, self.leaving.ends()].into_iter().flatten().min()
     }
 
@@ -374,7 +354,7 @@ impl BigSwitch {
                 actions: self.features.actions & can.actions,
             },
         };
-        self.first_member.get_or_insert(now);
+        self.front.member_connected(now);
         let questions = wire::questions(self.version);
         let mut member = Member {
             out: Outbox::default(),
@@ -399,10 +379,10 @@ impl BigSwitch {
         if self.members.remove(&dpid).is_none() {
             return;
         }
-        self.buffers.retain(|(_, member, _)| *member != dpid);
+        self.buffered.forget_member(dpid);
         if self.members.is_empty() {
             self.forget();
-            if core::mem::take(&mut self.started) {
+            if self.front.stop() {
                 self.events.push_back(Event::Stop);
             }
             return;
@@ -414,27 +394,19 @@ impl BigSwitch {
 
     /// The front's connection is closed; it is to be connected again, once it is known what became of all its changes.
     pub fn front_closed(&mut self, now: Instant) {
-        self.started = false;
-        self.front.clear();
+        self.front.closed((!self.members.is_empty()).then_some(now));
         self.asks.clear();
         self.forget_askers();
-        self.first_member = (!self.members.is_empty()).then_some(now);
-        self.told.clear();
     }
 
     fn forget(&mut self) {
         self.entries.clear();
         self.leaving.clear();
-        self.config.clear();
-        self.groups.clear();
-        self.meters.clear();
+        self.objects.clear();
         self.operations.clear();
         self.asks.clear();
-        self.told.clear();
-        self.front.clear();
-        self.buffers.clear();
-        self.is_settled = false;
-        self.first_member = None;
+        self.front.forget();
+        self.buffered.clear();
     }
 
     /// A member is lost: what it would have said is not waited for.
@@ -457,7 +429,7 @@ impl BigSwitch {
 
     /// Whether the front is away, and nothing changes that it will ask for.
     fn may_start(&self) -> bool {
-        !self.started && self.operations.is_empty()
+        !self.front.is_started() && self.operations.is_empty()
     }
 
     fn members_up(&self) -> usize {
@@ -472,20 +444,17 @@ impl BigSwitch {
         }
         let count = self.members_up();
         let all = self.plan.members.iter().all(|dpid| self.is_up(*dpid));
-        let waited = self.first_member.is_some_and(|since| now - since >= PATIENCE);
+        let waited = self.front.has_waited(now);
         if count > 0 && (all || waited) {
             let ports = self.described();
             let features = wire::write_features(self.version, self.key, &self.features, &ports);
             let Some(features) = features else {
-                if !core::mem::replace(&mut self.has_too_many, true) {
+                if self.front.note_too_many() {
                     self.events.push_back(Event::TooManyPorts(ports.len()));
                 }
                 return;
             };
-            self.has_too_many = false;
-            self.started = true;
-            self.is_settled = true;
-            self.told = ports;
+            self.front.start(ports);
             self.events.push_back(Event::Start(features));
         }
     }

@@ -162,9 +162,21 @@ pub struct FlowTable {
     touched: Option<HashSet<u32>>,
     /// Work done here, and elsewhere for the tenant.
     meter: Meter,
+    /// Counts changes, so that an answer that was asked for earlier is not taken for current.
+    changes: u64,
 }
 
 impl FlowTable {
+    /// Counts changes.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// An entry has come, gone or got other rules.
+    pub(crate) fn count_change(&mut self) {
+        self.changes += 1;
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.flows.len()

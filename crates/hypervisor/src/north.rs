@@ -2,8 +2,10 @@
 //!
 //! [`Controllers`] knows connections, roles and masks, and nothing of tables.
 
+mod connections;
 mod controllers;
 
+pub(crate) use connections::Connections;
 pub(crate) use controllers::{
     Asynchronous, Controller, Controllers, Given, NorthLimits, Role, Wanted, types,
 };

@@ -3,10 +3,12 @@
 use alloc::vec::Vec;
 
 /// A bounded run of messages that the driver takes from the front.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outbox {
     bytes: Vec<u8>,
     head: usize,
+    /// With so many bytes it is full.
+    limit: usize,
     /// Where the first message begins that has not been begun to be written.
     boundary: usize,
 }
@@ -14,7 +16,25 @@ pub struct Outbox {
 /// Capacity that an empty outbox may keep.
 const KEEP: usize = 64 * 1024;
 
+impl Default for Outbox {
+    /// Its user bounds it.
+    fn default() -> Self {
+        Outbox::bounded(usize::MAX)
+    }
+}
+
 impl Outbox {
+    /// One that is full with so many bytes.
+    pub(crate) fn bounded(limit: usize) -> Outbox {
+        Outbox { bytes: Vec::new(), head: 0, limit, boundary: 0 }
+    }
+
+    /// Whether as many bytes wait as may.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.limit
+    }
+
     /// What waits to be written.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[self.head..]

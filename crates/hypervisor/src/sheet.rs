@@ -118,18 +118,65 @@ pub struct RateShare {
 /// What is known of a switch itself.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
-    pub asked: bool,
+    asked: bool,
     /// Whether the switch has answered, or refused.
-    pub answered: bool,
+    answered: bool,
     /// Manufacturer, hardware, software.
-    pub description: Option<[String; 3]>,
-    pub standing: Standing,
-    /// The weights of all tenants that have a part of the switch.
-    pub weights: u64,
+    description: Option<[String; 3]>,
+    standing: Standing,
 }
 
 /// A most expensive message counts as so many of the cheapest in the scheduler.
 const DEAREST: u64 = 256;
+
+impl Described {
+    /// Manufacturer, hardware, software, if the switch has said them.
+    pub(crate) fn description(&self) -> Option<&[String; 3]> {
+        self.description.as_ref()
+    }
+
+    /// Whether there is a sheet, and whether it is of this switch.
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// The sheet by which limits are made.
+    pub(crate) fn in_force(&self) -> Option<&Arc<Sheet>> {
+        match &self.standing {
+            Standing::Holds(sheet) => Some(sheet),
+            Standing::None | Standing::OfAnother(_) => None,
+        }
+    }
+
+    /// Finds out whether a sheet is of the switch, as far as that is known. Says whether it turns out to be of another one.
+    pub(crate) fn judge(&mut self, sheet: Option<&Arc<Sheet>>, dpid: u64) -> bool {
+        let holds = |sheet: &Sheet| {
+            let may_be = !self.answered && sheet.description.is_some();
+            may_be || sheet.is_of(dpid, self.description.as_ref())
+        };
+        let standing = match sheet {
+            None => Standing::None,
+            Some(sheet) if holds(sheet) => Standing::Holds(sheet.clone()),
+            Some(sheet) => Standing::OfAnother(sheet.clone()),
+        };
+        let is_other = standing != self.standing;
+        self.standing = standing;
+        is_other && matches!(self.standing, Standing::OfAnother(_))
+    }
+
+    /// Whether the switch is to be asked what it is, since a sheet makes that matter. If so, it is being asked.
+    pub(crate) fn ask(&mut self) -> bool {
+        let is_wanted = !self.asked && self.standing != Standing::None;
+        self.asked |= is_wanted;
+        is_wanted
+    }
+
+    /// The switch says what it is, or does not say.
+    pub(crate) fn answered(&mut self, description: Option<[&str; 3]>) {
+        self.answered = true;
+        self.description = description.map(|words| words.map(Into::into));
+    }
+}
 
 impl Sheet {
     /// Whether the sheet is of the switch with this datapath id, which describes itself so. The description decides, since switches

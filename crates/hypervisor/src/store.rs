@@ -76,20 +76,42 @@ pub enum StoreOp {
     Delete(StoreKey),
 }
 
-/// Changes in order, and how far they are safe.
+/// Changes in order, how far they are safe, and what was stored before.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     ops: Vec<StoreOp>,
     written: u64,
     safe: u64,
     /// Without a store, everything is as safe as it will be.
-    pub(crate) volatile: bool,
+    is_volatile: bool,
+    /// What the store holds of the time before, until the tables are restored.
+    restored: Vec<(StoreKey, Vec<u8>)>,
 }
 
 impl Journal {
+    /// What the store holds, or nothing and no store to wait for.
+    pub(crate) fn new(restored: Vec<(StoreKey, Vec<u8>)>, is_volatile: bool) -> Journal {
+        Journal { restored, is_volatile, ..Journal::default() }
+    }
+
+    /// What the store holds of the time before.
+    pub(crate) fn restored(&self) -> &[(StoreKey, Vec<u8>)] {
+        &self.restored
+    }
+
+    /// The same, to make tables of it.
+    pub(crate) fn take_restored(&mut self) -> Vec<(StoreKey, Vec<u8>)> {
+        core::mem::take(&mut self.restored)
+    }
+
+    /// Whether there is no store.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.is_volatile
+    }
+
     /// Adds a change.
     pub(crate) fn push(&mut self, op: StoreOp) {
-        if !self.volatile {
+        if !self.is_volatile {
             self.ops.push(op);
             self.written += 1;
         }

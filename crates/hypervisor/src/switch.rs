@@ -7,13 +7,16 @@ mod buffered;
 mod collect;
 mod context;
 mod counts;
+mod datapath;
 mod follow;
 mod forward;
 mod idle;
 mod labels;
 mod log;
+mod map;
 mod mend;
 mod north;
+mod operations;
 mod own;
 mod packet_out;
 pub(crate) mod port_mod;
@@ -22,6 +25,8 @@ mod reconcile;
 mod refused;
 mod removed;
 mod replay;
+mod reports;
+mod scratch;
 mod sheet;
 mod shown;
 mod slice_ports;
@@ -29,6 +34,7 @@ mod space;
 mod start;
 mod state_quota;
 mod tables;
+mod tenants;
 mod topology;
 mod tracking;
 mod traffic;
@@ -38,136 +44,74 @@ mod uninstalled;
 use crate::cookie::Installation;
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::lldp::LldpKey;
 pub(crate) use crate::north::Asynchronous;
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
-use crate::policy::{Policy, TenantId};
-use crate::sheet::Described;
+use crate::policy::TenantId;
 use crate::south::Session;
 use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
 pub(crate) use crate::south::session::set_length;
-use crate::store::{Journal, StoreKey, StoreOp};
-use crate::tenant::Tenant;
+use crate::store::{Journal, StoreOp};
 use crate::time::{Duration, Instant};
-use crate::v13::groups::unused::Unused;
-use crate::v13::numbers::Used;
-use crate::work::Turns;
+use crate::v13::ids::Ids;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::sync::Arc;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use collect::Collection;
+use collect::Collections;
 pub(crate) use collect::{Share, Waiter, write_part, write_parts};
-use compile::{InfraRule, Ownership, PhysicalPort};
 use core::fmt;
 pub use counts::Counts;
-pub(crate) use counts::{Asking, Elsewhere, Traffic, flow_question};
+pub(crate) use counts::{PortCounts, Traffic, flow_question};
+use datapath::Datapath;
 use fabric::embedding::Transit;
 use flowspace::Match;
-use follow::Upcoming;
-use hashbrown::HashMap;
-pub(crate) use idle::{Idle, Question};
+pub(crate) use idle::Question;
 pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub(crate) use log::Logged;
-use openflow::v13::MatchBuf;
+use map::Map;
 use openflow::{DecodeError, Header, Version};
+use operations::Operations;
+pub(crate) use operations::What;
 pub(crate) use own::OwnChange;
 pub(crate) use port_mod::collide;
+use postponed::Inbox;
 pub(crate) use reconcile::Held;
 pub(crate) use removed::Removed;
-use replay::Applying;
 pub(crate) use replay::{Object, Recovery};
+use reports::Reports;
+use scratch::Scratch;
 pub use shown::{FlowPage, FlowPlace, Known, Side};
 pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
-use start::{Learned, Phase};
-pub(crate) use tables::{Cause, NumberBefore, Operation, What, Writing};
+pub(crate) use tables::{Cause, NumberBefore, Writing};
+use tenants::Tenants;
 pub use topology::PortState;
 pub use tracking::{FlowChange, FlowEntry};
 pub use traffic::PortTraffic;
-use uninstalled::Uninstalled;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
-    pub(crate) dpid: u64,
     pub(crate) version: Version,
-    pub(crate) features: Features,
-    pub(crate) ports: BTreeMap<u32, PhysicalPort>,
-    /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
-    pub(crate) joins: Option<u64>,
-    pub(crate) policy: Arc<Policy>,
-    pub(crate) ownership: Ownership,
-    pub(crate) tenants: Vec<Tenant>,
-    pub(crate) by_id: HashMap<TenantId, TenantIndex>,
+    pub(crate) datapath: Datapath,
+    pub(crate) map: Map,
+    pub(crate) tenants: Tenants,
     pub(crate) controllers: Controllers,
     /// The connection to the switch, and what waits for it.
     pub(crate) session: Session,
-    /// When to look for requests that were never answered.
-    pub(crate) next_settle: Instant,
-    /// Entries for which nothing stands on the switch.
-    pub(crate) uninstalled: Uninstalled,
-    /// Who may have entries to take over from others of its own.
-    pub(crate) freed: BTreeSet<TenantIndex>,
-    pub(crate) operations: HashMap<u32, Operation>,
-    pub(crate) next_operation: u32,
-    pub(crate) collections: Vec<Collection>,
-    pub(crate) next_collection: u32,
-    /// What the switch said of its entries, until they are reconciled.
-    pub(crate) learned: Learned,
+    /// What is in flight, by what it is for.
+    operations: Operations,
+    /// Statistics that the switch is asked for, and those that are kept.
+    statistics: Collections,
     pub(crate) journal: Journal,
-    pub(crate) restored: Vec<(StoreKey, Vec<u8>)>,
-    pub(crate) phase: Phase,
-    /// Changes that wait for the store.
-    pub(crate) upcoming: Upcoming,
-    /// Whether ports are to be down because the switch refuses what brings packets in by them.
-    pub(crate) has_refused_ports: bool,
-    /// What cannot pass through, and has not been told yet.
-    pub(crate) refused_transits: BTreeSet<Transit>,
-    /// How many refused entries have been reported since the map is what it is.
-    pub(crate) told_refused: usize,
-    /// Exits that nothing needs (1.3).
-    pub(crate) unused: Unused,
-    /// Which tenants' requests are looked at.
-    pub(crate) turns: Turns,
-    /// Whose turn it is.
-    pub(crate) on_turn: Option<TenantIndex>,
-    /// Requests that wait for others: of each tenant that has any.
-    pub(crate) postponed: BTreeMap<TenantIndex, postponed::Line>,
-    /// Whether a barrier is on its way that shows what became of what they wait for.
-    pub(crate) asks: bool,
-    /// Tenants with requests that wait until it is known what became of changes.
-    pub(crate) waiting: BTreeSet<TenantIndex>,
-    /// Tenants whose tables and the switch are brought together.
-    pub(crate) recovering: BTreeSet<TenantIndex>,
-    /// The request that is being applied.
-    pub(crate) applying: Applying,
-    /// Which asynchronous messages it sends.
-    pub(crate) asynchronous: asynchronous::Asked,
-    pub(crate) events: VecDeque<Event>,
-    pub(crate) lldp: LldpKey,
+    /// Requests that wait, and whose turn it is.
+    inbox: Inbox,
     pub(crate) settings: Settings,
-    pub(crate) counters: SwitchCounters,
-    pub(crate) scratch: Vec<u8>,
-    /// Whether changes of tenants' flow tables are kept to be fetched.
-    pub(crate) tracks_flows: bool,
-    /// Whether the entry that brings link probes here has been sent (1.0; table 0 has one on 1.3).
-    pub(crate) expects_probes: bool,
-    /// Who has been given which number for each packet that the switch keeps, by the switch's number.
-    pub(crate) kept: HashMap<u32, (TenantIndex, u32)>,
+    pub(crate) reports: Reports,
+    pub(crate) scratch: Scratch,
     /// How much its tables hold, and who gets how much of them.
     pub(crate) space: space::Space,
-    /// What kind of switch it is, and its data sheet.
-    pub(crate) described: Described,
-    /// What its ports have counted.
-    traffic: traffic::Traffic,
-    /// Groups and meters in use (1.3).
-    pub(crate) used: Used,
-    /// What the switch holds for the hypervisor itself.
-    pub(crate) own: Vec<InfraRule>,
-    pub(crate) fields: MatchBuf,
-    /// The time of the last call of the driver.
-    pub(crate) clock: Instant,
+    /// Groups and meters in use on the switch (1.3).
+    pub(crate) ids: Ids,
 }
 
 /// Bounds of the core's queues.
@@ -219,15 +163,6 @@ impl Default for Settings {
             adopts: false,
         }
     }
-}
-
-/// What the switch can do.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Features {
-    pub n_buffers: u32,
-    pub n_tables: u8,
-    pub capabilities: u32,
-    pub actions: u32,
 }
 
 /// What the driver has to do or to know.
@@ -394,12 +329,12 @@ impl<'a> Request<'a> {
 impl Switch {
     /// The switch's datapath id.
     pub fn dpid(&self) -> u64 {
-        self.dpid
+        self.datapath.id()
     }
 
     /// The datapath id by which people know it: of a big switch, the one that its tenant sees.
     pub fn known_as(&self) -> u64 {
-        self.joins.unwrap_or(self.dpid)
+        self.datapath.known_as()
     }
 
     /// The version spoken with the switch, and so with the controllers.
@@ -409,22 +344,22 @@ impl Switch {
 
     /// Whether tenants are served.
     pub fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        self.datapath.is_ready()
     }
 
     /// Takes one whole message of the switch.
     pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
-        self.clock = now;
-        if self.phase == Phase::Closed {
+        self.reports.set_clock(now);
+        if self.datapath.is_closed() {
             return;
         }
         let Ok(header) = Header::parse(frame) else {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
             return;
         };
-        count(&mut self.counters.from_switch, header.type_);
+        self.reports.count_received(header.type_);
         if header.version != self.version {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
             return;
         }
         let handled = match self.version {
@@ -432,7 +367,7 @@ impl Switch {
             _ => self.switch_message_v13(header, frame, now),
         };
         if handled.is_err() {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
         }
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
@@ -453,7 +388,7 @@ impl Switch {
         frame: &[u8],
         now: Instant,
     ) {
-        self.clock = now;
+        self.reports.set_clock(now);
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(tenant) = known.map(Controller::tenant) else { return };
         let Ok(header) = Header::parse(frame) else { return };
@@ -464,8 +399,8 @@ impl Switch {
         let request = Request { tenant, controller, header, frame, now };
         if self.stands_behind(&request) {
             self.postpone_behind(&request);
-            if self.joins.is_some() {
-                self.waiting.insert(tenant);
+            if self.datapath.is_joined() {
+                self.inbox.wait_for_outcome(tenant);
                 self.ask_for_waiting(now);
             }
         } else if self.waits_for_turn(&request) {
@@ -480,7 +415,7 @@ impl Switch {
         let header = request.header;
         let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
         let written = self.journal.gate();
-        self.applying.change = None;
+        self.operations.set_current(None);
         let handled = if header.version != self.version {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION.into())
         } else if let Some(full) = self.store_full(&request) {
@@ -490,7 +425,7 @@ impl Switch {
         } else {
             self.controller_message_v13(request)
         };
-        if let Some(change) = self.applying.change {
+        if let Some(change) = self.operations.current() {
             let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
             self.count_ahead(request.tenant, change, total.wrapping_sub(examined));
         }
@@ -514,7 +449,7 @@ impl Switch {
 
     /// Whether a change is being applied again.
     pub(crate) fn is_replay(&self) -> bool {
-        self.applying.is_replay
+        self.operations.is_replay()
     }
 
     /// Whether the controller should be read from now. After a "no" it is named by
@@ -523,13 +458,13 @@ impl Switch {
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(at) = known.map(Controller::tenant) else { return false };
         let is_unwanted = self.controllers.is_behind(controller)
-            || self.upcoming.is_due()
+            || self.map.has_upcoming()
             || self.is_full(at, controller)
-            || !self.turns.may(at.0)
+            || !self.inbox.may(at)
             || self.has_too_much(at);
         let tenant = &mut self.tenants[at.0 as usize];
-        if is_unwanted || tenant.rests.is_some() {
-            tenant.paused = true;
+        if is_unwanted || tenant.backlog.rests().is_some() {
+            tenant.backlog.pause();
             return false;
         }
         true
@@ -542,7 +477,7 @@ impl Switch {
 
     /// What the driver has to do or to know.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.reports.next()
     }
 
     /// Changes to be made safe, and their number for [`handle_stored`](Self::handle_stored).
@@ -575,7 +510,9 @@ impl Switch {
     pub fn share(&self, controller: ControllerIndex) -> usize {
         const QUANTUM: usize = 32 << 10;
         match self.controllers.get(controller) {
-            Some(state) => QUANTUM * self.tenants[state.tenant().0 as usize].weight as usize,
+            Some(state) => {
+                QUANTUM * self.tenants[state.tenant().0 as usize].terms.weight() as usize
+            }
             _ => 0,
         }
     }
@@ -596,18 +533,15 @@ impl Switch {
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut first = self.session.poll_timeout();
-        if self.session.is_awaited() {
-            first = earlier(first, Some(self.next_settle));
-        }
-        if !self.collections.is_empty() {
+        if !self.statistics.is_empty() {
             first = earlier(first, self.next_due());
         }
-        earlier(earlier(first, self.next_unused()), self.uninstalled.next())
+        earlier(earlier(first, self.next_unused()), self.tenants.next_over())
     }
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.clock = now;
+        self.reports.set_clock(now);
         self.settle_silence(now);
         for tenant in self.session.take_rested(now) {
             self.session.activate(tenant);
@@ -626,18 +560,22 @@ impl Switch {
 
     /// Counts of the switch.
     pub fn counters(&self) -> SwitchCounters {
-        let sent = self.session.counts();
-        SwitchCounters { to_switch: sent.sent, own_messages: sent.own, ..self.counters.clone() }
+        SwitchCounters {
+            to_switch: self.session.sent_by_type(),
+            own_messages: self.session.own_messages(),
+            ..self.reports.counters().clone()
+        }
     }
 
     /// Each tenant in the policy, as it stands.
     pub fn tenants(&self) -> impl Iterator<Item = TenantState<'_>> {
-        let present = self.tenants.iter().enumerate().filter(|(_, tenant)| tenant.present);
+        let present =
+            self.tenants.iter().enumerate().filter(|(_, tenant)| tenant.terms.is_present());
         present.map(|(at, tenant)| TenantState {
             id: tenant.id,
             served: self.is_served(TenantIndex(at as u32)),
-            weight: tenant.weight,
-            most_rules: tenant.limits.entries,
+            weight: tenant.terms.weight(),
+            most_rules: tenant.terms.limits().entries,
             counters: &tenant.counters,
             waiting_south: self.session.queue(TenantIndex(at as u32)).len(),
             waiting_north: tenant
@@ -649,8 +587,8 @@ impl Switch {
             controllers: tenant.controllers.len(),
             flows: tenant.flows.len(),
             entries: tenant.flows.entries(),
-            groups: tenant.groups.len(),
-            meters: tenant.meters.len(),
+            groups: tenant.numbers.groups().len(),
+            meters: tenant.numbers.meters().len(),
             held: self.bytes_held(TenantIndex(at as u32)),
         })
     }

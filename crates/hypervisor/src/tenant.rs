@@ -1,109 +1,95 @@
 //! What the core keeps for one tenant on one switch, and for one of its controllers.
 
-use crate::account::{Account, Held};
-use crate::buffers::Buffers;
+mod backlog;
+mod packets;
+mod ports;
+mod terms;
+mod timeouts;
+
 use crate::counters::Counters;
-use crate::flows::{Flow, FlowTable};
-use crate::ids::ControllerIndex;
-use crate::lookups::Lookups;
-use crate::policy::{LabelForm, Limits, Statistics, TenantId};
-use crate::refusals::Refusals;
-use crate::south::rates::{Bucket, Pace};
-use crate::switch::{Asking, Elsewhere, Idle, Label, Logged, Recovery};
+use crate::flows::FlowTable;
+use crate::north::Connections;
+use crate::policy::{self, TenantId};
+use crate::refusals::{Refusals, Verdict};
+use crate::south::pending::Origin;
+use crate::switch::{Logged, PortCounts, Recovery};
 use crate::time::Instant;
 use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::string::String;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
+use backlog::Backlog;
 use compile::Network;
-use hashbrown::HashMap;
-use openflow::v10::PortConfig;
+use packets::Packets;
+use ports::Ports;
+use terms::Terms;
+use timeouts::Timeouts;
+pub(crate) use timeouts::{Answer, Leaving};
 
 /// One tenant on one switch.
 pub(crate) struct Tenant {
     pub id: TenantId,
-    pub name: String,
-    /// Whether the policy still knows it. Its place is kept, so that indices stay valid.
-    pub present: bool,
-    pub limits: Limits,
-    pub queues: Vec<u32>,
-    pub experimenters: Vec<u32>,
-    pub statistics: Statistics,
-    /// The form in which it is told what is left of links.
-    pub labels: Option<LabelForm>,
-    /// What it was told last, by port.
-    pub port_labels: BTreeMap<u32, Label>,
-    pub weight: u32,
+    /// What the policy says of it. Its place is kept if that knows it no more, so that indices stay valid.
+    pub terms: Terms,
     /// Its own network on this switch, if it has one and no slice.
     pub network: Option<Arc<Network>>,
-    /// What it has configured of its network's ports, where that is anything.
-    pub port_config: BTreeMap<u32, PortConfig>,
-    /// Its network's ports that are down because the switch refuses what brings packets in by them (1.3).
-    pub refused_ports: BTreeSet<u32>,
-    /// What has come in by its network's ports, and questions for that to the switch (1.3).
-    pub asking: Asking,
-    /// What other switches have reported of the other ends of its network's links, by datapath id.
-    pub elsewhere: BTreeMap<u64, Elsewhere>,
-    pub controllers: Vec<ControllerIndex>,
+    /// What is known of its ports beside.
+    pub ports: Ports,
+    /// What its network's ports have counted (1.3).
+    pub counts: PortCounts,
+    pub controllers: Connections,
     /// Its requests in flight.
     pub log: VecDeque<Logged>,
     /// While its tables and the switch are brought together.
     pub recovery: Option<Box<Recovery>>,
-    /// Requests that were accepted and have not been answered.
-    pub unanswered: usize,
-    /// Work done for its changes that are on their way, in examined entries.
-    pub ahead: u64,
-    /// Bytes held for its requests that are not finished, but for what waits for the switch.
-    pub held: Held,
-    /// What waits for its controllers, and its part of the store, also on other switches.
-    pub account: Arc<Account>,
-    /// Until when none of its requests is read, since it has changed more than its rate allows.
-    pub rests: Option<Instant>,
-    /// Whether a controller was told to stop reading.
-    pub paused: bool,
-    /// Whether anything for which requests wait has come to its end since those were last looked at.
-    pub is_decided: bool,
+    /// How much of its requests is taken and not finished.
+    pub backlog: Backlog,
     pub flows: FlowTable,
-    /// Entries that are being removed, until the switch has told their last counts.
-    pub leaving: HashMap<u32, Leaving>,
-    /// Entries with several rules, of which some have been idle.
-    pub idle: HashMap<u32, Idle>,
-    /// Counts changes of the tenant's tables, so that an answer that was asked for earlier is not taken for current.
-    pub changes: u64,
-    pub buffers: Buffers,
-    /// Whether ids of groups or meters may be needed no more.
-    pub has_loose_numbers: bool,
-    pub groups: Numbers,
-    pub meters: Numbers,
-    pub miss_send_len: u16,
-    /// The generation id of the last accepted mastership claim (1.3).
-    pub generation: Option<u64>,
-    /// PACKET_INs that its controllers may get.
-    pub packet_ins: Bucket,
-    /// How many it may get by the switch's data sheet.
-    pub packet_in_share: Option<Pace>,
-    /// What its tables have looked up.
-    pub lookups: Lookups,
+    /// Entries that are about to end.
+    pub timeouts: Timeouts,
+    pub numbers: Numbers,
+    /// Packets on their way to its controllers.
+    pub packets: Packets,
     pub counters: Counters,
     /// Its last requests that were refused.
     pub refused: Refusals,
 }
 
-/// A removed entry whose FLOW_REMOVED the tenant is waiting for.
-pub(crate) struct Leaving {
-    pub flow: Flow,
-    pub rules: usize,
-    pub since: Instant,
-    /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
-    pub over: Option<(u32, u32)>,
-}
-
 impl Tenant {
+    /// A tenant that is new on the switch.
+    pub(crate) fn new(tenant: &policy::Tenant) -> Tenant {
+        Tenant {
+            id: tenant.id,
+            terms: Terms::new(tenant),
+            network: None,
+            ports: Default::default(),
+            counts: Default::default(),
+            controllers: Default::default(),
+            log: Default::default(),
+            recovery: None,
+            backlog: Default::default(),
+            flows: Default::default(),
+            timeouts: Default::default(),
+            numbers: Default::default(),
+            packets: Default::default(),
+            counters: Default::default(),
+            refused: Default::default(),
+        }
+    }
+
+    /// What the policy says of it now.
+    pub(crate) fn configure(&mut self, tenant: &policy::Tenant) {
+        self.terms = Terms::new(tenant);
+    }
+
+    /// Counts and keeps a request that was refused.
+    pub(crate) fn refuse(&mut self, origin: &Origin, verdict: Verdict, now: Instant) {
+        self.counters.refuse(verdict.refused.code());
+        self.refused.add(origin, verdict, now);
+    }
+
     /// Whether the tenant may be given one more PACKET_IN now.
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
-        let pace = self.limits.packet_in.map(Pace::from).or(self.packet_in_share);
-        self.packet_ins.take(pace, now).is_ok()
+        self.packets.admit(self.terms.limits().packet_in, now)
     }
 }

@@ -48,13 +48,14 @@ impl Switch {
     ) -> Result<Packet, NoEntrance> {
         let served = self.tenant_of(tenant).filter(|at| self.is_served(*at));
         // What is in front of a big switch has no rules of its own.
-        let at = served.filter(|_| self.joins.is_none()).ok_or(NoEntrance::Elsewhere)?;
+        let at = served.filter(|_| !self.datapath.is_joined()).ok_or(NoEntrance::Elsewhere)?;
         if self.datapath_of(at) != datapath {
             return Err(NoEntrance::Elsewhere);
         }
         let mut frame = frame.to_vec();
         let Some(network) = self.tenants[at.0 as usize].network.as_deref() else {
-            let is_there = self.ownership.sees_port(at, port) && self.ports.contains_key(&port);
+            let is_there = self.map.ownership().sees_port(at, port)
+                && self.datapath.ports().contains_key(&port);
             return if is_there {
                 Ok(Packet { in_port: port, frame })
             } else {
@@ -82,7 +83,10 @@ impl Switch {
         port: u32,
         frame: &[u8],
     ) -> Result<Packet, NoEntrance> {
-        match (self.dpid == dpid && self.joins.is_none(), self.ports.contains_key(&port)) {
+        match (
+            self.dpid() == dpid && !self.datapath.is_joined(),
+            self.datapath.ports().contains_key(&port),
+        ) {
             (false, _) => Err(NoEntrance::Elsewhere),
             (true, false) => Err(NoEntrance::NoPort),
             (true, true) => Ok(Packet { in_port: port, frame: frame.to_vec() }),
@@ -119,7 +123,7 @@ impl Switch {
         if self.passes_through(key) {
             return Owner::Transit;
         }
-        let Some(at) = self.ownership.owner(key) else { return Owner::Nobody };
+        let Some(at) = self.map.ownership().owner(key) else { return Owner::Nobody };
         let tenant = &self.tenants[at.0 as usize];
         let claim = match tenant.network.as_deref() {
             Some(network) => claim_by_port(network, key),
@@ -129,7 +133,7 @@ impl Switch {
     }
 
     fn passes_through(&self, key: &Key) -> bool {
-        let Some(map) = self.policy.maps.get(&self.dpid) else { return false };
+        let Some(map) = self.map.policy().maps.get(&self.dpid()) else { return false };
         let carries = |hop: &Hop| {
             key.get(Field::InPort) == u128::from(hop.port.get())
                 && key.get(Field::VlanVid) == VLAN_PRESENT | u128::from(hop.tag.get())
@@ -138,7 +142,7 @@ impl Switch {
     }
 
     fn claim_by_flowspace(&self, at: TenantIndex, key: &Key) -> Option<Claim> {
-        let space = self.ownership.space(at)?;
+        let space = self.map.ownership().space(at)?;
         let own = space.write.iter().find(|own| own.match_.matches(key))?;
         Some(Claim::Flowspace { match_: Box::new(own.match_), priority: own.priority })
     }

@@ -10,6 +10,7 @@ pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
 pub(crate) mod groups;
 pub(crate) mod idle;
+pub(crate) mod ids;
 mod meters;
 mod network_statistics;
 pub(crate) mod numbers;

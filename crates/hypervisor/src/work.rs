@@ -60,6 +60,8 @@ pub(crate) struct Turns {
     share: i64,
     /// The weights of all in line.
     weights: i64,
+    /// Whose turn it is.
+    on_turn: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +130,8 @@ impl Turns {
         !self.line.is_empty()
     }
 
-    /// A turn of the event loop: pays the first in line, and gives it if it is out of debt.
+    /// A turn of the event loop: pays the first in line, and gives it if it is out of debt. Then it is on turn until the
+    /// turn [ends](Self::end).
     pub(crate) fn next(&mut self) -> Option<u32> {
         let index = self.line.pop_front()?;
         let member = self.members.get_mut(index as usize)?;
@@ -143,7 +146,18 @@ impl Turns {
         member.in_line = false;
         member.earned = self.share;
         self.weights -= member.weight;
+        self.on_turn = Some(index);
         Some(index)
+    }
+
+    /// The turn is over.
+    pub(crate) fn end(&mut self) {
+        self.on_turn = None;
+    }
+
+    /// Whether it is this tenant's turn.
+    pub(crate) fn is_on_turn(&self, index: u32) -> bool {
+        self.on_turn == Some(index)
     }
 }
 

@@ -83,7 +83,7 @@ impl BigSwitch {
         let operation = self.take_number();
         let before = self.entries.get(&cookie).cloned().map(Box::new);
         let members = self.live();
-        let buffered = self.buffers.iter().find(|(id, ..)| *id == flow_mod.buffer_id).copied();
+        let buffered = self.buffered.find(flow_mod.buffer_id);
         match flow_mod.command {
             Command::Add => {
                 let terms = wire::terms(self.version, &flow_mod.add);
@@ -122,12 +122,12 @@ impl BigSwitch {
             } else {
                 message.to_vec()
             };
-            let own = buffered.filter(|(_, member, _)| *member == dpid);
-            frame::set_buffer_id(&mut part, own.map_or(NO_BUFFER, |(.., id)| id));
+            let own = buffered.filter(|it| it.member == dpid);
+            frame::set_buffer_id(&mut part, own.map_or(NO_BUFFER, |it| it.at_member));
             self.send(dpid, Sent::Change(operation), &part);
         }
-        if let Some((id, ..)) = buffered {
-            self.buffers.retain(|(known, ..)| *known != id);
+        if let Some(packet) = buffered {
+            self.buffered.take(packet.number);
         }
         if flow_mod.command == Command::Delete {
             self.leave(cookie, DELETED, now);
@@ -175,20 +175,13 @@ impl BigSwitch {
             return;
         }
         let operation = self.take_number();
-        let before = self.config.get(&number).copied().unwrap_or(0);
+        let before = self.objects.config(number);
         let asked = PortMod { config, mask };
-        self.set_config_of(number, asked.of(before));
+        self.objects.set_config(number, asked.of(before));
         for &dpid in &members {
             self.send(dpid, Sent::Change(operation), message);
         }
         self.begin(operation, xid, Undo::Port { number, before, asked }, members);
-    }
-
-    fn set_config_of(&mut self, number: u32, config: u32) {
-        match config {
-            0 => self.config.remove(&number),
-            _ => self.config.insert(number, config),
-        };
     }
 
     /// A member has come: it is told what is configured of its ports, where it holds something else. Before the front
@@ -196,16 +189,16 @@ impl BigSwitch {
     pub(super) fn configure_ports(&mut self, dpid: u64) {
         let Some(member) = self.members.get(&dpid) else { return };
         let held = |port: &Vec<u8>| wire::port_config(self.version, port);
-        if !self.is_settled {
+        if !self.front.is_settled() {
             for (&number, port) in member.ports.iter().filter(|(_, port)| held(port) != 0) {
-                self.config.entry(number).or_insert(held(port));
+                self.objects.adopt_config(number, held(port));
             }
         }
         let mut messages = Vec::new();
         for dpid in self.live() {
             let Some(member) = self.members.get(&dpid) else { continue };
             for (number, port) in &member.ports {
-                let wanted = self.config.get(number).copied().unwrap_or(0);
+                let wanted = self.objects.config(*number);
                 if held(port) != wanted {
                     messages.push((dpid, wire::configure(self.version, port, wanted)));
                 }
@@ -225,28 +218,12 @@ impl BigSwitch {
         message: &[u8],
     ) {
         let operation = self.take_number();
-        let before = self.set_numbered(which, number, add);
+        let before = self.objects.set(which, number, add);
         let members = self.live();
         for &dpid in &members {
             self.send(dpid, Sent::Change(operation), message);
         }
         self.begin(operation, xid, Undo::Number { which, number, before }, members);
-    }
-
-    fn set_numbered(
-        &mut self,
-        which: Numbered,
-        number: u32,
-        add: Option<Vec<u8>>,
-    ) -> Option<Vec<u8>> {
-        let table = match which {
-            Numbered::Group => &mut self.groups,
-            Numbered::Meter => &mut self.meters,
-        };
-        match add {
-            Some(add) => table.insert(number, add),
-            None => table.remove(&number),
-        }
     }
 
     fn begin(&mut self, number: u64, xid: u32, undo: Undo, members: Vec<u64>) {
@@ -352,7 +329,7 @@ impl BigSwitch {
 
     /// A member has not answered the barrier that shows what it has done: a front that is away waits for that.
     pub(super) fn sweep_again(&mut self, dpid: u64) {
-        let is_waited_for = !self.started && !self.operations.is_empty();
+        let is_waited_for = !self.front.is_started() && !self.operations.is_empty();
         if let Some(member) = self.members.get_mut(&dpid).filter(|_| is_waited_for) {
             member.send(Sent::Sweep, &wire::barrier(self.version));
         }
@@ -392,7 +369,7 @@ impl BigSwitch {
                 config = asked.of(config);
             }
         }
-        self.set_config_of(number, config);
+        self.objects.set_config(number, config);
     }
 
     /// Undoes the change on these members; on some of them the entry had been installed again.
@@ -414,7 +391,7 @@ impl BigSwitch {
             }
             Undo::Flow { cookie, before, .. } => self.undo_flow(cookie, before, members, now),
             Undo::Number { which, number, before } => {
-                let was = self.set_numbered(which, number, before.clone());
+                let was = self.objects.set(which, number, before.clone());
                 let messages = match (before, was) {
                     (None, _) => Vec::from([delete_numbered(which, number)]),
                     // Who has it refuses the first, and has the second done.
@@ -430,7 +407,7 @@ impl BigSwitch {
                 }
             }
             Undo::Port { number, before, .. } => {
-                self.set_config_of(number, before);
+                self.objects.set_config(number, before);
                 self.report_config(number, members);
             }
         }
@@ -558,7 +535,7 @@ impl BigSwitch {
     }
 
     fn report_config(&mut self, number: u32, members: &[u64]) {
-        let config = self.config.get(&number).copied().unwrap_or(0);
+        let config = self.objects.config(number);
         for &dpid in members {
             if let Some(port) = self.members.get(&dpid).and_then(|it| it.ports.get(&number)) {
                 let message = wire::configure(self.version, port, config);
@@ -570,7 +547,7 @@ impl BigSwitch {
     /// Answers the front with an error, which carries the verdict.
     pub(super) fn refuse(&mut self, xid: u32, verdict: impl Into<Verdict>) {
         let error = wire::error(self.version, xid, verdict.into());
-        self.front.end().extend_from_slice(&error);
+        self.front.send(&error);
     }
 }
 

@@ -196,7 +196,7 @@ impl BigSwitch {
             leaving.counts,
             seconds(lived),
         );
-        self.front.end().extend_from_slice(&message);
+        self.front.send(&message);
     }
 
     /// A member that is gone tells no counts any more.
@@ -240,8 +240,11 @@ impl BigSwitch {
         let has = |entry: &&mut Entry| entry.at.contains_key(&dpid);
         let Some(entry) = self.entries.get_mut(&cookie).filter(has) else { return };
         let change = self.operations.get_mut(&entry.made_by);
-        let lacks_group =
-            || wire::groups(&entry.add).iter().any(|group| !self.groups.contains_key(group));
+        let lacks_group = || {
+            wire::groups(&entry.add)
+                .iter()
+                .any(|group| !self.objects.of(Numbered::Group).contains_key(group))
+        };
         if let Some(change) = change.filter(|it| it.open.contains(&dpid))
             && !(removed.reason == GROUP_DELETED && lacks_group())
         {
@@ -360,7 +363,7 @@ impl BigSwitch {
         member.filled_during = self.operations.last_key_value().map(|(&number, _)| number);
         // It gets all entries as the changes in flight make them, even if other members refuse these changes.
         self.operations.values_mut().for_each(|change| change.inherits = true);
-        let configs: Vec<Vec<u8>> = self.set_config.values().cloned().collect();
+        let configs: Vec<Vec<u8>> = self.front.configs();
         for config in configs {
             self.send(dpid, Sent::Own(None), &config);
         }
@@ -370,7 +373,7 @@ impl BigSwitch {
         for held in wire::held(self.version, &learned.flows) {
             let ours = Cookie::of_any(held.cookie).is_some_and(|it| it.tenant == self.plan.tenant);
             let since = Instant(now.0.saturating_sub(u64::from(held.seconds) * 1_000_000_000));
-            if !self.is_settled && ours && !self.entries.contains_key(&held.cookie) {
+            if !self.front.is_settled() && ours && !self.entries.contains_key(&held.cookie) {
                 let terms = wire::terms(self.version, &held.add);
                 let entry = Entry::new((held.add.clone(), self.next), terms, &[], since);
                 self.entries.insert(held.cookie, entry);
@@ -414,8 +417,8 @@ impl BigSwitch {
     pub(super) fn settled(&mut self, dpid: u64, now: Instant) {
         self.members.entry(dpid).and_modify(|member| member.is_settling = false);
         if self.members.get(&dpid).is_some_and(|member| member.lacks) {
-            self.number_again(dpid, Numbered::Group, &self.groups.clone());
-            self.number_again(dpid, Numbered::Meter, &self.meters.clone());
+            self.number_again(dpid, Numbered::Group, &self.objects.of(Numbered::Group).clone());
+            self.number_again(dpid, Numbered::Meter, &self.objects.of(Numbered::Meter).clone());
             let lacking = self.entries.iter().filter(|(_, entry)| entry.does_without_at(dpid));
             for cookie in lacking.map(|(&cookie, _)| cookie).collect::<Vec<u64>>() {
                 let message = self.again(cookie, now);
@@ -469,16 +472,10 @@ impl BigSwitch {
         if self.version == Version::V1_0 {
             return;
         }
-        let table = match which {
-            Numbered::Group => &mut self.groups,
-            Numbered::Meter => &mut self.meters,
-        };
-        if !self.is_settled {
-            for (&number, add) in &held {
-                table.entry(number).or_insert_with(|| add.clone());
-            }
+        if !self.front.is_settled() {
+            self.objects.adopt(which, &held);
         }
-        let table = table.clone();
+        let table = self.objects.of(which).clone();
         // Groups come after those that they name, and go before them. Where some watch each other, what is not there when it
         // is named comes without buckets first.
         let mut there: BTreeSet<u32> = held.keys().copied().collect();
@@ -500,7 +497,7 @@ impl BigSwitch {
         for number in in_order_there.iter().rev().filter(|number| !table.contains_key(number)) {
             self.send(dpid, Sent::Own(None), &delete_numbered(which, *number));
         }
-        if !self.is_settled {
+        if !self.front.is_settled() {
             // Those that came before it may lack what it has.
             let others: Vec<u64> = self.live().into_iter().filter(|other| *other != dpid).collect();
             for add in in_order_there.iter().filter_map(|number| held.get(number)) {

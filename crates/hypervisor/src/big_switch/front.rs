@@ -51,19 +51,24 @@ impl BigSwitch {
             Kind::Echo => {
                 let body = frame.get(Header::LEN..).unwrap_or_default();
                 let reply = wire::bare(self.version, 3, xid, body);
-                self.front.end().extend_from_slice(&reply);
+                self.front.send(&reply);
             }
             Kind::FeaturesRequest => {
-                match wire::write_features(self.version, self.key, &self.features, &self.told) {
+                match wire::write_features(
+                    self.version,
+                    self.key,
+                    &self.features,
+                    self.front.shown(),
+                ) {
                     Some(mut reply) => {
                         openflow::frame::set_xid(&mut reply, xid);
-                        self.front.end().extend_from_slice(&reply);
+                        self.front.send(&reply);
                     }
                     None => self.refuse(xid, self.too_large()),
                 }
             }
             Kind::SetConfig => {
-                self.set_config.insert(header.type_, frame.to_vec());
+                self.front.set_config(header.type_, frame);
                 for dpid in self.live() {
                     self.send(dpid, Sent::Own(None), frame);
                 }

@@ -1,7 +1,7 @@
 //! Ports and packets of a big switch: each belongs to the member that has it.
 
 use super::wire;
-use super::{BUFFERS, BigSwitch, Progress, Sent};
+use super::{BigSwitch, Progress, Sent};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::{Header, NO_BUFFER, Version, frame};
@@ -40,11 +40,11 @@ impl BigSwitch {
 
     /// Tells the front what of its ports is different.
     pub(super) fn report_ports(&mut self) {
-        if !self.started {
+        if !self.front.is_started() {
             return;
         }
         let now = self.described();
-        let before = core::mem::take(&mut self.told);
+        let before = self.front.show(now.clone());
         let gone = before.iter().filter(|(number, _)| !now.contains_key(number));
         let mut changes: Vec<(u8, &Vec<u8>)> = gone.map(|(_, wire)| (DELETE, wire)).collect();
         for (number, wire) in &now {
@@ -58,9 +58,8 @@ impl BigSwitch {
             let mut body = Vec::from([reason, 0, 0, 0, 0, 0, 0, 0]);
             body.extend_from_slice(wire);
             let message = wire::bare(self.version, 12, 0, &body);
-            self.front.end().extend_from_slice(&message);
+            self.front.send(&message);
         }
-        self.told = now;
     }
 
     /// A member's port has changed.
@@ -76,7 +75,7 @@ impl BigSwitch {
             _ => drop(member.ports.insert(number, wire.to_vec())),
         }
         if !self.members.values().any(|member| member.ports.contains_key(&number)) {
-            self.config.remove(&number);
+            self.objects.set_config(number, 0);
         }
         self.report_ports();
     }
@@ -95,23 +94,16 @@ impl BigSwitch {
 
     /// A packet from a member, for the front: with a number of our own, if it is kept.
     pub(super) fn packet_in(&mut self, dpid: u64, message: &[u8]) {
-        if !self.started {
+        if !self.front.is_started() {
             return;
         }
-        let start = self.front.len();
-        self.front.end().extend_from_slice(message);
-        let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);
-        if kept != NO_BUFFER {
-            self.next_buffer = match self.next_buffer.wrapping_add(1) {
-                NO_BUFFER => 0,
-                next => next,
-            };
-            self.buffers.push_back((self.next_buffer, dpid, kept));
-            if self.buffers.len() > BUFFERS {
-                self.buffers.pop_front();
+        match frame::buffer_id(message).unwrap_or(NO_BUFFER) {
+            NO_BUFFER => self.front.send(message),
+            kept => {
+                let number = self.buffered.give(dpid, kept);
+                let change = |message: &mut [u8]| frame::set_buffer_id(message, number);
+                self.front.send_changed(message, change);
             }
-            let number = self.next_buffer;
-            frame::set_buffer_id(self.front.tail(start), number);
         }
     }
 
@@ -127,13 +119,12 @@ impl BigSwitch {
             };
             self.member_for(port)
         } else {
-            let Some(at) = self.buffers.iter().position(|(id, ..)| *id == kept) else {
+            let Some(packet) = self.buffered.take(kept) else {
                 self.refuse(xid, self.codes().unknown_buffer);
                 return;
             };
-            let Some((_, dpid, own)) = self.buffers.remove(at) else { return };
-            frame::set_buffer_id(&mut part, own);
-            Some(dpid)
+            frame::set_buffer_id(&mut part, packet.at_member);
+            Some(packet.member)
         };
         match dpid {
             Some(dpid) => self.send(dpid, Sent::Plain(xid), &part),

@@ -46,7 +46,7 @@ impl BigSwitch {
             return;
         };
         if self.version == Version::V1_3 && type_ == MultipartType::PORT_DESC.0 {
-            let ports: Vec<Vec<u8>> = self.told.values().cloned().collect();
+            let ports: Vec<Vec<u8>> = self.front.shown().values().cloned().collect();
             self.reply(xid, type_, &ports);
             return;
         }
@@ -148,9 +148,8 @@ impl BigSwitch {
     ) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
         if ask.asked == Asked::One {
-            let start = self.front.len();
-            self.front.end().extend_from_slice(message);
-            frame::set_xid(self.front.tail(start), ask.xid);
+            let xid = ask.xid;
+            self.front.send_changed(message, |message| frame::set_xid(message, xid));
         } else {
             let kept: usize = ask.answers.values().map(Vec::len).sum();
             if kept + entries.len() > LIMIT {
@@ -234,9 +233,7 @@ impl BigSwitch {
                 self.part(ask, dpid, message, &[], false, now);
             }
             Some(&Sent::Plain(xid)) => {
-                let start = self.front.len();
-                self.front.end().extend_from_slice(message);
-                frame::set_xid(self.front.tail(start), xid);
+                self.front.send_changed(message, |message| frame::set_xid(message, xid));
             }
             _ => {}
         }
@@ -251,7 +248,7 @@ impl BigSwitch {
             Asked::One => {}
             Asked::Barrier => {
                 let reply = wire::barrier_reply(self.version, xid);
-                self.front.end().extend_from_slice(&reply);
+                self.front.send(&reply);
             }
             Asked::Flows => {
                 let entries = self.merged_flows(&answers, now);
@@ -305,7 +302,7 @@ impl BigSwitch {
         let mut parts = Vec::new();
         let entries = entries.iter().map(Vec::as_slice);
         match write_parts(self.version, type_, xid, entries, &mut parts) {
-            Ok(()) => self.front.end().extend_from_slice(&parts),
+            Ok(()) => self.front.send(&parts),
             Err(_) => self.refuse(xid, self.too_large()),
         }
     }

@@ -33,8 +33,6 @@ const NOBODYS: [u8; 60] = [0; 60];
 /// One physical switch.
 pub(crate) struct Session {
     version: Version,
-    /// Bytes that may wait in the outbox.
-    limit: usize,
     out: Outbox,
     /// What waits, by tenant.
     lanes: Vec<Lane>,
@@ -53,9 +51,15 @@ pub(crate) struct Session {
     open: Open,
     /// When a tenant that ran out of tokens may go on.
     resting: Vec<(Instant, TenantIndex)>,
-    /// What has left since the caller last looked.
-    sent: VecDeque<Sent>,
-    counts: SouthCounts,
+    departures: Departures,
+    silence: Silence,
+}
+
+/// When to look for requests that were never answered.
+struct Silence {
+    /// How long an answer is waited for.
+    patience: Duration,
+    next_check: Instant,
 }
 
 /// What waits for one tenant.
@@ -116,11 +120,28 @@ struct Open {
 }
 
 /// What has been sent.
-pub(crate) struct SouthCounts {
-    /// By message type.
-    pub sent: [u64; TYPES],
+#[derive(Default)]
+struct Departures {
+    /// What has left its queue since the caller last looked.
+    sent: VecDeque<Sent>,
+    /// All messages, by type.
+    by_type: [u64; TYPES],
     /// Messages that no tenant asked for.
-    pub own: u64,
+    own: u64,
+}
+
+impl Departures {
+    #[inline]
+    fn count(&mut self, type_: Option<u8>) {
+        if let Some(type_) = type_ {
+            count(&mut self.by_type, type_);
+        }
+    }
+
+    fn count_own(&mut self, type_: Option<u8>) {
+        self.count(type_);
+        self.own += 1;
+    }
 }
 
 /// A tenant's message that has left its queue.
@@ -156,11 +177,10 @@ pub(crate) enum Ran {
 
 impl Session {
     /// The session with a switch that has just connected.
-    pub(crate) fn new(version: Version, limit: usize, now: Instant) -> Session {
+    pub(crate) fn new(version: Version, limit: usize, patience: Duration, now: Instant) -> Session {
         Session {
             version,
-            limit,
-            out: Outbox::default(),
+            out: Outbox::bounded(limit),
             lanes: Vec::new(),
             scheduler: RoundRobin::default(),
             prices: [1; MessageClass::ALL.len()],
@@ -172,8 +192,8 @@ impl Session {
             releases: HashMap::new(),
             open: Open { last_sent: now, ..Open::default() },
             resting: Vec::new(),
-            sent: VecDeque::new(),
-            counts: SouthCounts { sent: [0; TYPES], own: 0 },
+            departures: Departures::default(),
+            silence: Silence { patience, next_check: now + patience },
         }
     }
 
@@ -222,7 +242,7 @@ impl Session {
             && journal.is_safe(item.gate)
             && self.window.is_open()
             && self.window.admit(item.share, now).is_ok()
-            && self.out.len() < self.limit
+            && !self.out.is_full()
             && self.scheduler.is_empty()
             && self.direct.is_empty()
             && lane.rates.admit(item, now).is_ok();
@@ -293,7 +313,7 @@ impl Session {
     pub(crate) fn run(&mut self, journal: &Journal, now: Instant) -> Ran {
         while let Some(index) = self.scheduler.turn() {
             // What goes before all this waits for the store.
-            if !self.direct.is_empty() || self.out.len() >= self.limit {
+            if !self.direct.is_empty() || self.out.is_full() {
                 return Ran::Stopped;
             }
             if !self.window.is_open() {
@@ -343,7 +363,7 @@ impl Session {
     /// What has left since this was last asked, one by one.
     #[inline]
     pub(crate) fn next_sent(&mut self) -> Option<Sent> {
-        self.sent.pop_front()
+        self.departures.sent.pop_front()
     }
 
     /// A tenant's queue may go on, if anything waits there.
@@ -433,8 +453,7 @@ impl Session {
         let xid = self.pending.add(entry).unwrap_or(0);
         let written = frame::write(self.version, type_, xid, self.out.end(), |_| {});
         debug_assert!(written.is_ok());
-        self.counts.own += 1;
-        count(&mut self.counts.sent, type_);
+        self.departures.count_own(Some(type_));
         self.open.unbarriered = false;
         self.open.unacknowledged = 0;
         self.open.answers_due += 1;
@@ -445,7 +464,7 @@ impl Session {
     /// The switch asks whether anybody is there.
     pub(crate) fn answer_echo(&mut self, header: Header, body: &[u8]) {
         const ECHO_REPLY: u8 = 3;
-        if self.out.len() < self.limit {
+        if !self.out.is_full() {
             // As long as the request was, so it fits.
             let _ = frame::write(self.version, ECHO_REPLY, header.xid, self.out.end(), |out| {
                 out.extend_from_slice(body);
@@ -523,6 +542,15 @@ impl Session {
         self.open.unbarriered = self.unconfirmed.iter().any(|it| it.operation.is_some());
     }
 
+    /// Whether to look now for messages that the switch should have answered; if so, the next look is some time later.
+    pub(crate) fn begin_silence_check(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.silence.next_check;
+        if is_due {
+            self.silence.next_check = now + Duration(self.silence.patience.0 / 4);
+        }
+        is_due
+    }
+
     /// Messages that the switch should have answered, by this judgement, and has not.
     pub(crate) fn late(&self, is_late: impl Fn(&Entry) -> bool) -> Vec<u32> {
         let late = self.pending.iter();
@@ -533,12 +561,6 @@ impl Session {
     /// The switch leaves barriers unanswered.
     pub(crate) fn note_silence(&mut self) {
         self.window.note_silence();
-    }
-
-    /// Whether answers are waited for.
-    #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.pending.is_awaited()
     }
 
     /// Whether a change of a table has been sent since the last barrier.
@@ -555,6 +577,9 @@ impl Session {
         let mut first = self.has_open_work().then(|| self.open.last_sent + QUIET);
         for (at, _) in &self.resting {
             first = earlier(first, Some(*at));
+        }
+        if self.pending.is_awaited() {
+            first = earlier(first, Some(self.silence.next_check));
         }
         first
     }
@@ -578,7 +603,7 @@ impl Session {
     /// Whether as many bytes wait for the switch as may.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.out.len() >= self.limit
+        self.out.is_full()
     }
 
     /// Units of work that may stand and do stand at the switch.
@@ -586,9 +611,14 @@ impl Session {
         (self.window.limit(), self.window.in_flight())
     }
 
-    /// What has been sent.
-    pub(crate) fn counts(&self) -> &SouthCounts {
-        &self.counts
+    /// Messages that were sent, by type.
+    pub(crate) fn sent_by_type(&self) -> [u64; TYPES] {
+        self.departures.by_type
+    }
+
+    /// Messages that were sent and that no tenant asked for.
+    pub(crate) fn own_messages(&self) -> u64 {
+        self.departures.own
     }
 
     /// Whether something has been sent of which only a barrier will tell that it is done.
@@ -665,7 +695,7 @@ impl Session {
         self.transmit(tenant, item, start, now);
         let Item { awaits, operation, arrived, .. } = *item;
         let refuses = refuses.map(Box::new);
-        self.sent.push_back(Sent { tenant, type_, awaits, operation, arrived, refuses });
+        self.departures.sent.push_back(Sent { tenant, type_, awaits, operation, arrived, refuses });
     }
 
     /// The message at `start` of the outbox gets its xid and is accounted for.
@@ -678,9 +708,7 @@ impl Session {
         let change = Part { operation, written };
         let entry = entry(origin, awaits, change, sent);
         let message = self.out.tail(start);
-        if let Some(type_) = frame::type_(message) {
-            count(&mut self.counts.sent, type_);
-        }
+        self.departures.count(frame::type_(message));
         match self.pending.add(entry) {
             Some(xid) => {
                 frame::set_xid(message, xid);
@@ -727,9 +755,7 @@ impl Session {
         let start = self.out.len();
         self.out.end().extend_from_slice(message);
         frame::set_xid(self.out.tail(start), xid);
-        let type_ = frame::type_(message);
-        type_.into_iter().for_each(|type_| count(&mut self.counts.sent, type_));
-        self.counts.own += 1;
+        self.departures.count_own(frame::type_(message));
         self.open.last_sent = now;
         if awaits == Awaits::Nothing {
             self.open.unacknowledged += 1;

@@ -33,12 +33,12 @@ const FLAGS: u16 = 1 | 8 | 16;
 impl Switch {
     /// Whether entries are to be made of rules: the store is made for that, and has nothing of this switch yet.
     pub(super) fn is_to_adopt(&self) -> bool {
-        self.settings.adopts && self.restored.is_empty() && self.joins.is_none()
+        self.settings.adopts && self.journal.restored().is_empty() && !self.datapath.is_joined()
     }
 
     /// Cookies of rules of which no entry could be made, as the store has them.
     pub(super) fn left_cookies(&self) -> BTreeSet<u64> {
-        let items = self.restored.iter().filter(|(key, _)| {
+        let items = self.journal.restored().iter().filter(|(key, _)| {
             key.tenant == Cookie::OWN && key.parts().is_some_and(|(kind, _)| kind == Kind::Left)
         });
         items
@@ -84,7 +84,7 @@ impl Switch {
             self.journal.push(StoreOp::Put(key, item.to_vec()));
         }
         if entries + rules_left > 0 {
-            self.events.push_back(Event::Adopted { entries, left: rules_left });
+            self.reports.push(Event::Adopted { entries, left: rules_left });
         }
         left
     }

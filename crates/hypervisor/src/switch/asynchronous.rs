@@ -21,32 +21,52 @@ pub(crate) struct Asked {
     /// the switch hears of it once in its own time.
     is_open: bool,
     /// Whether somebody may want something else since.
-    pub maybe_others: bool,
+    maybe_others: bool,
+}
+
+impl Asked {
+    /// Somebody may want something else.
+    pub(super) fn suspect(&mut self) {
+        self.maybe_others = true;
+    }
+
+    /// A barrier of the hypervisor's own is back.
+    pub(super) fn barrier_returned(&mut self) {
+        self.is_open = false;
+    }
+
+    /// Whether to look what is wanted.
+    fn is_due(&self) -> bool {
+        self.maybe_others && !self.is_open
+    }
+
+    /// This is wanted now. Says whether the switch has to be asked for it.
+    fn want(&mut self, invalid_ttl: bool) -> bool {
+        let is_other = invalid_ttl != self.invalid_ttl;
+        *self = Asked { invalid_ttl, is_open: is_other, maybe_others: false };
+        is_other
+    }
 }
 
 impl Switch {
     /// Some controller may want something else from now on.
     pub(crate) fn want_others(&mut self, now: Instant) {
-        self.asynchronous.maybe_others = true;
+        self.datapath.asked().suspect();
         self.settle_asynchronous(now);
     }
 
     /// A barrier of the hypervisor's own is back.
     pub(super) fn asked_before(&mut self) {
-        self.asynchronous.is_open = false;
+        self.datapath.asked().barrier_returned();
     }
 
     /// Asks the switch for what is wanted now, if that is something else.
     pub(super) fn settle_asynchronous(&mut self, now: Instant) {
-        if !self.asynchronous.maybe_others
-            || self.asynchronous.is_open
-            || self.version == Version::V1_0
-        {
+        if self.version == Version::V1_0 || !self.datapath.asked().is_due() {
             return;
         }
-        self.asynchronous.maybe_others = false;
         let invalid_ttl = self.is_wanted(PacketInReason::INVALID_TTL);
-        if invalid_ttl == self.asynchronous.invalid_ttl {
+        if !self.datapath.asked().want(invalid_ttl) {
             return;
         }
         let Wanted { packet_in: [always, _], port_status: [ports, _], flow_removed: [removed, _] } =
@@ -61,12 +81,11 @@ impl Switch {
         if Message::SetAsync(masks).write(0, &mut message).is_ok() {
             self.send_own(Awaits::Nothing, &message, now);
             self.session.send_barrier(now);
-            self.asynchronous = Asked { invalid_ttl, is_open: true, maybe_others: false };
         }
     }
 
     fn is_wanted(&self, reason: PacketInReason) -> bool {
-        let indices = self.tenants.iter().flat_map(|tenant| &tenant.controllers);
+        let indices = self.tenants.iter().flat_map(|tenant| tenant.controllers.iter());
         let mut controllers = indices.filter_map(|index| self.controllers.get(*index));
         controllers.any(|it| Wanted::has(it.wanted.packet_in, it.role, reason.0))
     }

@@ -6,8 +6,6 @@
 //! section 6.1.2, has it wait before it gives a number out again.
 
 use super::Switch;
-use crate::buffers::Buffered;
-use crate::ids::TenantIndex;
 use openflow::NO_BUFFER;
 
 impl Switch {
@@ -17,25 +15,6 @@ impl Switch {
             return;
         }
         self.session.announces(physical);
-        if let Some((tenant, number)) = self.kept.remove(&physical) {
-            self.tenants[tenant.0 as usize].buffers.take(number);
-        }
-    }
-
-    /// Gives a tenant a number for a packet that the switch keeps.
-    pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
-        let (number, forgotten) = self.tenants[tenant.0 as usize].buffers.give(buffered);
-        if let Some(forgotten) = forgotten {
-            self.kept.remove(&forgotten.physical);
-        }
-        self.kept.insert(buffered.physical, (tenant, number));
-        number
-    }
-
-    /// Uses a tenant's number up.
-    pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
-        let taken = self.tenants[tenant.0 as usize].buffers.take(number)?;
-        self.kept.remove(&taken.physical);
-        Some(taken)
+        self.tenants.forget_buffered(physical);
     }
 }

@@ -12,7 +12,6 @@ use crate::policy::Statistics;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Origin};
 use crate::south::queue::{Class, Item};
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::work::LARGE;
 use alloc::vec::Vec;
@@ -59,6 +58,14 @@ pub(crate) struct Collection {
     answers: Vec<u8>,
 }
 
+/// The collections of a switch.
+#[derive(Default)]
+pub(super) struct Collections {
+    all: Vec<Collection>,
+    /// The id of the next use.
+    next: u32,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
@@ -95,59 +102,37 @@ impl Switch {
         };
         let waiter = Waiter { origin: request.origin(), request: request.body().to_vec(), work };
         let state = &mut self.tenants[tenant.0 as usize];
-        let changes = state.changes;
-        let statistics = state.statistics;
+        let changes = state.flows.changes();
+        let statistics = state.terms.statistics();
 
-        if let Statistics::Cached { max_age } = statistics
-            && let Some(at) = self.collections.iter().position(|c| {
-                c.is_same(share, tenant, questions)
-                    && matches!(c.state, State::Done(at) if (request.now - at).0 <= max_age)
-            })
-        {
-            let answers = core::mem::take(&mut self.collections[at].answers);
-            self.begin_waiting(&waiter);
-            self.answer_statistics(type_, &waiter, &answers);
-            self.collections[at].answers = answers;
-            return;
-        }
-        if let Some(shared) = self.collections.iter_mut().find(|c| {
-            c.state == State::Asked
-                && c.is_same(share, tenant, questions)
-                && (share != Share::Tenant || c.changes == changes)
-                && (c.in_flight || c.tenant == tenant)
-        }) {
-            self.tenants[tenant.0 as usize].wait_for_answer(work);
-            shared.waiters.push(waiter);
-            self.count_question(request.controller);
-            return;
-        }
-
-        let at = self.free_collection(request.now);
-        let collection = &mut self.collections[at];
-        collection.id = self.next_collection;
-        self.next_collection = self.next_collection.wrapping_add(1);
-        let id = collection.id;
-        collection.state = State::Asked;
-        collection.share = share;
-        collection.tenant = tenant;
-        collection.changes = changes;
-        collection.type_ = type_;
-        collection.in_flight = false;
-        collection.questions.clear();
-        collection.questions.extend_from_slice(questions);
-        collection.answers.clear();
-        collection.unanswered = count_messages(questions);
-        collection.due = None;
+        let asked = Asked { type_, share, tenant, changes, questions };
         self.begin_waiting(&waiter);
-        self.collections[at].waiters.push(waiter);
-        if self.collections[at].unanswered == 0 {
+        if let Statistics::Cached { max_age } = statistics
+            && let Some(at) = self.statistics.cached(&asked, max_age, request.now)
+        {
+            let answers = core::mem::take(&mut self.statistics.all[at].answers);
+            self.answer_statistics(type_, &waiter, &answers);
+            self.statistics.all[at].answers = answers;
+            return;
+        }
+        if let Some(shared) = self.statistics.in_flight(&asked) {
+            shared.waiters.push(waiter);
+            return;
+        }
+
+        let oldest_useful = self.oldest_useful();
+        let at = self.statistics.begin(&asked, oldest_useful, request.now);
+        let collection = &mut self.statistics.all[at];
+        let id = collection.id;
+        collection.waiters.push(waiter);
+        if collection.unanswered == 0 {
             // Nothing of the request is within the tenant's space: the answer is empty, and it is an answer.
             self.finish_collection(at, request.now);
             return;
         }
         if share == Share::Ports {
             let due = self.ask_counts(tenant, request.now);
-            self.collections[at].due = Some(due);
+            self.statistics.all[at].due = Some(due);
         }
         let mut rest = questions;
         while let Ok(Some(length)) = openflow::frame::next(rest) {
@@ -171,33 +156,24 @@ impl Switch {
 
     /// A part of an answer has come; `entries` are the statistics in it.
     pub(crate) fn collection_part(&mut self, id: u32, entries: &[u8], more: bool, now: Instant) {
-        let Some(at) = self.asked(id) else { return };
-        let all: usize = self.collections.iter().map(|it| it.answers.len()).sum();
-        let collection = &mut self.collections[at];
-        if collection.answers.len() + entries.len() > LIMIT || all + entries.len() > LIMIT_OF_ALL {
-            self.collection_failed(id, Reason::AnswerTooLarge.with(self.codes().too_much));
-            return;
-        }
-        collection.answers.extend_from_slice(entries);
-        if !more {
-            collection.unanswered = collection.unanswered.saturating_sub(1);
-            self.finish_due(now);
+        match self.statistics.add_part(id, entries, more) {
+            Err(TooLarge) => {
+                self.collection_failed(id, Reason::AnswerTooLarge.with(self.codes().too_much));
+            }
+            Ok(true) => self.finish_due(now),
+            Ok(false) => {}
         }
     }
 
     /// The tenant that has a collection's questions asked.
     pub(crate) fn asks(&self, id: u32) -> Option<TenantIndex> {
-        self.asked(id).map(|at| self.collections[at].tenant)
+        self.statistics.asked(id).map(|collection| collection.tenant)
     }
 
     /// The switch would not answer: all who wait get its error.
     pub(crate) fn collection_failed(&mut self, id: u32, verdict: impl Into<Verdict>) {
-        let Some(at) = self.asked(id) else { return };
-        let collection = &mut self.collections[at];
-        collection.state = State::Free;
-        collection.answers = Vec::new();
         let verdict = verdict.into();
-        for waiter in core::mem::take(&mut collection.waiters) {
+        for waiter in self.statistics.fail(id) {
             self.refuse(&waiter.origin, verdict);
             self.end_waiting(&waiter);
         }
@@ -205,21 +181,17 @@ impl Switch {
 
     /// A question of a collection has been sent.
     pub(crate) fn collection_sent(&mut self, id: u32) {
-        if let Some(at) = self.asked(id) {
-            self.collections[at].in_flight = true;
+        if let Some(collection) = self.statistics.asked_mut(id) {
+            collection.in_flight = true;
         }
-    }
-
-    fn asked(&self, id: u32) -> Option<usize> {
-        self.collections.iter().position(|c| c.id == id && c.state == State::Asked)
     }
 
     /// Gives the answers that are complete.
     pub(super) fn finish_due(&mut self, now: Instant) {
-        for at in 0..self.collections.len() {
-            let Collection { state, unanswered, due, tenant, .. } = &self.collections[at];
-            let is_complete = *state == State::Asked && *unanswered == 0;
-            if is_complete && due.is_none_or(|due| self.is_due(*tenant, due, now)) {
+        for at in 0..self.statistics.all.len() {
+            let Collection { due, tenant, .. } = self.statistics.all[at];
+            let is_due = || due.is_none_or(|due| self.is_due(tenant, due, now));
+            if self.statistics.all[at].is_complete() && is_due() {
                 self.finish_collection(at, now);
             }
         }
@@ -227,20 +199,19 @@ impl Switch {
 
     /// When the next answer is given without what other switches have not told.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        let waits = |c: &&Collection| c.state == State::Asked && c.unanswered == 0;
-        let waiting = self.collections.iter().filter(waits);
+        let waiting = self.statistics.all.iter().filter(|c| c.is_complete());
         waiting.filter_map(|c| self.patience(c.tenant, c.due?)).min()
     }
 
     fn finish_collection(&mut self, at: usize, now: Instant) {
-        self.collections[at].state = State::Answering(now);
+        self.statistics.all[at].state = State::Answering(now);
         self.go_on_answering(at);
     }
 
     /// Answers those who wait, as far as their tenants have credit. A long answer waits for the tenant's turn.
     fn go_on_answering(&mut self, at: usize) {
         let is_kept = self.oldest_useful().is_some();
-        let collection = &mut self.collections[at];
+        let collection = &mut self.statistics.all[at];
         let State::Answering(since) = collection.state else { return };
         let type_ = collection.type_;
         let waiters = core::mem::take(&mut collection.waiters);
@@ -249,8 +220,8 @@ impl Switch {
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
-            if !self.turns.may(tenant.0) || cost >= LARGE && self.on_turn != Some(tenant) {
-                self.turns.wait(tenant.0);
+            if !self.inbox.may(tenant) || cost >= LARGE && !self.inbox.is_on_turn(tenant) {
+                self.inbox.wait_for_turn(tenant);
                 left.push(waiter);
                 continue;
             }
@@ -262,7 +233,7 @@ impl Switch {
             answers.clear();
             answers.shrink_to(KEEP);
         }
-        let collection = &mut self.collections[at];
+        let collection = &mut self.statistics.all[at];
         if left.is_empty() {
             collection.state = State::Done(since);
         }
@@ -271,8 +242,8 @@ impl Switch {
 
     /// Answers a tenant whose turn it is.
     pub(super) fn answer_in_turn(&mut self, tenant: TenantIndex) {
-        for at in 0..self.collections.len() {
-            let Collection { state, waiters, .. } = &self.collections[at];
+        for at in 0..self.statistics.all.len() {
+            let Collection { state, waiters, .. } = &self.statistics.all[at];
             let waits = |it: &Waiter| it.origin.tenant == tenant;
             if matches!(state, State::Answering(_)) && waiters.iter().any(waits) {
                 self.go_on_answering(at);
@@ -289,7 +260,7 @@ impl Switch {
     }
 
     fn begin_waiting(&mut self, waiter: &Waiter) {
-        self.tenants[waiter.origin.tenant.0 as usize].wait_for_answer(waiter.work);
+        self.tenants[waiter.origin.tenant.0 as usize].backlog.await_statistics(waiter.work);
         self.count_question(waiter.origin.controller);
     }
 
@@ -306,30 +277,68 @@ impl Switch {
             controller.statistics = controller.statistics.saturating_sub(1);
         }
         let state = &mut self.tenants[origin.tenant.0 as usize];
-        state.is_decided = true;
-        state.ahead = state.ahead.saturating_sub(waiter.work);
+        state.backlog.statistics_over(waiter.work);
         self.answered(origin.tenant);
     }
 
     /// The greatest age of an answer that any tenant takes.
     fn oldest_useful(&self) -> Option<u64> {
-        let ages = self.tenants.iter().filter_map(|tenant| match tenant.statistics {
+        let ages = self.tenants.iter().filter_map(|tenant| match tenant.terms.statistics() {
             Statistics::Cached { max_age } => Some(max_age),
             Statistics::Passthrough => None,
         });
         ages.max()
     }
+}
 
-    /// A collection to use: a free one, else a finished one that nobody would take from the cache any more.
-    fn free_collection(&mut self, now: Instant) -> usize {
-        let oldest_useful = self.oldest_useful();
-        let usable = self.collections.iter().position(|c| match c.state {
+/// Types of statistics, in both versions.
+const FLOW: u16 = 1;
+const AGGREGATE: u16 = 2;
+
+/// What is asked for, and by whom.
+struct Asked<'a> {
+    type_: u16,
+    share: Share,
+    tenant: TenantIndex,
+    /// The tenant's count of changes.
+    changes: u64,
+    questions: &'a [u8],
+}
+
+/// An answer is larger than what is kept.
+struct TooLarge;
+
+impl Collections {
+    /// Whether nothing has been asked since the switch connected.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The collection whose answers are kept and not too old.
+    fn cached(&self, asked: &Asked<'_>, max_age: u64, now: Instant) -> Option<usize> {
+        let is_young = |state| matches!(state, State::Done(at) if (now - at).0 <= max_age);
+        self.all.iter().position(|c| c.is_same(asked) && is_young(c.state))
+    }
+
+    /// The collection for which the switch is being asked the same.
+    fn in_flight(&mut self, asked: &Asked<'_>) -> Option<&mut Collection> {
+        self.all.iter_mut().find(|c| {
+            c.state == State::Asked
+                && c.is_same(asked)
+                && (asked.share != Share::Tenant || c.changes == asked.changes)
+                && (c.in_flight || c.tenant == asked.tenant)
+        })
+    }
+
+    /// Uses a collection: a free one, else a finished one that nobody would take from the cache any more.
+    fn begin(&mut self, asked: &Asked<'_>, oldest_useful: Option<u64>, now: Instant) -> usize {
+        let usable = self.all.iter().position(|c| match c.state {
             State::Free => true,
             State::Asked | State::Answering(_) => false,
             State::Done(at) => oldest_useful.is_none_or(|age| (now - at).0 > age),
         });
-        usable.unwrap_or_else(|| {
-            self.collections.push(Collection {
+        let at = usable.unwrap_or_else(|| {
+            self.all.push(Collection {
                 id: 0,
                 state: State::Free,
                 share: Share::Tenant,
@@ -343,27 +352,66 @@ impl Switch {
                 waiters: Vec::new(),
                 answers: Vec::new(),
             });
-            self.collections.len() - 1
-        })
+            self.all.len() - 1
+        });
+        let collection = &mut self.all[at];
+        collection.id = self.next;
+        self.next = self.next.wrapping_add(1);
+        collection.state = State::Asked;
+        collection.share = asked.share;
+        collection.tenant = asked.tenant;
+        collection.changes = asked.changes;
+        collection.type_ = asked.type_;
+        collection.in_flight = false;
+        collection.questions.clear();
+        collection.questions.extend_from_slice(asked.questions);
+        collection.answers.clear();
+        collection.unanswered = count_messages(asked.questions);
+        collection.due = None;
+        at
     }
-}
 
-/// Types of statistics, in both versions.
-const FLOW: u16 = 1;
-const AGGREGATE: u16 = 2;
+    fn asked(&self, id: u32) -> Option<&Collection> {
+        self.all.iter().find(|c| c.id == id && c.state == State::Asked)
+    }
 
-impl Tenant {
-    fn wait_for_answer(&mut self, work: u64) {
-        self.unanswered += 1;
-        self.ahead += work;
+    fn asked_mut(&mut self, id: u32) -> Option<&mut Collection> {
+        self.all.iter_mut().find(|c| c.id == id && c.state == State::Asked)
+    }
+
+    /// Keeps a part of an answer. Says whether it was the last part.
+    fn add_part(&mut self, id: u32, entries: &[u8], more: bool) -> Result<bool, TooLarge> {
+        let all: usize = self.all.iter().map(|it| it.answers.len()).sum();
+        let Some(collection) = self.asked_mut(id) else { return Ok(false) };
+        if collection.answers.len() + entries.len() > LIMIT || all + entries.len() > LIMIT_OF_ALL {
+            return Err(TooLarge);
+        }
+        collection.answers.extend_from_slice(entries);
+        if !more {
+            collection.unanswered = collection.unanswered.saturating_sub(1);
+        }
+        Ok(!more)
+    }
+
+    /// There will be no answer. Gives those who wait for the answer.
+    fn fail(&mut self, id: u32) -> Vec<Waiter> {
+        let Some(collection) = self.asked_mut(id) else { return Vec::new() };
+        collection.state = State::Free;
+        collection.answers = Vec::new();
+        core::mem::take(&mut collection.waiters)
     }
 }
 
 impl Collection {
-    fn is_same(&self, share: Share, tenant: TenantIndex, questions: &[u8]) -> bool {
-        self.share == share
-            && (share == Share::Anybody || self.tenant == tenant)
-            && self.questions == questions
+    /// Whether the switch has answered all questions, and nobody has been told.
+    fn is_complete(&self) -> bool {
+        self.state == State::Asked && self.unanswered == 0
+    }
+
+    fn is_same(&self, asked: &Asked<'_>) -> bool {
+        self.share == asked.share
+            && (asked.share == Share::Anybody || self.tenant == asked.tenant)
+            && self.questions == asked.questions
     }
 }
 

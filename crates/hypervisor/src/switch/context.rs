@@ -15,8 +15,8 @@ impl Switch {
     pub(crate) fn target(&self) -> Target {
         Target {
             wire: Wire::of(self.version),
-            tables: self.features.n_tables,
-            is_joined: self.joins.is_some(),
+            tables: self.datapath.features().n_tables,
+            is_joined: self.datapath.is_joined(),
         }
     }
 
@@ -32,10 +32,10 @@ impl Switch {
             tenant,
             id: state.id,
             space,
-            experimenters: &state.experimenters,
-            queues: &state.queues,
+            experimenters: state.terms.experimenters(),
+            queues: state.terms.queues(),
             groups: state,
-            labels: self.policy.tags.as_ref(),
+            labels: self.map.policy().tags.as_ref(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Switch {
 
     /// What the compiler needs of the physical network for slices.
     pub(crate) fn slice(&self) -> Slice<'_> {
-        Slice { ownership: &self.ownership, ports: &self.ports }
+        Slice { ownership: self.map.ownership(), ports: self.datapath.ports() }
     }
 
     /// The rules that an entry comes to in a network that the tenant is about to have.
@@ -67,14 +67,15 @@ impl Switch {
     /// Weir's own rules, as they have to be now.
     pub(crate) fn wanted_infra(&self) -> Vec<InfraRule> {
         let mut tenants = Vec::with_capacity(self.tenants.len());
-        for Tenant { id, network, refused_ports, .. } in &self.tenants {
-            tenants.push(InfraTenant { id: *id, network: network.as_deref(), refused_ports });
+        for Tenant { id, network, ports, .. } in self.tenants.iter() {
+            let (network, refused_ports) = (network.as_deref(), ports.refused());
+            tenants.push(InfraTenant { id: *id, network, refused_ports });
         }
         let infra = Infra {
             target: self.target(),
-            map: self.policy.maps.get(&self.dpid).map(|map| &**map),
-            labels: self.policy.tags.as_ref(),
-            ownership: &self.ownership,
+            map: self.map.policy().maps.get(&self.dpid()).map(|map| &**map),
+            labels: self.map.policy().tags.as_ref(),
+            ownership: self.map.ownership(),
             tenants,
         };
         infra.rules()
@@ -83,15 +84,15 @@ impl Switch {
 
 impl GroupTable for Tenant {
     fn instances(&self, group: u32) -> Option<&Instances> {
-        self.groups.get(group).map(|known| &known.instances)
+        self.numbers.groups().get(group).map(|known| &known.instances)
     }
 
     fn egress(&self, output: PortNo) -> Option<&Instances> {
-        let number = self.groups.egress_group(output)?;
-        self.groups.any(number).map(|known| &known.instances)
+        let number = self.numbers.groups().egress_group(output)?;
+        self.numbers.groups().any(number).map(|known| &known.instances)
     }
 
     fn meter(&self, meter: u32) -> Option<u32> {
-        self.meters.get(meter).map(|known| known.instances.id())
+        self.numbers.meters().get(meter).map(|known| known.instances.id())
     }
 }

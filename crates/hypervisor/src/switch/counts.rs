@@ -45,7 +45,7 @@ pub struct Counts {
 
 /// Questions to the switch for what a tenant's ports have received.
 #[derive(Debug, Default)]
-pub(crate) struct Asking {
+struct Asking {
     /// How many have been asked, and answered.
     asked: u64,
     answered: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Asking {
 
 /// A switch at the other ends of links, and what it has told.
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere {
+struct Elsewhere {
     /// The ports there.
     ports: BTreeSet<u32>,
     /// By port; `None` until it has said something, or if it cannot tell.
@@ -68,6 +68,45 @@ pub(crate) struct Elsewhere {
     asked: Option<Instant>,
     told: Option<Instant>,
     is_silent: bool,
+}
+
+/// What the ports of a tenant's network have counted.
+#[derive(Debug, Default)]
+pub(crate) struct PortCounts {
+    /// What has come in by them, and questions for that to the switch (1.3).
+    asking: Asking,
+    /// What other switches have reported of the other ends of its links, by datapath id.
+    elsewhere: BTreeMap<u64, Elsewhere>,
+}
+
+impl PortCounts {
+    /// Whether all is there that an answer waits for.
+    fn is_due(&self, due: Due, now: Instant) -> bool {
+        let waits = self.elsewhere.values().any(Elsewhere::is_waited_for);
+        self.asking.answered >= due.answer && (!waits || now >= due.until)
+    }
+
+    /// What has arrived at the other end of a link, wherever that was.
+    fn arrived(&self, far: &FarEnd) -> Option<Count> {
+        far.on.iter().try_fold(Count::default(), |sum, dpid| {
+            let ports = self.elsewhere.get(&dpid.0)?.received.as_ref()?;
+            let arrived = ports.get(&far.port).copied().unwrap_or_default();
+            Some(sum.plus(arrived))
+        })
+    }
+
+    /// Follows the tenant's network: with a port goes what had arrived at its other end.
+    fn keep(&mut self, network: Option<&Network>) {
+        let ends = network.map(far_ends).unwrap_or_default();
+        self.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
+        for (dpid, ports) in ends {
+            let known = self.elsewhere.entry(dpid).or_default();
+            if let Some(received) = &mut known.received {
+                received.retain(|port, _| ports.contains(port));
+            }
+            known.ports = ports;
+        }
+    }
 }
 
 impl Elsewhere {
@@ -99,8 +138,8 @@ impl Switch {
         if state.network.is_none() {
             return;
         }
-        state.asking.askers.insert(by);
-        let is_fresh = state.asking.answered_at.is_some_and(|at| now - at < FRESH);
+        state.counts.asking.askers.insert(by);
+        let is_fresh = state.counts.asking.answered_at.is_some_and(|at| now - at < FRESH);
         if is_fresh || !self.ask_received(at, now) {
             self.report_askers(at);
         }
@@ -109,7 +148,9 @@ impl Switch {
     /// Another switch has answered. What was not asked for is not taken.
     pub fn handle_counts_told(&mut self, from: u64, counts: Counts, now: Instant) {
         let Some(at) = self.tenant_of(counts.tenant) else { return };
-        let Some(known) = self.tenants[at.0 as usize].elsewhere.get_mut(&from) else { return };
+        let Some(known) = self.tenants[at.0 as usize].counts.elsewhere.get_mut(&from) else {
+            return;
+        };
         (known.asked, known.told, known.is_silent) = (None, Some(now), false);
         let is_ours = |(port, _): &(u32, Count)| known.ports.contains(port);
         known.received = counts.received.map(|it| it.into_iter().filter(is_ours).collect());
@@ -137,7 +178,7 @@ impl Switch {
     pub(super) fn ask_counts(&mut self, tenant: TenantIndex, now: Instant) -> Due {
         self.ask_received(tenant, now);
         let state = &mut self.tenants[tenant.0 as usize];
-        for (&dpid, known) in &mut state.elsewhere {
+        for (&dpid, known) in &mut state.counts.elsewhere {
             match known.asked {
                 Some(at) if now - at < PATIENCE => continue,
                 Some(_) => known.is_silent = true,
@@ -145,21 +186,19 @@ impl Switch {
                 None => {}
             }
             known.asked = Some(now);
-            self.events.push_back(Event::AskCounts { of: dpid, tenant: state.id });
+            self.reports.push(Event::AskCounts { of: dpid, tenant: state.id });
         }
-        Due { answer: state.asking.asked, until: now + PATIENCE }
+        Due { answer: state.counts.asking.asked, until: now + PATIENCE }
     }
 
     /// Whether all is there that an answer waits for.
     pub(super) fn is_due(&self, tenant: TenantIndex, due: Due, now: Instant) -> bool {
-        let state = &self.tenants[tenant.0 as usize];
-        let waits = state.elsewhere.values().any(Elsewhere::is_waited_for);
-        state.asking.answered >= due.answer && (!waits || now >= due.until)
+        self.tenants[tenant.0 as usize].counts.is_due(due, now)
     }
 
     /// When an answer is given without what other switches have not told.
     pub(super) fn patience(&self, tenant: TenantIndex, due: Due) -> Option<Instant> {
-        let is_answered = self.tenants[tenant.0 as usize].asking.answered >= due.answer;
+        let is_answered = self.tenants[tenant.0 as usize].counts.asking.answered >= due.answer;
         is_answered.then_some(due.until)
     }
 
@@ -173,23 +212,13 @@ impl Switch {
             Some(PortKind::Edge { hosts, .. }) => !hosts.is_empty(),
             Some(PortKind::Remote { .. }) | None => false,
         };
-        let is_known = is_known && state.asking.answered_at.is_some();
-        let received = || state.asking.received.get(&number).copied().unwrap_or_default();
+        let is_known = is_known && state.counts.asking.answered_at.is_some();
+        let received = || state.counts.asking.received.get(&number).copied().unwrap_or_default();
         let sent = match kind {
-            Some(PortKind::Link { far, .. }) => self.arrived(tenant, far),
+            Some(PortKind::Link { far, .. }) => state.counts.arrived(far),
             _ => None,
         };
         Traffic { received: is_known.then(received), sent }
-    }
-
-    /// What has arrived at the other end of a link, wherever that was.
-    fn arrived(&self, tenant: TenantIndex, far: &FarEnd) -> Option<Count> {
-        let elsewhere = &self.tenants[tenant.0 as usize].elsewhere;
-        far.on.iter().try_fold(Count::default(), |sum, dpid| {
-            let ports = elsewhere.get(&dpid.0)?.received.as_ref()?;
-            let arrived = ports.get(&far.port).copied().unwrap_or_default();
-            Some(sum.plus(arrived))
-        })
     }
 
     /// Asks the switch, unless it is being asked. False if there is nothing to be asked.
@@ -198,9 +227,9 @@ impl Switch {
             return false;
         }
         let state = &mut self.tenants[tenant.0 as usize];
-        if !core::mem::replace(&mut state.asking.is_open, true) {
-            state.asking.asked += 1;
-            state.asking.parts.clear();
+        if !core::mem::replace(&mut state.counts.asking.is_open, true) {
+            state.counts.asking.asked += 1;
+            state.counts.asking.parts.clear();
             let (cookie, cookie_mask) = cookies_of(state.id, self.settings.installation);
             let filter = FlowStatsRequest {
                 table_id: 0,
@@ -227,13 +256,13 @@ impl Switch {
             let counted = counted(entry.cookie, by).filter(|it| it.tenant == state.id);
             if let (Some(counted), Ok(match_)) = (counted, Match::from_v13(&entry.match_)) {
                 let count = Count::by_entry(&match_, entry.packet_count, entry.byte_count);
-                let sum = state.asking.parts.entry(counted.port).or_default();
+                let sum = state.counts.asking.parts.entry(counted.port).or_default();
                 *sum = sum.plus(count);
             }
         }
         if !more {
-            state.asking.received = core::mem::take(&mut state.asking.parts);
-            state.asking.answered_at = Some(now);
+            state.counts.asking.received = core::mem::take(&mut state.counts.asking.parts);
+            state.counts.asking.answered_at = Some(now);
             self.question_over(tenant, now);
             self.report_askers(tenant);
         }
@@ -241,18 +270,18 @@ impl Switch {
 
     /// The switch does not answer: what is known is told here, and nothing to other switches.
     pub(super) fn counts_failed(&mut self, tenant: TenantIndex, now: Instant) {
-        self.tenants[tenant.0 as usize].asking.askers.clear();
+        self.tenants[tenant.0 as usize].counts.asking.askers.clear();
         self.question_over(tenant, now);
     }
 
     fn question_over(&mut self, tenant: TenantIndex, now: Instant) {
-        let asking = &mut self.tenants[tenant.0 as usize].asking;
+        let asking = &mut self.tenants[tenant.0 as usize].counts.asking;
         (asking.is_open, asking.answered) = (false, asking.asked);
         self.finish_due(now);
     }
 
     fn report_askers(&mut self, tenant: TenantIndex) {
-        let askers = core::mem::take(&mut self.tenants[tenant.0 as usize].asking.askers);
+        let askers = core::mem::take(&mut self.tenants[tenant.0 as usize].counts.asking.askers);
         let state = &self.tenants[tenant.0 as usize];
         let Some(network) = state.network.as_deref() else { return };
         let numbers = network.ports().keys().copied();
@@ -260,23 +289,15 @@ impl Switch {
         let can_tell = self.version != Version::V1_0;
         let received = can_tell.then(|| numbers.filter_map(received).collect());
         let counts = Counts { tenant: state.id, received };
-        let tell = |to| Event::TellCounts { to, counts: counts.clone() };
-        self.events.extend(askers.into_iter().map(tell));
+        for to in askers {
+            self.reports.push(Event::TellCounts { to, counts: counts.clone() });
+        }
     }
 
     /// Follows the tenant's network: with a port goes what had arrived at its other end.
     pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant.0 as usize];
-        let network = state.network.as_deref();
-        let ends = network.map(far_ends).unwrap_or_default();
-        state.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
-        for (dpid, ports) in ends {
-            let known = state.elsewhere.entry(dpid).or_default();
-            if let Some(received) = &mut known.received {
-                received.retain(|port, _| ports.contains(port));
-            }
-            known.ports = ports;
-        }
+        state.counts.keep(state.network.as_deref());
     }
 }
 

@@ -27,24 +27,6 @@ pub(super) const PORT_MODIFY: u8 = 2;
 /// No ports.
 static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 
-/// What is to be followed.
-#[derive(Debug, Default)]
-pub(crate) struct Upcoming {
-    policy: Option<Arc<Policy>>,
-    ports: bool,
-}
-
-impl Upcoming {
-    pub(crate) fn is_due(&self) -> bool {
-        self.ports || self.policy.is_some()
-    }
-
-    /// The policy that is in force comes into force again, unless a newer one does.
-    pub(super) fn follow_again(&mut self, policy: Arc<Policy>) {
-        self.policy.get_or_insert(policy);
-    }
-}
-
 impl Switch {
     /// The policy has changed: tables, views and connections follow, as one step, once the store has everything that
     /// was accepted under the old one. Of several changes in a row the newest counts.
@@ -53,16 +35,13 @@ impl Switch {
             self.adopt(policy);
             return;
         }
-        self.upcoming.policy = Some(policy);
+        self.map.plan_policy(policy);
         self.follow(now);
     }
 
     /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
     pub(crate) fn port_changed(&mut self, number: u32, port: Option<PhysicalPort>, now: Instant) {
-        let before = match &port {
-            Some(port) => self.ports.insert(number, port.clone()),
-            None => self.ports.remove(&number),
-        };
+        let before = self.datapath.set_port(number, port.clone());
         if self.has_told_too_much() {
             return;
         }
@@ -72,22 +51,21 @@ impl Switch {
         if self.is_ready()
             && (flooded(&before) != flooded(&port) || before.is_some() != port.is_some())
         {
-            self.upcoming.ports = true;
+            self.map.plan_ports();
             self.follow(now);
         }
     }
 
     /// Does what is due, if nothing in the queues waits for the store.
     pub(crate) fn follow(&mut self, now: Instant) {
-        if !self.upcoming.is_due() {
+        if !self.map.has_upcoming() {
             return;
         }
-        if !self.session.is_safe(&self.journal) || !self.recovering.is_empty() {
+        if !self.session.is_safe(&self.journal) || self.tenants.is_any_recovering() {
             return;
         }
         self.flush(now);
-        let Upcoming { policy, .. } = core::mem::take(&mut self.upcoming);
-        match policy {
+        match self.map.take_upcoming() {
             Some(policy) => self.follow_policy(policy, now),
             None => self.resync(now),
         }
@@ -114,12 +92,12 @@ impl Switch {
             let id = self.tenants[at].id;
             let was = served_before.get(at).copied().unwrap_or(false);
             match (was, *served) {
-                (false, true) => self.events.push_back(Event::Serve(id)),
-                (true, false) => self.events.push_back(Event::Withdraw(id)),
+                (false, true) => self.reports.push(Event::Serve(id)),
+                (true, false) => self.reports.push(Event::Withdraw(id)),
                 (true, true) if datapaths_before.get(at) != Some(&self.datapath_of(tenant)) => {
                     // To its controllers it is another switch.
-                    self.events.push_back(Event::Withdraw(id));
-                    self.events.push_back(Event::Serve(id));
+                    self.reports.push(Event::Withdraw(id));
+                    self.reports.push(Event::Serve(id));
                 }
                 (true, true) => {
                     let before = seen_before.get(at).unwrap_or(&NOTHING);
@@ -137,11 +115,11 @@ impl Switch {
 
     /// Whether a tenant has a part of the switch.
     pub(crate) fn is_served(&self, tenant: TenantIndex) -> bool {
-        let space = self.ownership.space(tenant);
+        let space = self.map.ownership().space(tenant);
         let has_slice =
             space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
         let state = &self.tenants[tenant.0 as usize];
-        state.present && (has_slice || state.network.is_some())
+        state.terms.is_present() && (has_slice || state.network.is_some())
     }
 
     /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it

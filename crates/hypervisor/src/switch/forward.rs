@@ -19,7 +19,7 @@ impl Switch {
     pub(crate) fn submit(&mut self, tenant: TenantIndex, item: Item, message: &[u8]) {
         let state = &mut self.tenants[tenant.0 as usize];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
-            state.unanswered += 1;
+            state.backlog.await_answer();
         }
         match self.session.submit(tenant, &item, message, &self.journal) {
             Submitted::Sent => {
@@ -126,39 +126,36 @@ impl Switch {
     /// A request of a tenant is finished.
     pub(crate) fn answered(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant.0 as usize];
-        state.unanswered = state.unanswered.saturating_sub(1);
+        state.backlog.answered();
         self.resume(tenant);
     }
 
     /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
         let state = &self.tenants[tenant.0 as usize];
-        if state.paused
-            && state.rests.is_none()
-            && self.turns.may(tenant.0)
-            && self.is_half_empty(tenant)
-        {
+        if state.backlog.may_resume() && self.inbox.may(tenant) && self.is_half_empty(tenant) {
             let state = &mut self.tenants[tenant.0 as usize];
-            state.paused = false;
+            state.backlog.resume();
             self.controllers.resume(&state.controllers);
         }
     }
 
     /// Gives up on requests that the switch has not answered in time.
     pub(crate) fn settle_silence(&mut self, now: Instant) {
-        if now < self.next_settle {
+        if !self.session.begin_silence_check(now) {
             return;
         }
-        self.next_settle = now + Duration(self.settings.reply_timeout.0 / 4);
         self.settle_removals(now);
         let late: Vec<u32> = self.session.late(|entry| self.is_late(entry, now));
         let mut is_silent = false;
         for xid in late {
-            self.counters.unanswered += 1;
+            self.reports.count_unanswered();
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.session.take(xid);
             is_silent |= entry.awaits == Awaits::OwnBarrier;
-            self.asks &= entry.awaits != Awaits::OwnBarrier;
+            if entry.awaits == Awaits::OwnBarrier {
+                self.inbox.barrier_returned();
+            }
             let verdict = Verdict::by_silence(self.codes().unanswered);
             self.not_answered(xid, &entry, verdict, now);
         }
@@ -173,10 +170,7 @@ impl Switch {
         let patience = self.settings.reply_timeout;
         self.session.installed_mut().settle(patience, now);
         for at in 0..self.tenants.len() {
-            let leaving = &mut self.tenants[at].leaving;
-            let late: Vec<_> =
-                leaving.extract_if(|_, l| now - l.since >= patience).map(|(_, l)| l.flow).collect();
-            for flow in late {
+            for flow in self.tenants[at].timeouts.take_late(patience, now) {
                 self.report_lost(TenantIndex(at as u32), &flow);
             }
         }

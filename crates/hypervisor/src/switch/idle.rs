@@ -12,38 +12,16 @@
 use super::reconcile::read_match;
 use super::{Cause, Removed, Switch};
 use crate::cookie::Cookie;
-use crate::flows::Rule;
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
 use crate::south::installed::Owner;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
+use crate::tenant::Answer;
 use crate::time::Instant;
-use alloc::collections::BTreeSet;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::{NO_BUFFER, Version};
-
-/// Questions about one entry that are on their way at a time.
-const AT_ONCE: usize = 16;
-
-/// What is known of an entry of which rules have been idle, or have come later than others.
-#[derive(Debug, Default)]
-pub(crate) struct Idle {
-    /// Those that have been idle and of which no packet is known since, by their matches.
-    unused: BTreeSet<Arc<[u8]>>,
-    round: Option<Round>,
-}
-
-/// Questions whether an entry has counted packets.
-#[derive(Debug)]
-struct Round {
-    /// Tells it from others of the entry: their answers may be late.
-    begun: Instant,
-    /// Messages that have not been sent.
-    unasked: Vec<Question>,
-    awaited: usize,
-}
 
 /// A message that asks the switch, and what its answer costs.
 #[derive(Debug)]
@@ -59,13 +37,6 @@ pub(crate) enum Timeout {
     Hard = 1,
 }
 
-impl Idle {
-    /// A rule is installed, and has all the idle timeout before it.
-    pub(super) fn begin_again(&mut self, match_wire: &[u8]) {
-        self.unused.remove(match_wire);
-    }
-}
-
 impl Switch {
     /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
     pub(crate) fn revive_idle(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
@@ -75,7 +46,7 @@ impl Switch {
         let Some(flow) = flow else { return false };
         let Some(rule) = flow.rule_at(&removed.key).cloned() else { return false };
         let terms = flow.without_rules();
-        state.idle.entry(number).or_default();
+        state.timeouts.watch(number);
         if terms.left(now).is_none() {
             return self.end_over(owner, removed, now);
         }
@@ -84,7 +55,10 @@ impl Switch {
             flow.count_past(removed.counted);
         }
         self.revive(&in_turn(tenant, now), number, &terms, &rule);
-        self.keep_unused(tenant, number, &rule);
+        let state = &mut self.tenants[tenant.0 as usize];
+        if let Some(flow) = state.flows.get(number) {
+            state.timeouts.rule_unused(number, flow, &rule);
+        }
         self.ask_whether_idle(tenant, number, &rule, now);
         true
     }
@@ -107,9 +81,7 @@ impl Switch {
             self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
         }
         self.await_removal(&cause, number, flow);
-        if let Some(leaving) = self.tenants[tenant.0 as usize].leaving.get_mut(&number) {
-            leaving.over = Some(stood);
-        }
+        self.tenants[tenant.0 as usize].timeouts.set_over(number, stood);
         true
     }
 
@@ -126,13 +98,13 @@ impl Switch {
         now: Instant,
     ) -> Option<(u32, u32)> {
         let state = &self.tenants[tenant.0 as usize];
-        let flow = state.flows.get(number).filter(|_| state.idle.contains_key(&number))?;
+        let flow = state.flows.get(number).filter(|_| state.timeouts.is_watched(number))?;
         Some(flow.stood(now))
     }
 
     /// A change adds an entry, also in the place of what it was: its time begins again.
     pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
-        self.tenants[cause.tenant.0 as usize].idle.remove(&number);
+        self.tenants[cause.tenant.0 as usize].timeouts.forget(number);
         if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
             change.begins = Some(number);
         }
@@ -165,64 +137,31 @@ impl Switch {
     pub(super) fn keep_together(&mut self, tenant: TenantIndex, number: u32) {
         let state = &mut self.tenants[tenant.0 as usize];
         if state.flows.get(number).is_some_and(|flow| flow.hard_timeout > 0) {
-            state.idle.entry(number).or_default();
+            state.timeouts.watch(number);
         }
-    }
-
-    fn keep_unused(&mut self, tenant: TenantIndex, number: u32, rule: &Rule) {
-        let state = &mut self.tenants[tenant.0 as usize];
-        let (Some(flow), Some(idle)) = (state.flows.get(number), state.idle.get_mut(&number))
-        else {
-            return;
-        };
-        idle.unused.insert(rule.match_wire.clone());
-        if idle.unused.len() > flow.rules.len() {
-            // Some have gone, with a port or with what the entry did.
-            let stands = flow.by_match();
-            idle.unused.retain(|match_| stands.contains_key(&**match_));
-        }
-    }
-
-    /// Whether each rule has been idle, and none is known to have been used since.
-    fn may_be_idle(&self, tenant: TenantIndex, number: u32) -> bool {
-        let state = &self.tenants[tenant.0 as usize];
-        let (Some(flow), Some(idle)) = (state.flows.get(number), state.idle.get(&number)) else {
-            return false;
-        };
-        let is_unused = |rule: &Rule| idle.unused.contains(&rule.match_wire);
-        // There can be hundreds, and each asks when it is idle.
-        !flow.rules.is_empty()
-            && idle.unused.len() >= flow.rules.len()
-            && flow.rules.iter().all(is_unused)
     }
 
     /// Asks of all rules but the last that was idle, if they may be, too.
     fn ask_whether_idle(&mut self, tenant: TenantIndex, number: u32, last: &Rule, now: Instant) {
         let state = &self.tenants[tenant.0 as usize];
-        let is_asked = state.idle.get(&number).is_none_or(|idle| idle.round.is_some());
-        let Some(flow) = state.flows.get(number).filter(|_| !is_asked) else { return };
-        if !self.may_be_idle(tenant, number) {
-            return;
-        }
+        let may_be_idle = |flow: &&Flow| {
+            state.timeouts.may_ask(number) && state.timeouts.may_be_idle(number, flow)
+        };
+        let Some(flow) = state.flows.get(number).filter(may_be_idle) else { return };
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         let unasked = match self.version {
             Version::V1_0 => crate::v10::idle::questions(flow, last),
             _ => crate::v13::idle::questions(cookie, flow, self.target().first_table()),
         };
-        if let Some(idle) = self.tenants[tenant.0 as usize].idle.get_mut(&number) {
-            idle.round = Some(Round { begun: now, unasked, awaited: 0 });
-        }
+        self.tenants[tenant.0 as usize].timeouts.begin_round(number, unasked, now);
         self.go_on_asking(tenant, number, now);
     }
 
     fn go_on_asking(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        while let Some(round) =
-            self.tenants[tenant.0 as usize].idle.get_mut(&number).and_then(|it| it.round.as_mut())
-            && round.awaited < AT_ONCE
-            && let Some(question) = round.unasked.pop()
+        while let Some((question, begun)) =
+            self.tenants[tenant.0 as usize].timeouts.next_question(number)
         {
-            round.awaited += 1;
-            let awaits = Awaits::Idle(tenant, number, round.begun);
+            let awaits = Awaits::Idle(tenant, number, begun);
             self.ask_in_turn(tenant, question, awaits, now);
         }
     }
@@ -261,40 +200,29 @@ impl Switch {
         let version = self.version;
         let state = &mut self.tenants[tenant.0 as usize];
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
-        let Some(idle) = state.idle.get_mut(&number) else { return };
-        let Some(round) = idle.round.as_mut().filter(|round| round.begun == begun) else { return };
+        if !state.timeouts.awaits(number, begun) {
+            return;
+        }
         let used = match version {
             Version::V1_0 => crate::v10::idle::used(entries, cookie),
             _ => crate::v13::idle::used(entries, cookie),
         };
-        if !used.is_empty() {
-            let known = idle.unused.len();
-            idle.unused
-                .retain(|wire| read_match(version, wire).is_none_or(|it| !used.contains(&it)));
-            if idle.unused.len() < known {
-                idle.round = None;
-                return;
+        let is_used = |wire: &[u8]| read_match(version, wire).is_some_and(|it| used.contains(&it));
+        match state.timeouts.answered(number, (!used.is_empty()).then_some(is_used), more) {
+            Answer::Nothing => {}
+            Answer::GoOn => self.go_on_asking(tenant, number, now),
+            Answer::Complete => {
+                let flow = state.flows.get(number);
+                if flow.is_some_and(|flow| state.timeouts.may_be_idle(number, flow)) {
+                    self.end_idle(tenant, number, now);
+                }
             }
-        }
-        if more {
-            return;
-        }
-        round.awaited = round.awaited.saturating_sub(1);
-        if round.awaited > 0 || !round.unasked.is_empty() {
-            self.go_on_asking(tenant, number, now);
-            return;
-        }
-        idle.round = None;
-        if self.may_be_idle(tenant, number) {
-            self.end_idle(tenant, number, now);
         }
     }
 
     /// The switch does not answer: it is asked again when a rule has timed out the next time.
     pub(crate) fn idle_failed(&mut self, tenant: TenantIndex, number: u32, begun: Instant) {
-        if let Some(idle) = self.tenants[tenant.0 as usize].idle.get_mut(&number) {
-            idle.round.take_if(|round| round.begun == begun);
-        }
+        self.tenants[tenant.0 as usize].timeouts.abandon_round(number, begun);
     }
 
     fn end_idle(&mut self, tenant: TenantIndex, number: u32, now: Instant) {

@@ -43,12 +43,12 @@ impl Switch {
         if state.network.is_some() {
             return;
         }
-        state.port_labels.insert(port, label);
-        let (version, form) = (self.version, state.labels);
-        if !self.ownership.sees_port(tenant, port) {
+        state.ports.set_label(port, label);
+        let (version, form) = (self.version, state.terms.label_form());
+        if !self.map.ownership().sees_port(tenant, port) {
             return;
         }
-        let Some(known) = self.ports.get(&port) else { return };
+        let Some(known) = self.datapath.ports().get(&port) else { return };
         match (form, version) {
             (Some(LabelForm::OpenFlow10), Version::V1_0)
             | (Some(LabelForm::OpenFlow13), Version::V1_3) => {
@@ -69,15 +69,15 @@ impl Switch {
     /// A port's description as a tenant is to see it: with its label in it, if that is the tenant's form.
     pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, mut wire: Vec<u8>) -> Vec<u8> {
         let state = &self.tenants[tenant.0 as usize];
-        let label = state.port_labels.get(&port);
-        match (state.labels, self.version) {
+        let label = state.ports.label(port);
+        match (state.terms.label_form(), self.version) {
             (Some(LabelForm::OpenFlow10), Version::V1_0) => {
                 let left = label.map_or(UNKNOWN, |label| label.left_kilobits());
                 wire.extend_from_slice(&left.to_be_bytes());
             }
             (Some(LabelForm::OpenFlow13), Version::V1_3) => {
                 if let (Some(label), Ok(port)) = (label, v13::Port::parse(&wire)) {
-                    let capacity = Label { left: label.capacity, ..*label };
+                    let capacity = Label { left: label.capacity, ..label };
                     wire.clear();
                     v13::Port {
                         curr_speed: label.left_kilobits(),
@@ -95,12 +95,12 @@ impl Switch {
     /// A controller has connected: one that is told by messages of their own is told what there is.
     pub(crate) fn greet_with_labels(&mut self, controller: ControllerIndex, tenant: TenantIndex) {
         let state = &self.tenants[tenant.0 as usize];
-        if state.labels != Some(LabelForm::Experimenter) {
+        if state.terms.label_form() != Some(LabelForm::Experimenter) {
             return;
         }
         let mut messages = Vec::new();
-        for (&port, &label) in &state.port_labels {
-            if self.ownership.sees_port(tenant, port) {
+        for (port, label) in state.ports.labels() {
+            if self.map.ownership().sees_port(tenant, port) {
                 // It fits: a label is a few bytes.
                 let _ = write_label(self.version, port, label, &mut messages);
             }

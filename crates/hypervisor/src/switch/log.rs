@@ -14,7 +14,8 @@
 //! A request that the tables do not allow is logged as well if the switch may still refuse an earlier change: without that change
 //! the tables may allow the request.
 
-use super::tables::{NumberBefore, Operation, What};
+use super::operations::{Operation, What};
+use super::tables::NumberBefore;
 use super::{Request, Switch, slice_ports::Configures};
 use crate::buffers::Buffered;
 use crate::flows::Flow;
@@ -180,7 +181,8 @@ impl Switch {
     /// A request was handled: if it is a change, it is logged, unless it is done already.
     pub(super) fn log_request(&mut self, request: &Request<'_>, handled: Result<(), Refused>) {
         let tenant = request.tenant;
-        let change = self.applying.change.take();
+        let change = self.operations.current();
+        self.operations.set_current(None);
         let is_first = self.changes_in_flight(tenant).next().is_none();
         match (handled, change) {
             (Ok(()), None) => {}
@@ -199,16 +201,16 @@ impl Switch {
                     change.into_iter().for_each(|at| self.drop_change(tenant, at));
                     self.put_behind(request);
                 } else if may_be_allowed {
-                    self.applying.change = change;
+                    self.operations.set_current(change);
                     let at = self.begin(request).operation;
-                    self.applying.change = None;
+                    self.operations.set_current(None);
                     let Some(at) = at else { return };
                     if let Some(change) = self.change_mut(at) {
                         change.outcome = Outcome::Refused(refused.into());
                     }
                     let state = &mut self.tenants[tenant.0 as usize];
                     state.log.push_back(Logged::Change(at));
-                    self.waiting.insert(tenant);
+                    self.inbox.wait_for_outcome(tenant);
                     self.ask_for_waiting(request.now);
                 } else {
                     change.into_iter().for_each(|at| self.drop_change(tenant, at));
@@ -222,7 +224,7 @@ impl Switch {
     fn drop_change(&mut self, tenant: TenantIndex, at: u32) {
         debug_assert!(self.change(at).is_none_or(|it| it.before.is_empty()));
         if self.end(at).is_some() {
-            self.sweep_numbers(tenant, self.clock);
+            self.sweep_numbers(tenant, self.reports.clock());
         }
     }
 
@@ -289,11 +291,8 @@ impl Switch {
             }
         }
         let is_held = |it: &LoggedChange| !it.is_applied();
-        if self.waiting.contains(&tenant)
-            && !self.postponed.contains_key(&tenant)
-            && !self.changes_of(tenant).any(is_held)
-        {
-            self.waiting.remove(&tenant);
+        if self.inbox.waits_for_nothing(tenant) && !self.changes_of(tenant).any(is_held) {
+            self.inbox.outcome_known(tenant);
         }
         self.sweep_numbers(tenant, now);
     }
@@ -381,7 +380,7 @@ impl Switch {
     ) {
         match entry.awaits {
             Awaits::OwnBarrier => {
-                self.asks = false;
+                self.inbox.barrier_returned();
                 self.asked_before();
             }
             Awaits::Barrier(tenant) => {
@@ -417,7 +416,7 @@ impl Switch {
         if let Some(controller) = self.controllers.get_mut(origin.controller) {
             controller.barriers = controller.barriers.saturating_sub(1);
         }
-        self.tenants[origin.tenant.0 as usize].is_decided = true;
+        self.tenants[origin.tenant.0 as usize].backlog.note_decided();
     }
 
     /// Whether a replay may give this id on the switch back to a group or meter.
@@ -431,9 +430,9 @@ impl Switch {
 
     /// Once what waits for an answer has been sent, asks the switch what became of it.
     pub(super) fn ask_for_waiting(&mut self, now: Instant) {
-        let is_asked = self.asks || !self.session.is_unbarriered() || self.session.has_direct();
-        if !is_asked && !self.waiting.is_empty() {
-            self.asks = true;
+        let shows_all = self.session.is_unbarriered() && !self.session.has_direct();
+        if shows_all && self.inbox.wants_barrier() {
+            self.inbox.barrier_sent();
             self.session.send_barrier(now);
         }
     }

@@ -87,7 +87,7 @@ impl Switch {
 
     /// Makes these rules what the tables say. Says whether they were not.
     pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             self.note_dirty_rules(cause.tenant, keys);
             return;
         }
@@ -140,8 +140,7 @@ impl Switch {
 
     fn submit_deletion(&mut self, cause: &Cause, key: RuleKey, owner: Owner) {
         let cookie = self.cookie_of(owner.tenant, owner.number);
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let RuleKey { table, priority, ref match_wire } = key;
         let written = match self.version {
             Version::V1_0 => {
@@ -156,6 +155,6 @@ impl Switch {
         if written.is_ok() {
             self.submit_effect(cause, key, Effect::Remove(owner), &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 }

@@ -22,13 +22,12 @@ impl Switch {
         request: &Request<'_>,
         write: impl FnOnce(&Switch, &mut Vec<u8>) -> Result<(), TooLong>,
     ) {
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let written = write(self, &mut message);
         if written.is_ok() {
             self.answer(request.controller, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
         if written.is_err() {
             self.refuse(&request.origin(), Reason::AnswerTooLarge.with(self.codes().too_much));
         }
@@ -38,7 +37,7 @@ impl Switch {
     pub(crate) fn answer(&mut self, controller: ControllerIndex, messages: &[u8]) {
         match self.controllers.give(controller, messages) {
             Given::Gone => {}
-            Given::TooMuch => self.events.push_back(Event::CloseController(controller)),
+            Given::TooMuch => self.reports.push(Event::CloseController(controller)),
             Given::Waiting => {
                 let Some(tenant) = self.controllers.get(controller).map(Controller::tenant) else {
                     return;
@@ -77,17 +76,15 @@ impl Switch {
     /// Answers a message with an error: the controller's own xid, the controller's own bytes. What joins the members of a big switch
     /// gets the verdict in place of the bytes: the switch in front keeps the refusal for the tenant, and counts it.
     pub(crate) fn refuse(&mut self, origin: &Origin, verdict: impl Into<Verdict>) {
-        let (verdict, clock) = (verdict.into(), self.clock);
+        let (verdict, clock) = (verdict.into(), self.reports.clock());
         let code = verdict.refused.code();
         let is_joint = self.controllers.get(origin.controller).is_some_and(Controller::is_joint);
-        let carried = is_joint.then(|| verdict.on_member(self.dpid).to_data());
+        let carried = is_joint.then(|| verdict.on_member(self.dpid()).to_data());
         if !is_joint {
             let tenant = &mut self.tenants[origin.tenant.0 as usize];
-            tenant.counters.refuse(code);
-            tenant.refused.add(origin, verdict, clock);
+            tenant.refuse(origin, verdict, clock);
         }
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let data = match &carried {
             Some(data) => data.as_slice(),
             None => origin.excerpt.as_bytes(),
@@ -96,19 +93,19 @@ impl Switch {
         if error.write_message(self.version, origin.xid, &mut message).is_ok() {
             self.answer(origin.controller, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     /// The switch has refused a message.
     pub(crate) fn switch_error(&mut self, xid: u32, error: &Error<'_>, now: Instant) {
         let Some(entry) = self.acknowledge(xid, now) else {
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
             return;
         };
         self.session.take(xid);
-        let verdict = match self.joins {
-            Some(_) => Verdict::of_error(error),
-            None => Verdict::by_switch(error.code),
+        let verdict = match self.datapath.is_joined() {
+            true => Verdict::of_error(error),
+            false => Verdict::by_switch(error.code),
         };
         let refused = entry.written.map(|it| self.session.installed_mut().refuse(it));
         let refused = refused.unwrap_or_default();
@@ -119,7 +116,7 @@ impl Switch {
         let is_own =
             matches!(entry.awaits, Awaits::Nothing | Awaits::Barrier(_) | Awaits::OwnBarrier);
         if is_own && entry.origin.is_none() {
-            self.counters.own_refused += 1;
+            self.reports.count_own_refused();
         }
         self.not_answered(xid, &entry, verdict, now);
     }
@@ -150,22 +147,20 @@ impl Switch {
         for type_ in types(reply) {
             count(&mut counters.from_switch, type_);
         }
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         message.extend_from_slice(reply);
         frame::set_xid(&mut message, origin.xid);
         self.answer(origin.controller, &message);
-        self.scratch = message;
+        self.scratch.put_message(message);
         self.answered(origin.tenant);
     }
 
     /// What waits for a tenant's controllers is counted together with what waits on other switches, for all controllers that
     /// connect from now on.
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
-        if let Some(at) = self.by_id.get(&tenant) {
+        if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at.0 as usize];
-            state.held.share(Arc::clone(&account));
-            state.account = account;
+            state.backlog.share_account(account);
         }
     }
 
@@ -187,13 +182,13 @@ impl Switch {
         tenant: crate::policy::TenantId,
         is_joint: bool,
     ) -> Option<ControllerIndex> {
-        let at = *self.by_id.get(&tenant)?;
-        if !self.is_ready() || !self.tenants[at.0 as usize].present {
+        let at = self.tenants.find(tenant)?;
+        if !self.is_ready() || !self.tenants[at.0 as usize].terms.is_present() {
             return None;
         }
-        let account = self.tenants[at.0 as usize].account.clone();
+        let account = Arc::clone(self.tenants[at.0 as usize].backlog.account());
         let index = self.controllers.connect(at, account, is_joint)?;
-        self.tenants[at.0 as usize].controllers.push(index);
+        self.tenants[at.0 as usize].controllers.add(index);
         self.greet_with_labels(index, at);
         Some(index)
     }
@@ -201,7 +196,7 @@ impl Switch {
     /// A controller's connection is gone. What it asked for and has not been done yet is still done.
     pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
         let Some(tenant) = self.controllers.remove(controller) else { return };
-        self.tenants[tenant.0 as usize].controllers.retain(|other| *other != controller);
-        self.asynchronous.maybe_others = true;
+        self.tenants[tenant.0 as usize].controllers.remove(controller);
+        self.datapath.asked().suspect();
     }
 }

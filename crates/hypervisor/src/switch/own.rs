@@ -35,7 +35,7 @@ impl Switch {
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
             own.push(InfraRule { table, match_, priority: held.priority, actions, counted });
         }
-        self.own = own;
+        self.map.replace_infra(own);
         self.bring_own(now)
     }
 
@@ -46,7 +46,7 @@ impl Switch {
 
     fn bring_own(&mut self, now: Instant) -> (usize, usize, usize) {
         let wanted = self.wanted_infra();
-        let held = core::mem::take(&mut self.own);
+        let held = self.map.replace_infra(Vec::new());
         // A switch in the middle of a big network holds thousands.
         let key = |own: &InfraRule| (own.table, own.match_, own.priority);
         let stays: HashMap<(u8, Match, u16), Option<CountedPort>> =
@@ -72,7 +72,7 @@ impl Switch {
                 }
             }
         }
-        self.own = wanted;
+        self.map.replace_infra(wanted);
         (kept, installed, removed)
     }
 
@@ -80,7 +80,7 @@ impl Switch {
         let mut message = Vec::new();
         if !self.write_own(own, change, &mut message) {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
-            self.counters.unexpected += 1;
+            self.reports.count_unexpected();
         } else if change == OwnChange::Remove || self.tenants.is_empty() {
             self.send_own(Awaits::Nothing, &message, now);
         } else {

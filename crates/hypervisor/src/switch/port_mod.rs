@@ -18,7 +18,8 @@
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
 use super::follow::PORT_MODIFY;
-use super::refused::{Tried, without};
+use super::map::is_same;
+use super::refused::Tried;
 use super::replay::Object;
 use super::start::write_port_status;
 use super::{Asynchronous, Cause, OwnChange, Request, Switch};
@@ -78,17 +79,11 @@ impl Switch {
         if config == before {
             return Ok(());
         }
-        let mut port_config = state.port_config.clone();
-        match config.is_empty() {
-            true => port_config.remove(&number),
-            false => port_config.insert(number, config),
-        };
-        let map = self.policy.maps.get(&self.dpid);
+        let map = self.map.policy().maps.get(&self.dpid());
         let member = map.and_then(|map| map.members.get(&state.id)).ok_or(codes.bad_port)?;
         // The controller that did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
         let doer = (!member.shared_with).then_some(request.controller);
-        let part = without(member, &state.refused_ports);
-        let after = Arc::new(Network::new(&part, port_config.clone()));
+        let after = Arc::new(state.ports.network_with(member, number, config));
         let refused = |_| Reason::PortInUse.with(codes.not_permitted);
         let planned = self.planned(tenant, &network, &after, number).map_err(refused)?;
         let groups = self.changed_groups(tenant, &network, &after).map_err(refused)?;
@@ -99,7 +94,7 @@ impl Switch {
             false => StoreOp::Put(key, config.0.to_be_bytes().to_vec()),
         });
         let state = &mut self.tenants[tenant.0 as usize];
-        state.port_config = port_config;
+        state.ports.configure(number, config);
         state.network = Some(after.clone());
         let cause =
             Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
@@ -132,16 +127,14 @@ impl Switch {
             let has_port = |network: &Network| network.has_port(number);
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
             match (tenant, config) {
-                (Some(tenant), Some(config)) => drop(tenant.port_config.insert(number, config)),
+                (Some(tenant), Some(config)) => tenant.ports.configure(number, config),
                 _ => self.journal.push(StoreOp::Delete(*key)),
             }
         }
-        let map = self.policy.maps.get(&self.dpid);
-        for tenant in self.tenants.iter_mut().filter(|tenant| !tenant.port_config.is_empty()) {
+        let map = self.map.policy().maps.get(&self.dpid());
+        for tenant in self.tenants.iter_mut().filter(|tenant| tenant.ports.is_any_configured()) {
             let member = map.and_then(|map| map.members.get(&tenant.id));
-            let config = tenant.port_config.clone();
-            let network = member.map(|member| Network::new(member, config));
-            tenant.network = network.map(Arc::new);
+            tenant.network = member.map(|member| Arc::new(tenant.ports.network(member)));
         }
     }
 
@@ -179,16 +172,12 @@ impl Switch {
     fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
         let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
         let (before, after) = (own(before), own(after));
-        let same = |a: &InfraRule, b: &InfraRule| {
-            (a.table, a.match_, a.priority) == (b.table, b.match_, b.priority)
-        };
-        for own in before.iter().filter(|own| !after.iter().any(|other| same(own, other))) {
-            self.own.retain(|held| !same(held, own));
+        for own in before.iter().filter(|own| !after.iter().any(|other| is_same(own, other))) {
+            self.map.remove_infra_rule(own);
             self.submit_own_entry(cause, own, OwnChange::Remove);
         }
         for own in after.iter().filter(|own| !before.contains(own)) {
-            self.own.retain(|held| !same(held, own));
-            self.own.push(own.clone());
+            self.map.put_infra_rule(own.clone());
             self.submit_own_entry(cause, own, OwnChange::Add);
         }
     }
@@ -231,9 +220,9 @@ impl Switch {
             let after = state.flows.placed(number, after);
             keys.extend(after.keys());
             state.flows.put(number, after);
-            state.changes += 1;
-            self.keep_time(cause.tenant, number, cause.now);
-            self.note_freed(cause.tenant);
+            state.flows.count_change();
+            self.tenants.keep_time(cause.tenant, number, cause.now);
+            self.tenants.note_freed(cause.tenant);
         }
         self.mend(cause, keys);
     }

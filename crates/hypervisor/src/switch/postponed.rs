@@ -16,16 +16,30 @@ use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::south::session::barrier_request;
 use crate::time::Instant;
-use alloc::collections::BTreeSet;
+use crate::work::Turns;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::Reason;
 use flowspace::Match;
 use openflow::v13::MessageType as It;
 use openflow::{Header, Version};
 
+/// Requests of all tenants that wait, what they wait for, and whose turn it is.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    /// Of each tenant that has any.
+    lines: BTreeMap<TenantIndex, Line>,
+    /// Tenants with requests that wait until it is known what became of changes.
+    waiting: BTreeSet<TenantIndex>,
+    /// Whether a barrier is on its way that shows what became of those.
+    is_barrier_sent: bool,
+    /// Which tenants' requests are looked at.
+    turns: Turns,
+}
+
 /// What is put off of one tenant, in the order in which it came.
 #[derive(Default)]
-pub(crate) struct Line {
+struct Line {
     requests: Vec<Postponed>,
     /// The controllers that sent them.
     controllers: BTreeSet<ControllerIndex>,
@@ -37,24 +51,125 @@ struct Postponed {
     frame: Vec<u8>,
 }
 
+impl Inbox {
+    // ---- Turns
+
+    /// Sets the weight of a tenant, making room for it.
+    pub(super) fn set_weight(&mut self, tenant: TenantIndex, weight: u32) {
+        self.turns.set_weight(tenant.0, weight);
+    }
+
+    /// Whether requests of the tenant are looked at now.
+    #[inline]
+    pub(super) fn may(&self, tenant: TenantIndex) -> bool {
+        self.turns.may(tenant.0)
+    }
+
+    /// A tenant has used so much.
+    #[inline]
+    pub(super) fn charge(&mut self, tenant: TenantIndex, examined: u64) {
+        self.turns.charge(tenant.0, examined);
+    }
+
+    /// A tenant has something for which it must wait for its turn.
+    pub(super) fn wait_for_turn(&mut self, tenant: TenantIndex) {
+        self.turns.wait(tenant.0);
+    }
+
+    /// Whether anybody waits for a turn.
+    pub(super) fn is_turn_awaited(&self) -> bool {
+        self.turns.is_awaited()
+    }
+
+    /// Whether it is this tenant's turn.
+    pub(super) fn is_on_turn(&self, tenant: TenantIndex) -> bool {
+        self.turns.is_on_turn(tenant.0)
+    }
+
+    /// The tenant that is next on turn, until the turn [ends](Self::end_turn).
+    pub(super) fn next_turn(&mut self) -> Option<TenantIndex> {
+        self.turns.next().map(TenantIndex)
+    }
+
+    /// The turn is over.
+    pub(super) fn end_turn(&mut self) {
+        self.turns.end();
+    }
+
+    // ---- What became of changes
+
+    /// A request waits until it is known what became of the tenant's changes.
+    pub(super) fn wait_for_outcome(&mut self, tenant: TenantIndex) {
+        self.waiting.insert(tenant);
+    }
+
+    /// Whether a tenant waits for an outcome although none of its requests does.
+    pub(super) fn waits_for_nothing(&self, tenant: TenantIndex) -> bool {
+        self.waiting.contains(&tenant) && !self.lines.contains_key(&tenant)
+    }
+
+    /// What became of the tenant's changes is known.
+    pub(super) fn outcome_known(&mut self, tenant: TenantIndex) {
+        self.waiting.remove(&tenant);
+    }
+
+    /// Whether a barrier is to be sent that shows what became of changes.
+    pub(super) fn wants_barrier(&self) -> bool {
+        !self.is_barrier_sent && !self.waiting.is_empty()
+    }
+
+    /// Such a barrier is on its way.
+    pub(super) fn barrier_sent(&mut self) {
+        self.is_barrier_sent = true;
+    }
+
+    /// Such a barrier has come back, or will not.
+    pub(super) fn barrier_returned(&mut self) {
+        self.is_barrier_sent = false;
+    }
+
+    // ---- Requests that wait
+
+    fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
+        self.lines.entry(tenant).or_default().push(it);
+    }
+
+    fn take_line(&mut self, tenant: TenantIndex) -> Vec<Postponed> {
+        self.lines.remove(&tenant).unwrap_or_default().requests
+    }
+
+    /// Tenants that may be served and of which requests wait.
+    fn served(&self) -> impl Iterator<Item = TenantIndex> {
+        self.lines.keys().copied().filter(|tenant| self.may(*tenant))
+    }
+
+    /// Whether so many messages of a controller wait that no more are read.
+    fn is_full(&self, tenant: TenantIndex, controller: ControllerIndex, limit: usize) -> bool {
+        self.lines.get(&tenant).is_some_and(|line| {
+            let of_controller = line.requests.iter().filter(|it| it.controller == controller);
+            line.requests.len() >= limit && of_controller.count() >= limit
+        })
+    }
+}
+
 impl Switch {
     /// Puts a request off until it is known what became of the changes before.
     pub(crate) fn postpone(&mut self, request: &Request<'_>) {
         self.put_behind(request);
-        self.waiting.insert(request.tenant);
+        self.inbox.wait_for_outcome(request.tenant);
         self.ask_for_waiting(request.now);
     }
 
     /// Puts a request off until its tenant's turn.
     pub(super) fn postpone_for_turn(&mut self, request: &Request<'_>) {
         self.postpone_behind(request);
-        self.turns.wait(request.tenant.0);
-        self.tenants[request.tenant.0 as usize].is_decided = true;
+        self.inbox.wait_for_turn(request.tenant);
+        self.tenants[request.tenant.0 as usize].backlog.note_decided();
     }
 
     fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
-        self.tenants[tenant.0 as usize].held.add(it.size());
-        self.postponed.entry(tenant).or_default().push(it);
+        self.tenants[tenant.0 as usize].backlog.put_off(it.size());
+        self.inbox.put_off(tenant, it);
     }
 
     /// Whether messages wait behind which this one has to stand: of its own connection, or of one of the tenant's that has
@@ -70,7 +185,7 @@ impl Switch {
     fn waits_for_members(&self, request: &Request<'_>) -> bool {
         let Request { tenant, header, frame, .. } = *request;
         let is_add = |frame: &[u8]| adds_entry(self.version, frame);
-        self.joins.is_some()
+        self.datapath.is_joined()
             && self.changes_tables(header)
             && self.changes_of(tenant).any(|it| !is_add(&it.frame) || !is_add(frame))
     }
@@ -84,7 +199,7 @@ impl Switch {
                 || is_ordered()
         };
         let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
-        self.postponed.get(&tenant).is_some_and(is_behind)
+        self.inbox.lines.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
             || self.tenants[tenant.0 as usize].recovery.is_some() && self.changes_tables(header)
             || self.is_barrier(header) && asks()
@@ -101,18 +216,14 @@ impl Switch {
         (table, match_, priority): (u8, &Match, u16),
     ) -> bool {
         let flows = &self.tenants[tenant.0 as usize].flows;
-        self.joins.is_some()
+        self.datapath.is_joined()
             && !self.is_replay()
             && flows.find(table, match_, priority).is_some_and(|it| self.is_changing(tenant, it))
     }
 
     /// Whether so many messages of a controller wait that no more are read.
     pub(super) fn is_full(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
-        let limit = self.settings.tenant_backlog;
-        self.postponed.get(&tenant).is_some_and(|line| {
-            let of_controller = line.requests.iter().filter(|it| it.controller == controller);
-            line.requests.len() >= limit && of_controller.count() >= limit
-        })
+        self.inbox.is_full(tenant, controller, self.settings.tenant_backlog)
     }
 
     /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
@@ -131,10 +242,8 @@ impl Switch {
 
     /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
-        let is_due = |tenant: &TenantIndex| {
-            self.tenants[tenant.0 as usize].is_decided && self.turns.may(tenant.0)
-        };
-        let due: Vec<TenantIndex> = self.postponed.keys().copied().filter(is_due).collect();
+        let is_due = |tenant: &TenantIndex| self.tenants[tenant.0 as usize].backlog.is_decided();
+        let due: Vec<TenantIndex> = self.inbox.served().filter(is_due).collect();
         for tenant in due {
             self.take_up_line(tenant, now);
             self.resume(tenant);
@@ -143,16 +252,15 @@ impl Switch {
 
     /// Looks again at the waiting requests of a tenant, as far as it has credit.
     pub(super) fn take_up_line(&mut self, tenant: TenantIndex, now: Instant) {
-        self.tenants[tenant.0 as usize].is_decided = false;
-        let line = self.postponed.remove(&tenant).unwrap_or_default();
-        for it in line.requests {
+        self.tenants[tenant.0 as usize].backlog.begin_look();
+        for it in self.inbox.take_line(tenant) {
             let state = &mut self.tenants[tenant.0 as usize];
-            state.held.remove(it.size());
-            if self.turns.may(tenant.0) {
+            state.backlog.take_up(it.size());
+            if self.inbox.may(tenant) {
                 self.take_up(tenant, it, now);
                 self.charge_work(tenant);
             } else {
-                state.is_decided = true;
+                state.backlog.note_decided();
                 self.put_off(tenant, it);
             }
         }
@@ -164,7 +272,7 @@ impl Switch {
         let is_gone = match self.controllers.get(it.controller) {
             Some(known) if known.is_closing() => {
                 // Requests behind it have to be looked at.
-                self.tenants[tenant.0 as usize].is_decided = true;
+                self.tenants[tenant.0 as usize].backlog.note_decided();
                 return;
             }
             Some(_) => false,
@@ -184,8 +292,8 @@ impl Switch {
             return;
         }
         if self.waits_for_turn(&request) {
-            self.turns.wait(tenant.0);
-            self.tenants[tenant.0 as usize].is_decided = true;
+            self.inbox.wait_for_turn(tenant);
+            self.tenants[tenant.0 as usize].backlog.note_decided();
             self.put_off(tenant, it);
             return;
         }
@@ -212,7 +320,7 @@ impl Switch {
         let is_passed_on = self.changes_tables(header)
             || header.type_ == It::PACKET_OUT.0
             || self.is_barrier(header);
-        is_passed_on && self.joins.is_none()
+        is_passed_on && !self.datapath.is_joined()
     }
 
     fn is_barrier(&self, header: Header) -> bool {

@@ -50,7 +50,7 @@ impl Switch {
     /// An entry that could have timed out meanwhile and is missing has timed out. A permanent one is installed again.
     /// An entry of ours that is in no tenant's table is removed. An entry without our mark is left alone.
     pub(crate) fn reconcile(&mut self, now: Instant) {
-        let learned = core::mem::take(&mut self.learned);
+        let learned = self.datapath.take_learned();
         let (is_to_adopt, mut left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
         self.restore(&numbers, now);
@@ -142,7 +142,7 @@ impl Switch {
                     let mut left = flow.clone();
                     left.rules.retain(|rule| !is_missing(rule));
                     self.tenants[at].flows.put(number, left);
-                    self.note_freed(tenant);
+                    self.tenants.note_freed(tenant);
                 }
             }
             let difference = self.difference(tenant, keys);
@@ -158,11 +158,11 @@ impl Switch {
         }
         self.take_over(now);
         self.sweep_all_numbers(now);
-        self.unused.maybe = true;
-        self.counters.others_entries = left.values().sum::<usize>() as u64;
-        self.events.push_back(Event::Reconciled { kept, installed, removed, foreign });
+        self.ids.note_unneeded();
+        self.reports.set_others_entries(left.values().sum());
+        self.reports.push(Event::Reconciled { kept, installed, removed, foreign });
         if !left.is_empty() {
-            self.events.push_back(Event::LeftOthers(left));
+            self.reports.push(Event::LeftOthers(left));
         }
     }
 
@@ -179,7 +179,7 @@ impl Switch {
             let mut changed = Vec::new();
             for number in numbers {
                 let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let planned = match self.tenants[at].present {
+                let planned = match self.tenants[at].terms.is_present() {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };
@@ -242,7 +242,7 @@ impl Switch {
 
     /// Fills the tables from the store, and installs the groups and meters.
     fn restore(&mut self, held: &Numbers, now: Instant) {
-        let restored = core::mem::take(&mut self.restored);
+        let restored = self.journal.take_restored();
         // Ports first, then groups and meters: entries refer to them.
         self.restore_ports(&restored);
         for (key, bytes) in &restored {
@@ -282,7 +282,7 @@ impl Switch {
                     return None;
                 }
                 flows.put(number, flow);
-                self.keep_time(tenant, number, now);
+                self.tenants.keep_time(tenant, number, now);
                 Some(())
             });
             if kept.is_none() {
@@ -307,7 +307,7 @@ impl Switch {
         let flows = &mut self.tenants[tenant.0 as usize].flows;
         let before = flows.own(cookie.number, table, &rule);
         for number in before.into_iter().chain([cookie.number]) {
-            self.keep_time(tenant, number, now);
+            self.tenants.keep_time(tenant, number, now);
         }
     }
 

@@ -6,23 +6,18 @@
 //! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
 
-use super::tables::What;
+use super::operations::What;
 use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::network::at_hop;
 use compile::{InfraRule, infra, last_table};
-use fabric::embedding::{Member, Transit};
+use fabric::embedding::Transit;
 use flowspace::Match;
 use openflow::Version;
-
-/// How many refused entries of one map are reported: a switch without room refuses them all.
-const TOLD: usize = 16;
 
 /// An entry of the hypervisor's own that is on its way to the switch.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +49,7 @@ impl Switch {
         let tried_for = (tried.table, tried.match_, tried.priority);
         let is_it = |own: &&InfraRule| (own.table, own.match_, own.priority) == tried_for;
         // If it is not wanted any more, that is as well.
-        let Some(own) = self.own.iter().find(is_it).cloned() else { return };
+        let Some(own) = self.map.infra().iter().find(is_it).cloned() else { return };
         if !tried.again {
             let mut message = Vec::new();
             if self.write_own(&own, tried.change, &mut message) {
@@ -63,10 +58,9 @@ impl Switch {
             }
             return;
         }
-        if self.told_refused < TOLD {
-            self.told_refused += 1;
+        if self.map.note_infra_refused() {
             let InfraRule { match_, priority, .. } = own;
-            self.events.push_back(Event::OwnRefused { match_: Box::new(match_), priority });
+            self.reports.push(Event::OwnRefused { match_: Box::new(match_), priority });
         }
         if own.table == 0
             && let Some(transit) = self.transit_by(&own.match_)
@@ -82,7 +76,7 @@ impl Switch {
 
     fn transit_refused(&mut self, transit: Transit) {
         let Some((id, port)) = transit.leaves_by else {
-            self.refused_transits.insert(transit);
+            self.map.refuse_transit(transit);
             return;
         };
         if let Some(tenant) = self.tenant_of(id) {
@@ -91,12 +85,14 @@ impl Switch {
     }
 
     fn refuse_port(&mut self, tenant: TenantIndex, port: u32) {
-        self.has_refused_ports |= self.tenants[tenant.0 as usize].refused_ports.insert(port);
+        if self.tenants[tenant.0 as usize].ports.refuse(port) {
+            self.map.note_port_refused();
+        }
     }
 
     /// What passes through to another switch, or leaves a big switch, by an entry of this match.
     fn transit_by(&self, match_: &Match) -> Option<Transit> {
-        let mut transits = self.policy.maps.get(&self.dpid)?.transit.iter();
+        let mut transits = self.map.policy().maps.get(&self.dpid())?.transit.iter();
         transits.find(|it| at_hop(&it.from) == *match_).copied()
     }
 
@@ -115,51 +111,36 @@ impl Switch {
 
     /// Says what the switch has refused, all of it together, and brings its ports down: as if there were a map in which they are.
     pub(super) fn settle_refused(&mut self, now: Instant) {
-        let has_any = self.has_refused_ports || !self.refused_transits.is_empty();
-        if !has_any || self.operations.values().any(|it| matches!(it.what, What::Infra(_))) {
+        if !self.map.has_refused() || self.operations.has_infra() {
             return;
         }
-        let transits = core::mem::take(&mut self.refused_transits);
+        let (transits, has_ports) = self.map.take_refused();
         if !transits.is_empty() {
-            self.events.push_back(Event::RefusedTransits(transits));
+            self.reports.push(Event::RefusedTransits(transits));
         }
-        if !core::mem::take(&mut self.has_refused_ports) {
+        if !has_ports {
             return;
         }
         self.report_refused_ports();
-        let policy = self.policy.clone();
-        self.upcoming.follow_again(policy);
+        self.map.plan_same_policy();
         self.follow(now);
     }
 
     /// There is another map: all entries are tried again.
     pub(super) fn forget_refused(&mut self) {
-        self.told_refused = 0;
-        if self.tenants.iter().all(|tenant| tenant.refused_ports.is_empty()) {
+        self.map.forget_told();
+        if self.tenants.iter().all(|tenant| tenant.ports.refused().is_empty()) {
             return;
         }
-        self.tenants.iter_mut().for_each(|tenant| tenant.refused_ports.clear());
+        self.tenants.iter_mut().for_each(|tenant| tenant.ports.forget_refused());
         self.report_refused_ports();
     }
 
     fn report_refused_ports(&mut self) {
         let of = |tenant: &Tenant| {
             let id = tenant.id;
-            tenant.refused_ports.iter().map(move |&port| (id, port)).collect::<Vec<_>>()
+            tenant.ports.refused().iter().map(move |&port| (id, port)).collect::<Vec<_>>()
         };
-        // Those of a map that was not fetched yet are news no longer.
-        self.events.retain(|event| !matches!(event, Event::RefusedPorts(_)));
-        self.events.push_back(Event::RefusedPorts(self.tenants.iter().flat_map(of).collect()));
+        self.reports.push_refused_ports(self.tenants.iter().flat_map(of).collect());
     }
-}
-
-/// A tenant's part of the switch, with these ports down.
-pub(super) fn without<'a>(member: &'a Member, refused: &BTreeSet<u32>) -> Cow<'a, Member> {
-    let mut member = Cow::Borrowed(member);
-    for number in refused {
-        if let Some(port) = member.to_mut().ports.get_mut(number) {
-            port.up = false;
-        }
-    }
-    member
 }

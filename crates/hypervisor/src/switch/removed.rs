@@ -49,7 +49,7 @@ impl Switch {
         if !is_by_weir && (is_stray || reason != DELETE) {
             self.session.installed_mut().expired(key, owner);
         }
-        if self.tenants[tenant.0 as usize].leaving.contains_key(&number) {
+        if self.tenants[tenant.0 as usize].timeouts.is_leaving(number) {
             self.rule_left(owner, removed);
             return;
         }
@@ -103,12 +103,8 @@ impl Switch {
 
     /// A rule of an entry that ends.
     fn rule_left(&mut self, owner: Owner, removed: &Removed) {
-        let all = &mut self.tenants[owner.tenant.0 as usize].leaving;
-        let Some(leaving) = all.get_mut(&owner.number) else { return };
-        leaving.flow.count_past(removed.counted);
-        leaving.rules = leaving.rules.saturating_sub(1);
-        if leaving.rules == 0
-            && let Some(Leaving { flow, over, .. }) = all.remove(&owner.number)
+        let timeouts = &mut self.tenants[owner.tenant.0 as usize].timeouts;
+        if let Some(Leaving { flow, over, .. }) = timeouts.rule_left(owner.number, removed.counted)
         {
             let (reason, stood) = match over {
                 Some(stood) => (HARD_TIMEOUT, stood),
@@ -145,7 +141,7 @@ impl Switch {
         for rule in &lost {
             state.flows.forget_rule(table, rule);
         }
-        self.note_freed(tenant);
+        self.tenants.note_freed(tenant);
         if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
     }
 
@@ -169,8 +165,8 @@ impl Switch {
             Version::V1_0 => None,
             _ => crate::v13::flow_mod::next_table(&flow.actions),
         };
-        let lookups = &mut self.tenants[tenant.0 as usize].lookups;
-        lookups.ended(flow.table, next, flow.past_packets);
+        let packets = &mut self.tenants[tenant.0 as usize].packets;
+        packets.entry_ended(flow.table, next, flow.past_packets);
         if flow.flags & SEND_FLOW_REM == 0 {
             return;
         }

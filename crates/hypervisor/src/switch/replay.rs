@@ -16,7 +16,8 @@
 //! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`.
 
 use super::log::{LoggedChange, Outcome};
-use super::tables::{Cause, What};
+use super::operations::What;
+use super::tables::Cause;
 use super::{Request, Switch};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -43,17 +44,6 @@ pub(crate) enum Object {
     Entry(u32),
     /// A group, also an egress group, or a meter.
     Number(Kind, u32),
-}
-
-/// The request that is being applied.
-#[derive(Default)]
-pub(crate) struct Applying {
-    /// Its change, once it has begun one.
-    pub(super) change: Option<u32>,
-    /// Whether it is applied again: then nothing is sent.
-    pub(super) is_replay: bool,
-    /// Which ids on the switch groups and meters had before the replay.
-    ids: BTreeMap<(Kind, u32, Variant), u32>,
 }
 
 /// A tenant's tables and the switch are being brought together.
@@ -132,7 +122,7 @@ impl Switch {
             self.table_was_full(key.table, now);
         }
         if refused == code::GROUP_MOD_FAILED_OUT_OF_GROUPS {
-            self.hurry_unused(now);
+            self.ids.hurry_collection(now);
         }
         let Some(operation) = self.operations.get(&at) else {
             if let Some(tenant) = rules.tenant {
@@ -144,18 +134,18 @@ impl Switch {
         let blamed = match &operation.what {
             What::Request(_) => Ok(at),
             &What::Repair { object, cause } => {
-                self.counters.own_refused += 1;
+                self.reports.count_own_refused();
                 cause.filter(|at| self.change(*at).is_some()).ok_or(object)
             }
             What::Infra(tried) => {
                 let tried = **tried;
-                self.counters.own_refused += 1;
+                self.reports.count_own_refused();
                 self.end(at);
                 self.own_entry_refused(&super::idle::in_turn(tenant, now), tried);
                 return;
             }
             What::Free => {
-                self.counters.own_refused += 1;
+                self.reports.count_own_refused();
                 self.end(at);
                 return;
             }
@@ -203,8 +193,7 @@ impl Switch {
     }
 
     fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
-        self.recovering.insert(tenant);
-        self.tenants[tenant.0 as usize].recovery.get_or_insert_default();
+        self.tenants.recover(tenant);
         for at in self.session.pause(tenant) {
             let Some(operation) = self.operations.get_mut(&at) else { continue };
             operation.remaining = operation.remaining.saturating_sub(1);
@@ -215,7 +204,7 @@ impl Switch {
                 self.operation_done(at, now);
             }
         }
-        let recovery = self.tenants[tenant.0 as usize].recovery.get_or_insert_default();
+        let recovery = self.tenants.recover(tenant);
         recovery.round.is_due = true;
         recovery
     }
@@ -224,15 +213,13 @@ impl Switch {
 
     /// Asks the switch whether all is done, for tenants whose messages have all been sent.
     pub(super) fn drain(&mut self, now: Instant) {
-        if self.recovering.is_empty() || self.session.has_direct() {
+        if !self.tenants.is_any_recovering() || self.session.has_direct() {
             return;
         }
-        let Switch { recovering, tenants, session, .. } = self;
+        let Switch { tenants, session, .. } = self;
         let mut asked = None;
-        for tenant in recovering.iter() {
-            let recovery = tenants[tenant.0 as usize].recovery.as_deref_mut();
-            let Some(recovery) = recovery.filter(|it| it.barrier.is_none()) else { continue };
-            if !session.has_repairs(*tenant) {
+        for (tenant, recovery) in tenants.recoveries().filter(|(_, it)| it.barrier.is_none()) {
+            if !session.has_repairs(tenant) {
                 let xid = *asked.get_or_insert_with(|| session.send_barrier(now));
                 recovery.barrier = Some(xid).filter(|xid| *xid > 0);
             }
@@ -241,13 +228,14 @@ impl Switch {
 
     /// A barrier has shown that everything up to this xid is done.
     pub(super) fn drained(&mut self, xid: u32, now: Instant) {
-        let is_drained = |tenant: &TenantIndex| {
-            let recovery = self.tenants[tenant.0 as usize].recovery.as_ref();
-            let barrier = recovery.and_then(|it| it.barrier);
-            barrier.is_some_and(|barrier| xid.wrapping_sub(barrier) < u32::MAX / 2)
+        if !self.tenants.is_any_recovering() {
+            return;
+        }
+        let is_drained = |it: &Recovery| {
+            it.barrier.is_some_and(|barrier| xid.wrapping_sub(barrier) < u32::MAX / 2)
         };
-        let drained: Vec<TenantIndex> =
-            self.recovering.iter().copied().filter(is_drained).collect();
+        let drained = self.tenants.recoveries().filter(|(_, it)| is_drained(it));
+        let drained: Vec<TenantIndex> = drained.map(|(tenant, _)| tenant).collect();
         for tenant in drained {
             self.settle(tenant, now);
             self.charge_work(tenant);
@@ -293,7 +281,7 @@ impl Switch {
         for at in &changes {
             self.apply_again(tenant, *at);
         }
-        self.applying = Applying::default();
+        self.operations.end_replays();
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
         for number in recovery.map(|it| it.evicted.clone()).unwrap_or_default() {
             self.evict_entry(tenant, number, now);
@@ -324,18 +312,17 @@ impl Switch {
     }
 
     fn note_ids(&mut self, tenant: TenantIndex, kind: Kind, number: u32) {
-        let Switch { tenants, applying, .. } = self;
+        let Switch { tenants, operations, .. } = self;
         let state = &tenants[tenant.0 as usize];
-        let numbers = if kind == Kind::Meter { &state.meters } else { &state.groups };
-        let instances = numbers.any(number).map(|it| &it.instances);
+        let instances = state.numbers.of(kind).any(number).map(|it| &it.instances);
         for (variant, id) in instances.into_iter().flat_map(|it| it.iter()) {
-            applying.ids.entry((kind, number, variant)).or_insert(id);
+            operations.note_id(kind, number, variant, id);
         }
     }
 
     /// The id on the switch that a group or meter had before the replay.
     pub(crate) fn id_again(&mut self, kind: Kind, number: u32, variant: Variant) -> Option<u32> {
-        self.applying.ids.remove(&(kind, number, variant))
+        self.operations.id_again(kind, number, variant)
     }
 
     fn take_entry_back(
@@ -358,7 +345,7 @@ impl Switch {
             flow.past_packets = flow.past_packets.max(current.past_packets);
             flow.past_bytes = flow.past_bytes.max(current.past_bytes);
         }
-        let leaving = self.tenants[at].leaving.remove(&number);
+        let leaving = self.tenants[at].timeouts.take_leaving(number);
         let Some(recovery) = self.tenants[at].recovery.as_deref_mut() else { return };
         let ended = recovery.ended.iter().position(|it| it.number == number);
         let ended = ended.map(|at| Back::Ended(recovery.ended.swap_remove(at)));
@@ -374,7 +361,7 @@ impl Switch {
         let Some(recovery) = state.recovery.as_deref_mut() else { return false };
         match recovery.back.remove(&number) {
             Some(Back::Leaving(leaving)) => {
-                state.leaving.insert(number, leaving);
+                state.timeouts.await_counts(number, leaving);
             }
             Some(Back::Ended(ended)) => recovery.ended.push(ended),
             None => return false,
@@ -471,8 +458,7 @@ impl Switch {
             return;
         }
         let (frame, origin, now) = (core::mem::take(&mut change.frame), change.origin, change.at);
-        self.applying.change = Some(at);
-        self.applying.is_replay = true;
+        self.operations.begin_replay(at);
         let outcome = match Header::parse(&frame) {
             Ok(header) => {
                 let controller = origin.controller;
@@ -485,8 +471,7 @@ impl Switch {
             // It was read when it came.
             Err(_) => Outcome::Applied,
         };
-        self.applying.is_replay = false;
-        self.applying.change = None;
+        self.operations.end_replay();
         if !matches!(outcome, Outcome::Applied) {
             self.take_all_back(tenant, &[at], now);
         }
@@ -530,7 +515,7 @@ impl Switch {
                 }
             }
         }
-        self.freed.remove(&tenant);
+        self.tenants.forget_freed(tenant);
     }
 
     /// Sends what makes the switch hold what the tables say.
@@ -570,10 +555,9 @@ impl Switch {
 
     /// Tables and switch agree.
     fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
-        self.recovering.remove(&tenant);
+        let Some(recovery) = self.tenants.recovered(tenant) else { return };
         let state = &mut self.tenants[tenant.0 as usize];
-        let Some(recovery) = state.recovery.take() else { return };
-        state.is_decided = true;
+        state.backlog.note_decided();
         for (number, back) in recovery.back {
             // What its rules counted that have gone.
             let (Back::Leaving(Leaving { flow: gone, .. }) | Back::Ended(Ended { flow: gone, .. })) =

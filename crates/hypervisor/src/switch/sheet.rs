@@ -6,24 +6,23 @@
 use super::{Event, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::{Limits, TenantId};
-use crate::sheet::{Described, MessageClass, RateBy, RateShare, Sheet, Standing};
+use crate::sheet::{MessageClass, RateBy, RateShare, Standing};
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::rates::{Pace, SheetShare};
 use crate::time::Instant;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::{Version, v10, v13};
 
 impl Switch {
     /// Whether there is a data sheet for the switch, and whether it is of this switch.
     pub fn sheet(&self) -> &Standing {
-        &self.described.standing
+        self.datapath.described().standing()
     }
 
     /// How the switch describes itself: manufacturer, hardware, software. Known only if somebody had to know.
     pub fn description(&self) -> Option<&[String; 3]> {
-        self.described.description.as_ref()
+        self.datapath.described().description()
     }
 
     /// How many messages a tenant may send, or get, as far as anybody says so.
@@ -32,11 +31,11 @@ impl Switch {
             return Vec::new();
         };
         // Of a part of a big switch the operator's limits hold where the parts are joined, and here, too.
-        let tenant = self.policy.tenants.iter().find(|it| it.id == tenant);
+        let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
-        let weights = (u64::from(self.tenants[at.0 as usize].weight), self.described.weights);
+        let weights = (u64::from(self.tenants[at.0 as usize].terms.weight()), self.space.weights());
         let of = |class: MessageClass| {
-            let (pace, by) = match (limit(&limits, class), &self.described.standing) {
+            let (pace, by) = match (limit(&limits, class), self.sheet()) {
                 (Some(pace), _) => (pace, RateBy::Operator),
                 (None, Standing::Holds(sheet)) => {
                     let share = SheetShare::of(sheet, class, weights)?;
@@ -49,66 +48,47 @@ impl Switch {
         MessageClass::ALL.into_iter().filter_map(of).collect()
     }
 
-    /// The sheet by which limits are made, if there is one.
-    pub(super) fn sheet_in_force(&self) -> Option<&Arc<Sheet>> {
-        match &self.described.standing {
-            Standing::Holds(sheet) => Some(sheet),
-            _ => None,
-        }
-    }
-
     /// Finds out whether the sheet is of this switch, as far as that is known.
     pub(super) fn judge_sheet(&mut self) {
-        let Described { answered, ref description, .. } = self.described;
-        let sheet = self.policy.sheet(self.dpid).filter(|_| self.joins.is_none());
-        let holds = |sheet: &Sheet| {
-            let may_be = !answered && sheet.description.is_some();
-            may_be || sheet.is_of(self.dpid, description.as_ref())
-        };
-        let standing = match sheet {
-            None => Standing::None,
-            Some(sheet) if holds(sheet) => Standing::Holds(sheet.clone()),
-            Some(sheet) => Standing::OfAnother(sheet.clone()),
-        };
-        if standing != self.described.standing {
-            if matches!(standing, Standing::OfAnother(_)) {
-                self.events.push_back(Event::SheetOfAnother);
-            }
-            self.described.standing = standing;
+        let dpid = self.dpid();
+        let sheet = self.map.policy().sheet(dpid).filter(|_| !self.datapath.is_joined());
+        if self.datapath.described_mut().judge(sheet, dpid) {
+            self.reports.push(Event::SheetOfAnother);
         }
     }
 
     /// Gives each tenant its share of what the sheet says.
     pub(super) fn divide_rates(&mut self) {
-        let sheet = self.sheet_in_force().cloned();
+        let sheet = self.datapath.described().in_force().cloned();
         let sheet = sheet.as_deref();
         let prices = MessageClass::ALL.map(|class| sheet.map_or(1, |sheet| sheet.units(class)));
         self.session.set_prices(prices);
         let served = self.served();
-        let weight = |at: usize| if served[at] { u64::from(self.tenants[at].weight) } else { 0 };
+        let weight =
+            |at: usize| if served[at] { u64::from(self.tenants[at].terms.weight()) } else { 0 };
         let weights: Vec<u64> = (0..served.len()).map(weight).collect();
-        self.described.weights = weights.iter().sum();
+        let all = weights.iter().sum();
+        self.space.set_weights(all);
         for (at, &weight) in weights.iter().enumerate() {
             let tenant = TenantIndex(at as u32);
-            let all = self.described.weights;
             let share = |class| SheetShare::of(sheet?, class, (weight, all));
             let shares = MessageClass::ALL.map(share);
             let packet_in = shares[MessageClass::PacketIn as usize].map(|share| share.rate);
-            self.tenants[at].packet_in_share = packet_in;
+            self.tenants[at].packets.set_share(packet_in);
             self.session.set_shares(tenant, shares);
         }
-        let limited = self.policy.tenants.iter().filter(|it| it.limits.packet_in.is_some());
-        for at in limited.filter_map(|it| self.by_id.get(&it.id)) {
-            self.tenants[at.0 as usize].packet_in_share = None;
+        let limited = self.map.policy().tenants.iter().filter(|it| it.limits.packet_in.is_some());
+        for it in limited {
+            let Some(at) = self.tenants.find(it.id) else { continue };
+            self.tenants[at.0 as usize].packets.set_share(None);
         }
     }
 
     /// Asks the switch what it is, if a sheet makes that matter. Nobody waits for the answer.
     pub(super) fn ask_description(&mut self, now: Instant) {
-        if self.described.asked || self.described.standing == Standing::None {
+        if !self.datapath.described_mut().ask() {
             return;
         }
-        self.described.asked = true;
         let mut question = Vec::new();
         let asked = match self.version {
             Version::V1_0 => {
@@ -126,8 +106,7 @@ impl Switch {
 
     /// The switch says what it is, or does not say.
     pub(crate) fn is_described(&mut self, description: Option<[&str; 3]>) {
-        self.described.answered = true;
-        self.described.description = description.map(|words| words.map(Into::into));
+        self.datapath.described_mut().answered(description);
         self.divide_space();
     }
 }

@@ -5,12 +5,13 @@
 //! once each, unless their cookies change.
 
 use super::tables::Writing;
-use super::{OwnChange, Switch, Tenant, TenantIndex};
+use super::{OwnChange, Switch, TenantIndex};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::policy::TenantId;
 use crate::refusals::Refusal;
 use crate::south::diff::Change;
+use crate::tenant::Tenant;
 use alloc::vec::Vec;
 use compile::InfraRule;
 use openflow::{NO_BUFFER, Version, v10, v13};
@@ -67,11 +68,11 @@ impl Switch {
     /// Whether this is the switch that is meant by a datapath id, and the tenant has a part of it.
     pub fn is_known(&self, tenant: TenantId, dpid: u64, known: Known) -> bool {
         let Some(at) = self.served_tenant(tenant) else { return false };
-        match (known, self.joins) {
+        match (known, self.datapath.joined()) {
             (Known::ByTenant, Some(joined)) => joined == dpid,
             // The whole of a big switch is another session.
             (Known::ByTenant, None) => !self.is_a_part(tenant) && self.datapath_of(at) == dpid,
-            (Known::BySwitch, joins) => joins.is_none() && self.dpid == dpid,
+            (Known::BySwitch, joins) => joins.is_none() && self.dpid() == dpid,
         }
     }
 
@@ -125,7 +126,7 @@ impl Switch {
 
     /// The same of all tenants.
     pub fn all_refusals(&self) -> impl Iterator<Item = (TenantId, &Refusal)> {
-        let tenants = self.tenants.iter().filter(|tenant| tenant.present);
+        let tenants = self.tenants.iter().filter(|tenant| tenant.terms.is_present());
         tenants.flat_map(|tenant| self.refusals(tenant.id).map(|refusal| (tenant.id, refusal)))
     }
 
@@ -135,7 +136,7 @@ impl Switch {
 
     /// Whether the tenant's switch lies on other switches as well.
     fn is_a_part(&self, tenant: TenantId) -> bool {
-        let map = self.policy.maps.get(&self.dpid);
+        let map = self.map.policy().maps.get(&self.dpid());
         map.and_then(|map| map.members.get(&tenant)).is_some_and(|member| member.shared_with)
     }
 

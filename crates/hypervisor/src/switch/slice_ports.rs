@@ -42,7 +42,7 @@ impl Switch {
     /// The switch has done it, and may have reported it.
     pub(super) fn port_configured(&mut self, tenant: TenantIndex, done: &Configures, now: Instant) {
         let bits = |before: u32| before & !done.mask.0 | done.config.0 & done.mask.0;
-        let Some(known) = self.ports.get(&done.number) else { return };
+        let Some(known) = self.datapath.ports().get(&done.number) else { return };
         let (_, port) = match self.version {
             Version::V1_0 => {
                 let Ok(mut port) = v10::PhyPort::parse(&known.description) else { return };
@@ -74,7 +74,8 @@ impl Switch {
         let version = self.version;
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
-            if self.tenants[at].network.is_none() && self.ownership.sees_port(tenant, number) {
+            if self.tenants[at].network.is_none() && self.map.ownership().sees_port(tenant, number)
+            {
                 let wire: Vec<u8> = self.with_label(tenant, number, wire.to_vec());
                 let doer = doer.filter(|(whose, _)| *whose == tenant).map(|(_, doer)| doer);
                 self.notify_others(tenant, doer, Asynchronous::PortStatus(reason), |out| {

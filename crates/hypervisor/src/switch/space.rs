@@ -93,8 +93,22 @@ pub(crate) struct Space {
     shares: BTreeMap<u32, Vec<u32>>,
     /// Whether the switch has been asked how many rules a full table has.
     asks: bool,
+    /// The weights of all tenants that have a part of the switch.
+    weights: u64,
     /// Counts changes.
     changes: u64,
+}
+
+impl Space {
+    /// The weights of all tenants that have a part of the switch.
+    pub(super) fn weights(&self) -> u64 {
+        self.weights
+    }
+
+    /// See [`weights`](Self::weights).
+    pub(super) fn set_weights(&mut self, weights: u64) {
+        self.weights = weights;
+    }
 }
 
 /// A tenant among those that divide a table.
@@ -118,7 +132,7 @@ impl Switch {
         tables: impl IntoIterator<Item = u8>,
     ) -> u32 {
         let state = &self.tenants[tenant.0 as usize];
-        let mut left = state.limits.entries;
+        let mut left = state.terms.limits().entries;
         // A change that is applied again was allowed by the shares of then.
         if self.space.holds.is_empty() || self.is_replay() {
             return left;
@@ -134,7 +148,7 @@ impl Switch {
 
     /// The refusal of an entry whose rules have no room in a table.
     pub(crate) fn no_room(&self, tenant: TenantIndex, table: u8, room: &Room) -> Refused {
-        let limit = self.tenants[tenant.0 as usize].limits.entries;
+        let limit = self.tenants[tenant.0 as usize].terms.limits().entries;
         let reason = match self.rules_left(tenant, [table]) < limit {
             _ if room.is_at_once() => Reason::RulesAtOnce,
             true => Reason::RuleShare,
@@ -159,7 +173,8 @@ impl Switch {
         self.space.holds = self.lower_of_both();
         let claims = |most: fn(&Tenant) -> u32| -> Vec<Claim> {
             let claim = |(at, state): (usize, &Tenant)| {
-                let weight = if self.is_served(TenantIndex(at as u32)) { state.weight } else { 0 };
+                let weight =
+                    if self.is_served(TenantIndex(at as u32)) { state.terms.weight() } else { 0 };
                 Claim { weight, most: most(state) }
             };
             self.tenants.iter().enumerate().map(claim).collect()
@@ -170,15 +185,15 @@ impl Switch {
         };
         let Space { holds, groups, meters, .. } = &self.space;
         let rules: Vec<u32> = holds.values().map(|holds| holds.rules).collect();
-        let shares = divided(&rules, |tenant| tenant.limits.entries);
+        let shares = divided(&rules, |tenant| tenant.terms.limits().entries);
         let groups: Vec<u32> = groups.iter().copied().filter(|all| *all > 0).collect();
         let group_shares = divided(&groups, |tenant| match tenant.network {
             // There a group can be several on the switch.
             Some(_) => MAX_NUMBERS as u32,
-            None => tenant.limits.groups,
+            None => tenant.terms.limits().groups,
         });
         let meters: Vec<u32> = [*meters].into_iter().filter(|all| *all > 0).collect();
-        let mut meter_shares = divided(&meters, |tenant| tenant.limits.meters);
+        let mut meter_shares = divided(&meters, |tenant| tenant.terms.limits().meters);
         let meter_shares = meter_shares.pop_first().map(|(_, shares)| shares).unwrap_or_default();
         let space = &mut self.space;
         (space.shares, space.group_shares, space.meter_shares) =
@@ -189,11 +204,17 @@ impl Switch {
     /// How much each table holds: the lower of what the switch says and of what its data sheet says.
     fn lower_of_both(&self) -> BTreeMap<u8, Holds> {
         let mut holds = self.space.said.clone();
-        let Some(table) = self.sheet_in_force().and_then(|sheet| sheet.table.as_ref()) else {
+        let Some(table) =
+            self.datapath.described().in_force().and_then(|sheet| sheet.table.as_ref())
+        else {
             return holds;
         };
         let measured = Holds { rules: table.rules, by: SaidBy::Sheet };
-        let tables = if self.version == Version::V1_0 { 1 } else { self.features.n_tables.max(1) };
+        let tables = if self.version == Version::V1_0 {
+            1
+        } else {
+            self.datapath.features().n_tables.max(1)
+        };
         for at in 0..tables {
             let holds = holds.entry(at).or_insert(measured);
             if measured.rules < holds.rules {
@@ -211,20 +232,20 @@ impl Switch {
 
     /// How many groups of a type a tenant is told that there can be: its share, and never more than its limit.
     pub(crate) fn groups_told(&self, tenant: TenantIndex, type_: v13::GroupType) -> u32 {
-        let limit = self.tenants[tenant.0 as usize].limits.groups;
+        let limit = self.tenants[tenant.0 as usize].terms.limits().groups;
         self.most_groups(tenant, type_).map_or(limit, |share| limit.min(share))
     }
 
     /// How many entries a tenant is told that a table of its own holds.
     pub(crate) fn entries_told(&self, tenant: TenantIndex, table: u8) -> u32 {
-        let limits = &self.tenants[tenant.0 as usize].limits;
+        let limits = self.tenants[tenant.0 as usize].terms.limits();
         let limit = limits.flows.min(limits.entries);
         self.share_of(tenant, table).map_or(limit, |share| limit.min(share))
     }
 
     /// How many meters a tenant may have.
     pub(crate) fn most_meters(&self, tenant: TenantIndex) -> u32 {
-        let limit = self.tenants[tenant.0 as usize].limits.meters;
+        let limit = self.tenants[tenant.0 as usize].terms.limits().meters;
         self.space.meter_shares.get(tenant.0 as usize).map_or(limit, |share| limit.min(*share))
     }
 
@@ -284,7 +305,7 @@ impl Switch {
 
     /// Asks the switch how much its tables hold. Nobody waits for the answer.
     pub(super) fn ask_space(&mut self, now: Instant) {
-        if self.joins.is_none() {
+        if !self.datapath.is_joined() {
             use v13::MultipartRequestBody as Body;
             let questions = match self.version {
                 Version::V1_0 => Vec::from([ask_v10()]),
@@ -301,7 +322,7 @@ impl Switch {
     /// The switch has refused a rule in a tenant's table since it is full: how many rules are there?
     pub(super) fn table_was_full(&mut self, table: u8, now: Instant) {
         let table = self.physical(table);
-        if self.joins.is_some() || self.space.asks || self.space.said.contains_key(&table) {
+        if self.datapath.is_joined() || self.space.asks || self.space.said.contains_key(&table) {
             return;
         }
         self.space.asks = true;
@@ -361,7 +382,7 @@ impl Switch {
         if (least..UNBOUNDED).contains(&holds.rules) {
             self.space.said.insert(table, holds);
             if holds.by == SaidBy::Full {
-                self.events.push_back(Event::TableFull { table, rules: holds.rules });
+                self.reports.push(Event::TableFull { table, rules: holds.rules });
             }
         }
     }

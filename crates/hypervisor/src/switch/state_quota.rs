@@ -27,7 +27,7 @@ impl Switch {
             _ => return None,
         };
         let state = &self.tenants[request.tenant.0 as usize];
-        if self.journal.volatile || !state.account.is_store_full() {
+        if self.journal.is_volatile() || !state.backlog.account().is_store_full() {
             return None;
         }
         // The command's last byte: its first one, where it has two, is 0, or the command is unknown.
@@ -40,10 +40,8 @@ impl Switch {
     pub(super) fn charge_store(&mut self, tenant: TenantIndex, changes: u64, now: Instant) {
         if changes > 0 {
             let state = &mut self.tenants[tenant.0 as usize];
-            if let Some(until) =
-                state.account.charge_changes(changes, state.limits.state_changes, now)
-            {
-                state.rests = Some(until);
+            let rate = state.terms.limits().state_changes;
+            if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
                 self.wait_out(tenant, until);
             }
         }
@@ -51,10 +49,10 @@ impl Switch {
 
     /// Lets a tenant be read again if its changes are paid for.
     pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
-        match self.tenants[tenant.0 as usize].rests {
+        match self.tenants[tenant.0 as usize].backlog.rests() {
             Some(until) if until > now => self.wait_out(tenant, until),
             Some(_) => {
-                self.tenants[tenant.0 as usize].rests = None;
+                self.tenants[tenant.0 as usize].backlog.end_rest();
                 self.resume(tenant);
             }
             None => {}

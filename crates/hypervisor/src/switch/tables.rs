@@ -7,7 +7,7 @@
 use super::Request;
 use super::Switch;
 use super::log::LoggedChange;
-use super::refused::Tried;
+use super::operations::{Operation, What};
 use super::replay::Object;
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
@@ -28,32 +28,6 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::RuleKey;
 use openflow::{NO_BUFFER, Version};
-
-/// Messages in flight that belong together.
-pub(crate) struct Operation {
-    pub(crate) tenant: TenantIndex,
-    /// Messages that it became.
-    pub(super) messages: usize,
-    /// Those of them that have not been confirmed.
-    pub(super) remaining: usize,
-    pub(crate) what: What,
-    /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
-    pub(super) work: u64,
-    pub(super) held: usize,
-}
-
-/// What messages are for.
-pub(crate) enum What {
-    /// A tenant's request.
-    Request(Box<LoggedChange>),
-    /// The switch is to hold what the tables say of this. If the switch refuses, the request that made the tables so is refused;
-    /// without one the object is given up.
-    Repair { object: Object, cause: Option<u32> },
-    /// A rule of Weir's own.
-    Infra(Box<Tried>),
-    /// Groups or meters that nobody has any more are deleted.
-    Free,
-}
 
 /// A group or meter as it was before a change.
 pub(crate) struct NumberBefore {
@@ -95,14 +69,14 @@ pub(crate) struct Cause {
 impl Switch {
     /// The change that a request makes: the first call begins it. While the request is applied again, it is the same change.
     pub(crate) fn begin(&mut self, request: &Request<'_>) -> Cause {
-        let operation = match self.applying.change {
+        let operation = match self.operations.current() {
             Some(known) => known,
             None => {
                 let change = What::Request(Box::new(LoggedChange::new(request)));
-                self.begin_operation(request.tenant, change)
+                self.operations.begin(request.tenant, change)
             }
         };
-        self.applying.change = Some(operation);
+        self.operations.set_current(Some(operation));
         Cause {
             tenant: request.tenant,
             origin: Some(request.origin()),
@@ -112,16 +86,9 @@ impl Switch {
         }
     }
 
-    fn begin_operation(&mut self, tenant: TenantIndex, what: What) -> u32 {
-        self.next_operation = self.next_operation.wrapping_add(1);
-        let operation = Operation { tenant, messages: 0, remaining: 0, what, work: 0, held: 0 };
-        self.operations.insert(self.next_operation, operation);
-        self.next_operation
-    }
-
     /// Starts an operation of Weir's own.
     pub(crate) fn begin_own(&mut self, cause: &Cause, what: What) -> Cause {
-        let operation = self.begin_operation(cause.tenant, what);
+        let operation = self.operations.begin(cause.tenant, what);
         Cause { origin: None, operation: Some(operation), ..*cause }
     }
 
@@ -134,27 +101,19 @@ impl Switch {
     pub(super) fn end(&mut self, operation: u32) -> Option<Operation> {
         let ended = self.operations.remove(&operation)?;
         let state = &mut self.tenants[ended.tenant.0 as usize];
-        state.is_decided = true;
-        state.ahead = state.ahead.saturating_sub(ended.work);
-        state.held.remove(ended.held);
+        state.backlog.end_change(ended.work, ended.held);
         self.resume(ended.tenant);
         Some(ended)
     }
 
     /// The change of a request in flight.
     pub(super) fn change(&self, operation: u32) -> Option<&LoggedChange> {
-        match &self.operations.get(&operation)?.what {
-            What::Request(change) => Some(change),
-            _ => None,
-        }
+        self.operations.change(operation)
     }
 
     /// See [`change`](Self::change).
     pub(crate) fn change_mut(&mut self, operation: u32) -> Option<&mut LoggedChange> {
-        match &mut self.operations.get_mut(&operation)?.what {
-            What::Request(change) => Some(change),
-            _ => None,
-        }
+        self.operations.change_mut(operation)
     }
 
     /// Ends the making of an operation of Weir's own: one without messages is done.
@@ -187,7 +146,7 @@ impl Switch {
 
     /// A number for an entry that a request adds. When the request is applied again, the entry gets the same number.
     pub(crate) fn entry_number(&mut self, cause: &Cause) -> u32 {
-        let again = self.applying.is_replay;
+        let again = self.is_replay();
         let change = cause.operation.and_then(|at| self.change_mut(at));
         if let Some(number) = change.and_then(|change| change.next_number()).filter(|_| again) {
             return number;
@@ -205,49 +164,44 @@ impl Switch {
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let bytes = flow.to_bytes(self.version);
         let before = state.flows.replace(number, flow);
-        state.changes += 1;
-        self.unused.maybe |= state.network.is_some();
-        self.keep_time(cause.tenant, number, cause.now);
+        state.flows.count_change();
+        if state.network.is_some() {
+            self.ids.note_unneeded();
+        }
+        self.tenants.keep_time(cause.tenant, number, cause.now);
         self.note_dirty(cause.tenant, number, before.as_ref());
         self.remember(cause.operation, number, before);
         self.journal.push(StoreOp::Put(key, bytes));
-        self.note_freed(cause.tenant);
+        self.tenants.note_freed(cause.tenant);
     }
 
     /// Takes an entry out of the tenant's table as a part of an operation.
     pub(crate) fn take_flow(&mut self, cause: &Cause, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let flow = state.flows.remove(number)?;
-        self.unused.maybe |= state.network.is_some();
-        state.changes += 1;
-        state.idle.remove(&number);
-        self.uninstalled.remove(cause.tenant, number);
+        if state.network.is_some() {
+            self.ids.note_unneeded();
+        }
+        state.flows.count_change();
+        state.timeouts.forget(number);
         let key = StoreKey::new(state.id, Kind::Flow, number);
+        self.tenants.forget_time(cause.tenant, number);
         self.note_dirty(cause.tenant, number, Some(&flow));
         self.remember(cause.operation, number, Some(flow.clone()));
         self.journal.push(StoreOp::Delete(key));
-        self.note_freed(cause.tenant);
+        self.tenants.note_freed(cause.tenant);
         Some(flow)
-    }
-
-    /// Entries on the switch may have lost their owner in the tenant's table.
-    pub(crate) fn note_freed(&mut self, tenant: TenantIndex) {
-        if self.tenants[tenant.0 as usize].flows.has_freed() {
-            self.freed.insert(tenant);
-        }
     }
 
     /// Entries take over what others have given up that was the same on the switch. If the switch refuses that, the entry is
     /// lost, as one of which it loses a part, and the next takes over.
     pub(crate) fn take_over(&mut self, now: Instant) {
-        let is_free = |tenant: &TenantIndex| self.tenants[tenant.0 as usize].recovery.is_none();
-        let mut freed: Vec<TenantIndex> = self.freed.iter().copied().filter(is_free).collect();
+        let mut freed = self.tenants.take_freed();
         while let Some(tenant) = freed.pop() {
-            self.freed.remove(&tenant);
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
             for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs() {
-                self.tenants[tenant.0 as usize].changes += 1;
-                self.keep_time(tenant, number, now);
+                self.tenants[tenant.0 as usize].flows.count_change();
+                self.tenants.keep_time(tenant, number, now);
                 let cause = self.begin_repair(&cause, Object::Entry(number));
                 self.submit_rule(&cause, number, &flow, &rule, Change::Add, NO_BUFFER);
             }
@@ -281,7 +235,7 @@ impl Switch {
             return;
         }
         let leaving = Leaving { flow, rules, since: cause.now, over: None };
-        self.tenants[cause.tenant.0 as usize].leaving.insert(number, leaving);
+        self.tenants[cause.tenant.0 as usize].timeouts.await_counts(number, leaving);
     }
 
     /// Remembers groups or meters as they were before a change.
@@ -307,7 +261,7 @@ impl Switch {
 
     /// The same of one that makes, changes or deletes a group or meter.
     pub(crate) fn submit_number(&mut self, cause: &Cause, message: &[u8]) {
-        if !self.applying.is_replay {
+        if !self.is_replay() {
             let installed = self.session.installed_mut();
             let written = installed.begin_wide();
             installed.join_number(written, cause.tenant, message);
@@ -323,7 +277,7 @@ impl Switch {
         effect: Effect,
         message: &[u8],
     ) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         let written = self.session.write(cause.tenant, cause.direct, key, effect);
@@ -345,7 +299,7 @@ impl Switch {
     ) {
         /// A switch changes an entry that it finds in less time than it takes to read a message; by how much differs.
         const IN_A_MESSAGE: usize = 8;
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         self.tenants[cause.tenant.0 as usize].flows.meter().add(MESSAGE);
@@ -389,7 +343,7 @@ impl Switch {
         change: Change,
         buffer_id: u32,
     ) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         let asked = cause.operation.and_then(|at| self.change(at));
@@ -397,11 +351,9 @@ impl Switch {
         let state = &mut self.tenants[cause.tenant.0 as usize];
         if change == Change::Add {
             if flow.hard_timeout > 0 && flow.installed < cause.now {
-                state.idle.entry(number).or_default();
+                state.timeouts.watch(number);
             }
-            if let Some(idle) = state.idle.get_mut(&number) {
-                idle.begin_again(&rule.match_wire);
-            }
+            state.timeouts.rule_installed(number, rule);
         }
         let writing = Writing {
             cookie: self.cookie_of(cause.tenant, number),
@@ -411,8 +363,7 @@ impl Switch {
             hard_timeout: flow.left(cause.now).unwrap_or(1),
             resets_counts,
         };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let written = match self.version {
             Version::V1_0 => crate::v10::flow_mod::write_rule(flow, rule, &writing, &mut message),
             _ => {
@@ -431,7 +382,7 @@ impl Switch {
             };
             self.submit_effect(cause, rule.key(flow.table), effect, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     /// Queues what brings an entry to the switch that was another before; what stood for that and no longer stands for
@@ -445,7 +396,7 @@ impl Switch {
         change: Change,
         mut buffer_for: impl FnMut(&Rule) -> u32,
     ) {
-        if self.applying.is_replay {
+        if self.is_replay() {
             return;
         }
         // Most modifications change what rules do and nothing else.
@@ -475,12 +426,15 @@ impl Switch {
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant.0 as usize];
         let flow = state.flows.remove(number)?;
-        self.unused.maybe |= state.network.is_some();
-        state.idle.remove(&number);
-        state.changes += 1;
-        self.uninstalled.remove(tenant, number);
-        self.journal.push(StoreOp::Delete(StoreKey::new(state.id, Kind::Flow, number)));
-        self.note_freed(tenant);
+        if state.network.is_some() {
+            self.ids.note_unneeded();
+        }
+        state.timeouts.forget(number);
+        state.flows.count_change();
+        let key = StoreKey::new(state.id, Kind::Flow, number);
+        self.tenants.forget_time(tenant, number);
+        self.journal.push(StoreOp::Delete(key));
+        self.tenants.note_freed(tenant);
         Some(flow)
     }
 
@@ -517,7 +471,7 @@ impl Switch {
 
     /// The tenant of a cookie on the switch.
     pub(crate) fn tenant_of(&self, id: TenantId) -> Option<TenantIndex> {
-        self.by_id.get(&id).copied()
+        self.tenants.find(id)
     }
 }
 

@@ -1,15 +1,14 @@
 //! What the switch shows of the network it stands in: its ports, and the hypervisor's own link probes.
 //!
-//! Nothing is decided here: [`Event::Ports`] and [`Event::Probe`] are for the part that keeps the topology, and
+//! Nothing is decided here: [`Event::Ports`](super::Event::Ports) and [`Event::Probe`](super::Event::Probe) are for the part that keeps the topology, and
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
-use super::{Event, Switch};
+use super::Switch;
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;
 use crate::time::Instant;
-use alloc::vec;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
 use flowspace::{Field, Key, port_to_v10};
@@ -24,14 +23,12 @@ pub struct PortState {
     pub speed: u64,
 }
 
-/// Probes that may wait to be fetched. A host can send back what it was sent as fast as it likes.
-const PROBES: usize = 256;
-
 impl Switch {
     /// Sends a frame of the hypervisor's own out of a port. False, and nothing sent, when the switch is not ready, has
     /// no such port, or has too much waiting for it already.
     pub fn send_own_packet_out(&mut self, port: u32, frame: &[u8], now: Instant) -> bool {
-        if !self.is_ready() || !self.ports.contains_key(&port) || self.session.is_full() {
+        if !self.is_ready() || !self.datapath.ports().contains_key(&port) || self.session.is_full()
+        {
             return false;
         }
         self.expect_probes(now);
@@ -60,35 +57,34 @@ impl Switch {
     /// Tells of all ports.
     pub(crate) fn report_topology(&mut self) {
         let state = |port: &PhysicalPort| Some(state(self.version, &port.description));
-        let ports = self.ports.iter().map(|(&number, port)| (number, state(port)));
-        self.events.push_back(Event::Ports(ports.collect()));
+        let ports = self.datapath.ports().iter().map(|(&number, port)| (number, state(port)));
+        self.reports.push_ports(ports);
     }
 
     /// What the switch says of a port.
     pub(crate) fn port_state(&self, number: u32) -> Option<PortState> {
-        self.ports.get(&number).map(|port| state(self.version, &port.description))
+        self.datapath.ports().get(&number).map(|port| state(self.version, &port.description))
     }
 
     /// Tells of one.
     pub(crate) fn report_port_change(&mut self, number: u32) {
         if self.is_ready() {
-            let port = self.ports.get(&number).map(|port| state(self.version, &port.description));
-            self.events.push_back(Event::Ports(vec![(number, port)]));
+            let port = self
+                .datapath
+                .ports()
+                .get(&number)
+                .map(|port| state(self.version, &port.description));
+            self.reports.push_ports([(number, port)]);
         }
     }
 
     /// A packet that came in, if it is a probe of the hypervisor's own: no tenant sees it, even if a tenant's rule sent it on.
     pub(crate) fn take_probe(&mut self, key: &Key, frame: &[u8]) -> bool {
-        if key.get(Field::DlType) != u128::from(lldp::ETHERTYPE) || !self.lldp.is_probe(frame) {
+        if key.get(Field::DlType) != u128::from(lldp::ETHERTYPE) || !self.map.lldp().is_probe(frame)
+        {
             return false;
         }
-        let is_probe = |event: &&Event| matches!(event, Event::Probe(..));
-        if self.events.iter().filter(is_probe).count() < PROBES {
-            let port = key.get(Field::InPort) as u32;
-            self.events.push_back(Event::Probe(port, frame.to_vec()));
-        } else {
-            self.counters.unexpected += 1;
-        }
+        self.reports.push_probe(key.get(Field::InPort) as u32, frame);
         true
     }
 
@@ -103,10 +99,10 @@ impl Switch {
         now: Instant,
         out: &mut Vec<u8>,
     ) -> bool {
-        self.joins.is_none()
+        !self.datapath.is_joined()
             && match is_own {
-                true => self.lldp.tag(frame, id, now, out),
-                false => self.lldp.tag_as_guest(frame, id, now, out),
+                true => self.map.lldp().tag(frame, id, now, out),
+                false => self.map.lldp().tag_as_guest(frame, id, now, out),
             }
     }
 
@@ -121,7 +117,7 @@ impl Switch {
     /// of the highest priority. Of a tenant's entry of that priority that matches them too, the specification does not
     /// say which wins.
     fn expect_probes(&mut self, now: Instant) {
-        if self.version != Version::V1_0 || self.expects_probes {
+        if self.version != Version::V1_0 || self.map.expects_probes() {
             return;
         }
         let mut actions = ListBuf::<v10::Action<'static>>::new();
@@ -141,7 +137,7 @@ impl Switch {
         let mut message = Vec::new();
         if entry.write_message(0, &mut message).is_ok() {
             self.send_own(Awaits::Nothing, &message, now);
-            self.expects_probes = true;
+            self.map.note_probes_expected();
         }
     }
 }

@@ -43,16 +43,13 @@ pub struct FlowEntry {
 impl Switch {
     /// Whether changes of flow tables are kept to be fetched. Turned on, all entries count as changed.
     pub fn track_flows(&mut self, on: bool) {
-        self.tracks_flows = on;
-        for tenant in &mut self.tenants {
-            tenant.flows.track(on);
-        }
+        self.tenants.track_flows(on);
     }
 
     /// What has changed since this was last called.
     pub fn take_flow_changes(&mut self) -> Vec<FlowChange> {
         let mut changes = Vec::new();
-        if !self.tracks_flows {
+        if !self.tenants.tracks_flows() {
             return changes;
         }
         for at in 0..self.tenants.len() {
@@ -65,7 +62,7 @@ impl Switch {
                     entry: tenant
                         .flows
                         .get(number)
-                        .filter(|_| tenant.present)
+                        .filter(|_| tenant.terms.is_present())
                         .map(|flow| self.entry(TenantIndex(at as u32), flow)),
                 }
             }));

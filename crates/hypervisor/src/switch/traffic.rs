@@ -53,6 +53,11 @@ impl Traffic {
         self.coming.clear();
     }
 
+    /// Whether the switch is to be asked; then it is being asked.
+    fn ask(&mut self) -> bool {
+        !core::mem::replace(&mut self.is_asked, true)
+    }
+
     /// A part of the switch's answer.
     fn part(
         &mut self,
@@ -89,7 +94,7 @@ impl Traffic {
 impl Switch {
     /// Asks the switch what its ports have counted, unless it is being asked. The driver calls this every some seconds.
     pub fn ask_traffic(&mut self, now: Instant) {
-        if !self.is_ready() || self.joins.is_some() || self.traffic.is_asked {
+        if !self.is_ready() || self.datapath.is_joined() || !self.datapath.traffic_mut().ask() {
             return;
         }
         let mut message = Vec::new();
@@ -105,7 +110,6 @@ impl Switch {
             }
         };
         if written.is_ok() {
-            self.traffic.is_asked = true;
             self.send_own(Awaits::Own(Purpose::PortCounters), &message, now);
         }
         for at in 0..self.tenants.len() {
@@ -117,20 +121,20 @@ impl Switch {
 
     /// Bits per second that each physical port sent between the switch's last two answers.
     pub fn port_loads(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.traffic.loads.iter().map(|(port, load)| (*port, *load))
+        self.datapath.traffic().loads.iter().map(|(port, load)| (*port, *load))
     }
 
     /// What a tenant's ports have counted, as far as anybody counts for the tenant alone.
     pub fn traffic_of(&self, tenant: TenantId) -> Vec<PortTraffic> {
         let Some(at) = self.tenant_of(tenant) else { return Vec::new() };
         let of_switch = |port, at: u32| {
-            let (received, sent) = *self.traffic.ports.get(&at)?;
+            let (received, sent) = *self.datapath.traffic().ports.get(&at)?;
             Some(PortTraffic { port, received: Some(received), sent: Some(sent) })
         };
         match self.tenants[at.0 as usize].network.as_deref() {
             None => {
-                let whole = |port: &&u32| self.ownership.owns_port_whole(at, **port);
-                let ports = self.traffic.ports.keys().filter(whole);
+                let whole = |port: &&u32| self.map.ownership().owns_port_whole(at, **port);
+                let ports = self.datapath.traffic().ports.keys().filter(whole);
                 ports.filter_map(|&port| of_switch(port, port)).collect()
             }
             Some(network) => {
@@ -159,7 +163,7 @@ impl Switch {
             let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
             (flowspace::port_from_v10(it.port_no.0), both)
         });
-        self.traffic.part(ports, has_more, now);
+        self.datapath.traffic_mut().part(ports, has_more, now);
     }
 
     /// The switch says what its ports have counted (1.3).
@@ -174,6 +178,6 @@ impl Switch {
             let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
             (it.port_no.0, both)
         });
-        self.traffic.part(ports, has_more, now);
+        self.datapath.traffic_mut().part(ports, has_more, now);
     }
 }

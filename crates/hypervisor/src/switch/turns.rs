@@ -4,7 +4,7 @@
 //! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
 //! waits with the [postponed](super::postponed).
 
-use super::tables::{Operation, What};
+use super::operations::{Operation, What};
 use super::{Request, Settings, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
@@ -18,14 +18,12 @@ impl Switch {
     /// gets its share. Says whether any still waits; then this is to be called in the next turn, too, which is not to be
     /// put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
-        if let Some(index) = self.turns.next() {
-            let tenant = TenantIndex(index);
-            self.on_turn = Some(tenant);
+        if let Some(tenant) = self.inbox.next_turn() {
             self.answer_in_turn(tenant);
-            if self.tenants[index as usize].is_decided {
+            if self.tenants[tenant.0 as usize].backlog.is_decided() {
                 self.take_up_line(tenant, now);
             }
-            self.on_turn = None;
+            self.inbox.end_turn();
             self.resume(tenant);
             self.run(now);
         }
@@ -34,7 +32,7 @@ impl Switch {
 
     /// Whether a tenant waits for its turn.
     pub fn is_turn_awaited(&self) -> bool {
-        self.turns.is_awaited()
+        self.inbox.is_turn_awaited()
     }
 
     /// Charges a tenant for what has been done for it.
@@ -44,19 +42,19 @@ impl Switch {
         let total = state.flows.meter().total();
         let examined = total.wrapping_sub(state.counters.examined);
         state.counters.examined = total;
-        self.turns.charge(tenant.0, examined);
+        self.inbox.charge(tenant, examined);
     }
 
     /// Whether a request has to wait for its tenant's turn, since it may be a lot of work.
     pub(super) fn waits_for_turn(&self, request: &Request<'_>) -> bool {
-        self.on_turn != Some(request.tenant) && self.estimate(request) >= LARGE
+        !self.inbox.is_on_turn(request.tenant) && self.estimate(request) >= LARGE
     }
 
     /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.
     fn estimate(&self, request: &Request<'_>) -> u64 {
         let state = &self.tenants[request.tenant.0 as usize];
         let all = state.flows.len() as u64;
-        let is_cached = state.statistics != Statistics::Passthrough;
+        let is_cached = state.terms.statistics() != Statistics::Passthrough;
         let tells_flows = |body: &[u8]| TELLING_FLOWS.iter().any(|it| body.starts_with(it));
         let from_cache = |body| u64::from(is_cached && tells_flows(body)) * TELL;
         let every = PLAN + 3 * CHANGE + MESSAGE;
@@ -101,8 +99,7 @@ impl Switch {
         if let Some(operation) = self.operations.get_mut(&change) {
             (operation.work, operation.held) = (examined, operation.size());
             let state = &mut self.tenants[tenant.0 as usize];
-            state.ahead += operation.work;
-            state.held.add(operation.held);
+            state.backlog.begin_change(operation.work, operation.held);
         }
     }
 }
@@ -125,9 +122,11 @@ impl Switch {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.backlog(tenant) >= tenant_backlog
             || self.session.queue(tenant).changes() >= UNSENT_CHANGES
-            || self.tenants[tenant.0 as usize].ahead >= tenant_work
+            || self.tenants[tenant.0 as usize].backlog.ahead() >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
-            || !self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
+            || !self.tenants[tenant.0 as usize]
+                .backlog
+                .leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Whether so much of that has been finished that reading goes on.
@@ -135,19 +134,21 @@ impl Switch {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.backlog(tenant) <= tenant_backlog / 2
             && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
-            && self.tenants[tenant.0 as usize].ahead <= tenant_work / 2
+            && self.tenants[tenant.0 as usize].backlog.ahead() <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
-            && self.tenants[tenant.0 as usize].held.leaves_room(self.settings.tenant_bytes_in_all)
+            && self.tenants[tenant.0 as usize]
+                .backlog
+                .leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Bytes held for a tenant's requests that are not finished.
     pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
-        self.tenants[tenant.0 as usize].held.bytes() + self.session.queue(tenant).bytes()
+        self.tenants[tenant.0 as usize].backlog.bytes() + self.session.queue(tenant).bytes()
     }
 
     /// Messages accepted and not finished.
     fn backlog(&self, tenant: TenantIndex) -> usize {
-        self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].unanswered
+        self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].backlog.unanswered()
     }
 }
 

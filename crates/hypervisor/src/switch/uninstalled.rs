@@ -43,29 +43,53 @@ impl Uninstalled {
         }
     }
 
+    /// An entry stands in the table as it is now: its time is kept if nothing stands for it on the switch.
+    pub(super) fn keep(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        flow: Option<&Flow>,
+        now: Instant,
+    ) {
+        let Some(flow) = flow.filter(|flow| flow.rules.is_empty()) else {
+            self.remove(tenant, number);
+            return;
+        };
+        let known = self.entries.get(&(tenant, number)).map(|times| times.since);
+        // An entry that was added again begins again.
+        let since = known.filter(|since| *since >= flow.installed).unwrap_or(now);
+        match end(flow, since) {
+            Some((at, _)) => self.put(tenant, number, Times { since, at }),
+            None => self.remove(tenant, number),
+        }
+    }
+
     /// When the next is to be looked at.
     pub(super) fn next(&self) -> Option<Instant> {
         self.order.first().map(|(at, ..)| *at)
     }
+
+    /// The next, if it is to be looked at now.
+    pub(super) fn first(&self, now: Instant) -> Option<(TenantIndex, u32)> {
+        let (at, tenant, number) = *self.order.first()?;
+        (at <= now).then_some((tenant, number))
+    }
+
+    /// By which timeout an entry ends.
+    pub(super) fn timeout(&self, tenant: TenantIndex, number: u32, flow: &Flow) -> Option<Timeout> {
+        let times = self.entries.get(&(tenant, number))?;
+        Some(end(flow, times.since)?.1)
+    }
+
+    /// An entry is looked at then.
+    pub(super) fn look_again(&mut self, tenant: TenantIndex, number: u32, at: Instant) {
+        if let Some(times) = self.entries.get(&(tenant, number)).copied() {
+            self.put(tenant, number, Times { at, ..times });
+        }
+    }
 }
 
 impl Switch {
-    /// An entry stands in the table as it is now: its time is kept here if nothing stands for it on the switch.
-    pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        let flow = self.tenants[tenant.0 as usize].flows.get(number);
-        let Some(flow) = flow.filter(|flow| flow.rules.is_empty()) else {
-            self.uninstalled.remove(tenant, number);
-            return;
-        };
-        let known = self.uninstalled.entries.get(&(tenant, number)).map(|times| times.since);
-        // An entry that was added again begins again.
-        let since = known.filter(|since| *since >= flow.installed).unwrap_or(now);
-        match end(flow, since) {
-            Some((at, _)) => self.uninstalled.put(tenant, number, Times { since, at }),
-            None => self.uninstalled.remove(tenant, number),
-        }
-    }
-
     /// Entries of which a change is on its way.
     fn changing(&self) -> HashSet<(TenantIndex, u32)> {
         let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
@@ -78,25 +102,19 @@ impl Switch {
 
     /// Ends those whose time is over.
     pub(super) fn end_uninstalled(&mut self, now: Instant) {
-        if self.uninstalled.next().is_none_or(|at| at > now) {
+        if self.tenants.next_over().is_none_or(|at| at > now) {
             return;
         }
         // There can be thousands whose time is over, and a change can be of thousands.
         let changing = self.changing();
-        while let Some(&(at, tenant, number)) = self.uninstalled.order.first()
-            && at <= now
-        {
-            let known = self.uninstalled.entries.get(&(tenant, number)).copied();
-            let flow = self.tenants[tenant.0 as usize].flows.get(number);
-            let ends =
-                known.zip(flow).and_then(|(times, flow)| Some((times, end(flow, times.since)?.1)));
-            match ends {
+        while let Some((tenant, number, timeout)) = self.tenants.first_over(now) {
+            match timeout {
                 // Should the change go back, the entry would come back with it.
-                Some((times, _)) if changing.contains(&(tenant, number)) => {
-                    self.uninstalled.put(tenant, number, Times { at: now + QUIET, ..times });
+                Some(_) if changing.contains(&(tenant, number)) => {
+                    self.tenants.look_again(tenant, number, now + QUIET);
                 }
-                Some((_, timeout)) => self.end_timed_out(tenant, number, timeout, now),
-                None => self.uninstalled.remove(tenant, number),
+                Some(timeout) => self.end_timed_out(tenant, number, timeout, now),
+                None => self.tenants.forget_time(tenant, number),
             }
         }
     }

@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
             _ => None,
         });
         for meter in meters {
-            let own = self.state().and_then(|state| state.meters.of_physical(meter));
+            let own = self.state().and_then(|state| state.numbers.meters().of_physical(meter));
             self.steps.push(Step::Meter(own.unwrap_or(meter)));
         }
         for instruction in all {
@@ -327,7 +327,7 @@ impl<'a> Run<'a> {
     /// packet, and of what is found those rules count that take the packet as the switch sees it.
     fn look_up(&mut self, table: u8, packet: &Moving) -> Option<Found<'a>> {
         let key = packet.key();
-        let own = self.switch.own.iter().filter(|own| own.table == table);
+        let own = self.switch.map.infra().iter().filter(|own| own.table == table);
         let own = own.filter(|own| own.match_.matches(&key)).max_by_key(|own| own.priority);
         let candidates = self.candidates(table, packet, &key);
         let best = candidates.iter().max_by_key(|it| it.rule.priority).copied();
@@ -425,7 +425,7 @@ impl<'a> Run<'a> {
             PortNo::IN_PORT => self.send(packet.in_port, packet),
             PortNo::ALL | PortNo::FLOOD => {
                 let is_flood = port == PortNo::FLOOD.0;
-                let ports = self.switch.ports.iter();
+                let ports = self.switch.datapath.ports().iter();
                 let meant = ports.filter(|(number, it)| {
                     **number != packet.in_port && !(is_flood && it.no_flood)
                 });

@@ -56,7 +56,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && buffer_id != NO_BUFFER {
-            let taken = self.take_buffered(tenant, buffer_id);
+            let taken = self.tenants.take_buffered(tenant, buffer_id);
             self.note_buffered(&cause, taken);
             if let Some(left) = buffered {
                 self.release_through_table(&cause, &left);
@@ -71,8 +71,7 @@ impl Switch {
         let in_port = buffered.key.get(Field::InPort) as u32;
         let Some(in_port) = flowspace::port_to_v10(in_port) else { return };
         let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let packet = PacketOut {
             buffer_id: buffered.physical,
             in_port: PortNo(in_port),
@@ -82,7 +81,7 @@ impl Switch {
         if packet.write_message(0, &mut message).is_ok() {
             self.submit_change(cause, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     /// The packet that the entry is to be applied to at once.
@@ -94,8 +93,8 @@ impl Switch {
         if buffer_id == NO_BUFFER {
             return Ok(None);
         }
-        let buffers = &self.tenants[tenant.0 as usize].buffers;
-        buffers.peek(buffer_id).copied().map(Some).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)
+        let packets = &self.tenants[tenant.0 as usize].packets;
+        packets.buffered(buffer_id).copied().map(Some).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)
     }
 
     fn add_v10(
@@ -114,7 +113,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(0, &match_, flow_mod.priority);
-        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+        if old.is_none() && state.flows.len() >= state.terms.limits().flows as usize {
             return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_ALL_TABLES_FULL));
         }
         // An identical entry is replaced, without a FLOW_REMOVED (specification section 4.6). It keeps its number.

@@ -26,7 +26,7 @@ impl Switch {
         now: Instant,
     ) {
         let Some(came) = network.ingress_of(key) else {
-            self.counters.nobody += 1;
+            self.reports.count_unowned();
             return;
         };
         let state = &mut self.tenants[tenant.0 as usize];
@@ -129,11 +129,11 @@ impl Switch {
             // Where it came in, on the switch, is what is needed to release it.
             true => {
                 let (physical, length) = (packet.buffer_id, total_len);
-                self.give_buffered(tenant, Buffered { physical, key: *key, length })
+                self.tenants.give_buffered(tenant, Buffered { physical, key: *key, length })
             }
             false => NO_BUFFER,
         };
-        let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
+        let miss_send_len = self.tenants[tenant.0 as usize].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let (before, after) = match tagged {
             true => (

@@ -37,10 +37,10 @@ impl Switch {
         self.announces(packet.buffer_id);
         let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.map.lldp().verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
-                && self.ownership.sees_port(tenant, port_from_v10(packet.in_port.0))
+                && self.map.ownership().sees_port(tenant, port_from_v10(packet.in_port.0))
             {
                 let told = PacketIn {
                     buffer_id: NO_BUFFER,
@@ -57,19 +57,19 @@ impl Switch {
         if self.take_probe(&key, packet.data) {
             return Ok(());
         }
-        let owner = self.ownership.owner(&key);
+        let owner = self.map.ownership().owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
-            self.tenants[tenant.0 as usize].lookups.missed();
+            self.tenants[tenant.0 as usize].packets.missed();
         }
         match owner {
             Some(tenant) => match &network {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
                 None => self.deliver_v10(tenant, &packet, &key, frame, true, now),
             },
-            None => self.counters.nobody += 1,
+            None => self.reports.count_unowned(),
         }
-        if network.is_none() && self.ownership.has_readers() {
+        if network.is_none() && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
                 switch.deliver_v10(tenant, &packet, &key, frame, false, now);
             });
@@ -98,14 +98,14 @@ impl Switch {
         let buffered = packet.buffer_id != NO_BUFFER && owner;
         let buffer_id = if buffered {
             let (physical, length) = (packet.buffer_id, packet.total_len);
-            self.give_buffered(tenant, Buffered { physical, key: *key, length })
+            self.tenants.give_buffered(tenant, Buffered { physical, key: *key, length })
         } else {
             NO_BUFFER
         };
         // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
         // here, the switch has cut it already, not shorter than that.
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        let miss_send_len = self.tenants[tenant.0 as usize].miss_send_len;
+        let miss_send_len = self.tenants[tenant.0 as usize].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
         let told = frame.get(..end).unwrap_or(frame);
@@ -128,7 +128,7 @@ impl Switch {
         mut deliver: impl FnMut(&mut Switch, TenantIndex),
     ) {
         let mut readers = alloc::vec::Vec::new();
-        self.ownership.for_each_reader(key, |reader| readers.push(reader));
+        self.map.ownership().for_each_reader(key, |reader| readers.push(reader));
         readers.sort_unstable();
         readers.dedup();
         for reader in readers {
@@ -174,8 +174,10 @@ impl Switch {
             (key, in_port, NO_BUFFER)
         } else {
             let state = &mut self.tenants[tenant.0 as usize];
-            let buffered =
-                *state.buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            let buffered = *state
+                .packets
+                .buffered(packet.buffer_id)
+                .ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
@@ -187,13 +189,12 @@ impl Switch {
         {
             return self.enter_table_v10(request, packet, &key);
         }
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let built =
             self.build_packet_out_v10(request, packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.take_buffered(tenant, packet.buffer_id);
+                self.tenants.take_buffered(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),
@@ -208,7 +209,7 @@ impl Switch {
             };
             self.submit(tenant, item, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
         if built.is_ok() && network.is_some() {
             self.report_sent_v10(tenant, packet, request.now);
         }
@@ -245,7 +246,7 @@ impl Switch {
     /// One that meets no rule there.
     fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
         let state = &mut self.tenants[request.tenant.0 as usize];
-        state.lookups.missed();
+        state.packets.missed();
         if !state.admit_packet_in(request.now) {
             state.counters.limited += 1;
             return;

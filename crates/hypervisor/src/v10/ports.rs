@@ -44,10 +44,12 @@ impl Switch {
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             return self.configure_port(request, &change);
         }
-        if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+        if !self.map.ownership().sees_port(request.tenant, number)
+            || !self.datapath.ports().contains_key(&number)
+        {
             return Err(code::PORT_MOD_FAILED_BAD_PORT.into());
         }
-        if !self.ownership.owns_port_whole(request.tenant, number) {
+        if !self.map.ownership().owns_port_whole(request.tenant, number) {
             return Err(Reason::PortShared.with(code::BAD_REQUEST_EPERM));
         }
         self.forward_port_mod(request, &change);

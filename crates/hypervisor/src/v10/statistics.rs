@@ -9,6 +9,7 @@ use crate::lookups::Standing;
 use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_part, write_parts};
 use crate::time::Instant;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use flowspace::{Match, port_from_v10};
@@ -59,7 +60,9 @@ impl Switch {
                 self.check_port_v10(tenant, port).map_err(|_| code::QUEUE_OP_FAILED_BAD_PORT)?;
                 let state = &self.tenants[tenant.0 as usize];
                 let is_network = state.network.is_some();
-                if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
+                if queue_id != QUEUE_ALL
+                    && (is_network || !state.terms.queues().contains(&queue_id))
+                {
                     return Err(code::QUEUE_OP_FAILED_BAD_QUEUE.into());
                 }
                 if is_network {
@@ -72,7 +75,7 @@ impl Switch {
                 Ok(())
             }
             StatsRequestBody::Vendor { vendor, .. } => {
-                if !self.tenants[tenant.0 as usize].experimenters.contains(&vendor) {
+                if !self.tenants[tenant.0 as usize].terms.experimenters().contains(&vendor) {
                     return Err(code::BAD_REQUEST_BAD_VENDOR.into());
                 }
                 let mut question = request.frame.to_vec();
@@ -122,7 +125,7 @@ impl Switch {
                 }
             }
             Awaits::Own(Purpose::Flows) => {
-                self.learned.flows.push(entries);
+                self.datapath.learn_flows(entries);
                 if !self.has_told_too_much() && !more {
                     self.learned_one(now);
                 }
@@ -172,17 +175,17 @@ impl Switch {
             }
             StatsRequestBody::Port { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
-                let seen = all
-                    .iter()
-                    .filter(|port| self.ownership.sees_port(tenant, port_from_v10(port.port_no.0)));
+                let seen = all.iter().filter(|port| {
+                    self.map.ownership().sees_port(tenant, port_from_v10(port.port_no.0))
+                });
                 write_parts(Version::V1_0, StatsType::PORT.0, waiter.origin.xid, seen, &mut out)
             }
             StatsRequestBody::Queue { .. } => {
                 let all = List::<QueueStats>::parse(answers).unwrap_or_default();
-                let queues = &self.tenants[tenant.0 as usize].queues;
+                let queues = self.tenants[tenant.0 as usize].terms.queues();
                 let seen = all.iter().filter(|queue| {
                     queues.contains(&queue.queue_id)
-                        && self.ownership.sees_port(tenant, port_from_v10(queue.port_no.0))
+                        && self.map.ownership().sees_port(tenant, port_from_v10(queue.port_no.0))
                 });
                 write_parts(Version::V1_0, StatsType::QUEUE.0, waiter.origin.xid, seen, &mut out)
             }
@@ -266,7 +269,7 @@ impl Switch {
             return out;
         }
         let wanted = Match::from_v10(&filter.match_);
-        let Some(space) = self.ownership.space(tenant) else { return out };
+        let Some(space) = self.map.ownership().space(tenant) else { return out };
         let mut asked: Vec<v10::Match> = Vec::new();
         for own in &space.write {
             let Some(Ok(match_)) = own.match_.intersect(&wanted).map(|m| m.to_v10()) else {
@@ -290,7 +293,7 @@ impl Switch {
     }
 
     fn describe_v10(&mut self, request: &Request<'_>) {
-        let name = self.tenants[request.tenant.0 as usize].name.clone();
+        let name = self.tenants[request.tenant.0 as usize].terms.name().to_string();
         let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));
         let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
         let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
@@ -313,7 +316,7 @@ impl Switch {
         }
         let max_entries = self.entries_told(tenant, 0);
         let state = &mut self.tenants[tenant.0 as usize];
-        let counts = state.lookups.told(standing).first().copied().unwrap_or_default();
+        let counts = state.packets.looked_up(standing).first().copied().unwrap_or_default();
         TableStats {
             table_id: 0,
             name: Name::new("slice"),

@@ -23,17 +23,17 @@ impl Switch {
         }
         let ports = self.described_ports(request.tenant);
         let tenant = &self.tenants[request.tenant.0 as usize];
-        let mut actions = SupportedActions(self.features.actions);
-        if tenant.queues.is_empty() || tenant.network.is_some() {
+        let mut actions = SupportedActions(self.datapath.features().actions);
+        if tenant.terms.queues().is_empty() || tenant.network.is_some() {
             actions = actions.without(SupportedActions::ENQUEUE);
         }
-        let n_buffers = self.features.n_buffers.min(crate::buffers::CAPACITY as u32);
+        let n_buffers = self.datapath.features().n_buffers.min(crate::buffers::CAPACITY as u32);
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
                 n_buffers,
                 n_tables: 1,
-                capabilities: Capabilities(switch.features.capabilities)
+                capabilities: Capabilities(switch.datapath.features().capabilities)
                     .without(Capabilities::STP | Capabilities::IP_REASM),
                 actions,
                 ports: List::EMPTY,
@@ -54,7 +54,7 @@ impl Switch {
 
     /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
     pub(crate) fn get_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let miss_send_len = self.tenants[request.tenant.0 as usize].miss_send_len;
+        let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
         self.reply(request, |_, out| {
             let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
             Message::GetConfigReply(config).write(request.header.xid, out)
@@ -68,7 +68,7 @@ impl Switch {
         if config.flags.intersects(ConfigFlags::FRAG_MASK) {
             return Err(code::BAD_REQUEST_EPERM.into());
         }
-        self.tenants[request.tenant.0 as usize].miss_send_len = config.miss_send_len;
+        self.tenants[request.tenant.0 as usize].packets.set_miss_send_len(config.miss_send_len);
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Switch {
         self.session.take(xid);
         let tenant = &self.tenants[origin.tenant.0 as usize];
         let mut queues = ListBuf::<PacketQueue<'_>>::new();
-        for queue in reply.queues.iter().filter(|q| tenant.queues.contains(&q.queue_id)) {
+        for queue in reply.queues.iter().filter(|q| tenant.terms.queues().contains(&q.queue_id)) {
             queues.push(queue);
         }
         let mut message = alloc::vec::Vec::new();
@@ -125,7 +125,7 @@ impl Switch {
     pub(crate) fn vendor_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let vendor = Vendor::parse(request.body()).map_err(unreadable)?;
         let tenant = &self.tenants[request.tenant.0 as usize];
-        if !tenant.experimenters.contains(&vendor.vendor) {
+        if !tenant.terms.experimenters().contains(&vendor.vendor) {
             return Err(code::BAD_REQUEST_BAD_VENDOR.into());
         }
         if !self.may_write(request.tenant) {

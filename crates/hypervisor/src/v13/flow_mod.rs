@@ -37,8 +37,8 @@ impl Switch {
             NO_BUFFER => None,
             _ if deletes || self.is_replay() => None,
             id => {
-                let buffers = &self.tenants[tenant.0 as usize].buffers;
-                Some(*buffers.peek(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
+                let packets = &self.tenants[tenant.0 as usize].packets;
+                Some(*packets.buffered(id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?)
             }
         };
         let place = (flow_mod.table_id, &match_, flow_mod.priority);
@@ -62,7 +62,7 @@ impl Switch {
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
         if done.is_ok() && buffered.is_some() {
-            let taken = self.take_buffered(tenant, flow_mod.buffer_id);
+            let taken = self.tenants.take_buffered(tenant, flow_mod.buffer_id);
             self.note_buffered(&cause, taken);
             if let Some(left) = kept {
                 self.release_through_table_v13(&cause, &left);
@@ -93,12 +93,11 @@ impl Switch {
             actions: List::parse(&actions).unwrap_or_default(),
             data: &[],
         };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         if packet.write_message(0, &mut message).is_ok() {
             self.submit_change(cause, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
     }
 
     fn add_v13(
@@ -118,7 +117,7 @@ impl Switch {
             return Err(code::FLOW_MOD_FAILED_OVERLAP.into());
         }
         let old = state.flows.find(table, &match_, priority);
-        if old.is_none() && state.flows.len() >= state.limits.flows as usize {
+        if old.is_none() && state.flows.len() >= state.terms.limits().flows as usize {
             return Err(Reason::EntryLimit.with(code::FLOW_MOD_FAILED_TABLE_FULL));
         }
         let number = old.unwrap_or_else(|| self.entry_number(cause));
@@ -292,7 +291,7 @@ impl Switch {
     /// Whether a change of several entries can go to the switch as the one FLOW_MOD that it is. In a network the number
     /// of rules may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
     fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
-        let whole = self.tenants[tenant.0 as usize].network.is_none() && self.joins.is_none();
+        let whole = self.tenants[tenant.0 as usize].network.is_none() && !self.datapath.is_joined();
         // What an entry sends to is not known to be so on the switch while a change of it may be refused.
         whole && !has_filter(flow_mod)
     }

@@ -48,7 +48,9 @@ impl Switch {
                 if group.group_id > GROUP_MAX {
                     return Err(code::GROUP_MOD_FAILED_INVALID_GROUP.into());
                 }
-                if groups.len() >= self.tenants[request.tenant.0 as usize].limits.groups as usize {
+                if groups.len()
+                    >= self.tenants[request.tenant.0 as usize].terms.limits().groups as usize
+                {
                     return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS.into());
                 }
                 self.add_group(request, &group)
@@ -146,7 +148,7 @@ impl Switch {
         type_: GroupType,
     ) -> impl Iterator<Item = (u32, usize)> {
         let state = &self.tenants[tenant.0 as usize];
-        let groups = state.groups.iter().inspect(|_| state.flows.meter().add(1));
+        let groups = state.numbers.groups().iter().inspect(|_| state.flows.meter().add(1));
         let of_type = groups
             .filter(move |(_, it)| GroupMod::parse(&it.body).is_ok_and(|it| it.type_ == type_));
         of_type.map(|(number, it)| (number, it.instances.ids().count()))

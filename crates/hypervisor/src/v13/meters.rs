@@ -1,6 +1,6 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::{Numbered, lowest_free, write_deletion};
+use super::numbers::{Numbered, write_deletion};
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
 use alloc::collections::BTreeMap;
@@ -39,13 +39,13 @@ impl Switch {
                     return Err(code::METER_MOD_FAILED_INVALID_METER.into());
                 }
                 if self.numbers(tenant, Kind::Meter).len() >= self.most_meters(tenant) as usize {
-                    let limit = self.tenants[tenant.0 as usize].limits.meters;
+                    let limit = self.tenants[tenant.0 as usize].terms.limits().meters;
                     let is_limit = self.most_meters(tenant) == limit;
                     let reason = if is_limit { Reason::ByCode } else { Reason::MeterShare };
                     return Err(reason.with(code::METER_MOD_FAILED_OUT_OF_METERS));
                 }
                 let again = self.id_again(Kind::Meter, meter.meter_id, Variant::default());
-                let physical = again.unwrap_or_else(|| lowest_free(&self.used.meters));
+                let physical = again.unwrap_or_else(|| self.ids.lowest_free(Kind::Meter));
                 self.put_meter(request, &meter, physical)
             }
             MeterModCommand::MODIFY => {

@@ -13,7 +13,6 @@ use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What};
 use crate::time::Instant;
 use alloc::boxed::Box;
-use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::RuleKey;
@@ -29,9 +28,47 @@ use openflow::v13::{
 };
 use openflow::{Encode, ErrorCode, List, TooLong, Version, frame};
 
-/// A tenant's numbers, of groups or of meters.
+/// A tenant's groups and meters.
 #[derive(Default)]
 pub(crate) struct Numbers {
+    groups: OfKind,
+    meters: OfKind,
+    /// Whether ids of them on the switch may be needed no more.
+    is_any_loose: bool,
+}
+
+impl Numbers {
+    /// Groups, or meters.
+    pub(crate) fn of(&self, kind: Kind) -> &OfKind {
+        match kind {
+            Kind::Meter => &self.meters,
+            _ => &self.groups,
+        }
+    }
+
+    fn of_mut(&mut self, kind: Kind) -> &mut OfKind {
+        match kind {
+            Kind::Meter => &mut self.meters,
+            _ => &mut self.groups,
+        }
+    }
+
+    /// Its groups.
+    #[inline]
+    pub(crate) fn groups(&self) -> &OfKind {
+        &self.groups
+    }
+
+    /// Its meters.
+    #[inline]
+    pub(crate) fn meters(&self) -> &OfKind {
+        &self.meters
+    }
+}
+
+/// A tenant's numbers, of groups or of meters.
+#[derive(Default)]
+pub(crate) struct OfKind {
     known: HashMap<u32, Numbered>,
     /// Each number on the switch, with the tenant's that it belongs to.
     by_physical: BTreeSet<(u32, u32)>,
@@ -101,7 +138,7 @@ impl Numbered {
     }
 }
 
-impl Numbers {
+impl OfKind {
     /// One of the tenant's.
     pub(crate) fn get(&self, number: u32) -> Option<&Numbered> {
         self.any(number).filter(|_| !is_egress_group(number))
@@ -178,29 +215,6 @@ impl Numbers {
         all.sort_unstable();
         all
     }
-}
-
-/// Numbers in use on the switch, by tenants, Weir or others.
-#[derive(Default)]
-pub(crate) struct Used {
-    pub groups: BTreeSet<u32>,
-    pub meters: BTreeSet<u32>,
-    /// Whose those are that tenants have, or had and that are not known to be gone.
-    owned: BTreeMap<(Kind, u32), TenantIndex>,
-    /// Groups and meters that are to be deleted, and whose they were: the store knows.
-    to_delete: BTreeMap<(Kind, u32), TenantId>,
-}
-
-/// The lowest number that is free: some switches number few.
-pub(super) fn lowest_free(used: &BTreeSet<u32>) -> u32 {
-    let mut free = 1;
-    for &number in used {
-        if number > free {
-            break;
-        }
-        free = free.max(number.saturating_add(1));
-    }
-    free
 }
 
 impl Switch {
@@ -288,31 +302,20 @@ impl Switch {
     ) -> Option<Numbered> {
         let state = &mut self.tenants[tenant.0 as usize];
         let key = StoreKey::new(state.id, kind, number);
-        let (numbers, used) = match kind {
-            Kind::Meter => (&mut state.meters, &mut self.used.meters),
-            _ => (&mut state.groups, &mut self.used.groups),
-        };
-        state.has_loose_numbers = true;
+        state.numbers.is_any_loose = true;
         if kind == Kind::Group {
             state.flows.touch_all();
-            self.unused.maybe = true;
+            self.ids.note_unneeded();
         }
         match numbered {
             Some(numbered) => {
                 self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
-                used.extend(numbered.instances.ids());
-                let owned = numbered.instances.ids().map(|id| ((kind, id), tenant));
-                self.used.owned.extend(owned);
+                self.ids.take(tenant, kind, numbered.instances.ids());
                 numbered.instances.ids().for_each(|number| self.unmark_for_deletion(kind, number));
-                let state = &mut self.tenants[tenant.0 as usize];
-                let numbers = match kind {
-                    Kind::Meter => &mut state.meters,
-                    _ => &mut state.groups,
-                };
-                numbers.insert(number, numbered)
+                self.numbers_mut(tenant, kind).insert(number, numbered)
             }
             None => {
-                let before = numbers.remove(number)?;
+                let before = self.numbers_mut(tenant, kind).remove(number)?;
                 self.journal.push(StoreOp::Delete(key));
                 Some(before)
             }
@@ -329,12 +332,11 @@ impl Switch {
         if let Some(again) = self.id_again(Kind::Group, number, variant) {
             return Ok(again);
         }
-        let free = lowest_free(&self.used.groups);
+        let free = self.ids.lowest_free(Kind::Group);
         if free > GROUP_MAX {
             return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
         }
-        self.used.groups.insert(free);
-        self.used.owned.insert((Kind::Group, free), tenant);
+        self.ids.take(tenant, Kind::Group, [free]);
         Ok(free)
     }
 
@@ -344,18 +346,14 @@ impl Switch {
             return;
         }
         self.unmark_for_deletion(kind, physical);
-        match kind {
-            Kind::Meter => self.used.meters.remove(&physical),
-            _ => self.used.groups.remove(&physical),
-        };
-        self.used.owned.remove(&(kind, physical));
+        self.ids.free(kind, physical);
     }
 
     /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that are gone.
     pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
         let state = &mut self.tenants[tenant.0 as usize];
         let is_old = self.version == Version::V1_0;
-        if is_old || !state.has_loose_numbers || state.recovery.is_some() {
+        if is_old || !state.numbers.is_any_loose || state.recovery.is_some() {
             return;
         }
         self.delete_unwanted(&Cause::own(tenant, now));
@@ -364,7 +362,7 @@ impl Switch {
     /// The same of all tenants.
     pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
-            self.tenants[at].has_loose_numbers = true;
+            self.tenants[at].numbers.is_any_loose = true;
             self.sweep_numbers(TenantIndex(at as u32), now);
         }
     }
@@ -373,8 +371,7 @@ impl Switch {
     pub(crate) fn delete_unwanted(&mut self, cause: &Cause) -> bool {
         let tenant = cause.tenant;
         let is_recovering = self.tenants[tenant.0 as usize].recovery.is_some();
-        let owned = self.used.owned.iter().filter(|(_, of)| **of == tenant);
-        let owned: Vec<(Kind, u32)> = owned.map(|(key, _)| *key).collect();
+        let owned: Vec<(Kind, u32)> = self.ids.of_tenant(tenant).collect();
         let (mut going, mut is_open) = (BTreeMap::new(), false);
         for key in owned {
             let (kind, id) = key;
@@ -391,7 +388,7 @@ impl Switch {
                 _ => is_open = true,
             }
         }
-        self.tenants[tenant.0 as usize].has_loose_numbers = is_open || !going.is_empty();
+        self.tenants[tenant.0 as usize].numbers.is_any_loose = is_open || !going.is_empty();
         if going.is_empty() {
             return false;
         }
@@ -414,26 +411,24 @@ impl Switch {
     /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
     pub(crate) fn mark_for_deletion(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
         let id = self.tenants[tenant.0 as usize].id;
-        // Whose it was first is where it stands in the store.
-        if let Entry::Vacant(new) = self.used.to_delete.entry((kind, physical)) {
-            new.insert(id);
+        if self.ids.mark_for_deletion(id, kind, physical) {
             self.journal.push(StoreOp::Put(deletion_key(id, kind, physical), Vec::new()));
         }
     }
 
     fn unmark_for_deletion(&mut self, kind: Kind, physical: u32) {
-        if let Some(id) = self.used.to_delete.remove(&(kind, physical)) {
+        if let Some(id) = self.ids.unmark_for_deletion(kind, physical) {
             self.journal.push(StoreOp::Delete(deletion_key(id, kind, physical)));
         }
     }
 
     /// The tenant's groups or meters.
-    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &Numbers {
-        let state = &self.tenants[tenant.0 as usize];
-        match kind {
-            Kind::Meter => &state.meters,
-            _ => &state.groups,
-        }
+    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &OfKind {
+        self.tenants[tenant.0 as usize].numbers.of(kind)
+    }
+
+    fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut OfKind {
+        self.tenants[tenant.0 as usize].numbers.of_mut(kind)
     }
 
     /// From the store.
@@ -442,14 +437,8 @@ impl Switch {
         let tenant = self.tenant_of(id).filter(|_| self.version != Version::V1_0);
         match (tenant, Numbered::from_bytes(bytes)) {
             (Some(tenant), Some(numbered)) => {
-                let state = &mut self.tenants[tenant.0 as usize];
-                let (numbers, used) = match kind {
-                    Kind::Meter => (&mut state.meters, &mut self.used.meters),
-                    _ => (&mut state.groups, &mut self.used.groups),
-                };
-                used.extend(numbered.instances.ids());
-                self.used.owned.extend(numbered.instances.ids().map(|id| ((kind, id), tenant)));
-                numbers.insert(number, numbered);
+                self.ids.take(tenant, kind, numbered.instances.ids());
+                self.numbers_mut(tenant, kind).insert(number, numbered);
             }
             (_, numbered) => {
                 // A tenant that is gone leaves nothing behind.
@@ -465,16 +454,9 @@ impl Switch {
 
     /// From the store: a group or meter that was to be deleted.
     pub(crate) fn restore_deletion(&mut self, id: TenantId, kind: Kind, physical: u32) {
-        self.used.to_delete.insert((kind, physical), id);
         // Where there is nobody any more, somebody does it.
         let tenant = self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
-        if let Some(tenant) = tenant {
-            self.used.owned.insert((kind, physical), tenant);
-        }
-        match kind {
-            Kind::Meter => self.used.meters.insert(physical),
-            _ => self.used.groups.insert(physical),
-        };
+        self.ids.restore_deletion(id, tenant, kind, physical);
     }
 
     /// All groups and meters that the switch holds are in use. A group or meter that is in no tenant's table may be somebody
@@ -486,21 +468,21 @@ impl Switch {
             groups: groups.iter().map(|it| (it.group_id, held_group(&it))).collect(),
             meters: meters.iter().map(|it| (it.meter_id, held_meter(&it))).collect(),
         };
-        self.used.groups.extend(held.groups.keys());
-        self.used.meters.extend(held.meters.keys());
+        self.ids.reserve(Kind::Group, held.groups.keys());
+        self.ids.reserve(Kind::Meter, held.meters.keys());
         held
     }
 
     /// What the switch holds of the tenants' groups and meters is known.
     fn learn_owned(&mut self, held: &Held) {
-        for (key, tenant) in &self.used.owned {
-            let (kind, id) = *key;
+        for (key, tenant) in self.ids.of_tenants() {
+            let (kind, id) = key;
             let content = match kind {
                 Kind::Meter => held.meters.get(&id),
                 _ => held.groups.get(&id),
             };
             if let Some(content) = content {
-                self.session.installed_mut().numbers_mut().learn(*tenant, *key, content.clone());
+                self.session.installed_mut().numbers_mut().learn(tenant, key, content.clone());
             }
         }
     }
@@ -521,7 +503,7 @@ impl Switch {
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             self.reform_groups(tenant);
-            if !self.tenants[at].present {
+            if !self.tenants[at].terms.is_present() {
                 for number in self.numbers(tenant, Kind::Meter).all() {
                     self.replace_number(tenant, Kind::Meter, number, None);
                 }
@@ -667,8 +649,8 @@ mod tests {
     #[test]
     fn numbers_on_the_switch_are_found_as_groups_come_change_and_go() {
         use TagState::{Tagged, Untagged};
-        let mut numbers = Numbers::default();
-        let found = |numbers: &Numbers| [7, 8, 9].map(|physical| numbers.of_physical(physical));
+        let mut numbers = OfKind::default();
+        let found = |numbers: &OfKind| [7, 8, 9].map(|physical| numbers.of_physical(physical));
         numbers.insert(1, group(&[(None, Tagged), (Some(10), Untagged)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(1)]);
         numbers.insert(1, group(&[(None, Tagged)]));

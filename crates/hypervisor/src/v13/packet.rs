@@ -50,10 +50,10 @@ impl Switch {
             .and_then(|oxm| oxm.number())
             .map_or(0, |metadata| metadata as u64);
         if key.get(Field::DlType) == u128::from(lldp::ETHERTYPE)
-            && let Some((id, frame)) = self.lldp.verify(packet.data, now)
+            && let Some((id, frame)) = self.map.lldp().verify(packet.data, now)
         {
             if let Some(tenant) = self.tenant_of(id)
-                && self.ownership.sees_port(tenant, in_port)
+                && self.map.ownership().sees_port(tenant, in_port)
             {
                 self.report_link_probe(tenant, &packet, in_port, metadata, &frame);
             }
@@ -71,15 +71,15 @@ impl Switch {
             Some(cookie) => self.tenant_of(cookie.tenant),
             None => self
                 .owner_by_metadata(packet.cookie, metadata)
-                .or_else(|| self.ownership.owner(&key)),
+                .or_else(|| self.map.ownership().owner(&key)),
         };
         let Some(tenant) = owner else {
-            self.counters.nobody += 1;
+            self.reports.count_unowned();
             return Ok(());
         };
         if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
             let Some(port) = ingress_by_metadata(network, metadata, &key) else {
-                self.counters.nobody += 1;
+                self.reports.count_unowned();
                 return Ok(());
             };
             seen.in_port = port;
@@ -95,7 +95,7 @@ impl Switch {
         }
         self.deliver_v13(tenant, &seen, &key, true, now);
         let is_slice = self.tenants[tenant.0 as usize].network.is_none();
-        if is_slice && self.ownership.has_readers() {
+        if is_slice && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
                 let mut copy = Seen { packet: seen.packet, ..seen };
                 copy.packet.cookie = NO_COOKIE;
@@ -186,7 +186,7 @@ impl Switch {
             physical => {
                 let length = seen.packet.total_len;
                 let buffered = Buffered { physical, key: *key, length };
-                (self.give_buffered(tenant, buffered), seen.wanted)
+                (self.tenants.give_buffered(tenant, buffered), seen.wanted)
             }
         };
         let data = seen.packet.data;
@@ -197,8 +197,7 @@ impl Switch {
 
     fn report_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>) {
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
-        let mut fields = core::mem::take(&mut self.fields);
-        fields.clear();
+        let mut fields = self.scratch.take_match();
         fields.exact(OxmField::IN_PORT, u128::from(seen.in_port));
         for oxm in seen.packet.match_.fields {
             match oxm.basic() {
@@ -217,7 +216,7 @@ impl Switch {
         self.notify(tenant, Asynchronous::PacketIn(reason), |out| {
             PacketIn { match_: fields.as_match(), ..seen.packet }.write_message(0, out)
         });
-        self.fields = fields;
+        self.scratch.put_match(fields);
     }
 
     /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
@@ -232,7 +231,7 @@ impl Switch {
             let in_port = match packet.in_port {
                 PortNo::CONTROLLER | PortNo::ANY => None,
                 port if network.is_some() => Some(port.0),
-                port if self.ownership.sees_port(tenant, port.0) => Some(port.0),
+                port if self.map.ownership().sees_port(tenant, port.0) => Some(port.0),
                 PortNo(port) => {
                     return Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT));
                 }
@@ -243,19 +242,18 @@ impl Switch {
             }
             (key, in_port, NO_BUFFER)
         } else {
-            let buffers = &self.tenants[tenant.0 as usize].buffers;
+            let packets = &self.tenants[tenant.0 as usize].packets;
             let buffered =
-                *buffers.peek(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+                *packets.buffered(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
-        let mut message = core::mem::take(&mut self.scratch);
-        message.clear();
+        let mut message = self.scratch.take_message();
         let built =
             self.build_packet_out_v13(request, &packet, (&key, in_port), physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
-                self.take_buffered(tenant, packet.buffer_id);
+                self.tenants.take_buffered(tenant, packet.buffer_id);
             }
             let item = Item {
                 origin: Some(request.origin()),
@@ -270,7 +268,7 @@ impl Switch {
             };
             self.submit(tenant, item, &message);
         }
-        self.scratch = message;
+        self.scratch.put_message(message);
         built
     }
 

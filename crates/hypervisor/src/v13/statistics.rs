@@ -10,6 +10,7 @@ use crate::store::Kind;
 use crate::switch::{Held, Request, Share, Switch, Waiter, write_parts};
 use crate::tally::cookies_of;
 use crate::time::Instant;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::metadata;
@@ -44,7 +45,7 @@ impl Switch {
             MultipartRequestBody::Table => {
                 let everything = FlowStatsRequest::default();
                 let mut questions = self.flow_question_v13(tenant, &everything, false)?;
-                if self.joins.is_none() {
+                if !self.datapath.is_joined() {
                     questions.extend_from_slice(&self.question_of_table_0(tenant)?);
                 }
                 self.collect(request, MultipartType::FLOW.0, Share::Tenant, &questions, LONG);
@@ -64,7 +65,7 @@ impl Switch {
             MultipartRequestBody::Aggregate(filter) => {
                 // The switch can add up by itself, unless the tenant's cookies are a part of the question.
                 let is_slice = self.tenants[tenant.0 as usize].network.is_none();
-                let by_switch = filter.cookie_mask == 0 && is_slice && self.joins.is_none();
+                let by_switch = filter.cookie_mask == 0 && is_slice && !self.datapath.is_joined();
                 let type_ = if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
                 let question = self.flow_question_v13(tenant, &filter, by_switch)?;
                 self.collect(request, type_.0, Share::Tenant, &question, LONG);
@@ -85,7 +86,9 @@ impl Switch {
                 }
                 let state = &self.tenants[tenant.0 as usize];
                 let is_network = state.network.is_some();
-                if queue_id != QUEUE_ALL && (is_network || !state.queues.contains(&queue_id)) {
+                if queue_id != QUEUE_ALL
+                    && (is_network || !state.terms.queues().contains(&queue_id))
+                {
                     return Err(code::QUEUE_OP_FAILED_BAD_QUEUE.into());
                 }
                 if is_network {
@@ -123,7 +126,7 @@ impl Switch {
                 self.ask_switch(request, MultipartRequestBody::TableFeatures(List::EMPTY), LONG)?;
             }
             MultipartRequestBody::Experimenter { experimenter, .. } => {
-                if !self.tenants[tenant.0 as usize].experimenters.contains(&experimenter) {
+                if !self.tenants[tenant.0 as usize].terms.experimenters().contains(&experimenter) {
                     return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
                 }
                 let mut question = request.frame.to_vec();
@@ -208,14 +211,14 @@ impl Switch {
                 }
                 return Ok(());
             }
-            Awaits::Own(Purpose::Flows) => self.learned.flows.push(entries),
-            Awaits::Own(Purpose::Groups) => self.learned.groups.extend_from_slice(entries),
-            Awaits::Own(Purpose::Meters) => self.learned.meters.extend_from_slice(entries),
+            Awaits::Own(Purpose::Flows) => self.datapath.learn_flows(entries),
+            Awaits::Own(Purpose::Groups) => self.datapath.learn_groups(entries),
+            Awaits::Own(Purpose::Meters) => self.datapath.learn_meters(entries),
             Awaits::Own(Purpose::Ports) => {
                 if let MultipartReplyBody::PortDesc(ports) = reply.body {
                     for port in ports {
                         let (number, port) = super::switch::known(&port);
-                        self.ports.insert(number, port);
+                        self.datapath.set_port(number, Some(port));
                     }
                 }
             }
@@ -261,16 +264,17 @@ impl Switch {
             }
             MultipartRequestBody::PortStats { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
-                let seen =
-                    all.iter().filter(|port| self.ownership.sees_port(tenant, port.port_no.0));
+                let seen = all
+                    .iter()
+                    .filter(|port| self.map.ownership().sees_port(tenant, port.port_no.0));
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
             MultipartRequestBody::Queue { .. } => {
                 let all = List::<QueueStats>::parse(answers).unwrap_or_default();
-                let allowed = &self.tenants[tenant.0 as usize].queues;
+                let allowed = self.tenants[tenant.0 as usize].terms.queues();
                 let seen = all.iter().filter(|queue| {
                     allowed.contains(&queue.queue_id)
-                        && self.ownership.sees_port(tenant, queue.port_no.0)
+                        && self.map.ownership().sees_port(tenant, queue.port_no.0)
                 });
                 write_parts(self.version, type_, xid, seen, &mut out)
             }
@@ -381,8 +385,11 @@ impl Switch {
         }
         let (value, mask) = wanted.get(Field::Metadata);
         let id = self.tenants[tenant.0 as usize].id;
-        let own =
-            if self.joins.is_some() { (0, 0) } else { (metadata::of_tenant(id), metadata::TENANT) };
+        let own = if self.datapath.is_joined() {
+            (0, 0)
+        } else {
+            (metadata::of_tenant(id), metadata::TENANT)
+        };
         let (value, mask) = (value | u128::from(own.0), mask | u128::from(own.1));
         let mut fields = MatchBuf::new();
         wanted
@@ -417,7 +424,7 @@ impl Switch {
     }
 
     fn describe_v13(&mut self, request: &Request<'_>) {
-        let name = self.tenants[request.tenant.0 as usize].name.clone();
+        let name = self.tenants[request.tenant.0 as usize].terms.name().to_string();
         let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));
         let is_network = self.tenants[request.tenant.0 as usize].network.is_some();
         let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
@@ -472,7 +479,7 @@ impl Switch {
                 None => {}
             }
         }
-        let counts = state.lookups.told(standing);
+        let counts = state.packets.looked_up(standing);
         let tables = active.into_iter().zip(counts).zip(0..);
         let told = tables.map(|((active_count, counts), table_id)| TableStats {
             table_id,

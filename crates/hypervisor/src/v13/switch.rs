@@ -33,10 +33,14 @@ impl Switch {
         self.reply(request, |switch, out| {
             FeaturesReply {
                 datapath_id: switch.datapath_of(request.tenant),
-                n_buffers: switch.features.n_buffers.min(crate::buffers::CAPACITY as u32),
+                n_buffers: switch
+                    .datapath
+                    .features()
+                    .n_buffers
+                    .min(crate::buffers::CAPACITY as u32),
                 n_tables: switch.tenant_tables(request.tenant),
                 auxiliary_id: 0,
-                capabilities: Capabilities(switch.features.capabilities)
+                capabilities: Capabilities(switch.datapath.features().capabilities)
                     .without(Capabilities::IP_REASM),
                 reserved: 0,
             }
@@ -47,7 +51,7 @@ impl Switch {
 
     /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
     pub(crate) fn get_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let miss_send_len = self.tenants[request.tenant.0 as usize].miss_send_len;
+        let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
         self.reply(request, |_, out| {
             let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
             Message::GetConfigReply(config).write(request.header.xid, out)
@@ -61,7 +65,7 @@ impl Switch {
         if config.flags.intersects(ConfigFlags::FRAG_MASK) {
             return Err(code::SWITCH_CONFIG_FAILED_EPERM.into());
         }
-        self.tenants[request.tenant.0 as usize].miss_send_len = config.miss_send_len;
+        self.tenants[request.tenant.0 as usize].packets.set_miss_send_len(config.miss_send_len);
         Ok(())
     }
 
@@ -79,7 +83,7 @@ impl Switch {
     pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
         match &self.tenants[tenant.0 as usize].network {
             Some(network) => network.has_port(number),
-            None => self.ownership.sees_port(tenant, number),
+            None => self.map.ownership().sees_port(tenant, number),
         }
     }
 
@@ -97,10 +101,12 @@ impl Switch {
         if self.tenants[request.tenant.0 as usize].network.is_some() {
             return self.configure_port(request, &change);
         }
-        if !self.ownership.sees_port(request.tenant, number) || !self.ports.contains_key(&number) {
+        if !self.map.ownership().sees_port(request.tenant, number)
+            || !self.datapath.ports().contains_key(&number)
+        {
             return Err(code::PORT_MOD_FAILED_BAD_PORT.into());
         }
-        if !self.ownership.owns_port_whole(request.tenant, number) {
+        if !self.map.ownership().owns_port_whole(request.tenant, number) {
             return Err(Reason::PortShared.with(code::PORT_MOD_FAILED_EPERM));
         }
         self.forward_port_mod(request, &change);
@@ -150,11 +156,11 @@ impl Switch {
             return Err(code::BAD_REQUEST_BAD_TYPE);
         };
         self.session.take(xid);
-        let allowed = &self.tenants[origin.tenant.0 as usize].queues;
+        let allowed = self.tenants[origin.tenant.0 as usize].terms.queues();
         let mut queues = ListBuf::<PacketQueue<'static>>::new();
         for queue in reply.queues.iter().filter(|queue| {
             allowed.contains(&queue.queue_id)
-                && self.ownership.sees_port(origin.tenant, queue.port.0)
+                && self.map.ownership().sees_port(origin.tenant, queue.port.0)
         }) {
             queues.push(queue);
         }
@@ -174,18 +180,12 @@ impl Switch {
     pub(crate) fn role_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = RoleBody::parse(request.body()).map_err(unreadable)?;
         let tenant = &mut self.tenants[request.tenant.0 as usize];
-        if matches!(asked.role, Role::MASTER | Role::SLAVE) {
-            // Generation ids wrap around; the newer one is less than half the circle ahead.
-            let stale = tenant
-                .generation
-                .is_some_and(|known| (asked.generation_id.wrapping_sub(known) as i64) < 0);
-            if stale {
-                return Err(code::ROLE_REQUEST_FAILED_STALE.into());
-            }
-            tenant.generation = Some(asked.generation_id);
+        let claims = matches!(asked.role, Role::MASTER | Role::SLAVE);
+        if claims && !tenant.controllers.claim(asked.generation_id) {
+            return Err(code::ROLE_REQUEST_FAILED_STALE.into());
         }
-        let generation_id = tenant.generation.unwrap_or(u64::MAX);
-        let others = tenant.controllers.clone();
+        let generation_id = tenant.controllers.generation();
+        let others = tenant.controllers.to_vec();
         let role = match asked.role {
             Role::NOCHANGE => None,
             Role::EQUAL => Some(Held::Equal),
@@ -250,7 +250,7 @@ impl Switch {
     pub(crate) fn experimenter_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let message = Experimenter::parse(request.body()).map_err(unreadable)?;
         let tenant = &self.tenants[request.tenant.0 as usize];
-        if !tenant.experimenters.contains(&message.experimenter) {
+        if !tenant.terms.experimenters().contains(&message.experimenter) {
             return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
         }
         if !self.may_write(request.tenant) {

@@ -56,7 +56,9 @@ impl Switch {
     /// Makes the egress groups that groups need and that are not there, in the tables.
     pub(crate) fn make_missing_egress_groups(&mut self, tenant: TenantIndex) {
         let state = &self.tenants[tenant.0 as usize];
-        let Some(network) = state.network.as_deref().filter(|_| state.present) else { return };
+        let Some(network) = state.network.as_deref().filter(|_| state.terms.is_present()) else {
+            return;
+        };
         let mut wanted = BTreeSet::new();
         for (_, known) in self.numbers(tenant, Kind::Group).iter() {
             let group = GroupMod::parse(&known.body);

@@ -199,7 +199,7 @@ impl Switch {
     /// All of a tenant's groups are compiled again, in the tables: the network below them has changed, or other groups. Those
     /// that cannot be any more are taken out of the tables.
     pub(crate) fn reform_groups(&mut self, tenant: TenantIndex) {
-        let present = self.tenants[tenant.0 as usize].present;
+        let present = self.tenants[tenant.0 as usize].terms.is_present();
         self.make_missing_egress_groups(tenant);
         let egress_groups = self.numbers(tenant, Kind::Group).egress_groups();
         for number in egress_groups.into_iter().chain(self.groups_in_order(tenant)) {

@@ -7,44 +7,26 @@
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use compile::egress_group::outputs;
 use openflow::v13::{GroupMod, PortNo};
 
-/// How long what is not needed stays, at most twice.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// When to look for egress groups that are not needed.
-#[derive(Debug, Default)]
-pub(crate) struct Unused {
-    /// Whether something has gone that may have needed one.
-    pub maybe: bool,
-    due: Option<Instant>,
-}
-
 impl Switch {
     /// When egress groups are looked for next that are not needed.
     pub(crate) fn next_unused(&self) -> Option<Instant> {
-        self.unused.due.filter(|_| self.recovering.is_empty())
-    }
-
-    /// The switch has no room: what is not needed goes now.
-    pub(crate) fn hurry_unused(&mut self, now: Instant) {
-        self.unused.due = Some(now);
+        self.ids.next_collection().filter(|_| !self.tenants.is_any_recovering())
     }
 
     /// Time has passed, or something has gone.
     pub(crate) fn settle_unused(&mut self, now: Instant) {
         if self.next_unused().is_some_and(|due| due <= now) {
-            self.unused = Unused::default();
+            self.ids.begin_collection();
             for at in 0..self.tenants.len() {
                 self.collect_egress_groups(TenantIndex(at as u32), &BTreeSet::new(), now);
             }
         }
-        if core::mem::take(&mut self.unused.maybe) && self.unused.due.is_none() {
-            self.unused.due = Some(now + PATIENCE);
-        }
+        self.ids.plan_collection(now);
     }
 
     /// Deletes a tenant's egress groups that are not needed, nor among those that are about to be.
@@ -59,7 +41,7 @@ impl Switch {
             return;
         }
         if self.tenants[tenant.0 as usize].recovery.is_some() {
-            self.unused.maybe = true;
+            self.ids.note_unneeded();
             return;
         }
         let needed = self.needed_egress_groups(tenant);

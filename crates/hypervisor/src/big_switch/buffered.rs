@@ -1,0 +1,60 @@
+//! Packets that members keep: the front knows them by numbers of its own.
+
+use alloc::collections::VecDeque;
+use openflow::NO_BUFFER;
+
+/// Packets of which the numbers are remembered.
+const CAPACITY: usize = 1024;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Buffered {
+    packets: VecDeque<Packet>,
+    next: u32,
+}
+
+/// A packet that a member keeps.
+#[derive(Clone, Copy)]
+pub(super) struct Packet {
+    /// The front's number.
+    pub(super) number: u32,
+    pub(super) member: u64,
+    /// The member's number.
+    pub(super) at_member: u32,
+}
+
+impl Buffered {
+    /// A number for a packet that a member keeps under one of its own. The oldest is forgotten.
+    pub(super) fn give(&mut self, member: u64, at_member: u32) -> u32 {
+        self.next = match self.next.wrapping_add(1) {
+            NO_BUFFER => 0,
+            next => next,
+        };
+        self.packets.push_back(Packet { number: self.next, member, at_member });
+        if self.packets.len() > CAPACITY {
+            self.packets.pop_front();
+        }
+        self.next
+    }
+
+    /// The packet of a number.
+    pub(super) fn find(&self, number: u32) -> Option<Packet> {
+        self.packets.iter().find(|it| it.number == number).copied()
+    }
+
+    /// Uses a number up.
+    pub(super) fn take(&mut self, number: u32) -> Option<Packet> {
+        let at = self.packets.iter().position(|it| it.number == number)?;
+        self.packets.remove(at)
+    }
+
+    /// A member is gone.
+    pub(super) fn forget_member(&mut self, member: u64) {
+        self.packets.retain(|it| it.member != member);
+    }
+
+    /// All members are gone.
+    pub(super) fn clear(&mut self) {
+        self.packets.clear();
+    }
+}

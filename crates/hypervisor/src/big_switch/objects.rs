@@ -1,0 +1,78 @@
+//! What the front has made beside entries: groups, meters, and the configuration of ports. Each stands on all members.
+
+use super::changes::Numbered;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Objects {
+    /// What the front has configured of ports, by number, where that is anything.
+    config: BTreeMap<u32, u32>,
+    /// By number, the message that adds it (1.3).
+    groups: BTreeMap<u32, Vec<u8>>,
+    meters: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Objects {
+    /// Groups, or meters: by number, the messages that add them.
+    pub(super) fn of(&self, which: Numbered) -> &BTreeMap<u32, Vec<u8>> {
+        match which {
+            Numbered::Group => &self.groups,
+            Numbered::Meter => &self.meters,
+        }
+    }
+
+    fn of_mut(&mut self, which: Numbered) -> &mut BTreeMap<u32, Vec<u8>> {
+        match which {
+            Numbered::Group => &mut self.groups,
+            Numbered::Meter => &mut self.meters,
+        }
+    }
+
+    /// A group or meter is added by this message, or is gone. Gives what added it before.
+    pub(super) fn set(
+        &mut self,
+        which: Numbered,
+        number: u32,
+        add: Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
+        match add {
+            Some(add) => self.of_mut(which).insert(number, add),
+            None => self.of_mut(which).remove(&number),
+        }
+    }
+
+    /// A member holds these, before the front has been there.
+    pub(super) fn adopt(&mut self, which: Numbered, held: &BTreeMap<u32, Vec<u8>>) {
+        let table = self.of_mut(which);
+        for (&number, add) in held {
+            table.entry(number).or_insert_with(|| add.clone());
+        }
+    }
+
+    /// What is configured of a port.
+    pub(super) fn config(&self, port: u32) -> u32 {
+        self.config.get(&port).copied().unwrap_or(0)
+    }
+
+    /// See [`config`](Self::config).
+    pub(super) fn set_config(&mut self, port: u32, config: u32) {
+        match config {
+            0 => self.config.remove(&port),
+            _ => self.config.insert(port, config),
+        };
+    }
+
+    /// A member's port is configured so, before the front has been there.
+    pub(super) fn adopt_config(&mut self, port: u32, config: u32) {
+        self.config.entry(port).or_insert(config);
+    }
+
+    /// All members are gone.
+    pub(super) fn clear(&mut self) {
+        self.config.clear();
+        self.groups.clear();
+        self.meters.clear();
+    }
+}

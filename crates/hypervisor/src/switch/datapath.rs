@@ -1,0 +1,298 @@
+//! What the switch has said of itself: who it is, what it can do, its ports, and, until that is reconciled, what it holds.
+//!
+//! Beyond these bounds the session with the switch is closed with a reason.
+
+use super::StartError;
+use super::asynchronous::Asked;
+use super::traffic::Traffic;
+use crate::sheet::Described;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use compile::PhysicalPort;
+use openflow::{Version, v10, v13};
+
+/// Ports of one switch.
+const PORTS: usize = 4096;
+/// Bytes that a switch may tell of its entries, groups and meters when it connects: some 200,000 entries.
+const LEARNED: usize = 32 << 20;
+
+/// One connected switch.
+pub(crate) struct Datapath {
+    id: u64,
+    /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
+    joins: Option<u64>,
+    features: Features,
+    ports: BTreeMap<u32, PhysicalPort>,
+    phase: Phase,
+    learned: Learned,
+    /// What its ports have counted.
+    traffic: Traffic,
+    /// Which asynchronous messages it sends.
+    asked: Asked,
+    /// What kind of switch it is, and its data sheet.
+    described: Described,
+}
+
+/// What the switch can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Features {
+    pub n_buffers: u32,
+    pub n_tables: u8,
+    pub capabilities: u32,
+    pub actions: u32,
+}
+
+/// How far the switch is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// This many questions about its state are open.
+    Learning(u32),
+    /// Tenants are served.
+    Ready,
+    /// The driver was told to close the session.
+    Closed,
+}
+
+/// What the switch said of its tables: entries as they came.
+#[derive(Debug, Default)]
+pub(super) struct Learned {
+    pub flows: Parts,
+    pub groups: Vec<u8>,
+    pub meters: Vec<u8>,
+}
+
+/// Entries of a statistics reply in rules, each of whole entries. One rule for all would be copied with each doubling of its
+/// room: tens of milliseconds for tens of megabytes, in which no other switch is served.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    rules: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Parts {
+    /// Room of one rule, if one message does not need more.
+    const RULE: usize = 64 << 10;
+
+    /// Appends the entries of one message.
+    pub(super) fn push(&mut self, entries: &[u8]) {
+        self.bytes += entries.len();
+        match self.rules.last_mut() {
+            Some(last) if last.capacity() - last.len() >= entries.len() => {
+                last.extend_from_slice(entries);
+            }
+            _ => {
+                let mut rule = Vec::with_capacity(entries.len().max(Self::RULE));
+                rule.extend_from_slice(entries);
+                self.rules.push(rule);
+            }
+        }
+    }
+
+    /// Bytes of all entries.
+    pub(super) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The entries, in the order of their coming.
+    pub(super) fn rules(&self) -> impl Iterator<Item = &[u8]> {
+        self.rules.iter().map(Vec::as_slice)
+    }
+}
+
+impl Datapath {
+    /// A switch that has connected; `reply` is the body of its FEATURES_REPLY.
+    pub(super) fn new(version: Version, reply: &[u8]) -> Result<Datapath, StartError> {
+        let mut ports = BTreeMap::new();
+        let (id, features) = match version {
+            Version::V1_0 => {
+                let reply = v10::FeaturesReply::parse(reply).map_err(StartError::Features)?;
+                ports.extend(reply.ports.iter().map(|port| crate::v10::ports::known(&port)));
+                let features = Features {
+                    n_buffers: reply.n_buffers,
+                    n_tables: reply.n_tables,
+                    capabilities: reply.capabilities.0,
+                    actions: reply.actions.0,
+                };
+                (reply.datapath_id, features)
+            }
+            Version::V1_3 => {
+                let reply = v13::FeaturesReply::parse(reply).map_err(StartError::Features)?;
+                if reply.n_tables < 2 && !crate::big_switch::is_key(reply.datapath_id) {
+                    return Err(StartError::TooFewTables);
+                }
+                let features = Features {
+                    n_buffers: reply.n_buffers,
+                    n_tables: reply.n_tables,
+                    capabilities: reply.capabilities.0,
+                    actions: 0,
+                };
+                (reply.datapath_id, features)
+            }
+            other => return Err(StartError::Version(other)),
+        };
+        Ok(Datapath {
+            id,
+            joins: crate::big_switch::is_key(id).then_some(id),
+            features,
+            ports,
+            phase: Phase::Learning(0),
+            learned: Learned::default(),
+            traffic: Traffic::default(),
+            asked: Asked::default(),
+            described: Described::default(),
+        })
+    }
+
+    /// The switch's datapath id.
+    #[inline]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether it is not one switch but a big one.
+    #[inline]
+    pub(crate) fn is_joined(&self) -> bool {
+        self.joins.is_some()
+    }
+
+    /// The datapath id that the tenant of a big switch sees.
+    pub(crate) fn joined(&self) -> Option<u64> {
+        self.joins
+    }
+
+    /// The tenant of the big switch sees this datapath id.
+    pub(super) fn set_joined(&mut self, id: u64) {
+        self.joins = Some(id);
+    }
+
+    /// The datapath id by which people know it.
+    pub(crate) fn known_as(&self) -> u64 {
+        self.joins.unwrap_or(self.id)
+    }
+
+    /// What the switch can do.
+    #[inline]
+    pub(crate) fn features(&self) -> &Features {
+        &self.features
+    }
+
+    // ---- Ports
+
+    /// All ports, by their numbers.
+    #[inline]
+    pub(crate) fn ports(&self) -> &BTreeMap<u32, PhysicalPort> {
+        &self.ports
+    }
+
+    /// A port has come (or changed) or gone. Gives what it was.
+    pub(crate) fn set_port(
+        &mut self,
+        number: u32,
+        port: Option<PhysicalPort>,
+    ) -> Option<PhysicalPort> {
+        match port {
+            Some(port) => self.ports.insert(number, port),
+            None => self.ports.remove(&number),
+        }
+    }
+
+    /// What the ports have counted.
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// See [`traffic`](Self::traffic).
+    pub(super) fn traffic_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
+    }
+
+    /// What the switch was asked to tell unasked.
+    pub(super) fn asked(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
+
+    /// What kind of switch it is, and its data sheet.
+    pub(super) fn described(&self) -> &Described {
+        &self.described
+    }
+
+    /// See [`described`](Self::described).
+    pub(super) fn described_mut(&mut self) -> &mut Described {
+        &mut self.described
+    }
+
+    // ---- How far it is known
+
+    /// Whether tenants are served.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready
+    }
+
+    /// Whether nothing of the switch is listened to any more.
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
+    /// So many questions about the switch's state are asked.
+    pub(super) fn begin(&mut self, questions: u32) {
+        self.phase = Phase::Learning(questions);
+    }
+
+    /// One of the questions is answered in full. Says whether it was the last: then the switch is ready.
+    pub(super) fn question_answered(&mut self) -> bool {
+        match self.phase {
+            Phase::Learning(open) if open > 1 => {
+                self.phase = Phase::Learning(open - 1);
+                false
+            }
+            Phase::Learning(_) => {
+                self.phase = Phase::Ready;
+                true
+            }
+            Phase::Ready | Phase::Closed => false,
+        }
+    }
+
+    /// The switch has told of some of its entries.
+    pub(crate) fn learn_flows(&mut self, entries: &[u8]) {
+        self.learned.flows.push(entries);
+    }
+
+    /// The switch has told of some of its groups.
+    pub(crate) fn learn_groups(&mut self, entries: &[u8]) {
+        self.learned.groups.extend_from_slice(entries);
+    }
+
+    /// The switch has told of some of its meters.
+    pub(crate) fn learn_meters(&mut self, entries: &[u8]) {
+        self.learned.meters.extend_from_slice(entries);
+    }
+
+    /// What the switch has told, which is forgotten here.
+    pub(super) fn take_learned(&mut self) -> Learned {
+        core::mem::take(&mut self.learned)
+    }
+
+    /// Why the session is to be closed if the switch has told more of itself than it may.
+    pub(super) fn told_too_much(&self) -> Option<&'static str> {
+        let Learned { flows, groups, meters } = &self.learned;
+        if self.ports.len() > PORTS {
+            Some("the switch has more than 4096 ports")
+        } else if flows.len() + groups.len() + meters.len() > LEARNED {
+            Some("the switch tells more than 32 MiB of its entries, groups and meters")
+        } else {
+            None
+        }
+    }
+
+    /// Forgets what the switch has told: nothing more of it is listened to. Says whether it was open.
+    pub(super) fn close(&mut self) -> bool {
+        let was_open = !self.is_closed();
+        self.phase = Phase::Closed;
+        self.learned = Learned::default();
+        self.ports.clear();
+        was_open
+    }
+}

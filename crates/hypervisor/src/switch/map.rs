@@ -1,0 +1,177 @@
+//! The map of the physical network as far as it is about this switch, and what derives from it: who owns which packets, Weir's own
+//! rules on the switch, and which of those the switch has refused. What is to be followed next is here as well.
+
+use crate::lldp::LldpKey;
+use crate::policy::Policy;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use compile::ownership::Claims;
+use compile::{InfraRule, Ownership};
+use fabric::embedding::Transit;
+
+/// How many refused rules of one map are reported: a switch without room refuses them all.
+const TOLD: usize = 16;
+
+/// See the module.
+pub(crate) struct Map {
+    policy: Arc<Policy>,
+    ownership: Ownership,
+    /// The policy that is to be followed, once the store has what was accepted under the present one.
+    upcoming: Option<Arc<Policy>>,
+    /// Whether other ports are to be followed.
+    has_other_ports: bool,
+    /// Weir's own rules that the switch holds.
+    infra: Vec<InfraRule>,
+    /// Whether ports are to be down because the switch refuses what brings packets in by them.
+    has_refused_ports: bool,
+    /// What cannot pass through, and has not been told yet.
+    refused_transits: BTreeSet<Transit>,
+    /// How many refused rules have been reported since the map is what it is.
+    told_refused: usize,
+    /// What marks Weir's link probes.
+    lldp: LldpKey,
+    /// Whether the rule that brings link probes here has been sent (1.0; table 0 has one on 1.3).
+    expects_probes: bool,
+}
+
+impl Map {
+    /// Nobody has a part of the switch.
+    pub(super) fn new(lldp: LldpKey) -> Map {
+        Map {
+            policy: Arc::new(Policy::default()),
+            ownership: Ownership::new(&Claims::default()),
+            upcoming: None,
+            has_other_ports: false,
+            infra: Vec::new(),
+            has_refused_ports: false,
+            refused_transits: BTreeSet::new(),
+            told_refused: 0,
+            lldp,
+            expects_probes: false,
+        }
+    }
+
+    /// The policy in force.
+    #[inline]
+    pub(crate) fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// Who owns which packets, by the policy in force.
+    #[inline]
+    pub(crate) fn ownership(&self) -> &Ownership {
+        &self.ownership
+    }
+
+    /// This policy is in force from now on.
+    pub(super) fn set(&mut self, policy: Arc<Policy>, ownership: Ownership) {
+        (self.policy, self.ownership) = (policy, ownership);
+    }
+
+    /// What marks Weir's link probes.
+    #[inline]
+    pub(crate) fn lldp(&self) -> &LldpKey {
+        &self.lldp
+    }
+
+    /// Whether the rule that brings link probes here has been sent (1.0).
+    pub(super) fn expects_probes(&self) -> bool {
+        self.expects_probes
+    }
+
+    /// The rule that brings link probes here has been sent (1.0).
+    pub(super) fn note_probes_expected(&mut self) {
+        self.expects_probes = true;
+    }
+
+    // ---- What is to be followed
+
+    /// Whether anything is to be followed.
+    #[inline]
+    pub(super) fn has_upcoming(&self) -> bool {
+        self.has_other_ports || self.upcoming.is_some()
+    }
+
+    /// This policy is to be followed. Of several the newest counts.
+    pub(super) fn plan_policy(&mut self, policy: Arc<Policy>) {
+        self.upcoming = Some(policy);
+    }
+
+    /// The policy in force is to be followed again, unless there is a newer one.
+    pub(super) fn plan_same_policy(&mut self) {
+        self.upcoming.get_or_insert_with(|| Arc::clone(&self.policy));
+    }
+
+    /// The switch's ports are others.
+    pub(super) fn plan_ports(&mut self) {
+        self.has_other_ports = true;
+    }
+
+    /// What is planned is followed now: gives the policy, if that is planned.
+    pub(super) fn take_upcoming(&mut self) -> Option<Arc<Policy>> {
+        self.has_other_ports = false;
+        self.upcoming.take()
+    }
+
+    // ---- Weir's own rules
+
+    /// Those that the switch holds, or is about to.
+    pub(crate) fn infra(&self) -> &[InfraRule] {
+        &self.infra
+    }
+
+    /// The switch holds these. Gives those that were held before.
+    pub(super) fn replace_infra(&mut self, rules: Vec<InfraRule>) -> Vec<InfraRule> {
+        core::mem::replace(&mut self.infra, rules)
+    }
+
+    /// The switch holds this one, in the place of what it holds.
+    pub(super) fn put_infra_rule(&mut self, rule: InfraRule) {
+        self.remove_infra_rule(&rule);
+        self.infra.push(rule);
+    }
+
+    /// The switch does not hold this one any more.
+    pub(super) fn remove_infra_rule(&mut self, rule: &InfraRule) {
+        self.infra.retain(|held| !is_same(held, rule));
+    }
+
+    /// The switch has refused a rule twice. Says whether that is to be reported.
+    pub(super) fn note_infra_refused(&mut self) -> bool {
+        let is_told = self.told_refused < TOLD;
+        self.told_refused += usize::from(is_told);
+        is_told
+    }
+
+    /// Packets cannot pass through there.
+    pub(super) fn refuse_transit(&mut self, transit: Transit) {
+        self.refused_transits.insert(transit);
+    }
+
+    /// Another port is to be down.
+    pub(super) fn note_port_refused(&mut self) {
+        self.has_refused_ports = true;
+    }
+
+    /// Whether there are refusals that nobody was told.
+    pub(super) fn has_refused(&self) -> bool {
+        self.has_refused_ports || !self.refused_transits.is_empty()
+    }
+
+    /// What cannot pass through, and whether ports are to be down: since this was last asked.
+    pub(super) fn take_refused(&mut self) -> (BTreeSet<Transit>, bool) {
+        let transits = core::mem::take(&mut self.refused_transits);
+        (transits, core::mem::take(&mut self.has_refused_ports))
+    }
+
+    /// There is another map: refusals are reported again.
+    pub(super) fn forget_told(&mut self) {
+        self.told_refused = 0;
+    }
+}
+
+/// Whether two rules are one on the switch.
+pub(super) fn is_same(one: &InfraRule, other: &InfraRule) -> bool {
+    (one.table, one.match_, one.priority) == (other.table, other.match_, other.priority)
+}

@@ -1,0 +1,140 @@
+//! What is in flight to the switch, by what it is for, and which request is being applied to the tables.
+
+use super::log::LoggedChange;
+use super::refused::Tried;
+use super::replay::Object;
+use crate::ids::TenantIndex;
+use crate::store::Kind;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use compile::Variant;
+use hashbrown::HashMap;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Operations {
+    all: HashMap<u32, Operation>,
+    last: u32,
+    /// The change of the request that is being applied, once the request has begun one.
+    current: Option<u32>,
+    /// Whether the request is applied again: then nothing is sent.
+    is_replay: bool,
+    /// Which ids on the switch groups and meters had before the replay.
+    ids: BTreeMap<(Kind, u32, Variant), u32>,
+}
+
+/// Messages in flight that belong together.
+pub(crate) struct Operation {
+    pub(crate) tenant: TenantIndex,
+    /// Messages that it became.
+    pub(super) messages: usize,
+    /// Those of them that have not been confirmed.
+    pub(super) remaining: usize,
+    pub(crate) what: What,
+    /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
+    pub(super) work: u64,
+    pub(super) held: usize,
+}
+
+/// What messages are for.
+pub(crate) enum What {
+    /// A tenant's request.
+    Request(Box<LoggedChange>),
+    /// The switch is to hold what the tables say of this. If the switch refuses, the request that made the tables so is refused;
+    /// without one the object is given up.
+    Repair { object: Object, cause: Option<u32> },
+    /// A rule of Weir's own.
+    Infra(Box<Tried>),
+    /// Groups or meters that nobody has any more are deleted.
+    Free,
+}
+
+impl Operations {
+    /// Begins an operation, and gives its number.
+    pub(super) fn begin(&mut self, tenant: TenantIndex, what: What) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        let operation = Operation { tenant, messages: 0, remaining: 0, what, work: 0, held: 0 };
+        self.all.insert(self.last, operation);
+        self.last
+    }
+
+    /// An operation in flight.
+    pub(super) fn get(&self, at: &u32) -> Option<&Operation> {
+        self.all.get(at)
+    }
+
+    /// See [`get`](Self::get).
+    pub(super) fn get_mut(&mut self, at: &u32) -> Option<&mut Operation> {
+        self.all.get_mut(at)
+    }
+
+    /// Ends an operation.
+    pub(super) fn remove(&mut self, at: &u32) -> Option<Operation> {
+        self.all.remove(at)
+    }
+
+    /// The change of a request in flight.
+    pub(super) fn change(&self, at: u32) -> Option<&LoggedChange> {
+        match &self.all.get(&at)?.what {
+            What::Request(change) => Some(change),
+            _ => None,
+        }
+    }
+
+    /// See [`change`](Self::change).
+    pub(super) fn change_mut(&mut self, at: u32) -> Option<&mut LoggedChange> {
+        match &mut self.all.get_mut(&at)?.what {
+            What::Request(change) => Some(change),
+            _ => None,
+        }
+    }
+
+    /// Whether a rule of Weir's own is in flight.
+    pub(super) fn has_infra(&self) -> bool {
+        self.all.values().any(|it| matches!(it.what, What::Infra(_)))
+    }
+
+    // ---- The request that is being applied
+
+    /// Its change, once it has begun one.
+    pub(super) fn current(&self) -> Option<u32> {
+        self.current
+    }
+
+    /// See [`current`](Self::current).
+    pub(super) fn set_current(&mut self, change: Option<u32>) {
+        self.current = change;
+    }
+
+    /// Whether it is applied again: then nothing is sent.
+    #[inline]
+    pub(super) fn is_replay(&self) -> bool {
+        self.is_replay
+    }
+
+    /// The request of this change is applied again.
+    pub(super) fn begin_replay(&mut self, change: u32) {
+        (self.current, self.is_replay) = (Some(change), true);
+    }
+
+    /// It has been applied again.
+    pub(super) fn end_replay(&mut self) {
+        (self.current, self.is_replay) = (None, false);
+    }
+
+    /// A group or meter had this id on the switch before requests were applied again.
+    pub(super) fn note_id(&mut self, kind: Kind, number: u32, variant: Variant, id: u32) {
+        self.ids.entry((kind, number, variant)).or_insert(id);
+    }
+
+    /// The id on the switch that a group or meter had before.
+    pub(super) fn id_again(&mut self, kind: Kind, number: u32, variant: Variant) -> Option<u32> {
+        self.ids.remove(&(kind, number, variant))
+    }
+
+    /// All requests have been applied again.
+    pub(super) fn end_replays(&mut self) {
+        self.end_replay();
+        self.ids.clear();
+    }
+}

@@ -1,0 +1,109 @@
+//! What is told of the switch to those who look on: events for the driver, and counts.
+
+use super::{Event, PortState};
+use crate::counters::{SwitchCounters, count};
+use crate::policy::TenantId;
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Probes that may wait to be fetched. A host can send back what it was sent as fast as it likes.
+const PROBES: usize = 256;
+
+/// See the module.
+pub(crate) struct Reports {
+    events: VecDeque<Event>,
+    counters: SwitchCounters,
+    /// The time of the last call of the driver.
+    clock: Instant,
+}
+
+impl Reports {
+    /// Nothing has happened yet.
+    pub(super) fn new(now: Instant) -> Reports {
+        Reports { events: VecDeque::new(), counters: SwitchCounters::default(), clock: now }
+    }
+
+    /// The driver calls.
+    #[inline]
+    pub(super) fn set_clock(&mut self, now: Instant) {
+        self.clock = now;
+    }
+
+    /// When the driver called last.
+    pub(super) fn clock(&self) -> Instant {
+        self.clock
+    }
+
+    // ---- Events
+
+    /// What the driver has to do or to know next.
+    pub(super) fn next(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The driver has this to do or to know.
+    pub(crate) fn push(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// These ports are so now.
+    pub(super) fn push_ports(&mut self, ports: impl IntoIterator<Item = (u32, Option<PortState>)>) {
+        self.push(Event::Ports(ports.into_iter().collect()));
+    }
+
+    /// These ports are down. Those of before that were not fetched yet are news no longer.
+    pub(super) fn push_refused_ports(&mut self, ports: Vec<(TenantId, u32)>) {
+        self.events.retain(|event| !matches!(event, Event::RefusedPorts(_)));
+        self.push(Event::RefusedPorts(ports));
+    }
+
+    /// A link probe has come in by this port.
+    pub(super) fn push_probe(&mut self, port: u32, frame: &[u8]) {
+        let is_probe = |event: &&Event| matches!(event, Event::Probe(..));
+        if self.events.iter().filter(is_probe).count() < PROBES {
+            self.push(Event::Probe(port, frame.to_vec()));
+        } else {
+            self.count_unexpected();
+        }
+    }
+
+    // ---- Counts
+
+    /// All counts but those of what was sent.
+    pub(super) fn counters(&self) -> &SwitchCounters {
+        &self.counters
+    }
+
+    /// A message of this type has come from the switch.
+    #[inline]
+    pub(super) fn count_received(&mut self, type_: u8) {
+        count(&mut self.counters.from_switch, type_);
+    }
+
+    /// A PACKET_IN is no tenant's.
+    #[inline]
+    pub(crate) fn count_unowned(&mut self) {
+        self.counters.nobody += 1;
+    }
+
+    /// The switch has sent what is malformed or was not expected.
+    pub(super) fn count_unexpected(&mut self) {
+        self.counters.unexpected += 1;
+    }
+
+    /// The switch has left a request unanswered.
+    pub(super) fn count_unanswered(&mut self) {
+        self.counters.unanswered += 1;
+    }
+
+    /// The switch has refused a change of Weir's own.
+    pub(super) fn count_own_refused(&mut self) {
+        self.counters.own_refused += 1;
+    }
+
+    /// Other installations of Weir have left so many entries.
+    pub(super) fn set_others_entries(&mut self, entries: usize) {
+        self.counters.others_entries = entries as u64;
+    }
+}

@@ -1,0 +1,45 @@
+//! Memory that is used again for each message, so that the forwarding path allocates nothing.
+
+use alloc::vec::Vec;
+use openflow::v13::MatchBuf;
+
+/// What is taken is empty. If it is not put back, the next one is made anew.
+pub(crate) struct Scratch {
+    message: Vec<u8>,
+    match_: MatchBuf,
+}
+
+impl Scratch {
+    /// No memory yet.
+    pub(super) fn new() -> Scratch {
+        Scratch { message: Vec::new(), match_: MatchBuf::new() }
+    }
+
+    /// For a message.
+    #[inline]
+    pub(crate) fn take_message(&mut self) -> Vec<u8> {
+        let mut message = core::mem::take(&mut self.message);
+        message.clear();
+        message
+    }
+
+    /// After [`take_message`](Self::take_message).
+    #[inline]
+    pub(crate) fn put_message(&mut self, message: Vec<u8>) {
+        self.message = message;
+    }
+
+    /// For the fields of a match (1.3).
+    #[inline]
+    pub(crate) fn take_match(&mut self) -> MatchBuf {
+        let mut match_ = core::mem::take(&mut self.match_);
+        match_.clear();
+        match_
+    }
+
+    /// After [`take_match`](Self::take_match).
+    #[inline]
+    pub(crate) fn put_match(&mut self, match_: MatchBuf) {
+        self.match_ = match_;
+    }
+}

@@ -1,0 +1,213 @@
+//! The tenants on a switch, and what is known of several of them at once: who is to be looked at for what.
+
+use super::idle::Timeout;
+use super::replay::Recovery;
+use super::uninstalled::Uninstalled;
+use crate::buffers::Buffered;
+use crate::ids::TenantIndex;
+use crate::policy::{Policy, TenantId};
+use crate::tenant::Tenant;
+use crate::time::Instant;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+use hashbrown::HashMap;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Tenants {
+    all: Vec<Tenant>,
+    by_id: HashMap<TenantId, TenantIndex>,
+    /// Who may have entries to take over from others of its own.
+    freed: BTreeSet<TenantIndex>,
+    /// Tenants whose tables and the switch are brought together.
+    recovering: BTreeSet<TenantIndex>,
+    /// Who has been given which number for each packet that the switch keeps, by the switch's number.
+    buffered: HashMap<u32, (TenantIndex, u32)>,
+    /// Entries for which nothing stands on the switch.
+    uninstalled: Uninstalled,
+    /// Whether changes of tenants' flow tables are kept to be fetched.
+    tracks_flows: bool,
+}
+
+impl Index<usize> for Tenants {
+    type Output = Tenant;
+
+    #[inline]
+    fn index(&self, at: usize) -> &Tenant {
+        &self.all[at]
+    }
+}
+
+impl IndexMut<usize> for Tenants {
+    #[inline]
+    fn index_mut(&mut self, at: usize) -> &mut Tenant {
+        &mut self.all[at]
+    }
+}
+
+impl Tenants {
+    /// How many there are or have been: places are kept, so that indices stay valid.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there has never been one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All that there are or have been.
+    pub(crate) fn iter(&self) -> core::slice::Iter<'_, Tenant> {
+        self.all.iter()
+    }
+
+    /// See [`iter`](Self::iter).
+    pub(crate) fn iter_mut(&mut self) -> core::slice::IterMut<'_, Tenant> {
+        self.all.iter_mut()
+    }
+
+    /// The place of a tenant.
+    #[inline]
+    pub(crate) fn find(&self, id: TenantId) -> Option<TenantIndex> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// Makes places for a policy's new tenants, and marks those that are gone.
+    pub(super) fn follow(&mut self, policy: &Policy) {
+        for tenant in &mut self.all {
+            tenant.terms.forget();
+        }
+        for tenant in &policy.tenants {
+            match self.by_id.get(&tenant.id) {
+                Some(at) => self.all[at.0 as usize].configure(tenant),
+                None => {
+                    let at = TenantIndex(self.all.len() as u32);
+                    let mut state = Tenant::new(tenant);
+                    state.flows.track(self.tracks_flows);
+                    self.all.push(state);
+                    self.by_id.insert(tenant.id, at);
+                }
+            }
+        }
+    }
+
+    /// Whether changes of flow tables are kept to be fetched.
+    pub(super) fn tracks_flows(&self) -> bool {
+        self.tracks_flows
+    }
+
+    /// Turned on, all entries count as changed.
+    pub(super) fn track_flows(&mut self, on: bool) {
+        self.tracks_flows = on;
+        for tenant in &mut self.all {
+            tenant.flows.track(on);
+        }
+    }
+
+    // ---- Entries that others of the tenant may take over
+
+    /// A tenant's entries on the switch may have lost their owner in its table.
+    pub(super) fn note_freed(&mut self, tenant: TenantIndex) {
+        if self.all[tenant.0 as usize].flows.has_freed() {
+            self.freed.insert(tenant);
+        }
+    }
+
+    /// Nothing of a tenant is to be taken over any more.
+    pub(super) fn forget_freed(&mut self, tenant: TenantIndex) {
+        self.freed.remove(&tenant);
+    }
+
+    /// The tenants of which entries are to be taken over now. Those that are recovering have to wait.
+    pub(super) fn take_freed(&mut self) -> Vec<TenantIndex> {
+        let Tenants { all, freed, .. } = self;
+        freed.extract_if(.., |tenant| all[tenant.0 as usize].recovery.is_none()).collect()
+    }
+
+    // ---- Recovery
+
+    /// A tenant's tables and the switch are being brought together. Gives what is known of that.
+    pub(super) fn recover(&mut self, tenant: TenantIndex) -> &mut Recovery {
+        self.recovering.insert(tenant);
+        self.all[tenant.0 as usize].recovery.get_or_insert_default()
+    }
+
+    /// A tenant's tables and the switch agree. Gives what was known while they did not.
+    pub(super) fn recovered(&mut self, tenant: TenantIndex) -> Option<Recovery> {
+        self.recovering.remove(&tenant);
+        self.all[tenant.0 as usize].recovery.take().map(|recovery| *recovery)
+    }
+
+    /// Whether any tenant is recovering.
+    #[inline]
+    pub(crate) fn is_any_recovering(&self) -> bool {
+        !self.recovering.is_empty()
+    }
+
+    /// Tenants that are recovering.
+    pub(super) fn recoveries(&mut self) -> impl Iterator<Item = (TenantIndex, &mut Recovery)> {
+        (0..).map(TenantIndex).zip(&mut self.all).filter_map(|(tenant, state)| {
+            let recovery = state.recovery.as_deref_mut()?;
+            Some((tenant, recovery))
+        })
+    }
+
+    // ---- Packets that the switch keeps
+
+    /// The switch announces another packet by this number of its own: the tenant that had the number has it no longer.
+    pub(super) fn forget_buffered(&mut self, physical: u32) {
+        if let Some((tenant, number)) = self.buffered.remove(&physical) {
+            self.all[tenant.0 as usize].packets.take_buffered(number);
+        }
+    }
+
+    /// Gives a tenant a number for a packet that the switch keeps.
+    pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
+        let (number, forgotten) = self.all[tenant.0 as usize].packets.give_buffered(buffered);
+        if let Some(forgotten) = forgotten {
+            self.buffered.remove(&forgotten.physical);
+        }
+        self.buffered.insert(buffered.physical, (tenant, number));
+        number
+    }
+
+    /// Uses a tenant's number up.
+    pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
+        let taken = self.all[tenant.0 as usize].packets.take_buffered(number)?;
+        self.buffered.remove(&taken.physical);
+        Some(taken)
+    }
+
+    // ---- Entries for which nothing stands on the switch
+
+    /// An entry stands in the table as it is now: its time is kept here if nothing stands for it on the switch.
+    pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
+        let flow = self.all[tenant.0 as usize].flows.get(number);
+        self.uninstalled.keep(tenant, number, flow, now);
+    }
+
+    /// An entry is gone.
+    pub(super) fn forget_time(&mut self, tenant: TenantIndex, number: u32) {
+        self.uninstalled.remove(tenant, number);
+    }
+
+    /// When the next such entry is to be looked at.
+    pub(super) fn next_over(&self) -> Option<Instant> {
+        self.uninstalled.next()
+    }
+
+    /// The next such entry that is to be looked at now, and which of its time-outs is over.
+    pub(super) fn first_over(&self, now: Instant) -> Option<(TenantIndex, u32, Option<Timeout>)> {
+        let (tenant, number) = self.uninstalled.first(now)?;
+        let flow = self.all[tenant.0 as usize].flows.get(number);
+        let timeout = flow.and_then(|flow| self.uninstalled.timeout(tenant, number, flow));
+        Some((tenant, number, timeout))
+    }
+
+    /// Such an entry is looked at again then.
+    pub(super) fn look_again(&mut self, tenant: TenantIndex, number: u32, at: Instant) {
+        self.uninstalled.look_again(tenant, number, at);
+    }
+}

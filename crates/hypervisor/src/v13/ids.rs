@@ -1,0 +1,145 @@
+//! The ids of groups and meters on the switch (1.3): which are in use, and by whom.
+//!
+//! An id is in use from when a change takes it until a barrier has shown that the group or meter is gone. Nothing is sent or
+//! stored here: see [`super::numbers`].
+
+use crate::ids::TenantIndex;
+use crate::policy::TenantId;
+use crate::store::Kind;
+use crate::time::{Duration, Instant};
+use alloc::collections::btree_map::Entry;
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// How long an egress group that nothing needs stays, at most twice.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Ids in use on the switch, by tenants, Weir or others.
+#[derive(Default)]
+pub(crate) struct Ids {
+    groups: BTreeSet<u32>,
+    meters: BTreeSet<u32>,
+    /// Whose those are that tenants have, or had and that are not known to be gone.
+    owned: BTreeMap<(Kind, u32), TenantIndex>,
+    /// Groups and meters that are to be deleted, and whose they were: the store knows.
+    to_delete: BTreeMap<(Kind, u32), TenantId>,
+    /// Whether something has gone that may have needed an egress group.
+    may_be_unneeded: bool,
+    /// When to look for egress groups that nothing needs.
+    collection_due: Option<Instant>,
+}
+
+impl Ids {
+    fn of_kind(&mut self, kind: Kind) -> &mut BTreeSet<u32> {
+        match kind {
+            Kind::Meter => &mut self.meters,
+            _ => &mut self.groups,
+        }
+    }
+
+    /// The lowest id of a group or meter that is free: some switches number few.
+    pub(crate) fn lowest_free(&self, kind: Kind) -> u32 {
+        let used = if kind == Kind::Meter { &self.meters } else { &self.groups };
+        let mut free = 1;
+        for &id in used {
+            if id > free {
+                break;
+            }
+            free = free.max(id.saturating_add(1));
+        }
+        free
+    }
+
+    /// A tenant uses these ids.
+    pub(crate) fn take(
+        &mut self,
+        tenant: TenantIndex,
+        kind: Kind,
+        ids: impl IntoIterator<Item = u32>,
+    ) {
+        for id in ids {
+            self.of_kind(kind).insert(id);
+            self.owned.insert((kind, id), tenant);
+        }
+    }
+
+    /// The switch holds something under these ids.
+    pub(crate) fn reserve<'a>(&mut self, kind: Kind, ids: impl IntoIterator<Item = &'a u32>) {
+        self.of_kind(kind).extend(ids);
+    }
+
+    /// An id may be given out again.
+    pub(crate) fn free(&mut self, kind: Kind, id: u32) {
+        self.of_kind(kind).remove(&id);
+        self.owned.remove(&(kind, id));
+    }
+
+    /// The groups and meters on the switch that are a tenant's.
+    pub(crate) fn of_tenant(&self, tenant: TenantIndex) -> impl Iterator<Item = (Kind, u32)> {
+        self.owned.iter().filter(move |(_, of)| **of == tenant).map(|(key, _)| *key)
+    }
+
+    /// The groups and meters on the switch that are any tenant's.
+    pub(crate) fn of_tenants(&self) -> impl Iterator<Item = ((Kind, u32), TenantIndex)> {
+        self.owned.iter().map(|(key, tenant)| (*key, *tenant))
+    }
+
+    /// A tenant's group or meter is to be deleted. Says whether that is new: whose it was first is where it stands in the store.
+    pub(crate) fn mark_for_deletion(&mut self, whose: TenantId, kind: Kind, id: u32) -> bool {
+        match self.to_delete.entry((kind, id)) {
+            Entry::Vacant(new) => {
+                new.insert(whose);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    /// A group or meter is not to be deleted any more. Gives whose it was, if it was.
+    pub(crate) fn unmark_for_deletion(&mut self, kind: Kind, id: u32) -> Option<TenantId> {
+        self.to_delete.remove(&(kind, id))
+    }
+
+    /// The store knows a group or meter that was to be deleted; `by` is the tenant on whose behalf that is done.
+    pub(crate) fn restore_deletion(
+        &mut self,
+        whose: TenantId,
+        by: Option<TenantIndex>,
+        kind: Kind,
+        id: u32,
+    ) {
+        self.to_delete.insert((kind, id), whose);
+        if let Some(tenant) = by {
+            self.owned.insert((kind, id), tenant);
+        }
+        self.of_kind(kind).insert(id);
+    }
+
+    // ---- Egress groups that nothing needs
+
+    /// Something has gone that may have needed an egress group.
+    pub(crate) fn note_unneeded(&mut self) {
+        self.may_be_unneeded = true;
+    }
+
+    /// When to look for egress groups that nothing needs.
+    pub(crate) fn next_collection(&self) -> Option<Instant> {
+        self.collection_due
+    }
+
+    /// The switch has no room: what is not needed goes now.
+    pub(crate) fn hurry_collection(&mut self, now: Instant) {
+        self.collection_due = Some(now);
+    }
+
+    /// Egress groups are looked for now.
+    pub(crate) fn begin_collection(&mut self) {
+        (self.may_be_unneeded, self.collection_due) = (false, None);
+    }
+
+    /// Looks for egress groups after a while, if something has gone that may have needed one.
+    pub(crate) fn plan_collection(&mut self, now: Instant) {
+        if core::mem::take(&mut self.may_be_unneeded) && self.collection_due.is_none() {
+            self.collection_due = Some(now + PATIENCE);
+        }
+    }
+}
