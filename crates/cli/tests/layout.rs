@@ -155,6 +155,23 @@ const MAY_BE_UNSAFE: &[&str] = &["channel", "packet"];
 /// Past this a file is split by meaning.
 const LONGEST_FILE: usize = 800;
 
+/// Crates whose types are closed: what a type does with its fields is in the type's own module.
+const CLOSED: &[&str] = &["hypervisor", "compile"];
+
+/// Past this a type's fields that belong together become a type.
+const MOST_FIELDS: usize = 15;
+
+/// Types with more fields than that, and how many: neither more nor fewer. None may be added.
+const MORE_FIELDS: &[(&str, usize)] = &[];
+
+/// Types with fields that the whole crate may change (`pub(crate)`), and how many: neither more nor fewer. None may be added. A
+/// plain record, which holds values and no rule about them, has `pub` fields.
+const OPEN_FIELDS: &[(&str, usize)] = &[
+    ("hypervisor::switch::Switch", 11),
+    ("hypervisor::switch::log::LoggedChange", 4),
+    ("hypervisor::tenant::Tenant", 15),
+];
+
 #[test]
 fn dependencies_follow_the_arrows() {
     let mut wrong = Vec::new();
@@ -315,6 +332,70 @@ fn files_are_short_and_say_what_they_are() {
         }
     }
     assert_none(&wrong);
+}
+
+#[test]
+fn types_have_few_fields() {
+    let many = |fields: &[&str]| Some(fields.len()).filter(|fields| *fields > MOST_FIELDS);
+    assert_fields("fields", MORE_FIELDS, many);
+}
+
+#[test]
+fn types_are_closed() {
+    let open = |fields: &[&str]| {
+        let open = fields.iter().filter(|field| field.starts_with("pub(crate) ")).count();
+        Some(open).filter(|open| *open > 0)
+    };
+    assert_fields("fields with `pub(crate)`", OPEN_FIELDS, open);
+}
+
+/// Counts fields of each type of the closed crates, and compares with a list.
+#[track_caller]
+fn assert_fields(what: &str, listed: &[(&str, usize)], count: impl Fn(&[&str]) -> Option<usize>) {
+    let mut counted = BTreeMap::new();
+    let mut types = 0;
+    for name in CLOSED {
+        for (module, text) in sources(&repository().join("crates").join(name)) {
+            let path = [&[(*name).to_owned()], module.as_slice()].concat().join("::");
+            for (type_, fields) in structs(&text) {
+                types += 1;
+                let count = count(&fields);
+                counted.extend(count.map(|count| (format!("{path}::{type_}"), count)));
+            }
+        }
+    }
+    assert!(types > 100, "found only {types} types");
+    let listed: BTreeMap<String, usize> =
+        listed.iter().map(|(type_, count)| ((*type_).to_owned(), *count)).collect();
+    let types: BTreeSet<&String> = counted.keys().chain(listed.keys()).collect();
+    let differs = types.into_iter().filter(|type_| counted.get(*type_) != listed.get(*type_));
+    let wrong: Vec<String> = differs
+        .map(|type_| {
+            let (counted, listed) = (counted.get(type_), listed.get(type_));
+            format!("`{type_}` has {counted:?} {what}, and the list says {listed:?}")
+        })
+        .collect();
+    assert_none(&wrong);
+}
+
+/// The structs with named fields in a formatted source, and the lines of their fields.
+fn structs(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some((before, after)) = line.split_once("struct ") else { continue };
+        let is_type = before.is_empty() || before.starts_with("pub") && before.ends_with(' ');
+        if !is_type || !line.ends_with('{') {
+            continue;
+        }
+        let name = after.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let body = lines.by_ref().take_while(|line| *line != "}");
+        // A longer type goes on in lines that are indented more.
+        let fields = body.filter_map(|line| line.strip_prefix("    "));
+        let is_field = |line: &&str| !line.starts_with([' ', '/', '#', '}', ')', '>']);
+        found.push((name, fields.filter(is_field).collect()));
+    }
+    found
 }
 
 #[test]

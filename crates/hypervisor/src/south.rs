@@ -9,6 +9,7 @@
 //!
 //! What the switch holds of the tenants' rules is in [`installed`]; [`diff`] says which message makes a rule what is wanted.
 
+mod departures;
 pub(crate) mod diff;
 pub(crate) mod installed;
 pub(crate) mod pending;

@@ -109,7 +109,7 @@ pub struct Switch {
     pub(crate) reports: Reports,
     pub(crate) scratch: Scratch,
     /// How much its tables hold, and who gets how much of them.
-    pub(crate) space: space::Space,
+    space: space::Space,
     /// Groups and meters in use on the switch (1.3).
     pub(crate) ids: Ids,
 }

@@ -28,31 +28,31 @@ pub(crate) use timeouts::{Answer, Leaving};
 
 /// One tenant on one switch.
 pub(crate) struct Tenant {
-    pub id: TenantId,
+    pub(crate) id: TenantId,
     /// What the policy says of it. Its place is kept if that knows it no more, so that indices stay valid.
-    pub terms: Terms,
+    pub(crate) terms: Terms,
     /// Its own network on this switch, if it has one and no slice.
-    pub network: Option<Arc<Network>>,
+    pub(crate) network: Option<Arc<Network>>,
     /// What is known of its ports beside.
-    pub ports: Ports,
+    pub(crate) ports: Ports,
     /// What its network's ports have counted (1.3).
-    pub counts: PortCounts,
-    pub controllers: Connections,
+    pub(crate) counts: PortCounts,
+    pub(crate) controllers: Connections,
     /// Its requests in flight.
-    pub log: VecDeque<Logged>,
+    pub(crate) log: VecDeque<Logged>,
     /// While its tables and the switch are brought together.
-    pub recovery: Option<Box<Recovery>>,
+    pub(crate) recovery: Option<Box<Recovery>>,
     /// How much of its requests is taken and not finished.
-    pub backlog: Backlog,
-    pub flows: FlowTable,
+    pub(crate) backlog: Backlog,
+    pub(crate) flows: FlowTable,
     /// Entries that are about to end.
-    pub timeouts: Timeouts,
-    pub numbers: Numbers,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) numbers: Numbers,
     /// Packets on their way to its controllers.
-    pub packets: Packets,
-    pub counters: Counters,
+    pub(crate) packets: Packets,
+    pub(crate) counters: Counters,
     /// Its last requests that were refused.
-    pub refused: Refusals,
+    pub(crate) refused: Refusals,
 }
 
 impl Tenant {

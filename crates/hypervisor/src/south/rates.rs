@@ -88,9 +88,9 @@ impl Bucket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SheetShare {
     /// Of the safe rate.
-    pub(crate) rate: Pace,
+    pub rate: Pace,
     /// Of the switch's time.
-    pub(crate) time: Pace,
+    pub time: Pace,
 }
 
 impl SheetShare {

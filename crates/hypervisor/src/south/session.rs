@@ -3,13 +3,14 @@
 //! A switch reads its connection in order, so an answer shows that everything sent before has been read, which is what the window
 //! is about. Only a barrier shows that it is *done*.
 
+use super::departures::{Departures, Sent};
 use super::installed::{Effect, Installed, Written};
 use super::pending::{Awaits, Entry, Origin, Pending};
 use super::queue::{Item, Queue};
 use super::rates::{Rates, SheetShare};
 use super::scheduler::RoundRobin;
 use super::window::{Sent as InFlight, Window};
-use crate::counters::{TYPES, count};
+use crate::counters::TYPES;
 use crate::ids::TenantIndex;
 use crate::outbox::Outbox;
 use crate::policy::Limits;
@@ -117,42 +118,6 @@ struct Open {
     /// Messages in flight that will be answered, and so acknowledge what went before.
     answers_due: u32,
     last_sent: Instant,
-}
-
-/// What has been sent.
-#[derive(Default)]
-struct Departures {
-    /// What has left its queue since the caller last looked.
-    sent: VecDeque<Sent>,
-    /// All messages, by type.
-    by_type: [u64; TYPES],
-    /// Messages that no tenant asked for.
-    own: u64,
-}
-
-impl Departures {
-    #[inline]
-    fn count(&mut self, type_: Option<u8>) {
-        if let Some(type_) = type_ {
-            count(&mut self.by_type, type_);
-        }
-    }
-
-    fn count_own(&mut self, type_: Option<u8>) {
-        self.count(type_);
-        self.own += 1;
-    }
-}
-
-/// A tenant's message that has left its queue.
-pub(crate) struct Sent {
-    pub tenant: TenantIndex,
-    pub type_: Option<u8>,
-    pub awaits: Awaits,
-    pub operation: Option<u32>,
-    pub arrived: Instant,
-    /// Who hears that the packet which the message was to release is another by now.
-    pub refuses: Option<Box<Origin>>,
 }
 
 /// What has become of a message that was submitted.
@@ -363,7 +328,7 @@ impl Session {
     /// What has left since this was last asked, one by one.
     #[inline]
     pub(crate) fn next_sent(&mut self) -> Option<Sent> {
-        self.departures.sent.pop_front()
+        self.departures.next()
     }
 
     /// A tenant's queue may go on, if anything waits there.
@@ -613,12 +578,12 @@ impl Session {
 
     /// Messages that were sent, by type.
     pub(crate) fn sent_by_type(&self) -> [u64; TYPES] {
-        self.departures.by_type
+        *self.departures.by_type()
     }
 
     /// Messages that were sent and that no tenant asked for.
     pub(crate) fn own_messages(&self) -> u64 {
-        self.departures.own
+        self.departures.own()
     }
 
     /// Whether something has been sent of which only a barrier will tell that it is done.
@@ -695,7 +660,7 @@ impl Session {
         self.transmit(tenant, item, start, now);
         let Item { awaits, operation, arrived, .. } = *item;
         let refuses = refuses.map(Box::new);
-        self.departures.sent.push_back(Sent { tenant, type_, awaits, operation, arrived, refuses });
+        self.departures.push(Sent { tenant, type_, awaits, operation, arrived, refuses });
     }
 
     /// The message at `start` of the outbox gets its xid and is accounted for.

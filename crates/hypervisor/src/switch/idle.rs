@@ -26,8 +26,8 @@ use openflow::{NO_BUFFER, Version};
 /// A message that asks the switch, and what its answer costs.
 #[derive(Debug)]
 pub(crate) struct Question {
-    pub(crate) message: Vec<u8>,
-    pub(crate) cost: u32,
+    pub message: Vec<u8>,
+    pub cost: u32,
 }
 
 /// Which of an entry's timeouts is over. The numbers are those of OFPFlowRemovedReason, in both versions.

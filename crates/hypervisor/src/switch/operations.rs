@@ -25,12 +25,12 @@ pub(crate) struct Operations {
 
 /// Messages in flight that belong together.
 pub(crate) struct Operation {
-    pub(crate) tenant: TenantIndex,
+    pub(super) tenant: TenantIndex,
     /// Messages that it became.
     pub(super) messages: usize,
     /// Those of them that have not been confirmed.
     pub(super) remaining: usize,
-    pub(crate) what: What,
+    pub(super) what: What,
     /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
     pub(super) work: u64,
     pub(super) held: usize,

@@ -31,11 +31,11 @@ use openflow::{NO_BUFFER, Version};
 
 /// A group or meter as it was before a change.
 pub(crate) struct NumberBefore {
-    pub(crate) kind: Kind,
-    pub(crate) number: u32,
-    pub(crate) before: Option<Numbered>,
+    pub kind: Kind,
+    pub number: u32,
+    pub before: Option<Numbered>,
     /// Ids on the switch that the change has taken.
-    pub(crate) made: Vec<u32>,
+    pub made: Vec<u32>,
 }
 
 impl NumberBefore {

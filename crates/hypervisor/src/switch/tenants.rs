@@ -123,7 +123,12 @@ impl Tenants {
     /// The tenants of which entries are to be taken over now. Those that are recovering have to wait.
     pub(super) fn take_freed(&mut self) -> Vec<TenantIndex> {
         let Tenants { all, freed, .. } = self;
-        freed.extract_if(.., |tenant| all[tenant.0 as usize].recovery.is_none()).collect()
+        let is_free = |tenant: &TenantIndex| all[tenant.0 as usize].recovery.is_none();
+        let taken: Vec<TenantIndex> = freed.iter().copied().filter(is_free).collect();
+        for tenant in &taken {
+            freed.remove(tenant);
+        }
+        taken
     }
 
     // ---- Recovery

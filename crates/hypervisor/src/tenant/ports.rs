@@ -44,7 +44,12 @@ impl Ports {
 
     /// With a port goes what was said of it. Gives the ports of which that was anything.
     pub(crate) fn keep(&mut self, has_port: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.config.extract_if(.., |port, _| !has_port(*port)).map(|(port, _)| port).collect()
+        let gone = self.config.keys().copied().filter(|port| !has_port(*port));
+        let gone: Vec<u32> = gone.collect();
+        for port in &gone {
+            self.config.remove(port);
+        }
+        gone
     }
 
     /// A port is down from now on because of what the switch refuses. Says whether it was not.

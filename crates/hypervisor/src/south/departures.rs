@@ -1,0 +1,67 @@
+//! What has left for the switch: counted, and told to the caller if it was a tenant's.
+
+use super::pending::{Awaits, Origin};
+use crate::counters::{TYPES, count};
+use crate::ids::TenantIndex;
+use crate::time::Instant;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Departures {
+    /// What has left its queue since the caller last looked.
+    sent: VecDeque<Sent>,
+    /// All messages, by type.
+    by_type: [u64; TYPES],
+    /// Messages that no tenant asked for.
+    own: u64,
+}
+
+/// A tenant's message that has left its queue.
+pub(crate) struct Sent {
+    pub tenant: TenantIndex,
+    pub type_: Option<u8>,
+    pub awaits: Awaits,
+    pub operation: Option<u32>,
+    pub arrived: Instant,
+    /// Who hears that the packet which the message was to release is another by now.
+    pub refuses: Option<Box<Origin>>,
+}
+
+impl Departures {
+    /// A tenant's message has left its queue.
+    pub(super) fn push(&mut self, sent: Sent) {
+        self.sent.push_back(sent);
+    }
+
+    /// What has left its queue since this was last asked, one by one.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Sent> {
+        self.sent.pop_front()
+    }
+
+    /// A message of this type has left.
+    #[inline]
+    pub(super) fn count(&mut self, type_: Option<u8>) {
+        if let Some(type_) = type_ {
+            count(&mut self.by_type, type_);
+        }
+    }
+
+    /// The same of one that no tenant asked for.
+    pub(super) fn count_own(&mut self, type_: Option<u8>) {
+        self.count(type_);
+        self.own += 1;
+    }
+
+    /// How many have left, by type.
+    pub(super) fn by_type(&self) -> &[u64; TYPES] {
+        &self.by_type
+    }
+
+    /// How many of them no tenant asked for.
+    pub(super) fn own(&self) -> u64 {
+        self.own
+    }
+}
