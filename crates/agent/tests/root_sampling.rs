@@ -100,10 +100,13 @@ fn slack(count: u32, rate: f64) -> f64 {
     6.0 * (f64::from(count) * rate * (1.0 - rate)).sqrt()
 }
 
-/// The sequence numbers of all probes that came within a second of silence.
-fn sequences(capture: &mut Capture) -> Vec<u32> {
+/// Longer than the timeout of a block: after a silence of this length nothing more comes.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// The sequence numbers of all probes that came before a silence of this length.
+fn sequences(capture: &mut Capture, silence: Duration) -> Vec<u32> {
     let mut found = Vec::new();
-    while let Some(block) = capture.next_block(Duration::from_secs(1)).unwrap() {
+    while let Some(block) = capture.next_block(silence).unwrap() {
         for frame in block.frames() {
             found.extend(
                 Observation::parse(frame.data, TAG, frame.timestamp).map(|one| one.sequence),
@@ -214,8 +217,10 @@ fn root_each_frame_goes_to_one_place() {
     network.tc("h2", &script("eth0", &destinations, &[]).unwrap());
     network.send(PROBES);
     let mut seen: HashMap<u32, usize> = HashMap::new();
+    // All captures fill at the same time, so one wait is enough for all.
+    std::thread::sleep(2 * SILENCE);
     for (capture, share) in places.iter_mut().zip(shares) {
-        let found = sequences(capture);
+        let found = sequences(capture, Duration::ZERO);
         assert_eq!(
             capture.statistics().unwrap().drops,
             0,
@@ -231,7 +236,7 @@ fn root_each_frame_goes_to_one_place() {
     assert_eq!(seen.len(), PROBES as usize);
     network.tc("h2", &agent::mirror::clear("eth0").unwrap());
     network.send(10);
-    assert_eq!(sequences(&mut places[0]).len(), 0);
+    assert_eq!(sequences(&mut places[0], SILENCE).len(), 0);
 }
 
 /// Two servers mirror everything to each other over the very interfaces that they sample.
@@ -256,7 +261,7 @@ fn root_mirrored_frames_are_not_mirrored_again() {
     let options = CaptureOptions { filter: Some(Filter::probes(TAG)), ..CaptureOptions::default() };
     let mut capture = network.at("h1", || Capture::open("vxlan0", &options)).unwrap();
     network.send(SENT);
-    let found = sequences(&mut capture);
+    let found = sequences(&mut capture, SILENCE);
     assert_eq!(found.len(), SENT as usize, "each is mirrored back, and only once");
     let counter = |host: &str| -> u32 {
         let text = network.run(host, "cat /sys/class/net/vxlan0/statistics/tx_packets");
@@ -331,8 +336,10 @@ fn ovs_an_enacted_plan_samples_what_it_says() {
 
     let mut seen: HashMap<u32, usize> = HashMap::new();
     let mut sampled = 0;
+    // All captures fill at the same time, so one wait is enough for all.
+    std::thread::sleep(2 * SILENCE);
     for (origin, processor, capture) in &mut captures {
-        let found = sequences(capture);
+        let found = sequences(capture, Duration::ZERO);
         assert_eq!(capture.statistics().unwrap().drops, 0);
         let flow =
             plan.flows.iter().find(|flow| (flow.origin, flow.processor) == (*origin, *processor));

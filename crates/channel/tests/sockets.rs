@@ -13,7 +13,7 @@ use channel::{
 };
 use openflow::{Version, VersionSet};
 
-const WAIT: Duration = Duration::from_secs(5);
+const WAIT: Duration = Duration::from_secs(30);
 
 fn loopback() -> Address {
     "tcp:127.0.0.1:0".parse().unwrap()

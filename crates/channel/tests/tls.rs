@@ -19,9 +19,9 @@ use openflow::{Version, VersionSet};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(60);
 /// A refusal must be told at once, not by a time-out.
-const QUICK: Duration = Duration::from_secs(3);
+const QUICK: Duration = Duration::from_secs(20);
 
 fn listen(tls: &Tls) -> Listener {
     let address = "ssl:127.0.0.1:0".parse::<Address>().unwrap();

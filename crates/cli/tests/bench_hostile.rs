@@ -66,6 +66,10 @@ fn check(results: &Results, attacks: usize) {
 #[test]
 fn each_attack_is_made_beside_the_quiet_tenant() {
     check(&hostile("1.3", &["--openflow", "1.3"]), 12);
+}
+
+#[test]
+fn attacks_are_made_on_openflow_10() {
     let few = "modify-all,delete-cookie,endless-statistics,new-ports";
     check(&hostile("1.0", &["--openflow", "1.0", "--attack", few]), 5);
 }

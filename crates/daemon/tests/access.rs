@@ -388,7 +388,7 @@ fn a_revoked_token_ends_its_events_and_who_begins_no_tls_is_cut_off() {
     let text =
         format!("{TENANTS}[api]\nprivate_key = \"weir-key.pem\"\ncertificate = \"weir.pem\"\n");
     let mut scene = Scene::with(folder, &text, true);
-    let short = Duration::from_millis(400);
+    let short = Duration::from_secs(2);
     let limits = http::Limits { header: short, request: short, ..http::Limits::default() };
     scene.restart_within(limits, &text);
     let walrus = token(&scene, "tenant", Some("walrus"));

@@ -415,7 +415,7 @@ fn root_captures_are_readable_by_tcpdump() {
     let eth0 = writer.add_interface("eth0").unwrap();
     let mut stamps = Vec::new();
     while stamps.len() < 3 {
-        let block = capture.next_block(Duration::from_secs(1)).unwrap().unwrap();
+        let block = capture.next_block(Duration::from_secs(5)).unwrap().unwrap();
         for frame in block.frames() {
             writer.write(eth0, &frame).unwrap();
             stamps.push(frame.timestamp.0);

@@ -2,9 +2,9 @@
 
 use rest::Request;
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-const TIME: Duration = Duration::from_secs(5);
+use super::PATIENCE;
+
 /// More bytes than metrics have.
 const MOST: u64 = 64 << 20;
 
@@ -19,8 +19,8 @@ pub fn post(address: SocketAddr, path: &str, body: &str) -> Option<(u16, String)
 }
 
 fn ask(address: SocketAddr, request: &Request<'_>) -> Option<(u16, String)> {
-    let stream = TcpStream::connect_timeout(&address, TIME).ok()?;
-    stream.set_read_timeout(Some(TIME)).ok()?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let answer = rest::ask(stream, request).ok()?;
     Some((answer.status, answer.text(MOST).ok()?))
 }

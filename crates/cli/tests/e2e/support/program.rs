@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::PATIENCE;
+
+/// How long a process that a test is done with may take to end by itself.
 const TERM_TIME: Duration = Duration::from_secs(3);
 
 pub struct Program {
@@ -70,10 +73,14 @@ impl Program {
 
     /// SIGTERM, and the exit code. `None` if it had to be killed.
     pub fn terminate(&mut self) -> Option<i32> {
+        self.terminate_within(PATIENCE)
+    }
+
+    fn terminate_within(&mut self, at_most: Duration) -> Option<i32> {
         if self.is_running() {
             self.signal(Signal::SIGTERM);
         }
-        self.wait(TERM_TIME)
+        self.wait(at_most)
     }
 
     /// The exit code once it ends by itself. `None` if it had to be killed.
@@ -93,7 +100,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         self.stdin = None;
-        self.terminate();
+        self.terminate_within(TERM_TIME);
         if thread::panicking() {
             for (stream, lines) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
                 eprintln!("--- {} {stream} (last lines)\n{}", self.name, lines.tail(40));
