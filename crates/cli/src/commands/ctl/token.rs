@@ -91,15 +91,21 @@ pub fn run(tell: &Tell, client: &Client, what: What) -> anyhow::Result<Exit> {
     }
 }
 
-/// In the largest whole unit.
+/// In one unit, to the nearest: a token for 90 days shows `in 90d`, also a second after it was made.
 fn expires(record: &Record, now: Seconds) -> String {
-    let Some(at) = record.expires_s else { return "never".to_owned() };
-    let left = at.saturating_sub(now);
-    match [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")].iter().find(|(unit, _)| left >= *unit)
-    {
-        Some((unit, name)) => format!("in {}{name}", left / unit),
-        None => "over".to_owned(),
+    match record.expires_s {
+        Some(at) => time_left(at.saturating_sub(now)),
+        None => "never".to_owned(),
     }
+}
+
+/// The largest unit of which there is one after rounding, so never `in 60m` or `in 24h`.
+fn time_left(seconds: Seconds) -> String {
+    let rounded = |unit: Seconds| (seconds.saturating_add(unit / 2)) / unit;
+    [(86_400, 3_600, "d"), (3_600, 60, "h"), (60, 1, "m"), (1, 1, "s")]
+        .into_iter()
+        .find(|(unit, smaller, _)| rounded(*smaller) * smaller >= *unit)
+        .map_or_else(|| "over".to_owned(), |(unit, _, name)| format!("in {}{name}", rounded(unit)))
 }
 
 #[cfg(test)]
@@ -123,6 +129,28 @@ mod tests {
             ("999999999999999999d", None),
         ] {
             assert_eq!(lasts(text).ok().map(|lasts| lasts.0), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_time_left_is_in_the_nearest_unit() {
+        for (seconds, expected) in [
+            (0, "over"),
+            (1, "in 1s"),
+            (59, "in 59s"),
+            (60, "in 1m"),
+            (299, "in 5m"),
+            (3_569, "in 59m"),
+            (3_599, "in 1h"),
+            (43_199, "in 12h"),
+            (84_599, "in 23h"),
+            (86_399, "in 1d"),
+            (7_775_999, "in 90d"),
+            (7_776_000, "in 90d"),
+            (7_700_000, "in 89d"),
+            (u64::MAX, "in 213503982334601d"),
+        ] {
+            assert_eq!(time_left(seconds), expected, "{seconds} s");
         }
     }
 }
