@@ -30,7 +30,7 @@ mod wire;
 
 use crate::outbox::Outbox;
 use crate::policy::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenant, TenantId};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use buffered::Buffered;
@@ -46,8 +46,6 @@ use statistics::Ask;
 
 /// Datapath ids of the switches in front: nobody else may have them.
 const KEYS: u64 = 0xffff << 48;
-/// How long members that have not connected are waited for before the switch is shown without them.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;
 /// Messages without an answer to a member, before a barrier shows that they need not be remembered.

@@ -29,6 +29,7 @@ pub mod cookie;
 pub mod counters;
 pub mod flows;
 pub mod ids;
+mod label;
 mod lookups;
 mod named;
 mod north;

@@ -7,6 +7,7 @@ mod network_packet;
 mod network_statistics;
 pub(crate) mod packet;
 pub(crate) mod ports;
+mod question;
 pub(crate) mod statistics;
 mod switch;
 

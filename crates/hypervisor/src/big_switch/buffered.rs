@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use openflow::NO_BUFFER;
 
-/// Packets of which the numbers are remembered.
+/// How many packets are remembered.
 const CAPACITY: usize = 1024;
 
 /// See the module.
@@ -16,15 +16,15 @@ pub(super) struct Buffered {
 /// A packet that a member keeps.
 #[derive(Clone, Copy)]
 pub(super) struct Packet {
-    /// The front's number.
+    /// The buffer id that the front knows.
     pub(super) number: u32,
     pub(super) member: u64,
-    /// The member's number.
+    /// The member's buffer id.
     pub(super) at_member: u32,
 }
 
 impl Buffered {
-    /// A number for a packet that a member keeps under one of its own. The oldest is forgotten.
+    /// Gives a buffer id for a packet that a member buffers. The oldest packet is forgotten if there are too many.
     pub(super) fn give(&mut self, member: u64, at_member: u32) -> u32 {
         self.next = match self.next.wrapping_add(1) {
             NO_BUFFER => 0,
@@ -37,12 +37,12 @@ impl Buffered {
         self.next
     }
 
-    /// The packet of a number.
+    /// The packet of a buffer id.
     pub(super) fn find(&self, number: u32) -> Option<Packet> {
         self.packets.iter().find(|it| it.number == number).copied()
     }
 
-    /// Uses a number up.
+    /// Uses a buffer id up.
     pub(super) fn take(&mut self, number: u32) -> Option<Packet> {
         let at = self.packets.iter().position(|it| it.number == number)?;
         self.packets.remove(at)

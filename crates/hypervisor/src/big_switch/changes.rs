@@ -1,6 +1,7 @@
 //! Changes of tables and ports: to all members, and back from all of them if one refuses.
 
 use super::entries::Entry;
+use super::objects::Numbered;
 use super::wire::{self, Command};
 use super::{BigSwitch, Rule, Sent};
 use crate::refusals::Verdict;
@@ -45,12 +46,6 @@ impl PortMod {
     fn of(self, before: u32) -> u32 {
         before & !self.mask | self.config & self.mask
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Numbered {
-    Group,
-    Meter,
 }
 
 impl Undo {

@@ -8,8 +8,9 @@
 //! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
 //! entry, on that port's member; if that port is nowhere, on all alike.
 
-use super::changes::{Numbered, add_without_buckets, delete_numbered, modify_numbered};
+use super::changes::{add_without_buckets, delete_numbered, modify_numbered};
 use super::leaving::Leaving;
+use super::objects::Numbered;
 use super::wire::{self, Command, Terms};
 use super::{BigSwitch, Progress, Sent};
 use crate::cookie::Cookie;

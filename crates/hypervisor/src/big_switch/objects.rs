@@ -1,15 +1,21 @@
 //! What the front has made beside entries: groups, meters, and the configuration of ports. Each stands on all members.
 
-use super::changes::Numbered;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+
+/// Objects that the front numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbered {
+    Group,
+    Meter,
+}
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Objects {
-    /// What the front has configured of ports, by number, where that is anything.
+    /// The configuration of ports that the front has configured, by port.
     config: BTreeMap<u32, u32>,
-    /// By number, the message that adds it (1.3).
+    /// By number, the message that adds the group (1.3).
     groups: BTreeMap<u32, Vec<u8>>,
     meters: BTreeMap<u32, Vec<u8>>,
 }
@@ -30,7 +36,7 @@ impl Objects {
         }
     }
 
-    /// A group or meter is added by this message, or is gone. Gives what added it before.
+    /// The message `add` adds a group or meter; without a message the group or meter is gone. Gives the message that added it before.
     pub(super) fn set(
         &mut self,
         which: Numbered,
@@ -43,7 +49,7 @@ impl Objects {
         }
     }
 
-    /// A member holds these, before the front has been there.
+    /// A member holds these groups or meters, and the front has not been connected yet.
     pub(super) fn adopt(&mut self, which: Numbered, held: &BTreeMap<u32, Vec<u8>>) {
         let table = self.of_mut(which);
         for (&number, add) in held {
@@ -51,12 +57,12 @@ impl Objects {
         }
     }
 
-    /// What is configured of a port.
+    /// The configuration of a port.
     pub(super) fn config(&self, port: u32) -> u32 {
         self.config.get(&port).copied().unwrap_or(0)
     }
 
-    /// See [`config`](Self::config).
+    /// Sets the configuration of a port.
     pub(super) fn set_config(&mut self, port: u32, config: u32) {
         match config {
             0 => self.config.remove(&port),
@@ -64,7 +70,7 @@ impl Objects {
         };
     }
 
-    /// A member's port is configured so, before the front has been there.
+    /// A member's port has this configuration, and the front has not been connected yet.
     pub(super) fn adopt_config(&mut self, port: u32, config: u32) {
         self.config.entry(port).or_insert(config);
     }

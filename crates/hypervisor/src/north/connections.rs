@@ -32,7 +32,7 @@ impl Connections {
         self.controllers.retain(|other| *other != controller);
     }
 
-    /// A controller claims mastership, or gives it up, with this generation id. False if a newer one is known.
+    /// A controller asks to be master or slave, with this generation id. False if the generation id is out of date.
     pub(crate) fn claim(&mut self, generation: u64) -> bool {
         // Generation ids wrap around; the newer one is less than half the circle ahead.
         let is_stale =

@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 /// See the module.
 #[derive(Default)]
 pub(super) struct Departures {
-    /// What has left its queue since the caller last looked.
+    /// Messages that have left their queues and that the caller has not seen.
     sent: VecDeque<Sent>,
     /// All messages, by type.
     by_type: [u64; TYPES],
@@ -35,7 +35,7 @@ impl Departures {
         self.sent.push_back(sent);
     }
 
-    /// What has left its queue since this was last asked, one by one.
+    /// The next message that has left its queue and that the caller has not seen.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Sent> {
         self.sent.pop_front()
@@ -49,18 +49,18 @@ impl Departures {
         }
     }
 
-    /// The same of one that no tenant asked for.
+    /// A message of this type has left that no tenant asked for.
     pub(super) fn count_own(&mut self, type_: Option<u8>) {
         self.count(type_);
         self.own += 1;
     }
 
-    /// How many have left, by type.
+    /// How many messages have left, by type.
     pub(super) fn by_type(&self) -> &[u64; TYPES] {
         &self.by_type
     }
 
-    /// How many of them no tenant asked for.
+    /// How many messages have left that no tenant asked for.
     pub(super) fn own(&self) -> u64 {
         self.own
     }

@@ -44,6 +44,13 @@ pub(crate) enum Class {
     Other,
 }
 
+/// A message that asks the switch, and what its answer costs.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub message: Vec<u8>,
+    pub cost: u32,
+}
+
 /// The queue: items, and their bytes back to back.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {

@@ -295,7 +295,7 @@ impl Switch {
 const FLOW: u16 = 1;
 const AGGREGATE: u16 = 2;
 
-/// What is asked for, and by whom.
+/// What a tenant asks for.
 struct Asked<'a> {
     type_: u16,
     share: Share,
@@ -305,16 +305,16 @@ struct Asked<'a> {
     questions: &'a [u8],
 }
 
-/// An answer is larger than what is kept.
+/// An answer is larger than what Weir keeps.
 struct TooLarge;
 
 impl Collections {
-    /// Whether nothing has been asked since the switch connected.
+    /// Whether nobody has asked for statistics since the switch connected.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The collection whose answers are kept and not too old.
+    /// The collection with kept answers to the same question that are not older than `max_age`.
     fn cached(&self, asked: &Asked<'_>, max_age: u64, now: Instant) -> Option<usize> {
         let is_young = |state| matches!(state, State::Done(at) if (now - at).0 <= max_age);
         self.all.iter().position(|c| c.is_same(asked) && is_young(c.state))
@@ -393,7 +393,7 @@ impl Collections {
         Ok(!more)
     }
 
-    /// There will be no answer. Gives those who wait for the answer.
+    /// The switch will not answer. Gives those who wait for the answer.
     fn fail(&mut self, id: u32) -> Vec<Waiter> {
         let Some(collection) = self.asked_mut(id) else { return Vec::new() };
         collection.state = State::Free;

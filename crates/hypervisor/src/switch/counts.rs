@@ -14,34 +14,26 @@
 //! Nothing is stored, and nothing is kept of entries that are gone: where a link moves, or a switch connects again, counters begin
 //! at 0.
 
-use super::{Event, Question, Share, Switch};
+use super::event::Counts;
+use super::{Event, Share, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;
 use crate::tally::{Count, cookies_of, counted_by};
 use crate::time::{Duration, Instant};
+use crate::v13::idle::question;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 use compile::{CountedPort, Network};
 use fabric::embedding::{FarEnd, PortKind};
 use flowspace::Match;
-use openflow::v13::{FlowStats, FlowStatsRequest, MultipartRequest};
+use openflow::v13::{FlowStats, FlowStatsRequest};
 use openflow::{List, Version};
 
 /// How long an answer waits for other switches.
 const PATIENCE: Duration = Duration(250_000_000);
 /// How old counts may be for other switches.
 const FRESH: Duration = Duration(250_000_000);
-
-/// What one switch tells another of a tenant's ports there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Whose.
-    pub tenant: TenantId,
-    /// By port, what has come in; `None` if the switch cannot tell.
-    pub received: Option<Vec<(u32, Count)>>,
-}
 
 /// Questions to the switch for what a tenant's ports have received.
 #[derive(Debug, Default)]
@@ -237,7 +229,7 @@ impl Switch {
                 cookie_mask,
                 ..FlowStatsRequest::default()
             };
-            self.ask_in_turn(tenant, flow_question(filter), Awaits::Counts(tenant), now);
+            self.ask_in_turn(tenant, question(filter), Awaits::Counts(tenant), now);
         }
         true
     }
@@ -299,15 +291,6 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         state.counts.keep(state.network.as_deref());
     }
-}
-
-/// What entries have counted (1.3).
-pub(crate) fn flow_question(filter: FlowStatsRequest<'_>) -> Question {
-    let mut message = Vec::new();
-    let body = openflow::v13::MultipartRequestBody::Flow(filter);
-    // It fits: it is a few words.
-    let _ = MultipartRequest::from(body).write_message(0, &mut message);
-    Question { message, cost: 1 }
 }
 
 /// For whom the entry with this cookie counts.

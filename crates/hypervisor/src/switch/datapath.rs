@@ -19,15 +19,15 @@ const LEARNED: usize = 32 << 20;
 /// One connected switch.
 pub(crate) struct Datapath {
     id: u64,
-    /// It is not one switch but a big one, all of it one tenant's, with this datapath id: see [`crate::big_switch`].
+    /// The datapath id that the tenant sees, if this is the front of a big switch: see [`crate::big_switch`].
     joins: Option<u64>,
     features: Features,
     ports: BTreeMap<u32, PhysicalPort>,
     phase: Phase,
     learned: Learned,
-    /// What its ports have counted.
+    /// What the ports have counted.
     traffic: Traffic,
-    /// Which asynchronous messages it sends.
+    /// Which asynchronous messages the switch was asked to send.
     asked: Asked,
     /// What kind of switch it is, and its data sheet.
     described: Described,
@@ -149,7 +149,7 @@ impl Datapath {
         self.id
     }
 
-    /// Whether it is not one switch but a big one.
+    /// Whether this is the front of a big switch.
     #[inline]
     pub(crate) fn is_joined(&self) -> bool {
         self.joins.is_some()
@@ -184,7 +184,7 @@ impl Datapath {
         &self.ports
     }
 
-    /// A port has come (or changed) or gone. Gives what it was.
+    /// A port has come, changed or gone. Gives the port as it was before.
     pub(crate) fn set_port(
         &mut self,
         number: u32,
@@ -206,7 +206,7 @@ impl Datapath {
         &mut self.traffic
     }
 
-    /// What the switch was asked to tell unasked.
+    /// Which asynchronous messages the switch was asked to send.
     pub(super) fn asked(&mut self) -> &mut Asked {
         &mut self.asked
     }
@@ -270,7 +270,7 @@ impl Datapath {
         self.learned.meters.extend_from_slice(entries);
     }
 
-    /// What the switch has told, which is forgotten here.
+    /// Takes what the switch has told of its entries, groups and meters.
     pub(super) fn take_learned(&mut self) -> Learned {
         core::mem::take(&mut self.learned)
     }
@@ -287,7 +287,7 @@ impl Datapath {
         }
     }
 
-    /// Forgets what the switch has told: nothing more of it is listened to. Says whether it was open.
+    /// Forgets what the switch has told. Weir listens to it no longer. Says whether Weir did before.
     pub(super) fn close(&mut self) -> bool {
         let was_open = !self.is_closed();
         self.phase = Phase::Closed;

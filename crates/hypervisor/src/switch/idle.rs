@@ -17,18 +17,10 @@ use crate::ids::TenantIndex;
 use crate::south::diff::Change;
 use crate::south::installed::Owner;
 use crate::south::pending::Awaits;
-use crate::south::queue::{Class, Item};
+use crate::south::queue::{Class, Item, Question};
 use crate::tenant::Answer;
 use crate::time::Instant;
-use alloc::vec::Vec;
 use openflow::{NO_BUFFER, Version};
-
-/// A message that asks the switch, and what its answer costs.
-#[derive(Debug)]
-pub(crate) struct Question {
-    pub message: Vec<u8>,
-    pub cost: u32,
-}
 
 /// Which of an entry's timeouts is over. The numbers are those of OFPFlowRemovedReason, in both versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +143,10 @@ impl Switch {
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         let unasked = match self.version {
             Version::V1_0 => crate::v10::idle::questions(flow, last),
-            _ => crate::v13::idle::questions(cookie, flow, self.target().first_table()),
+            _ => {
+                let table = flow.table.saturating_add(self.target().first_table());
+                crate::v13::idle::questions(cookie, table)
+            }
         };
         self.tenants[tenant.0 as usize].timeouts.begin_round(number, unasked, now);
         self.go_on_asking(tenant, number, now);

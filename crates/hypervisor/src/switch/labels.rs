@@ -6,6 +6,7 @@
 
 use super::Switch;
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::label::Label;
 use crate::policy::{LabelForm, TenantId};
 use crate::switch::Asynchronous;
 use alloc::vec::Vec;
@@ -17,23 +18,6 @@ pub const EXPERIMENTER: u32 = 0x0002_5745;
 pub const EXPERIMENTER_LABEL: u32 = 1;
 /// In the paper's field: nothing is known of the link behind this port.
 pub const UNKNOWN: u32 = u32::MAX;
-
-/// What is left of the link behind a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// In bits per second.
-    pub left: u64,
-    /// What the link can carry, in bits per second.
-    pub capacity: u64,
-}
-
-impl Label {
-    /// In kilobits per second, rounded down: a label must not promise what is not there.
-    fn left_kilobits(self) -> u32 {
-        // The highest number has a meaning of its own.
-        u32::try_from(self.left / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
-    }
-}
 
 impl Switch {
     /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.

@@ -17,17 +17,17 @@ const TOLD: usize = 16;
 pub(crate) struct Map {
     policy: Arc<Policy>,
     ownership: Ownership,
-    /// The policy that is to be followed, once the store has what was accepted under the present one.
+    /// The next policy. It comes into force once the store has all that was accepted under the present policy.
     upcoming: Option<Arc<Policy>>,
-    /// Whether other ports are to be followed.
+    /// Whether the switch's ports have changed, and rules have to follow.
     has_other_ports: bool,
     /// Weir's own rules that the switch holds.
     infra: Vec<InfraRule>,
-    /// Whether ports are to be down because the switch refuses what brings packets in by them.
+    /// Whether the switch has refused rules of ports, and these ports are not down yet.
     has_refused_ports: bool,
-    /// What cannot pass through, and has not been told yet.
+    /// Transit whose rules the switch has refused, and which the driver does not know yet.
     refused_transits: BTreeSet<Transit>,
-    /// How many refused rules have been reported since the map is what it is.
+    /// How many refused rules of the present map have been reported.
     told_refused: usize,
     /// What marks Weir's link probes.
     lldp: LldpKey,
@@ -87,28 +87,28 @@ impl Map {
 
     // ---- What is to be followed
 
-    /// Whether anything is to be followed.
+    /// Whether a new policy or changed ports have to be followed.
     #[inline]
     pub(super) fn has_upcoming(&self) -> bool {
         self.has_other_ports || self.upcoming.is_some()
     }
 
-    /// This policy is to be followed. Of several the newest counts.
+    /// This is the next policy. A newer one replaces it.
     pub(super) fn plan_policy(&mut self, policy: Arc<Policy>) {
         self.upcoming = Some(policy);
     }
 
-    /// The policy in force is to be followed again, unless there is a newer one.
+    /// The policy in force is followed once more, unless there is a next one.
     pub(super) fn plan_same_policy(&mut self) {
         self.upcoming.get_or_insert_with(|| Arc::clone(&self.policy));
     }
 
-    /// The switch's ports are others.
+    /// The switch's ports have changed.
     pub(super) fn plan_ports(&mut self) {
         self.has_other_ports = true;
     }
 
-    /// What is planned is followed now: gives the policy, if that is planned.
+    /// Weir follows changes now. Gives the next policy, if there is one.
     pub(super) fn take_upcoming(&mut self) -> Option<Arc<Policy>> {
         self.has_other_ports = false;
         self.upcoming.take()
@@ -116,23 +116,23 @@ impl Map {
 
     // ---- Weir's own rules
 
-    /// Those that the switch holds, or is about to.
+    /// The rules that the switch holds, or that are on their way to the switch.
     pub(crate) fn infra(&self) -> &[InfraRule] {
         &self.infra
     }
 
-    /// The switch holds these. Gives those that were held before.
+    /// The switch holds these rules from now on. Gives the rules from before.
     pub(super) fn replace_infra(&mut self, rules: Vec<InfraRule>) -> Vec<InfraRule> {
         core::mem::replace(&mut self.infra, rules)
     }
 
-    /// The switch holds this one, in the place of what it holds.
+    /// The switch holds this rule from now on, instead of a rule with the same match.
     pub(super) fn put_infra_rule(&mut self, rule: InfraRule) {
         self.remove_infra_rule(&rule);
         self.infra.push(rule);
     }
 
-    /// The switch does not hold this one any more.
+    /// The switch does not hold this rule any longer.
     pub(super) fn remove_infra_rule(&mut self, rule: &InfraRule) {
         self.infra.retain(|held| !is_same(held, rule));
     }
@@ -144,34 +144,34 @@ impl Map {
         is_told
     }
 
-    /// Packets cannot pass through there.
+    /// The switch has refused the rule for this transit.
     pub(super) fn refuse_transit(&mut self, transit: Transit) {
         self.refused_transits.insert(transit);
     }
 
-    /// Another port is to be down.
+    /// The switch has refused a rule of a port.
     pub(super) fn note_port_refused(&mut self) {
         self.has_refused_ports = true;
     }
 
-    /// Whether there are refusals that nobody was told.
+    /// Whether the switch has refused something that nobody was told.
     pub(super) fn has_refused(&self) -> bool {
         self.has_refused_ports || !self.refused_transits.is_empty()
     }
 
-    /// What cannot pass through, and whether ports are to be down: since this was last asked.
+    /// The refused transit, and whether rules of ports were refused, since the last call.
     pub(super) fn take_refused(&mut self) -> (BTreeSet<Transit>, bool) {
         let transits = core::mem::take(&mut self.refused_transits);
         (transits, core::mem::take(&mut self.has_refused_ports))
     }
 
-    /// There is another map: refusals are reported again.
+    /// There is a new map: refusals are reported again.
     pub(super) fn forget_told(&mut self) {
         self.told_refused = 0;
     }
 }
 
-/// Whether two rules are one on the switch.
+/// Whether two rules have the same place and match on the switch.
 pub(super) fn is_same(one: &InfraRule, other: &InfraRule) -> bool {
     (one.table, one.match_, one.priority) == (other.table, other.match_, other.priority)
 }

@@ -17,9 +17,9 @@ pub(crate) struct Operations {
     last: u32,
     /// The change of the request that is being applied, once the request has begun one.
     current: Option<u32>,
-    /// Whether the request is applied again: then nothing is sent.
+    /// Whether the request is applied again. Then Weir sends nothing.
     is_replay: bool,
-    /// Which ids on the switch groups and meters had before the replay.
+    /// The ids that groups and meters had on the switch before the replay.
     ids: BTreeMap<(Kind, u32, Variant), u32>,
 }
 
@@ -96,43 +96,43 @@ impl Operations {
 
     // ---- The request that is being applied
 
-    /// Its change, once it has begun one.
+    /// The change of the request that is being applied, once the request has begun one.
     pub(super) fn current(&self) -> Option<u32> {
         self.current
     }
 
-    /// See [`current`](Self::current).
+    /// Sets the change of the request that is being applied.
     pub(super) fn set_current(&mut self, change: Option<u32>) {
         self.current = change;
     }
 
-    /// Whether it is applied again: then nothing is sent.
+    /// Whether the request is applied again. Then Weir sends nothing.
     #[inline]
     pub(super) fn is_replay(&self) -> bool {
         self.is_replay
     }
 
-    /// The request of this change is applied again.
+    /// Weir begins to apply the request of this change again.
     pub(super) fn begin_replay(&mut self, change: u32) {
         (self.current, self.is_replay) = (Some(change), true);
     }
 
-    /// It has been applied again.
+    /// Weir has applied the request again.
     pub(super) fn end_replay(&mut self) {
         (self.current, self.is_replay) = (None, false);
     }
 
-    /// A group or meter had this id on the switch before requests were applied again.
+    /// A group or meter had this id on the switch before the replay.
     pub(super) fn note_id(&mut self, kind: Kind, number: u32, variant: Variant, id: u32) {
         self.ids.entry((kind, number, variant)).or_insert(id);
     }
 
-    /// The id on the switch that a group or meter had before.
+    /// Takes the id that a group or meter had on the switch before the replay.
     pub(super) fn id_again(&mut self, kind: Kind, number: u32, variant: Variant) -> Option<u32> {
         self.ids.remove(&(kind, number, variant))
     }
 
-    /// All requests have been applied again.
+    /// Weir has applied all requests of the log again.
     pub(super) fn end_replays(&mut self) {
         self.end_replay();
         self.ids.clear();

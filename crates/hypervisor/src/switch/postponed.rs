@@ -24,16 +24,16 @@ use flowspace::Match;
 use openflow::v13::MessageType as It;
 use openflow::{Header, Version};
 
-/// Requests of all tenants that wait, what they wait for, and whose turn it is.
+/// The waiting requests of all tenants, what they wait for, and whose turn it is.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    /// Of each tenant that has any.
+    /// The waiting requests, by tenant.
     lines: BTreeMap<TenantIndex, Line>,
-    /// Tenants with requests that wait until it is known what became of changes.
+    /// Tenants with requests that wait for the outcome of changes.
     waiting: BTreeSet<TenantIndex>,
-    /// Whether a barrier is on its way that shows what became of those.
+    /// Whether a barrier is in flight that shows the outcome.
     is_barrier_sent: bool,
-    /// Which tenants' requests are looked at.
+    /// Whose requests Weir looks at.
     turns: Turns,
 }
 
@@ -59,13 +59,13 @@ impl Inbox {
         self.turns.set_weight(tenant.0, weight);
     }
 
-    /// Whether requests of the tenant are looked at now.
+    /// Whether Weir looks at requests of the tenant now.
     #[inline]
     pub(super) fn may(&self, tenant: TenantIndex) -> bool {
         self.turns.may(tenant.0)
     }
 
-    /// A tenant has used so much.
+    /// A tenant has had so many entries examined.
     #[inline]
     pub(super) fn charge(&mut self, tenant: TenantIndex, examined: u64) {
         self.turns.charge(tenant.0, examined);
@@ -98,32 +98,32 @@ impl Inbox {
 
     // ---- What became of changes
 
-    /// A request waits until it is known what became of the tenant's changes.
+    /// A request waits for the outcome of the tenant's changes.
     pub(super) fn wait_for_outcome(&mut self, tenant: TenantIndex) {
         self.waiting.insert(tenant);
     }
 
-    /// Whether a tenant waits for an outcome although none of its requests does.
+    /// Whether a tenant is noted to wait for an outcome, and none of its requests waits.
     pub(super) fn waits_for_nothing(&self, tenant: TenantIndex) -> bool {
         self.waiting.contains(&tenant) && !self.lines.contains_key(&tenant)
     }
 
-    /// What became of the tenant's changes is known.
+    /// The outcome of the tenant's changes is known.
     pub(super) fn outcome_known(&mut self, tenant: TenantIndex) {
         self.waiting.remove(&tenant);
     }
 
-    /// Whether a barrier is to be sent that shows what became of changes.
+    /// Whether a barrier has to be sent that shows the outcome of changes.
     pub(super) fn wants_barrier(&self) -> bool {
         !self.is_barrier_sent && !self.waiting.is_empty()
     }
 
-    /// Such a barrier is on its way.
+    /// A barrier is in flight that shows the outcome of changes.
     pub(super) fn barrier_sent(&mut self) {
         self.is_barrier_sent = true;
     }
 
-    /// Such a barrier has come back, or will not.
+    /// The switch has answered the barrier, or will not answer.
     pub(super) fn barrier_returned(&mut self) {
         self.is_barrier_sent = false;
     }
@@ -138,7 +138,7 @@ impl Inbox {
         self.lines.remove(&tenant).unwrap_or_default().requests
     }
 
-    /// Tenants that may be served and of which requests wait.
+    /// Tenants with waiting requests at which Weir may look now.
     fn served(&self) -> impl Iterator<Item = TenantIndex> {
         self.lines.keys().copied().filter(|tenant| self.may(*tenant))
     }

@@ -1,13 +1,13 @@
 //! What is told of the switch to those who look on: events for the driver, and counts.
 
-use super::{Event, PortState};
+use super::event::{Event, PortState};
 use crate::counters::{SwitchCounters, count};
 use crate::policy::TenantId;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Probes that may wait to be fetched. A host can send back what it was sent as fast as it likes.
+/// How many probes may wait for the driver. A host can send received probes back as fast as it likes.
 const PROBES: usize = 256;
 
 /// See the module.
@@ -24,7 +24,7 @@ impl Reports {
         Reports { events: VecDeque::new(), counters: SwitchCounters::default(), clock: now }
     }
 
-    /// The driver calls.
+    /// The driver calls at this time.
     #[inline]
     pub(super) fn set_clock(&mut self, now: Instant) {
         self.clock = now;
@@ -47,12 +47,12 @@ impl Reports {
         self.events.push_back(event);
     }
 
-    /// These ports are so now.
+    /// These ports have come, changed or gone.
     pub(super) fn push_ports(&mut self, ports: impl IntoIterator<Item = (u32, Option<PortState>)>) {
         self.push(Event::Ports(ports.into_iter().collect()));
     }
 
-    /// These ports are down. Those of before that were not fetched yet are news no longer.
+    /// These ports are down. An earlier list that the driver has not fetched is dropped.
     pub(super) fn push_refused_ports(&mut self, ports: Vec<(TenantId, u32)>) {
         self.events.retain(|event| !matches!(event, Event::RefusedPorts(_)));
         self.push(Event::RefusedPorts(ports));
@@ -70,7 +70,7 @@ impl Reports {
 
     // ---- Counts
 
-    /// All counts but those of what was sent.
+    /// All counts except those of sent messages.
     pub(super) fn counters(&self) -> &SwitchCounters {
         &self.counters
     }
@@ -81,13 +81,13 @@ impl Reports {
         count(&mut self.counters.from_switch, type_);
     }
 
-    /// A PACKET_IN is no tenant's.
+    /// A PACKET_IN belongs to no tenant.
     #[inline]
     pub(crate) fn count_unowned(&mut self) {
         self.counters.nobody += 1;
     }
 
-    /// The switch has sent what is malformed or was not expected.
+    /// The switch has sent a malformed or unexpected message.
     pub(super) fn count_unexpected(&mut self) {
         self.counters.unexpected += 1;
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use openflow::v13::MatchBuf;
 
-/// What is taken is empty. If it is not put back, the next one is made anew.
+/// What is taken is empty. What is not put back is allocated again at the next use.
 pub(crate) struct Scratch {
     message: Vec<u8>,
     match_: MatchBuf,
@@ -15,7 +15,7 @@ impl Scratch {
         Scratch { message: Vec::new(), match_: MatchBuf::new() }
     }
 
-    /// For a message.
+    /// Memory for a message.
     #[inline]
     pub(crate) fn take_message(&mut self) -> Vec<u8> {
         let mut message = core::mem::take(&mut self.message);
@@ -23,13 +23,13 @@ impl Scratch {
         message
     }
 
-    /// After [`take_message`](Self::take_message).
+    /// Puts memory back after [`take_message`](Self::take_message).
     #[inline]
     pub(crate) fn put_message(&mut self, message: Vec<u8>) {
         self.message = message;
     }
 
-    /// For the fields of a match (1.3).
+    /// Memory for the fields of a match (1.3).
     #[inline]
     pub(crate) fn take_match(&mut self) -> MatchBuf {
         let mut match_ = core::mem::take(&mut self.match_);
@@ -37,7 +37,7 @@ impl Scratch {
         match_
     }
 
-    /// After [`take_match`](Self::take_match).
+    /// Puts memory back after [`take_match`](Self::take_match).
     #[inline]
     pub(crate) fn put_match(&mut self, match_: MatchBuf) {
         self.match_ = match_;

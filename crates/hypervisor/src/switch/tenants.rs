@@ -18,15 +18,15 @@ use hashbrown::HashMap;
 pub(crate) struct Tenants {
     all: Vec<Tenant>,
     by_id: HashMap<TenantId, TenantIndex>,
-    /// Who may have entries to take over from others of its own.
+    /// Tenants of which an entry may take over a rule that another entry of the tenant has given up.
     freed: BTreeSet<TenantIndex>,
     /// Tenants whose tables and the switch are brought together.
     recovering: BTreeSet<TenantIndex>,
-    /// Who has been given which number for each packet that the switch keeps, by the switch's number.
+    /// The tenant of each buffered packet, and the tenant's buffer id; by the switch's buffer id.
     buffered: HashMap<u32, (TenantIndex, u32)>,
-    /// Entries for which nothing stands on the switch.
+    /// Entries without rules on the switch.
     uninstalled: Uninstalled,
-    /// Whether changes of tenants' flow tables are kept to be fetched.
+    /// Whether the driver fetches changes of flow tables.
     tracks_flows: bool,
 }
 
@@ -47,18 +47,18 @@ impl IndexMut<usize> for Tenants {
 }
 
 impl Tenants {
-    /// How many there are or have been: places are kept, so that indices stay valid.
+    /// How many tenants there are or have been. Places are kept, so that indices stay valid.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there has never been one.
+    /// Whether there has never been a tenant.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// All that there are or have been.
+    /// All tenants that there are or have been.
     pub(crate) fn iter(&self) -> core::slice::Iter<'_, Tenant> {
         self.all.iter()
     }
@@ -74,7 +74,7 @@ impl Tenants {
         self.by_id.get(&id).copied()
     }
 
-    /// Makes places for a policy's new tenants, and marks those that are gone.
+    /// Makes places for new tenants of a policy, and marks the tenants that are not in the policy.
     pub(super) fn follow(&mut self, policy: &Policy) {
         for tenant in &mut self.all {
             tenant.terms.forget();
@@ -93,12 +93,12 @@ impl Tenants {
         }
     }
 
-    /// Whether changes of flow tables are kept to be fetched.
+    /// Whether the driver fetches changes of flow tables.
     pub(super) fn tracks_flows(&self) -> bool {
         self.tracks_flows
     }
 
-    /// Turned on, all entries count as changed.
+    /// The driver fetches changes from now on, or no longer. At first all entries count as changed.
     pub(super) fn track_flows(&mut self, on: bool) {
         self.tracks_flows = on;
         for tenant in &mut self.all {
@@ -108,19 +108,19 @@ impl Tenants {
 
     // ---- Entries that others of the tenant may take over
 
-    /// A tenant's entries on the switch may have lost their owner in its table.
+    /// If an entry of the tenant has given a rule up, another entry may take the rule over.
     pub(super) fn note_freed(&mut self, tenant: TenantIndex) {
         if self.all[tenant.0 as usize].flows.has_freed() {
             self.freed.insert(tenant);
         }
     }
 
-    /// Nothing of a tenant is to be taken over any more.
+    /// No entry of the tenant has a rule to take over.
     pub(super) fn forget_freed(&mut self, tenant: TenantIndex) {
         self.freed.remove(&tenant);
     }
 
-    /// The tenants of which entries are to be taken over now. Those that are recovering have to wait.
+    /// Takes the tenants whose entries may take rules over now. A tenant that is recovering has to wait.
     pub(super) fn take_freed(&mut self) -> Vec<TenantIndex> {
         let Tenants { all, freed, .. } = self;
         let is_free = |tenant: &TenantIndex| all[tenant.0 as usize].recovery.is_none();
@@ -133,13 +133,13 @@ impl Tenants {
 
     // ---- Recovery
 
-    /// A tenant's tables and the switch are being brought together. Gives what is known of that.
+    /// Begins to bring a tenant's tables and the switch together, or goes on with that.
     pub(super) fn recover(&mut self, tenant: TenantIndex) -> &mut Recovery {
         self.recovering.insert(tenant);
         self.all[tenant.0 as usize].recovery.get_or_insert_default()
     }
 
-    /// A tenant's tables and the switch agree. Gives what was known while they did not.
+    /// A tenant's tables and the switch agree again.
     pub(super) fn recovered(&mut self, tenant: TenantIndex) -> Option<Recovery> {
         self.recovering.remove(&tenant);
         self.all[tenant.0 as usize].recovery.take().map(|recovery| *recovery)
@@ -161,14 +161,14 @@ impl Tenants {
 
     // ---- Packets that the switch keeps
 
-    /// The switch announces another packet by this number of its own: the tenant that had the number has it no longer.
+    /// The switch announces a packet by this buffer id: the buffer id of the packet before is no longer valid.
     pub(super) fn forget_buffered(&mut self, physical: u32) {
         if let Some((tenant, number)) = self.buffered.remove(&physical) {
             self.all[tenant.0 as usize].packets.take_buffered(number);
         }
     }
 
-    /// Gives a tenant a number for a packet that the switch keeps.
+    /// Gives a tenant a buffer id for a packet that the switch buffers.
     pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
         let (number, forgotten) = self.all[tenant.0 as usize].packets.give_buffered(buffered);
         if let Some(forgotten) = forgotten {
@@ -178,7 +178,7 @@ impl Tenants {
         number
     }
 
-    /// Uses a tenant's number up.
+    /// Uses a tenant's buffer id up.
     pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
         let taken = self.all[tenant.0 as usize].packets.take_buffered(number)?;
         self.buffered.remove(&taken.physical);
@@ -187,23 +187,23 @@ impl Tenants {
 
     // ---- Entries for which nothing stands on the switch
 
-    /// An entry stands in the table as it is now: its time is kept here if nothing stands for it on the switch.
+    /// An entry has changed. If the entry has no rule on the switch, Weir keeps its time-outs.
     pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
         let flow = self.all[tenant.0 as usize].flows.get(number);
         self.uninstalled.keep(tenant, number, flow, now);
     }
 
-    /// An entry is gone.
+    /// Weir does not keep the time-outs of this entry any longer.
     pub(super) fn forget_time(&mut self, tenant: TenantIndex, number: u32) {
         self.uninstalled.remove(tenant, number);
     }
 
-    /// When the next such entry is to be looked at.
+    /// When the first time-out is over that Weir keeps.
     pub(super) fn next_over(&self) -> Option<Instant> {
         self.uninstalled.next()
     }
 
-    /// The next such entry that is to be looked at now, and which of its time-outs is over.
+    /// An entry without rules whose time is over, and which of its time-outs that is.
     pub(super) fn first_over(&self, now: Instant) -> Option<(TenantIndex, u32, Option<Timeout>)> {
         let (tenant, number) = self.uninstalled.first(now)?;
         let flow = self.all[tenant.0 as usize].flows.get(number);
@@ -211,7 +211,7 @@ impl Tenants {
         Some((tenant, number, timeout))
     }
 
-    /// Such an entry is looked at again then.
+    /// Weir looks again at the time-outs of this entry at this time.
     pub(super) fn look_again(&mut self, tenant: TenantIndex, number: u32, at: Instant) {
         self.uninstalled.look_again(tenant, number, at);
     }

@@ -4,6 +4,7 @@
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
 use super::Switch;
+use super::event::PortState;
 use crate::cookie::Cookie;
 use crate::lldp;
 use crate::policy::TenantId;
@@ -13,15 +14,6 @@ use alloc::vec::Vec;
 use compile::PhysicalPort;
 use flowspace::{Field, Key, port_to_v10};
 use openflow::{ListBuf, Version, v10, v13};
-
-/// A port as its switch describes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortState {
-    /// Neither taken down by a controller nor without a link.
-    pub is_up: bool,
-    /// In kilobits per second, as the switch says it is now; 0 when it does not say.
-    pub speed: u64,
-}
 
 impl Switch {
     /// Sends a frame of the hypervisor's own out of a port. False, and nothing sent, when the switch is not ready, has

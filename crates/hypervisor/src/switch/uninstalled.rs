@@ -43,7 +43,7 @@ impl Uninstalled {
         }
     }
 
-    /// An entry stands in the table as it is now: its time is kept if nothing stands for it on the switch.
+    /// An entry has changed. If the entry has no rule on the switch, its time-outs are kept here.
     pub(super) fn keep(
         &mut self,
         tenant: TenantIndex,
@@ -69,19 +69,19 @@ impl Uninstalled {
         self.order.first().map(|(at, ..)| *at)
     }
 
-    /// The next, if it is to be looked at now.
+    /// The first entry, if its time has come.
     pub(super) fn first(&self, now: Instant) -> Option<(TenantIndex, u32)> {
         let (at, tenant, number) = *self.order.first()?;
         (at <= now).then_some((tenant, number))
     }
 
-    /// By which timeout an entry ends.
+    /// The time-out by which an entry ends.
     pub(super) fn timeout(&self, tenant: TenantIndex, number: u32, flow: &Flow) -> Option<Timeout> {
         let times = self.entries.get(&(tenant, number))?;
         Some(end(flow, times.since)?.1)
     }
 
-    /// An entry is looked at then.
+    /// The time of an entry comes later.
     pub(super) fn look_again(&mut self, tenant: TenantIndex, number: u32, at: Instant) {
         if let Some(times) = self.entries.get(&(tenant, number)).copied() {
             self.put(tenant, number, Times { at, ..times });

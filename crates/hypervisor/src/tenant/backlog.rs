@@ -10,64 +10,64 @@ use alloc::sync::Arc;
 pub(crate) struct Backlog {
     /// Requests that were accepted and have not been answered.
     unanswered: usize,
-    /// Work done for its requests that are on their way, in examined entries.
+    /// Work done for requests in flight, in examined entries.
     ahead: u64,
-    /// Bytes held for its requests that are not finished, but for what waits for the switch.
+    /// Bytes held for requests that are not finished. Messages that wait for the switch are not counted here.
     held: Held,
-    /// Until when none of its requests is read, since it has changed more than its rate allows.
+    /// Until this time Weir reads no request, since the tenant has changed more than its rate allows.
     rests: Option<Instant>,
-    /// Whether a controller was told to stop reading.
+    /// Whether Weir has stopped to read from a controller.
     is_paused: bool,
-    /// Whether anything for which requests wait has come to its end since those were last looked at.
+    /// Whether something has ended for which requests may wait, since Weir last looked at waiting requests.
     is_decided: bool,
 }
 
 impl Backlog {
     // ---- What is taken and not finished
 
-    /// An answer is awaited.
+    /// The tenant awaits an answer.
     #[inline]
     pub(crate) fn await_answer(&mut self) {
         self.unanswered += 1;
     }
 
-    /// The answer has come, or will not.
+    /// The tenant awaits an answer no longer.
     #[inline]
     pub(crate) fn answered(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
     }
 
-    /// Statistics are awaited that will cost so much.
+    /// The tenant awaits statistics; to report them will cost `work`.
     pub(crate) fn await_statistics(&mut self, work: u64) {
         self.unanswered += 1;
         self.ahead += work;
     }
 
-    /// They have come, or will not. [`answered`](Self::answered) comes with that.
+    /// The tenant awaits these statistics no longer. The caller calls [`answered`](Self::answered) as well.
     pub(crate) fn statistics_over(&mut self, work: u64) {
         self.ahead = self.ahead.saturating_sub(work);
         self.is_decided = true;
     }
 
-    /// A change is on its way that has cost so much and holds so many bytes.
+    /// A change is in flight. The change has cost `work` and holds `bytes`.
     pub(crate) fn begin_change(&mut self, work: u64, bytes: usize) {
         self.ahead += work;
         self.held.add(bytes);
     }
 
-    /// It is not any more.
+    /// A change is in flight no longer.
     pub(crate) fn end_change(&mut self, work: u64, bytes: usize) {
         self.ahead = self.ahead.saturating_sub(work);
         self.held.remove(bytes);
         self.is_decided = true;
     }
 
-    /// A request of so many bytes waits.
+    /// Weir puts a request of so many bytes off.
     pub(crate) fn put_off(&mut self, bytes: usize) {
         self.held.add(bytes);
     }
 
-    /// It does not any more.
+    /// Weir takes up a request that was put off.
     pub(crate) fn take_up(&mut self, bytes: usize) {
         self.held.remove(bytes);
     }
@@ -78,19 +78,19 @@ impl Backlog {
         self.unanswered
     }
 
-    /// Work done for its requests that are on their way, in examined entries.
+    /// Work done for requests in flight, in examined entries.
     #[inline]
     pub(crate) fn ahead(&self) -> u64 {
         self.ahead
     }
 
-    /// Bytes held for its requests that are not finished, but for what waits for the switch.
+    /// Bytes held for requests that are not finished. Messages that wait for the switch are not counted here.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.held.bytes()
     }
 
-    /// Whether the tenant may go on, of which so much may be held on all switches.
+    /// Whether Weir may hold more for the tenant, if all switches together may hold `in_all` bytes.
     #[inline]
     pub(crate) fn leaves_room(&self, in_all: usize) -> bool {
         self.held.leaves_room(in_all)
@@ -98,19 +98,20 @@ impl Backlog {
 
     // ---- What is counted on all switches
 
-    /// What waits for its controllers, and its part of the store, also on other switches.
+    /// What the tenant uses on all switches together.
     pub(crate) fn account(&self) -> &Arc<Account> {
         self.held.account()
     }
 
-    /// From now on it is counted there.
+    /// The tenant's bytes count for this account from now on.
     pub(crate) fn share_account(&mut self, account: Arc<Account>) {
         self.held.share(account);
     }
 
     // ---- Whether more is read
 
-    /// So many changes go to the store. If that is more than its rate allows, it rests: until when?
+    /// The tenant makes so many changes in the store. If these are more than the rate allows, the tenant rests until the time that
+    /// is returned.
     pub(crate) fn charge_changes(
         &mut self,
         changes: u64,
@@ -122,48 +123,48 @@ impl Backlog {
         self.rests
     }
 
-    /// Until when it rests.
+    /// Until when the tenant rests.
     #[inline]
     pub(crate) fn rests(&self) -> Option<Instant> {
         self.rests
     }
 
-    /// It rests no more.
+    /// The tenant rests no longer.
     pub(crate) fn end_rest(&mut self) {
         self.rests = None;
     }
 
-    /// A controller is told to stop reading.
+    /// Weir stops to read from a controller.
     #[inline]
     pub(crate) fn pause(&mut self) {
         self.is_paused = true;
     }
 
-    /// Whether a controller was told to stop reading, and may be told to go on as far as the rate of changes is concerned.
+    /// Whether Weir has stopped to read from a controller, and the tenant does not rest.
     #[inline]
     pub(crate) fn may_resume(&self) -> bool {
         self.is_paused && self.rests.is_none()
     }
 
-    /// The controllers are told to go on.
+    /// Weir reads from all controllers of the tenant again.
     pub(crate) fn resume(&mut self) {
         self.is_paused = false;
     }
 
     // ---- Whether waiting requests are looked at
 
-    /// Whether to look at requests that wait.
+    /// Whether Weir has to look at waiting requests.
     #[inline]
     pub(crate) fn is_decided(&self) -> bool {
         self.is_decided
     }
 
-    /// Something for which requests may wait has come to its end.
+    /// Something has ended for which requests may wait.
     pub(crate) fn note_decided(&mut self) {
         self.is_decided = true;
     }
 
-    /// Requests that wait are looked at now.
+    /// Weir looks at waiting requests now.
     pub(crate) fn begin_look(&mut self) {
         self.is_decided = false;
     }

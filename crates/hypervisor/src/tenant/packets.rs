@@ -14,11 +14,11 @@ const DEFAULT_MISS_SEND_LEN: u16 = 128;
 pub(crate) struct Packets {
     buffers: Buffers,
     miss_send_len: u16,
-    /// PACKET_INs that its controllers may get.
+    /// How many PACKET_INs the tenant may get now.
     bucket: Bucket,
-    /// How many it may get by the switch's data sheet.
+    /// The rate of PACKET_INs by the switch's data sheet.
     share: Option<Pace>,
-    /// What its tables have looked up.
+    /// What the tenant's tables have looked up.
     lookups: Lookups,
 }
 
@@ -42,12 +42,12 @@ impl Packets {
         self.bucket.take(pace, now).is_ok()
     }
 
-    /// How many it may get by the switch's data sheet.
+    /// The rate of PACKET_INs by the switch's data sheet.
     pub(crate) fn set_share(&mut self, share: Option<Pace>) {
         self.share = share;
     }
 
-    /// How many bytes of a packet that met no entry it wants, if the switch keeps the packet.
+    /// How many bytes of a packet without an entry the tenant wants in a PACKET_IN, if the switch buffers the packet.
     #[inline]
     pub(crate) fn miss_send_len(&self) -> u16 {
         self.miss_send_len
@@ -60,19 +60,19 @@ impl Packets {
 
     // ---- Packets that the switch keeps
 
-    /// The packet that the switch keeps under a number of the tenant's.
+    /// The buffered packet of a buffer id of the tenant.
     #[inline]
     pub(crate) fn buffered(&self, number: u32) -> Option<&Buffered> {
         self.buffers.peek(number)
     }
 
-    /// Gives the tenant a number for a packet. The oldest number is forgotten, with this packet.
+    /// Gives the tenant a buffer id for a packet. Also gives the packet whose buffer id is forgotten for that.
     #[inline]
     pub(crate) fn give_buffered(&mut self, buffered: Buffered) -> (u32, Option<Buffered>) {
         self.buffers.give(buffered)
     }
 
-    /// Uses a number up.
+    /// Uses a buffer id up.
     #[inline]
     pub(crate) fn take_buffered(&mut self, number: u32) -> Option<Buffered> {
         self.buffers.take(number)
@@ -80,18 +80,18 @@ impl Packets {
 
     // ---- What the tables have looked up
 
-    /// A packet has met no entry (1.0).
+    /// A packet has matched no entry (1.0).
     #[inline]
     pub(crate) fn missed(&mut self) {
         self.lookups.missed();
     }
 
-    /// An entry is gone that has counted so many packets and sent them on to that table.
+    /// An entry of `table` has ended. The entry has counted so many packets and sent them on to the table `next`.
     pub(crate) fn entry_ended(&mut self, table: u8, next: Option<u8>, packets: u64) {
         self.lookups.ended(table, next, packets);
     }
 
-    /// What the tables have looked up, if entries that stand have counted this.
+    /// What the tables have looked up. `standing` has the counts of the present entries.
     pub(crate) fn looked_up(&mut self, standing: Standing) -> Vec<Counts> {
         self.lookups.told(standing)
     }

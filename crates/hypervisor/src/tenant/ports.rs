@@ -1,6 +1,6 @@
 //! What is known of a tenant's ports beside what the map says.
 
-use crate::switch::Label;
+use crate::label::Label;
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -11,28 +11,28 @@ use openflow::v10::PortConfig;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Ports {
-    /// What it has configured of its network's ports, where that is anything.
+    /// The configuration of the network's ports that the tenant has configured.
     config: BTreeMap<u32, PortConfig>,
-    /// Its network's ports that are down because the switch refuses what brings packets in by them (1.3).
+    /// Ports of the network that are down, since the switch refuses the rules that bring packets in by these ports (1.3).
     refused: BTreeSet<u32>,
-    /// What it was told last of what is left of links.
+    /// The last label of each port that has one.
     labels: BTreeMap<u32, Label>,
 }
 
 impl Ports {
-    /// The tenant's network, of this part of the map.
+    /// The tenant's network, made from the tenant's part of the map.
     pub(crate) fn network(&self, member: &Member) -> Network {
         Network::new(&without(member, &self.refused), self.config.clone())
     }
 
-    /// The same if one port were configured so.
+    /// The tenant's network, if one port had this configuration.
     pub(crate) fn network_with(&self, member: &Member, port: u32, config: PortConfig) -> Network {
         let mut configured = self.config.clone();
         set(&mut configured, port, config);
         Network::new(&without(member, &self.refused), configured)
     }
 
-    /// The tenant has configured a port so.
+    /// The tenant has configured a port.
     pub(crate) fn configure(&mut self, port: u32, config: PortConfig) {
         set(&mut self.config, port, config);
     }
@@ -42,7 +42,7 @@ impl Ports {
         !self.config.is_empty()
     }
 
-    /// With a port goes what was said of it. Gives the ports of which that was anything.
+    /// Forgets the configuration of ports that are gone. Gives the ports whose configuration is forgotten.
     pub(crate) fn keep(&mut self, has_port: impl Fn(u32) -> bool) -> Vec<u32> {
         let gone = self.config.keys().copied().filter(|port| !has_port(*port));
         let gone: Vec<u32> = gone.collect();
@@ -52,32 +52,32 @@ impl Ports {
         gone
     }
 
-    /// A port is down from now on because of what the switch refuses. Says whether it was not.
+    /// A port is down from now on, since the switch refuses its rules. Says whether the port was not down for that reason before.
     pub(crate) fn refuse(&mut self, port: u32) -> bool {
         self.refused.insert(port)
     }
 
-    /// Ports that are down because of what the switch refuses.
+    /// Ports that are down since the switch refuses their rules.
     pub(crate) fn refused(&self) -> &BTreeSet<u32> {
         &self.refused
     }
 
-    /// There is another map: nothing is refused yet.
+    /// There is a new map: the switch has refused no rule yet.
     pub(crate) fn forget_refused(&mut self) {
         self.refused.clear();
     }
 
-    /// What is left of the link behind a port, as far as that is known.
+    /// The last label of a port.
     pub(crate) fn label(&self, port: u32) -> Option<Label> {
         self.labels.get(&port).copied()
     }
 
-    /// The same of all ports.
+    /// The last labels of all ports that have one.
     pub(crate) fn labels(&self) -> impl Iterator<Item = (u32, Label)> {
         self.labels.iter().map(|(port, label)| (*port, *label))
     }
 
-    /// So much is left of the link behind a port.
+    /// A port has a new label.
     pub(crate) fn set_label(&mut self, port: u32, label: Label) {
         self.labels.insert(port, label);
     }

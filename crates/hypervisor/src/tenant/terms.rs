@@ -17,7 +17,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Those of a tenant that is in the policy.
+    /// The terms of a tenant in the policy.
     pub(super) fn new(tenant: &policy::Tenant) -> Terms {
         Terms {
             name: tenant.name.clone(),
@@ -31,57 +31,56 @@ impl Terms {
         }
     }
 
-    /// The policy may know the tenant no more.
+    /// The tenant may not be in the new policy.
     pub(crate) fn forget(&mut self) {
         self.is_present = false;
     }
 
-    /// Only a part of the tenant's big switch is here: what limits the tenant, and what is cached for it, is where the members are
-    /// joined.
+    /// The switch is only a member of the tenant's big switch. Rates and cached answers belong to the big switch.
     pub(crate) fn keep_those_of_member(&mut self) {
         let Limits { flows, entries, .. } = self.limits;
         self.limits = Limits { flows, entries, ..Limits::default() };
         self.statistics = Statistics::default();
     }
 
-    /// Whether the policy still knows it.
+    /// Whether the tenant is in the policy.
     #[inline]
     pub(crate) fn is_present(&self) -> bool {
         self.is_present
     }
 
-    /// The name that the operator gave it.
+    /// The name that the operator gave the tenant.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it may use.
+    /// What the tenant may use.
     #[inline]
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Queues that it may enqueue to.
+    /// The queue ids that the tenant may use.
     pub(crate) fn queues(&self) -> &[u32] {
         &self.queues
     }
 
-    /// Vendors and experimenters of which it may send messages and actions.
+    /// The vendor and experimenter ids whose messages and actions the tenant may send.
     pub(crate) fn experimenters(&self) -> &[u32] {
         &self.experimenters
     }
 
-    /// Where the answers to its requests for statistics come from.
+    /// Where answers to the tenant's statistics requests come from.
     pub(crate) fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// The form in which it is told what is left of links.
+    /// The form of the link labels that the tenant gets.
     pub(crate) fn label_form(&self) -> Option<LabelForm> {
         self.label_form
     }
 
-    /// Its share of control-plane service.
+    /// The tenant's share of control-plane service.
     #[inline]
     pub(crate) fn weight(&self) -> u32 {
         self.weight

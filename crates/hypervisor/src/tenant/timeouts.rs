@@ -1,7 +1,7 @@
 //! Entries of a tenant that are about to end: those of which rules have been idle, and those whose last counts are awaited.
 
 use crate::flows::{Flow, Rule};
-use crate::switch::Question;
+use crate::south::queue::Question;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -20,20 +20,20 @@ pub(crate) struct Timeouts {
     leaving: HashMap<u32, Leaving>,
 }
 
-/// What is known of an entry of which rules have been idle, or have come later than others.
+/// What is known of an entry whose rules may time out at different times.
 #[derive(Debug, Default)]
 struct Idle {
-    /// Those that have been idle and of which no packet is known since, by their matches.
+    /// Rules that have been idle, and of which no packet is known since then; by their matches.
     unused: BTreeSet<Arc<[u8]>>,
     round: Option<Round>,
 }
 
-/// Questions whether an entry has counted packets.
+/// Questions to the switch whether an entry has counted packets.
 #[derive(Debug)]
 struct Round {
-    /// Tells it from others of the entry: their answers may be late.
+    /// When the round began. An answer to an earlier round has another time.
     begun: Instant,
-    /// Messages that have not been sent.
+    /// Questions that have not been sent.
     unasked: Vec<Question>,
     awaited: usize,
 }
@@ -41,11 +41,11 @@ struct Round {
 /// What the switch's answer says of an entry that may be idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// More is to come, or the entry has been used, or nobody asked.
+    /// Nothing is to be done: more parts are to come, or a rule has been used.
     Nothing,
-    /// More is to be asked.
+    /// The next question may be sent.
     GoOn,
-    /// All questions are answered.
+    /// The switch has answered all questions.
     Complete,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Leaving {
 impl Timeouts {
     // ---- Entries with several rules
 
-    /// Rules of an entry may come or go at different times.
+    /// Rules of an entry may time out at different times.
     pub(crate) fn watch(&mut self, number: u32) {
         self.idle.entry(number).or_default();
     }
@@ -71,12 +71,12 @@ impl Timeouts {
         self.idle.remove(&number);
     }
 
-    /// Whether rules of an entry may have come or gone at different times.
+    /// Whether rules of an entry may time out at different times.
     pub(crate) fn is_watched(&self, number: u32) -> bool {
         self.idle.contains_key(&number)
     }
 
-    /// A rule of an entry is installed, and has all the idle timeout before it.
+    /// Weir installs a rule of an entry: the rule's idle time-out begins.
     pub(crate) fn rule_installed(&mut self, number: u32, rule: &Rule) {
         if let Some(idle) = self.idle.get_mut(&number) {
             idle.unused.remove(&rule.match_wire);
@@ -94,7 +94,7 @@ impl Timeouts {
         }
     }
 
-    /// Whether each rule has been idle, and none is known to have been used since.
+    /// Whether each rule of an entry has been idle, and no packet is known since then.
     pub(crate) fn may_be_idle(&self, number: u32, flow: &Flow) -> bool {
         let Some(idle) = self.idle.get(&number) else { return false };
         let is_unused = |rule: &Rule| idle.unused.contains(&rule.match_wire);
@@ -104,19 +104,19 @@ impl Timeouts {
             && flow.rules.iter().all(is_unused)
     }
 
-    /// Whether the switch may be asked if an entry has been used: nobody is asking.
+    /// Whether a round may begin: no other round of the entry is open.
     pub(crate) fn may_ask(&self, number: u32) -> bool {
         self.idle.get(&number).is_some_and(|idle| idle.round.is_none())
     }
 
-    /// The switch is to be asked these questions.
+    /// A round begins with these questions.
     pub(crate) fn begin_round(&mut self, number: u32, unasked: Vec<Question>, now: Instant) {
         if let Some(idle) = self.idle.get_mut(&number) {
             idle.round = Some(Round { begun: now, unasked, awaited: 0 });
         }
     }
 
-    /// The next question that is to be asked now, and when its round began.
+    /// The next question that may be sent now, and when its round began.
     pub(crate) fn next_question(&mut self, number: u32) -> Option<(Question, Instant)> {
         let round = self.idle.get_mut(&number)?.round.as_mut()?;
         if round.awaited >= AT_ONCE {
@@ -127,13 +127,13 @@ impl Timeouts {
         Some((question, round.begun))
     }
 
-    /// Whether answers to questions of this round are awaited.
+    /// Whether the round that began then is open.
     pub(crate) fn awaits(&self, number: u32, begun: Instant) -> bool {
         let round = self.idle.get(&number).and_then(|idle| idle.round.as_ref());
         round.is_some_and(|round| round.begun == begun)
     }
 
-    /// A part of the answer to a question has come: these rules, by their matches, have been used.
+    /// The switch has sent a part of an answer. `is_used` says of a rule's match whether the rule has been used.
     pub(crate) fn answered(
         &mut self,
         number: u32,
@@ -158,7 +158,7 @@ impl Timeouts {
         Answer::Complete
     }
 
-    /// The switch does not answer a question of the round that began then.
+    /// The switch does not answer: the round that began then ends.
     pub(crate) fn abandon_round(&mut self, number: u32, begun: Instant) {
         if let Some(idle) = self.idle.get_mut(&number) {
             idle.round.take_if(|round| round.begun == begun);
@@ -167,29 +167,29 @@ impl Timeouts {
 
     // ---- Entries whose last counts are awaited
 
-    /// The last counts of an entry are awaited.
+    /// An entry ends; the switch has not told its last counts.
     pub(crate) fn await_counts(&mut self, number: u32, leaving: Leaving) {
         self.leaving.insert(number, leaving);
     }
 
-    /// Whether they are.
+    /// Whether the switch has not told the last counts of an entry.
     pub(crate) fn is_leaving(&self, number: u32) -> bool {
         self.leaving.contains_key(&number)
     }
 
-    /// They are awaited no more.
+    /// The last counts of an entry are awaited no longer.
     pub(crate) fn take_leaving(&mut self, number: u32) -> Option<Leaving> {
         self.leaving.remove(&number)
     }
 
-    /// An entry ends since its hard timeout is over; it has stood so long.
+    /// The entry ends since its hard time-out is over. `stood` says how long the entry was in the table.
     pub(crate) fn set_over(&mut self, number: u32, stood: (u32, u32)) {
         if let Some(leaving) = self.leaving.get_mut(&number) {
             leaving.over = Some(stood);
         }
     }
 
-    /// A rule of an entry that ends has gone, and had counted so much. Gives the entry if that was the last one.
+    /// The switch has removed a rule of an entry that ends. Gives the entry if this was its last rule.
     pub(crate) fn rule_left(&mut self, number: u32, counted: (u64, u64)) -> Option<Leaving> {
         let leaving = self.leaving.get_mut(&number)?;
         leaving.flow.count_past(counted);
@@ -197,7 +197,7 @@ impl Timeouts {
         if leaving.rules == 0 { self.leaving.remove(&number) } else { None }
     }
 
-    /// Entries whose last counts have been awaited for so long, which are awaited no more.
+    /// Takes the entries whose last counts have been awaited for longer than `patience`.
     pub(crate) fn take_late(&mut self, patience: Duration, now: Instant) -> Vec<Flow> {
         let late = self.leaving.extract_if(|_, leaving| now - leaving.since >= patience);
         late.map(|(_, leaving)| leaving.flow).collect()

@@ -1,8 +1,8 @@
 //! What the switch is asked of an entry that is several there, to learn whether it is idle, and what the answers mean.
 
-use super::statistics::{FLOWS_COST, UNSUPPORTED, question};
+use super::question::{FLOWS_COST, UNSUPPORTED, question};
 use crate::flows::{Flow, Rule};
-use crate::switch::Question;
+use crate::south::queue::Question;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;

@@ -2,6 +2,7 @@
 
 use super::flow_mod::outputs_to;
 use super::network_statistics::{port_statistics, questions};
+use super::question::{FLOWS_COST, question};
 use super::unreadable;
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
@@ -22,9 +23,6 @@ use openflow::v10::{
     TABLE_ALL, TableStats, Wildcards,
 };
 use openflow::{ErrorCode, List, Version, frame};
-
-/// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
-pub(super) const UNSUPPORTED: u64 = u64::MAX;
 
 impl Switch {
     /// A tenant asks for statistics.
@@ -333,9 +331,6 @@ impl Switch {
 const EVERYTHING: FlowStatsRequest =
     FlowStatsRequest { match_: v10::Match::ANY, table_id: TABLE_ALL, out_port: PortNo::NONE };
 
-/// A long answer: each counts as several messages for the switch.
-pub(super) const FLOWS_COST: u32 = 4;
-
 /// The entries in the switch's answer about its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
     List::<FlowStats<'_>>::parse(entries)
@@ -357,11 +352,4 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
             }
         })
         .collect()
-}
-
-pub(super) fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
-    let mut out = Vec::new();
-    let written = StatsRequest::from(body).write_message(0, &mut out);
-    debug_assert!(written.is_ok());
-    out
 }

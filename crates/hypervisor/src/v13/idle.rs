@@ -1,19 +1,25 @@
 //! What the switch is asked of an entry that is several there, to learn whether it is idle, and what the answer means.
 
-use super::flow_mod::physical_table;
-use crate::flows::Flow;
-use crate::switch::{Question, flow_question};
+use crate::south::queue::Question;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::List;
-use openflow::v13::{FlowStats, FlowStatsRequest};
+use openflow::v13::{FlowStats, FlowStatsRequest, MultipartRequest, MultipartRequestBody};
 
-/// One question, by the cookie.
-pub(crate) fn questions(cookie: u64, flow: &Flow, first_table: u8) -> Vec<Question> {
-    let table_id = physical_table(flow.table, first_table);
+/// One question, by the cookie; the table is the switch's.
+pub(crate) fn questions(cookie: u64, table_id: u8) -> Vec<Question> {
     let filter = FlowStatsRequest { table_id, cookie, cookie_mask: u64::MAX, ..Default::default() };
-    Vec::from([flow_question(filter)])
+    Vec::from([question(filter)])
+}
+
+/// What entries have counted (1.3).
+pub(crate) fn question(filter: FlowStatsRequest<'_>) -> Question {
+    let mut message = Vec::new();
+    let body = MultipartRequestBody::Flow(filter);
+    // It fits: it is a few words.
+    let _ = MultipartRequest::from(body).write_message(0, &mut message);
+    Question { message, cost: 1 }
 }
 
 /// The rules of the entry with this cookie that have counted packets.

@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Ids {
     groups: BTreeSet<u32>,
     meters: BTreeSet<u32>,
-    /// Whose those are that tenants have, or had and that are not known to be gone.
+    /// The tenant of each id that a tenant uses, or has used and that may still be on the switch.
     owned: BTreeMap<(Kind, u32), TenantIndex>,
-    /// Groups and meters that are to be deleted, and whose they were: the store knows.
+    /// Groups and meters that are to be deleted, and their tenants. The store knows them.
     to_delete: BTreeMap<(Kind, u32), TenantId>,
-    /// Whether something has gone that may have needed an egress group.
+    /// Whether something has ended that may have needed an egress group.
     may_be_unneeded: bool,
-    /// When to look for egress groups that nothing needs.
+    /// When Weir looks for egress groups that nothing needs.
     collection_due: Option<Instant>,
 }
 
@@ -83,7 +83,7 @@ impl Ids {
         self.owned.iter().map(|(key, tenant)| (*key, *tenant))
     }
 
-    /// A tenant's group or meter is to be deleted. Says whether that is new: whose it was first is where it stands in the store.
+    /// A group or meter is to be deleted. Says whether that is new: the store has the group or meter under its first tenant.
     pub(crate) fn mark_for_deletion(&mut self, whose: TenantId, kind: Kind, id: u32) -> bool {
         match self.to_delete.entry((kind, id)) {
             Entry::Vacant(new) => {
@@ -94,12 +94,12 @@ impl Ids {
         }
     }
 
-    /// A group or meter is not to be deleted any more. Gives whose it was, if it was.
+    /// A group or meter is not to be deleted any longer. Gives its tenant if it was to be deleted.
     pub(crate) fn unmark_for_deletion(&mut self, kind: Kind, id: u32) -> Option<TenantId> {
         self.to_delete.remove(&(kind, id))
     }
 
-    /// The store knows a group or meter that was to be deleted; `by` is the tenant on whose behalf that is done.
+    /// The store says that a group or meter is to be deleted; Weir deletes it for the tenant `by`.
     pub(crate) fn restore_deletion(
         &mut self,
         whose: TenantId,
@@ -116,27 +116,27 @@ impl Ids {
 
     // ---- Egress groups that nothing needs
 
-    /// Something has gone that may have needed an egress group.
+    /// Something has ended that may have needed an egress group.
     pub(crate) fn note_unneeded(&mut self) {
         self.may_be_unneeded = true;
     }
 
-    /// When to look for egress groups that nothing needs.
+    /// When Weir looks for egress groups that nothing needs.
     pub(crate) fn next_collection(&self) -> Option<Instant> {
         self.collection_due
     }
 
-    /// The switch has no room: what is not needed goes now.
+    /// The switch has no room: Weir looks for egress groups at once.
     pub(crate) fn hurry_collection(&mut self, now: Instant) {
         self.collection_due = Some(now);
     }
 
-    /// Egress groups are looked for now.
+    /// Weir looks for egress groups now.
     pub(crate) fn begin_collection(&mut self) {
         (self.may_be_unneeded, self.collection_due) = (false, None);
     }
 
-    /// Looks for egress groups after a while, if something has gone that may have needed one.
+    /// Weir looks for egress groups after a while, if something has ended that may have needed one.
     pub(crate) fn plan_collection(&mut self, now: Instant) {
         if core::mem::take(&mut self.may_be_unneeded) && self.collection_due.is_none() {
             self.collection_due = Some(now + PATIENCE);

@@ -1,0 +1,18 @@
+//! What is left of a link, as one tenant may know it.
+
+/// What is left of the link behind a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// In bits per second.
+    pub left: u64,
+    /// What the link can carry, in bits per second.
+    pub capacity: u64,
+}
+
+impl Label {
+    /// In kilobits per second, rounded down: a label must not promise what is not there.
+    pub(crate) fn left_kilobits(self) -> u32 {
+        // The highest number has a meaning of its own.
+        u32::try_from(self.left / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
+    }
+}
