@@ -148,9 +148,9 @@ mod tests {
             tracing::warn!("something else");
         });
         let of = |words: &str| text.lines().filter(|line| line.contains(words)).count() as u32;
-        assert_eq!(of("too many"), limit::FEW);
-        assert_eq!(of("controller connected"), limit::FEW);
-        assert_eq!(of("switch connected"), limit::MANY);
+        assert_eq!(of("too many"), limit::FIRST);
+        assert_eq!(of("controller connected"), limit::FIRST);
+        assert_eq!(of("switch connected"), limit::FIRST);
         assert_eq!(of("something else"), 1);
     }
 

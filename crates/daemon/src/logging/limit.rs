@@ -19,10 +19,8 @@ use tracing_subscriber::layer::Context;
 
 /// The time in which lines of one kind are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
-/// The number of first lines of a kind: for lines about a tenant, and for faults.
-pub(super) const FEW: u32 = 20;
-/// The number of first lines of a kind: for normal events, for example when all switches connect at a start.
-pub(super) const MANY: u32 = 200;
+/// The number of first lines of a kind.
+pub(super) const FIRST: u32 = 20;
 /// The most kinds with a count of their own; all others count as one kind.
 const KINDS: usize = 4096;
 /// The target of lines with the number of omitted lines.
@@ -65,12 +63,12 @@ pub(super) struct Limit {
 
 impl Limit {
     /// Whether a line may be written.
-    fn admits(&mut self, mut kind: Kind, message: &str, first: u32, now: Instant) -> bool {
+    fn admits(&mut self, mut kind: Kind, message: &str, now: Instant) -> bool {
         if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
             kind = Kind { place: None, tenant: String::new() };
         }
-        let lines = self.kinds.entry(kind).or_insert_with(|| Lines::new(now, first));
-        lines.admits(message, first, now)
+        let lines = self.kinds.entry(kind).or_insert_with(|| Lines::new(now));
+        lines.admits(message, now)
     }
 
     /// The omitted lines of a whole window that were not reported yet; forgets kinds without further lines.
@@ -91,11 +89,11 @@ impl Limit {
 }
 
 impl Lines {
-    fn new(now: Instant, quota: u32) -> Lines {
+    fn new(now: Instant) -> Lines {
         Lines {
             began: now,
             written: 0,
-            quota,
+            quota: FIRST,
             over: false,
             left_out: 0,
             since: now,
@@ -103,12 +101,12 @@ impl Lines {
         }
     }
 
-    fn admits(&mut self, message: &str, first: u32, now: Instant) -> bool {
+    fn admits(&mut self, message: &str, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.began);
         if age >= WINDOW {
             let busy = self.over && age < WINDOW * 2;
             (self.began, self.written, self.over) = (now, 0, false);
-            self.quota = if busy { 1 } else { first };
+            self.quota = if busy { 1 } else { FIRST };
         }
         if self.written < self.quota {
             self.written += 1;
@@ -143,11 +141,9 @@ impl<S: Subscriber> Layer<S> for Limiter {
         }
         let mut said = Said::default();
         event.record(&mut said);
-        let is_many = *metadata.level() == Level::INFO && said.tenant.is_empty();
         let kind = Kind { place: Some(metadata.callsite()), tenant: said.tenant };
-        let first = if is_many { MANY } else { FEW };
         let mut limit = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        limit.admits(kind, &said.message, first, Instant::now())
+        limit.admits(kind, &said.message, Instant::now())
     }
 }
 
@@ -191,14 +187,14 @@ mod tests {
         // A line every millisecond for 35 s, and a check for omitted lines every half second.
         for millisecond in 0..35_000 {
             let now = began + Duration::from_millis(millisecond);
-            if limit.admits(kind(""), "again", FEW, now) {
+            if limit.admits(kind(""), "again", now) {
                 written += 1;
             }
             if millisecond % 500 == 0 {
                 told += limit.left_out(now).iter().map(|left| left.lines).sum::<u64>();
             }
         }
-        assert_eq!(written, FEW + 3);
+        assert_eq!(written, FIRST + 3);
         let late = began + Duration::from_secs(60);
         let last = limit.left_out(late);
         assert_eq!(last.len(), 1);
@@ -209,29 +205,29 @@ mod tests {
     #[test]
     fn one_tenants_lines_do_not_hide_anothers() {
         let (mut limit, now) = (Limit::default(), Instant::now());
-        let flood = (0..1000).filter(|_| limit.admits(kind("red"), "again", FEW, now)).count();
-        assert_eq!(flood as u32, FEW);
-        assert!(limit.admits(kind("blue"), "again", FEW, now));
+        let flood = (0..1000).filter(|_| limit.admits(kind("red"), "again", now)).count();
+        assert_eq!(flood as u32, FIRST);
+        assert!(limit.admits(kind("blue"), "again", now));
     }
 
     #[test]
     fn after_quiet_the_first_lines_are_written_again_and_kinds_are_forgotten() {
         let (mut limit, began) = (Limit::default(), Instant::now());
         for _ in 0..100 {
-            limit.admits(kind(""), "again", FEW, began);
+            limit.admits(kind(""), "again", began);
         }
         let later = began + WINDOW * 3;
         assert_eq!(limit.left_out(later).len(), 1);
         assert!(limit.kinds.is_empty());
-        let again = (0..100).filter(|_| limit.admits(kind(""), "again", FEW, later)).count();
-        assert_eq!(again as u32, FEW);
+        let again = (0..100).filter(|_| limit.admits(kind(""), "again", later)).count();
+        assert_eq!(again as u32, FIRST);
     }
 
     #[test]
     fn kinds_are_bounded() {
         let (mut limit, now) = (Limit::default(), Instant::now());
         for tenant in 0..KINDS * 2 {
-            limit.admits(kind(&tenant.to_string()), "again", FEW, now);
+            limit.admits(kind(&tenant.to_string()), "again", now);
         }
         assert!(limit.kinds.len() <= KINDS + 1);
     }
