@@ -117,7 +117,7 @@ fn slice_rule(
 }
 
 /// Appends the instructions of an entry in a slice of 1.3.
-pub fn slice_instructions(
+fn slice_instructions(
     cx: &Context<'_>,
     slice: Slice<'_>,
     entry: &EntrySpec<'_>,
@@ -146,7 +146,7 @@ pub fn slice_instructions(
 
 /// A match of a slice, with the tenant's number in the metadata. On a big switch only one tenant has entries, and the
 /// members write the tenant's number.
-pub fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, Refused> {
+fn slice_match(cx: &Context<'_>, match_: &Match) -> Result<MatchBuf, Refused> {
     let (value, mask) = match_.get(Field::Metadata);
     let match_ = match cx.target.is_joined {
         true => *match_,
@@ -451,10 +451,14 @@ fn incoming_class(
     }
 }
 
+/// So many rules are compared one by one.
+const FEW: usize = 16;
+
 /// Rules of 1.0, each with another match.
 #[derive(Default)]
 struct Rules {
     rules: Vec<Rule>,
+    /// The matches of the rules, if there are more than [`FEW`].
     matches: HashSet<Arc<[u8]>>,
     budget: Budget,
 }
@@ -469,7 +473,7 @@ impl Rules {
         actions: impl FnOnce(&mut Vec<u8>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         let (match_, match_wire) = match_v10(region)?;
-        if self.matches.contains(&match_wire) {
+        if self.has(&match_wire) {
             return Ok(());
         }
         let mut out = Vec::new();
@@ -491,10 +495,17 @@ impl Rules {
         // If a port lets no packets in, a dropping rule has the highest priority, above the tenant's rules. This rule
         // would have the same priority as the dropping rule.
         let is_hidden = !network.admits(port) && priority == u16::MAX;
-        if is_hidden || self.matches.contains(&match_wire) {
+        if is_hidden || self.has(&match_wire) {
             return Ok(());
         }
         self.push(cx, match_wire, priority, actions)
+    }
+
+    fn has(&self, match_wire: &[u8]) -> bool {
+        match self.rules.len() <= FEW {
+            true => self.rules.iter().any(|rule| *rule.match_wire == *match_wire),
+            false => self.matches.contains(match_wire),
+        }
     }
 
     fn push(
@@ -504,10 +515,22 @@ impl Rules {
         priority: u16,
         actions: &[u8],
     ) -> Result<(), Refused> {
-        let rule = Rule { match_wire: match_wire.clone(), priority, actions: actions.into() };
+        let rule = Rule { match_wire, priority, actions: actions.into() };
         self.budget.add(&rule, cx.target.wire)?;
-        self.matches.insert(match_wire);
+        if self.rules.is_empty() {
+            // Most entries have one rule.
+            self.rules.reserve_exact(1);
+        }
         self.rules.push(rule);
+        match self.rules.as_slice() {
+            [.., last] if self.rules.len() > FEW + 1 => {
+                self.matches.insert(Arc::clone(&last.match_wire));
+            }
+            rules if rules.len() > FEW => {
+                self.matches.extend(rules.iter().map(|rule| Arc::clone(&rule.match_wire)));
+            }
+            _ => {}
+        }
         Ok(())
     }
 }

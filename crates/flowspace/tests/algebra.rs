@@ -4,7 +4,7 @@
 mod common;
 
 use common::small::{Kind, Point, Spec, points, spec};
-use flowspace::{Field, Match, covered_by, wins_everywhere};
+use flowspace::{Field, Match, MiniMatch, covered_by, wins_everywhere};
 use openflow::v10::Action;
 use proptest::prelude::*;
 
@@ -14,6 +14,20 @@ proptest! {
         let match_ = spec.to_match();
         for point in points() {
             prop_assert_eq!(match_.matches(&point.key()), spec.admits(&point), "{:?}", point);
+        }
+    }
+
+    #[test]
+    fn a_mini_match_is_the_same_match(a in spec(), b in spec()) {
+        let (a, b) = (a.to_match(), b.to_match());
+        let mini = MiniMatch::new(&a);
+        prop_assert_eq!(mini.to_match(), a);
+        prop_assert!(mini.is(&a));
+        prop_assert_eq!(mini.is(&b), a == b);
+        prop_assert_eq!(mini == MiniMatch::new(&b), a == b);
+        prop_assert_eq!(mini.is_within(&b), b.contains(&a));
+        for point in points() {
+            prop_assert_eq!(mini.matches(&point.key()), a.matches(&point.key()));
         }
     }
 
