@@ -12,13 +12,14 @@ use crate::south::installed::{Content, Owner};
 use crate::store::Kind;
 use crate::time::{Duration, Instant};
 use crate::work::{CHANGE, Meter};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub use compile::Rule;
 use compile::{EntrySpec, RuleKey};
 use core::hash::BuildHasher;
-use flowspace::{Match, MatchIndex, Relation};
+use flowspace::{Match, MatchIndex, MiniMatch, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
@@ -31,7 +32,7 @@ pub struct Flow {
     /// The tenant's table; 0 on OpenFlow 1.0.
     pub table: u8,
     /// The tenant's match, normalized.
-    pub match_: Arc<Match>,
+    pub match_: MiniMatch,
     /// The tenant's priority.
     pub priority: u16,
     /// The tenant's cookie.
@@ -70,7 +71,7 @@ impl Flow {
     pub(crate) fn without_rules(&self) -> Flow {
         let (rules, shadowed) = (Vec::new(), Vec::new());
         let (match_wire, actions) = (Arc::default(), Arc::default());
-        Flow { rules, shadowed, match_: Arc::clone(&self.match_), match_wire, actions, ..*self }
+        Flow { rules, shadowed, match_: self.match_.clone(), match_wire, actions, ..*self }
     }
 
     /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
@@ -97,7 +98,7 @@ impl Flow {
 
     /// The same entry, about to do this, with nothing that stands for it yet.
     pub(crate) fn with_actions(&self, actions: &Arc<[u8]>) -> Flow {
-        let (match_, match_wire) = (Arc::clone(&self.match_), Arc::clone(&self.match_wire));
+        let (match_, match_wire) = (self.match_.clone(), Arc::clone(&self.match_wire));
         let (rules, shadowed) = (Vec::new(), Vec::new());
         Flow { rules, shadowed, match_, match_wire, actions: Arc::clone(actions), ..*self }
     }
@@ -115,27 +116,53 @@ impl Flow {
         are_where(&self.rules, &other.rules)
     }
 
+    /// Its rules share its match and its actions, as far as these are the same on the switch.
+    pub(crate) fn share_with_rules(&mut self) {
+        for rule in &mut self.rules {
+            if rule.match_wire == self.match_wire {
+                rule.match_wire = Arc::clone(&self.match_wire);
+            }
+            if rule.actions == self.actions {
+                rule.actions = Arc::clone(&self.actions);
+            }
+        }
+    }
+
     /// Bytes that it alone holds, roughly: not what it shares with other entries, and with itself as it is now.
     pub(crate) fn size(&self) -> usize {
         let rules = self.rules.iter().chain(&self.shadowed);
         let rules = rules.map(|it| size_of_val(it) + own(&it.match_wire) + own(&it.actions));
-        let matches = own(&self.match_) + own(&self.match_wire);
+        let matches = own(self.match_.shared()) + own(&self.match_wire);
         size_of::<Flow>() + matches + own(&self.actions) + rules.sum::<usize>()
     }
 }
 
-/// What the rules of entries do that one request changes: most of them do the same, of which one copy is enough.
+/// The actions of the last entry and of its first rules: entries that follow each other often have the same actions, of which one
+/// copy is enough.
 #[derive(Debug, Default)]
 pub(crate) struct Alike(Vec<Arc<[u8]>>);
 
 impl Alike {
-    /// The rules of the next entry share what those of the last one do, as far as that is the same.
+    /// So many lists of actions are kept.
+    const MOST: usize = 64;
+
+    /// The rules of the next entry share the actions of the last entry's rules, as far as these are the same.
     pub(crate) fn share(&mut self, rules: &mut [Rule]) {
-        for (at, rule) in rules.iter_mut().enumerate() {
+        self.share_all(rules.iter_mut().map(|rule| &mut rule.actions));
+    }
+
+    /// The same of the entry itself and its rules.
+    fn share_actions(&mut self, flow: &mut Flow) {
+        let rules = flow.rules.iter_mut().map(|rule| &mut rule.actions);
+        self.share_all(core::iter::once(&mut flow.actions).chain(rules));
+    }
+
+    fn share_all<'a>(&mut self, actions: impl Iterator<Item = &'a mut Arc<[u8]>>) {
+        for (at, actions) in actions.take(Alike::MOST).enumerate() {
             match self.0.get_mut(at) {
-                Some(last) if *last == rule.actions => rule.actions = Arc::clone(last),
-                Some(last) => *last = Arc::clone(&rule.actions),
-                None => self.0.push(Arc::clone(&rule.actions)),
+                Some(last) if *last == *actions => *actions = Arc::clone(last),
+                Some(last) => *last = Arc::clone(actions),
+                None => self.0.push(Arc::clone(actions)),
             }
         }
     }
@@ -144,7 +171,9 @@ impl Alike {
 /// The table.
 #[derive(Debug, Default)]
 pub struct FlowTable {
-    flows: HashMap<u32, Flow>,
+    flows: HashMap<u32, Box<Flow>>,
+    /// The actions of the last new entries.
+    alike: Alike,
     index: HashTable<u32>,
     by_match: MatchIndex,
     by_cookie: BTreeSet<(u64, u32)>,
@@ -210,12 +239,12 @@ impl FlowTable {
 
     /// An entry by number.
     pub fn get(&self, id: u32) -> Option<&Flow> {
-        self.flows.get(&id)
+        self.flows.get(&id).map(|flow| &**flow)
     }
 
     /// An entry by number, to change what it is not found by: neither match, priority nor cookie.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Flow> {
-        self.flows.get_mut(&id)
+        self.flows.get_mut(&id).map(|flow| &mut **flow)
     }
 
     /// Counts the work that is done for the tenant.
@@ -226,7 +255,13 @@ impl FlowTable {
     /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         self.meter.add(self.flows.len() as u64);
-        self.flows.iter().map(|(id, flow)| (*id, flow))
+        self.flows.iter().map(|(id, flow)| (*id, &**flow))
+    }
+
+    /// A new entry shares what it has in common with its rules, and with the entry before.
+    pub(crate) fn share(&mut self, flow: &mut Flow) {
+        flow.share_with_rules();
+        self.alike.share_actions(flow);
     }
 
     /// Takes a number for a new entry.
@@ -250,7 +285,7 @@ impl FlowTable {
         self.remove(id);
         let flow = self.placed(id, flow);
         self.meter.add(CHANGE * (1 + flow.planned() as u64));
-        let hash = self.hash(flow.table, &flow.match_, flow.priority);
+        let hash = self.hash(flow.table, flow.match_.as_slice(), flow.priority);
         self.next = self.next.max(id);
         self.touch(id);
         for rule in &flow.rules {
@@ -262,12 +297,12 @@ impl FlowTable {
         }
         self.wait(id, &flow);
         self.long.insert(id, &flow);
-        self.by_match.insert(flow.table, &flow.match_, id);
+        self.by_match.insert(flow.table, &flow.match_.to_match(), id);
         self.by_cookie.insert((flow.cookie, id));
-        self.flows.insert(id, flow);
+        self.flows.insert(id, Box::new(flow));
         let FlowTable { flows, index, hasher, .. } = self;
         index.insert_unique(hash, id, |id| match flows.get(id) {
-            Some(flow) => hasher.hash_one((flow.table, &flow.match_, flow.priority)),
+            Some(flow) => hasher.hash_one((flow.table, flow.match_.as_slice(), flow.priority)),
             None => 0,
         });
     }
@@ -282,7 +317,7 @@ impl FlowTable {
             self.put(id, flow);
             return before;
         };
-        let before = core::mem::replace(known, flow);
+        let before = core::mem::replace(&mut **known, flow);
         self.meter.add(CHANGE * (1 + before.rules.len() as u64));
         self.touch(id);
         let FlowTable { flows, long, by_cookie, .. } = self;
@@ -298,13 +333,13 @@ impl FlowTable {
 
     /// Removes an entry.
     pub fn remove(&mut self, id: u32) -> Option<Flow> {
-        let flow = self.flows.remove(&id)?;
+        let flow = *self.flows.remove(&id)?;
         self.meter.add(CHANGE);
         self.touch(id);
         self.long.remove(id);
-        self.by_match.remove(flow.table, &flow.match_, id);
+        self.by_match.remove(flow.table, &flow.match_.to_match(), id);
         self.by_cookie.remove(&(flow.cookie, id));
-        let hash = self.hash(flow.table, &flow.match_, flow.priority);
+        let hash = self.hash(flow.table, flow.match_.as_slice(), flow.priority);
         if let Ok(entry) = self.index.find_entry(hash, |other| *other == id) {
             entry.remove();
         }
@@ -354,11 +389,15 @@ impl FlowTable {
 
     /// The entry with exactly this table, match and priority.
     pub fn find(&self, table: u8, match_: &Match, priority: u16) -> Option<u32> {
-        let hash = self.hash(table, match_, priority);
+        let words = MiniWords::of(match_);
+        let words = words.as_slice();
+        let hash = self.hash(table, words, priority);
         self.index
             .find(hash, |id| {
                 self.flows.get(id).is_some_and(|flow| {
-                    flow.table == table && flow.priority == priority && *flow.match_ == *match_
+                    flow.table == table
+                        && flow.priority == priority
+                        && flow.match_.as_slice() == words
                 })
             })
             .copied()
@@ -369,7 +408,7 @@ impl FlowTable {
     pub fn matching(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
         let mut found = Vec::new();
         let examined = self.by_match.candidates(table, match_, Relation::Within, |id| {
-            if self.flows.get(&id).is_some_and(|flow| match_.contains(&flow.match_)) {
+            if self.flows.get(&id).is_some_and(|flow| flow.match_.is_within(match_)) {
                 found.push(id);
             }
             false
@@ -383,7 +422,7 @@ impl FlowTable {
     pub(crate) fn meeting<'a>(&'a self, table: u8, packet: &Match) -> Vec<(u32, &'a Flow)> {
         let mut found = Vec::new();
         self.by_match.candidates(Some(table), packet, Relation::Overlapping, |id| {
-            let flow = self.flows.get(&id).filter(|flow| flow.match_.overlaps(packet));
+            let flow = self.get(id).filter(|flow| flow.match_.to_match().overlaps(packet));
             found.extend(flow.map(|flow| (id, flow)));
             false
         });
@@ -405,18 +444,19 @@ impl FlowTable {
     /// Whether another entry of the same priority overlaps (CHECK_OVERLAP).
     pub fn overlaps(&self, table: u8, match_: &Match, priority: u16) -> bool {
         let overlaps = |flow: &Flow| {
-            flow.priority == priority && *flow.match_ != *match_ && flow.match_.overlaps(match_)
+            let own = flow.match_.to_match();
+            flow.priority == priority && own != *match_ && own.overlaps(match_)
         };
         let mut any = false;
         let examined = self.by_match.candidates(Some(table), match_, Relation::Overlapping, |id| {
-            any = self.flows.get(&id).is_some_and(overlaps);
+            any = self.get(id).is_some_and(overlaps);
             any
         });
         self.meter.add(examined);
         any
     }
 
-    fn hash(&self, table: u8, match_: &Match, priority: u16) -> u64 {
+    fn hash(&self, table: u8, match_: &[u64], priority: u16) -> u64 {
         self.hasher.hash_one((table, match_, priority))
     }
 }
@@ -425,14 +465,14 @@ impl Flow {
     /// Whether a request with this match means it: a strict one, of which this is the priority, or one that is not.
     pub(crate) fn is_covered(&self, match_: &Match, strictly: Option<u16>) -> bool {
         match strictly {
-            Some(priority) => *self.match_ == *match_ && self.priority == priority,
-            None => match_.contains(&self.match_),
+            Some(priority) => self.match_.is(match_) && self.priority == priority,
+            None => self.match_.is_within(match_),
         }
     }
 
-    /// It, as the compiler takes it.
-    pub(crate) fn spec(&self) -> EntrySpec<'_> {
-        let Flow { table, priority, ref match_, ref actions, .. } = *self;
+    /// It, as the compiler takes it; the match is its own.
+    pub(crate) fn spec<'a>(&'a self, match_: &'a Match) -> EntrySpec<'a> {
+        let Flow { table, priority, ref actions, .. } = *self;
         EntrySpec { table, priority, match_, actions }
     }
 
@@ -493,7 +533,7 @@ impl Flow {
         let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
         Some(Flow {
             table: head[1],
-            match_: Arc::new(parse(match_wire)?),
+            match_: MiniMatch::new(&parse(match_wire)?),
             priority: u16_at(2),
             cookie: u64::from_be_bytes(head[12..20].try_into().ok()?),
             flags: u16_at(4),
@@ -545,7 +585,7 @@ mod tests {
     fn flow(match_: Match, priority: u16) -> Flow {
         Flow {
             table: 0,
-            match_: Arc::new(match_),
+            match_: MiniMatch::new(&match_),
             priority,
             cookie: 0x1234_5678_9abc_def0,
             flags: 1,

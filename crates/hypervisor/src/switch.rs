@@ -4,6 +4,7 @@ mod adopted;
 mod asynchronous;
 mod bounds;
 mod buffered;
+pub(crate) mod bulk;
 mod collect;
 mod context;
 mod counts;
@@ -118,6 +119,8 @@ pub struct Settings {
     /// Work of one tenant's requests, in examined entries, that may be done ahead of what the switch has confirmed, before
     /// reading from the tenant stops.
     pub tenant_work: u64,
+    /// Entries that one request changes before other tenants have their turn.
+    pub batch: usize,
     /// Bytes that may be held for one tenant's requests that are not finished, before reading from it stops.
     pub tenant_bytes: usize,
     /// The same on all switches that share the tenant's [account](crate::Account); each of them may have one request.
@@ -147,6 +150,7 @@ impl Default for Settings {
         Settings {
             tenant_backlog: 256,
             tenant_work: 131_072,
+            batch: 128,
             tenant_bytes: 1 << 20,
             tenant_bytes_in_all: 16 << 20,
             controller_bytes: 1 << 20,

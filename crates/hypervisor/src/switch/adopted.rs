@@ -17,10 +17,9 @@ use crate::flows::Flow;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::metadata::TENANT;
-use flowspace::{Field, Match};
+use flowspace::{Field, Match, MiniMatch};
 use openflow::v13::Instruction;
 use openflow::{List, Version};
 
@@ -102,7 +101,7 @@ impl Switch {
         let (idle_timeout, hard_timeout, flags) = first.terms;
         let flow = Flow {
             table: self.tenants_table(first.table)?,
-            match_: Arc::new(read_match(self.version, &match_wire)?),
+            match_: MiniMatch::new(&read_match(self.version, &match_wire)?),
             priority: first.priority,
             cookie: 0,
             flags: flags & FLAGS,
@@ -133,7 +132,7 @@ impl Switch {
             return None;
         }
         let flows = &self.tenants[tenant.0 as usize].flows;
-        let is_known = flows.find(flow.table, &flow.match_, flow.priority).is_some();
+        let is_known = flows.find(flow.table, &flow.match_.to_match(), flow.priority).is_some();
         if is_known || flows.collides(cookie.number, &flow) {
             return None;
         }

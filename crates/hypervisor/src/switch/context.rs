@@ -61,7 +61,8 @@ impl Switch {
         network: &Network,
         flow: &Flow,
     ) -> Result<Vec<Rule>, Refused> {
-        compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec())
+        let match_ = flow.match_.to_match();
+        compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec(&match_))
     }
 
     /// Weir's own rules, as they have to be now.

@@ -61,6 +61,7 @@ impl Switch {
         if !self.map.has_upcoming() {
             return;
         }
+        self.end_all_bulk(now);
         if !self.session.is_safe(&self.journal) || self.tenants.is_any_recovering() {
             return;
         }

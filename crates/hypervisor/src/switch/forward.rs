@@ -132,6 +132,9 @@ impl Switch {
 
     /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
+        if self.may_continue_bulk(tenant) {
+            self.inbox.wait_for_turn(tenant);
+        }
         let state = &self.tenants[tenant.0 as usize];
         if state.backlog.may_resume() && self.inbox.may(tenant) && self.is_half_empty(tenant) {
             let state = &mut self.tenants[tenant.0 as usize];

@@ -126,6 +126,11 @@ impl LoggedChange {
         matches!(self.outcome, Outcome::Applied)
     }
 
+    /// It is about to change so many entries.
+    pub(super) fn expect_entries(&mut self, entries: usize) {
+        self.before.reserve_exact(entries);
+    }
+
     /// An entry that it changes was this before.
     pub(super) fn remember(&mut self, number: u32, before: Option<Flow>) {
         // A request touches an entry once, or twice in a row.

@@ -1,5 +1,6 @@
 //! What is in flight to the switch, by what it is for, and which request is being applied to the tables.
 
+use super::bulk::BulkChange;
 use super::log::LoggedChange;
 use super::refused::Tried;
 use super::replay::Object;
@@ -15,6 +16,8 @@ use hashbrown::HashMap;
 pub(crate) struct Operations {
     all: HashMap<u32, Operation>,
     last: u32,
+    /// Changes of many entries that are applied in part.
+    bulk: BTreeMap<TenantIndex, BulkChange>,
     /// The change of the request that is being applied, once the request has begun one.
     current: Option<u32>,
     /// Whether the request is applied again. Then Weir sends nothing.
@@ -92,6 +95,24 @@ impl Operations {
     /// Whether a rule of Weir's own is in flight.
     pub(super) fn has_infra(&self) -> bool {
         self.all.values().any(|it| matches!(it.what, What::Infra(_)))
+    }
+
+    // ---- Changes of many entries
+
+    /// Whether a change of the tenant is applied in part.
+    #[inline]
+    pub(super) fn has_bulk(&self, tenant: TenantIndex) -> bool {
+        self.bulk.contains_key(&tenant)
+    }
+
+    /// A change of the tenant is applied in part.
+    pub(super) fn set_bulk(&mut self, tenant: TenantIndex, bulk: BulkChange) {
+        self.bulk.insert(tenant, bulk);
+    }
+
+    /// Takes the change of the tenant that is applied in part.
+    pub(super) fn take_bulk(&mut self, tenant: TenantIndex) -> Option<BulkChange> {
+        self.bulk.remove(&tenant)
     }
 
     // ---- The request that is being applied

@@ -272,7 +272,7 @@ fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
 /// Whether an entry of 1.0 may have to be written otherwise for packets that come by a port. Where the port lets nothing
 /// in, that is but for entries of the highest priority, which one without wildcards has whatever it says.
 fn comes_otherwise(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
-    let only = flow.match_.exact_value(Field::InPort);
+    let only = flow.match_.to_match().exact_value(Field::InPort);
     if before == after || only.is_some_and(|only| only != u128::from(number)) {
         return false;
     }

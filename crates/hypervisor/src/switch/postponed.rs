@@ -6,6 +6,7 @@
 //!   while the tenant recovers                  what changes tables
 //!   while a port is configured in a slice      a description of ports
 //!   for the tenant's turn                      what may be much work
+//!   while a change is applied in batches       everything of the tenant
 //! ```
 //! On each connection all requests but ECHO wait behind a waiting request; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
@@ -199,7 +200,8 @@ impl Switch {
                 || is_ordered()
         };
         let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
-        self.inbox.lines.get(&tenant).is_some_and(is_behind)
+        self.has_bulk(tenant)
+            || self.inbox.lines.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
             || self.tenants[tenant.0 as usize].recovery.is_some() && self.changes_tables(header)
             || self.is_barrier(header) && asks()
@@ -242,7 +244,9 @@ impl Switch {
 
     /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
-        let is_due = |tenant: &TenantIndex| self.tenants[tenant.0 as usize].backlog.is_decided();
+        let is_due = |tenant: &TenantIndex| {
+            self.tenants[tenant.0 as usize].backlog.is_decided() && !self.has_bulk(*tenant)
+        };
         let due: Vec<TenantIndex> = self.inbox.served().filter(is_due).collect();
         for tenant in due {
             self.take_up_line(tenant, now);

@@ -19,7 +19,7 @@ use compile::metadata::own_part;
 use compile::rule::check_reportable;
 use compile::wire::do_the_same;
 use compile::{RuleKey, Wire, entry};
-use flowspace::Match;
+use flowspace::{Match, MiniMatch};
 use hashbrown::HashSet;
 use openflow::{Encode, NO_BUFFER, Version, v13};
 
@@ -236,8 +236,9 @@ impl Switch {
         let state = &self.tenants[tenant.0 as usize];
         state.flows.meter().add(PLAN);
         check_reportable(Wire::of(self.version), &flow.match_wire, &flow.actions)?;
+        let match_ = flow.match_.to_match();
         let standing = like.map_or(&[][..], |like| &like.rules);
-        entry::compile_like(&self.context(tenant), &flow.spec(), standing)
+        entry::compile_like(&self.context(tenant), &flow.spec(&match_), standing)
     }
 
     /// Fills the tables from the store, and installs the groups and meters.
@@ -273,11 +274,11 @@ impl Switch {
                 if version != Version::V1_0 {
                     let has_network = self.tenants[tenant.0 as usize].network.is_some();
                     let kept = self.target().metadata_kept(has_network);
-                    flow.match_ = Arc::new(own_part(&flow.match_, kept).ok()?);
+                    flow.match_ = MiniMatch::new(&own_part(&flow.match_.to_match(), kept).ok()?);
                 }
                 flow.rules = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
-                let same = flows.find(flow.table, &flow.match_, flow.priority);
+                let same = flows.find(flow.table, &flow.match_.to_match(), flow.priority);
                 if same.is_some() || flows.collides(number, &flow) {
                     return None;
                 }

@@ -192,7 +192,13 @@ impl Switch {
         self.recover(tenant, now).round.evicted.insert(object);
     }
 
+    /// The tables do not allow all of a change that is applied in part.
+    pub(super) fn replay_all(&mut self, tenant: TenantIndex, now: Instant) {
+        self.recover(tenant, now);
+    }
+
     fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
+        self.drop_bulk(tenant);
         self.tenants.recover(tenant);
         for at in self.session.pause(tenant) {
             let Some(operation) = self.operations.get_mut(&at) else { continue };

@@ -120,10 +120,11 @@ impl Tenants {
         self.freed.remove(&tenant);
     }
 
-    /// Takes the tenants whose entries may take rules over now. A tenant that is recovering has to wait.
-    pub(super) fn take_freed(&mut self) -> Vec<TenantIndex> {
+    /// Takes the tenants whose entries may take rules over now. A tenant that is recovering has to wait, and one that is `busy`.
+    pub(super) fn take_freed(&mut self, busy: impl Fn(TenantIndex) -> bool) -> Vec<TenantIndex> {
         let Tenants { all, freed, .. } = self;
-        let is_free = |tenant: &TenantIndex| all[tenant.0 as usize].recovery.is_none();
+        let is_free =
+            |tenant: &TenantIndex| all[tenant.0 as usize].recovery.is_none() && !busy(*tenant);
         let taken: Vec<TenantIndex> = freed.iter().copied().filter(is_free).collect();
         for tenant in &taken {
             freed.remove(tenant);

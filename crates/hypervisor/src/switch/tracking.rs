@@ -82,7 +82,7 @@ impl Switch {
         FlowEntry {
             table: flow.table,
             priority: flow.priority,
-            match_: *flow.match_,
+            match_: flow.match_.to_match(),
             actions: (*flow.actions).into(),
             groups,
         }

@@ -19,13 +19,15 @@ impl Switch {
     /// put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
         if let Some(tenant) = self.inbox.next_turn() {
+            self.continue_bulk(tenant, now);
             self.answer_in_turn(tenant);
-            if self.tenants[tenant.0 as usize].backlog.is_decided() {
+            if self.tenants[tenant.0 as usize].backlog.is_decided() && !self.has_bulk(tenant) {
                 self.take_up_line(tenant, now);
             }
             self.inbox.end_turn();
             self.resume(tenant);
             self.run(now);
+            self.drain(now);
         }
         self.is_turn_awaited()
     }
@@ -102,6 +104,25 @@ impl Switch {
             state.backlog.begin_change(operation.work, operation.held);
         }
     }
+
+    /// Counts more work for a change on its way; with `holds_more`, also what the change holds by now.
+    pub(super) fn count_more_ahead(
+        &mut self,
+        tenant: TenantIndex,
+        change: u32,
+        examined: u64,
+        holds_more: bool,
+    ) {
+        if let Some(operation) = self.operations.get_mut(&change) {
+            let before = operation.held;
+            if holds_more {
+                operation.held = operation.size();
+            }
+            operation.work += examined;
+            let backlog = &mut self.tenants[tenant.0 as usize].backlog;
+            backlog.grow_change(examined, before, operation.held);
+        }
+    }
 }
 
 /// Messages of a tenant's changes that may wait for the switch before no more is read. What is applied to the tables and has not
@@ -120,7 +141,8 @@ impl Switch {
     /// Whether so much of a tenant's requests is taken and not finished that no more are read.
     pub(super) fn has_too_much(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
-        self.backlog(tenant) >= tenant_backlog
+        self.has_bulk(tenant)
+            || self.backlog(tenant) >= tenant_backlog
             || self.session.queue(tenant).changes() >= UNSENT_CHANGES
             || self.tenants[tenant.0 as usize].backlog.ahead() >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
@@ -132,7 +154,8 @@ impl Switch {
     /// Whether so much of that has been finished that reading goes on.
     pub(super) fn is_half_empty(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
-        self.backlog(tenant) <= tenant_backlog / 2
+        !self.has_bulk(tenant)
+            && self.backlog(tenant) <= tenant_backlog / 2
             && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
             && self.tenants[tenant.0 as usize].backlog.ahead() <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2

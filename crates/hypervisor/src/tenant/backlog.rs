@@ -55,6 +55,13 @@ impl Backlog {
         self.held.add(bytes);
     }
 
+    /// A change has cost more, and held other bytes before.
+    pub(crate) fn grow_change(&mut self, work: u64, before: usize, bytes: usize) {
+        self.ahead += work;
+        self.held.remove(before);
+        self.held.add(bytes);
+    }
+
     /// A change is in flight no longer.
     pub(crate) fn end_change(&mut self, work: u64, bytes: usize) {
         self.ahead = self.ahead.saturating_sub(work);

@@ -345,7 +345,7 @@ impl<'a> Run<'a> {
         let rule_shown = self.switch.as_installed(state, number, flow, rule).unwrap_or_default();
         let entry = self.switch.as_written(flow);
         self.push(Step::Rule { rule: rule_shown, entry, is_ambiguous });
-        let is_miss = flow.priority == 0 && *flow.match_ == Match::ANY;
+        let is_miss = flow.priority == 0 && flow.match_.is(&Match::ANY);
         Some(Found { actions: &rule.actions, is_own: false, is_miss })
     }
 

@@ -2,16 +2,15 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Alike, Flow, Rule};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
-use crate::switch::{Cause, Request, Switch, Writing};
+use crate::switch::{Cause, Request, Switch, Writing, bulk};
 use crate::time::Instant;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
 use compile::{Reason, Refused};
-use flowspace::{Field, Match};
+use flowspace::{Field, Match, MiniMatch};
 use openflow::error::v10 as code;
 use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PacketOut, PortNo};
 use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
@@ -50,8 +49,7 @@ impl Switch {
                 self.modify_v10(&cause, &flow_mod, match_, &mut buffered)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
-                self.delete_v10(&cause, &flow_mod, match_);
-                Ok(())
+                self.delete_v10(&cause, &flow_mod, match_)
             }
             _ => Err(code::FLOW_MOD_FAILED_BAD_COMMAND.into()),
         };
@@ -106,6 +104,7 @@ impl Switch {
     ) -> Result<(), Refused> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.rules = self.plan(cause.tenant, &flow)?;
+        self.tenants[cause.tenant.0 as usize].flows.share(&mut flow);
         let entries_left = self.rules_left(cause.tenant, [0]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let checked = flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP);
@@ -148,58 +147,25 @@ impl Switch {
         if found.is_empty() {
             return self.add_v10(cause, flow_mod, match_, buffered);
         }
-        // All or nothing: every entry is planned before any is changed.
-        let mut changed = Vec::with_capacity(found.len());
-        let actions: Arc<[u8]> = flow_mod.actions.as_bytes().into();
-        let mut alike = Alike::default();
-        let entries_left = self.rules_left(cause.tenant, [0]);
-        let state = &self.tenants[cause.tenant.0 as usize];
-        let mut room = state.flows.room_for(found.iter().copied(), entries_left);
-        for number in found {
-            let state = &self.tenants[cause.tenant.0 as usize];
-            let Some(before) = state.flows.get(number) else { continue };
-            let mut flow = before.with_actions(&actions);
-            flow.cookie = flow_mod.cookie;
-            flow.rules = self.plan(cause.tenant, &flow)?;
-            alike.share(&mut flow.rules);
-            if !room.take(&flow, &flow.rules) {
-                return Err(self.no_room(cause.tenant, flow.table, &room));
-            }
-            changed.push((number, flow));
-        }
-        let state = &self.tenants[cause.tenant.0 as usize];
-        if state.flows.become_one(&changed) {
-            return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
-        }
-        for (number, flow) in changed {
-            let flows = &self.tenants[cause.tenant.0 as usize].flows;
-            let (before, flow) = (flows.get(number).cloned(), flows.placed(number, flow));
-            self.put_flow(cause, number, flow.clone());
-            self.submit_rules(cause, number, before.as_ref(), &flow, Change::Modify, |rule| {
-                buffer_for(rule, buffered)
-            });
-        }
-        Ok(())
+        let action = bulk::Action::Modify {
+            actions: flow_mod.actions.as_bytes().into(),
+            cookie: Some(flow_mod.cookie),
+        };
+        self.change_entries(cause, action, found, buffered)
     }
 
-    fn delete_v10(&mut self, cause: &Cause, flow_mod: &FlowMod<'_>, match_: Match) {
-        let found = self.meant_by(cause.tenant, flow_mod, &match_);
-        for number in found {
-            let state = &self.tenants[cause.tenant.0 as usize];
-            let outputs = state
-                .flows
-                .get(number)
-                .is_some_and(|flow| outputs_to(&flow.actions, flow_mod.out_port));
-            if !outputs {
-                continue;
-            }
-            if let Some(flow) = self.take_flow(cause, number) {
-                for rule in &flow.rules {
-                    self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
-                }
-                self.await_removal(cause, number, flow);
-            }
-        }
+    fn delete_v10(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        match_: Match,
+    ) -> Result<(), Refused> {
+        let mut found = self.meant_by(cause.tenant, flow_mod, &match_);
+        let flows = &self.tenants[cause.tenant.0 as usize].flows;
+        found.retain(|number| {
+            flows.get(*number).is_some_and(|flow| outputs_to(&flow.actions, flow_mod.out_port))
+        });
+        self.change_entries(cause, bulk::Action::Delete, found, &mut None)
     }
 
     fn meant_by(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>, match_: &Match) -> Vec<u32> {
@@ -214,7 +180,7 @@ impl Switch {
 }
 
 /// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
-fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
+pub(crate) fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
     let takes =
         |b: &mut Buffered| super::read_match(&rule.match_wire).is_some_and(|m| m.matches(&b.key));
     buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
@@ -297,7 +263,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     flow_mod.match_.write(&mut match_wire);
     Flow {
         table: 0,
-        match_: Arc::new(match_),
+        match_: MiniMatch::new(&match_),
         priority: flow_mod.priority,
         cookie: flow_mod.cookie,
         flags: flow_mod.flags.0,

@@ -3,19 +3,16 @@
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Alike, Flow, Rule};
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
-use crate::south::installed::{Effect, Owner, Written};
-use crate::store::Kind;
-use crate::switch::{Cause, Request, Switch, Writing};
+use crate::switch::{Cause, Request, Switch, Writing, bulk};
 use crate::time::Instant;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent};
-use compile::{Actions, EntrySpec, Space, entry};
+use compile::{Actions, Space};
 use compile::{Reason, Refused};
-use flowspace::{Field, Match};
+use flowspace::{Field, Match, MiniMatch};
 use openflow::error::v13 as code;
 use openflow::v13::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, PortNo, TABLE_ALL,
@@ -54,7 +51,7 @@ impl Switch {
         let done = match flow_mod.command {
             FlowModCommand::ADD => self.add_v13(&cause, &flow_mod, match_, &mut kept),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-                self.modify_v13(&cause, &flow_mod, match_)
+                self.modify_v13(&cause, &flow_mod, match_, &mut kept)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
                 self.delete_v13(&cause, &flow_mod, match_)
@@ -109,6 +106,7 @@ impl Switch {
     ) -> Result<(), Refused> {
         let mut flow = new_flow(flow_mod, match_, cause.now);
         flow.rules = self.plan(cause.tenant, &flow)?;
+        self.tenants[cause.tenant.0 as usize].flows.share(&mut flow);
         let (table, priority) = (flow_mod.table_id, flow_mod.priority);
         let entries_left = self.rules_left(cause.tenant, [table]);
         let state = &mut self.tenants[cause.tenant.0 as usize];
@@ -156,59 +154,14 @@ impl Switch {
         cause: &Cause,
         flow_mod: &FlowMod<'_>,
         match_: Match,
+        kept: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
         // Checked even if nothing is meant: the tenant learns of its mistake now.
         let pattern = new_flow(flow_mod, match_, cause.now);
         self.plan(cause.tenant, &pattern)?;
-        let resets_counts = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
-        let mut changed = Vec::with_capacity(found.len());
-        let mut alike = Alike::default();
-        let state = &self.tenants[cause.tenant.0 as usize];
-        let tables = state.flows.tables_of(&found);
-        let entries_left = self.rules_left(cause.tenant, tables);
-        let mut room = state.flows.room_for(found.iter().copied(), entries_left);
-        for number in found {
-            let flows = &self.tenants[cause.tenant.0 as usize].flows;
-            let Some(before) = flows.get(number) else { continue };
-            let mut flow = before.with_actions(&pattern.actions);
-            if resets_counts {
-                (flow.past_packets, flow.past_bytes) = (0, 0);
-            }
-            flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
-            alike.share(&mut flow.rules);
-            if !room.take(&flow, &flow.rules) {
-                return Err(self.no_room(cause.tenant, flow.table, &room));
-            }
-            changed.push((number, flow));
-        }
-        let state = &self.tenants[cause.tenant.0 as usize];
-        if state.flows.become_one(&changed) {
-            return Err(Reason::SameRule.with(code::FLOW_MOD_FAILED_OVERLAP));
-        }
-        let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let is_wide = one_for_one && !changed.is_empty() && !self.is_replay();
-        let written = is_wide.then(|| self.session.installed_mut().begin_wide());
-        for (number, flow) in changed {
-            if let Some(written) = written {
-                let owner = Owner { tenant: cause.tenant, number };
-                let installed = self.session.installed_mut();
-                for rule in &flow.rules {
-                    let effect = Effect::Replace(flow.content(owner, rule));
-                    installed.join(written, rule.key(flow.table), effect);
-                }
-                self.put_flow(cause, number, flow);
-            } else {
-                let before = self.tenants[cause.tenant.0 as usize].flows.get(number).cloned();
-                self.put_flow(cause, number, flow.clone());
-                let change = Change::Modify;
-                self.submit_rules(cause, number, before.as_ref(), &flow, change, |_| NO_BUFFER);
-            }
-            if resets_counts {
-                self.reset_counters(cause, number);
-            }
-        }
-        self.submit_request_v13(cause, flow_mod, written)
+        let action = bulk::Action::Modify { actions: pattern.actions, cookie: None };
+        self.change_entries(cause, action, found, kept)
     }
 
     fn delete_v13(
@@ -218,82 +171,7 @@ impl Switch {
         match_: Match,
     ) -> Result<(), Refused> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
-        let one_for_one = self.is_one_for_one(cause.tenant, flow_mod);
-        let is_wide = one_for_one && !found.is_empty() && !self.is_replay();
-        let written = is_wide.then(|| self.session.installed_mut().begin_wide());
-        for number in found {
-            if let Some(flow) = self.take_flow(cause, number) {
-                if let Some(written) = written {
-                    let owner = Owner { tenant: cause.tenant, number };
-                    let installed = self.session.installed_mut();
-                    flow.keys().for_each(|key| installed.join(written, key, Effect::Remove(owner)));
-                } else {
-                    for rule in &flow.rules {
-                        self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
-                    }
-                }
-                self.await_removal(cause, number, flow);
-            }
-        }
-        self.submit_request_v13(cause, flow_mod, written)
-    }
-
-    /// Sends a change of many rules, if there is one, as the one FLOW_MOD that it is.
-    fn submit_request_v13(
-        &mut self,
-        cause: &Cause,
-        flow_mod: &FlowMod<'_>,
-        written: Option<Written>,
-    ) -> Result<(), Refused> {
-        let Some(written) = written else { return Ok(()) };
-        let own = self.match_of_v13(cause.tenant, &flow_mod.match_)?;
-        let cx = self.context(cause.tenant);
-        let match_ = entry::slice_match(&cx, &own)?;
-        let mut instructions = Vec::new();
-        // A deletion's instructions mean nothing.
-        let modifies =
-            matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT);
-        if modifies {
-            let spec = EntrySpec {
-                table: flow_mod.table_id,
-                priority: flow_mod.priority,
-                match_: &own,
-                actions: flow_mod.instructions.as_bytes(),
-            };
-            entry::slice_instructions(&cx, self.slice(), &spec, &mut instructions)?;
-        }
-        let out_group = match flow_mod.out_group {
-            GROUP_ANY => GROUP_ANY,
-            number => match self.numbers(cause.tenant, Kind::Group).get(number) {
-                Some(known) => known.instances.id(),
-                // No such group: nothing can point to it.
-                None => return Ok(()),
-            },
-        };
-        let mut message = Vec::new();
-        FlowMod {
-            cookie: 0,
-            cookie_mask: 0,
-            table_id: physical_table(flow_mod.table_id, self.target().first_table()),
-            out_group,
-            buffer_id: NO_BUFFER,
-            flags: FlowModFlags(flow_mod.flags.0 & FlowModFlags::RESET_COUNTS.0),
-            match_: match_.as_match(),
-            instructions: List::parse(&instructions).map_err(unreadable)?,
-            ..*flow_mod
-        }
-        .write_message(0, &mut message)
-        .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
-        self.submit_wide(cause, written, &message);
-        Ok(())
-    }
-
-    /// Whether a change of several entries can go to the switch as the one FLOW_MOD that it is. In a network the number
-    /// of rules may change with the actions, and a match on a port is another there. A big switch is told entry by entry.
-    fn is_one_for_one(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> bool {
-        let whole = self.tenants[tenant.0 as usize].network.is_none() && !self.datapath.is_joined();
-        // What an entry sends to is not known to be so on the switch while a change of it may be refused.
-        whole && !has_filter(flow_mod)
+        self.change_entries(cause, bulk::Action::Delete, found, &mut None)
     }
 
     fn meant_by_v13(
@@ -326,12 +204,6 @@ fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
         matches!(flow_mod.command, FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT);
     flow.is_covered(match_, is_strict.then_some(flow_mod.priority))
         && [TABLE_ALL, flow.table].contains(&flow_mod.table_id)
-}
-
-/// Whether it means not all of those.
-fn has_filter(flow_mod: &FlowMod<'_>) -> bool {
-    let is_whole = (PortNo::ANY, GROUP_ANY) == (flow_mod.out_port, flow_mod.out_group);
-    flow_mod.cookie_mask != 0 || deletes(flow_mod) && !is_whole
 }
 
 /// Whether one of those is meant.
@@ -452,7 +324,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
     Encode::write(&flow_mod.match_, &mut match_wire);
     Flow {
         table: flow_mod.table_id,
-        match_: Arc::new(match_),
+        match_: MiniMatch::new(&match_),
         priority: flow_mod.priority,
         cookie: flow_mod.cookie,
         // All of them, also those that asked for something once (specification section 6.4).

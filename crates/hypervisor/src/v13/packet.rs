@@ -117,7 +117,7 @@ impl Switch {
         }
         // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
         let is_sent = seen.packet.reason == PacketInReason::ACTION;
-        if is_sent && flow.priority == 0 && *flow.match_ == flowspace::Match::ANY {
+        if is_sent && flow.priority == 0 && flow.match_.is(&flowspace::Match::ANY) {
             seen.packet.reason = PacketInReason::NO_MATCH;
         }
     }

@@ -342,7 +342,7 @@ impl Switch {
                 continue;
             };
             let Some(flow) = state.flows.get(cookie.number) else { continue };
-            let meant = wanted.contains(&flow.match_)
+            let meant = flow.match_.is_within(&wanted)
                 && (filter.table_id == TABLE_ALL || filter.table_id == flow.table)
                 && (flow.cookie ^ filter.cookie) & filter.cookie_mask == 0
                 && sends_to(&flow.actions, filter.out_port, filter.out_group);

@@ -98,7 +98,7 @@ fn timeouts_of_a_refused_entry_do_not_stay() {
         // Which of them are refused, and whether the switch has got to them yet.
         for (first, every) in (0..8).flat_map(|first| [2, 3].map(|every| (first, every))) {
             let setup = Setup { per_second: Some(1_000), ..Setup::new(version, RULES) };
-            let mut world = World::new(setup);
+            let mut world = World::new(setup.in_batches(first + every as usize));
             let red = world.connect("red");
             for prio in 20..20 + first {
                 world.say(red, 1, &format!("flow add match=ip prio={prio} actions=output:1"));
@@ -155,7 +155,8 @@ proptest! {
     fn at_rest_everybody_agrees(steps in vec(step(), 1..40), slow in any::<bool>()) {
         for version in VERSIONS {
             let per_second = slow.then_some(1_000);
-            let mut world = World::new(Setup { per_second, ..Setup::new(version, RULES) });
+            let setup = Setup { per_second, ..Setup::new(version, RULES) };
+            let mut world = World::new(setup.in_batches(steps.len()));
             let seats = [world.connect("blue"), world.connect("red")];
             for step in &steps {
                 match step {

@@ -330,12 +330,13 @@ fn found_courses() {
 fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
     let per_second = slow.then_some(1_000);
     let [crowded, roomy] = maps();
-    let mut world = World::new(Setup {
+    let setup = Setup {
         policy: on(crowded.clone()),
         ports: 6,
         per_second,
         ..Setup::new(Version::V1_3, "")
-    });
+    };
+    let mut world = World::new(setup.in_batches(steps.len()));
     let seats = [world.connect("red"), world.connect("blue")];
     let mut has_moved = false;
     for step in steps {

@@ -238,7 +238,8 @@ proptest! {
     ) {
         'worlds: for (setup, is_network) in worlds() {
             let version = setup.version;
-            let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
+            let setup = Setup { per_second: Some(1_000), ..setup };
+            let mut world = World::new(setup.in_batches(bursts[0].0.len()));
             let blue = world.connect("blue");
             let mut tables = Tables::default();
             for (steps, refused) in &bursts {

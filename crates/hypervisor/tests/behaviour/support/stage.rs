@@ -128,6 +128,11 @@ pub fn datapath(tenant: usize, switch: u64) -> u64 {
     0xa0 + 0x10 * tenant as u64 + switch
 }
 
+/// Changes of a few entries are applied in batches, too.
+fn settings() -> Settings {
+    Settings { batch: 2, ..Settings::default() }
+}
+
 impl Stage {
     pub fn new(version: Version, plans: Vec<Plan>) -> Stage {
         Stage::with_buffers(version, plans, 0)
@@ -182,7 +187,7 @@ impl Stage {
         let policy = Arc::new(policy);
         for (at, &version) in versions.iter().enumerate() {
             let features = shake_hands(&mut stage.physical, SwitchIndex(at), version);
-            let settings = Settings::default();
+            let settings = settings();
             let core = Switch::new(
                 &features,
                 policy.clone(),
@@ -481,7 +486,7 @@ impl Stage {
                 moved = true;
                 match event {
                     big_switch::Event::Start(features) => {
-                        let (policy, settings) = (self.policy.clone(), Settings::default());
+                        let (policy, settings) = (self.policy.clone(), settings());
                         let stored = big.store.clone().into_iter().collect();
                         let front =
                             Switch::new(&features, policy, settings, LLDP_KEY, stored, false, now);

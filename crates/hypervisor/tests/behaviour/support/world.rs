@@ -47,6 +47,14 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// Applies changes of many entries in small batches or at once, by a number that differs from case to case.
+    pub fn in_batches(mut self, by: usize) -> Setup {
+        self.settings.batch = [1, 2, Settings::default().batch][by % 3];
+        self
+    }
+}
+
 /// A controller, by its place in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat(pub usize);

@@ -1,0 +1,246 @@
+//! MODIFY and DELETE of many entries, in batches.
+//!
+//! A request may change a whole table. One turn of the event loop changes a batch of the entries; then come other tenants. The next
+//! batch follows in the tenant's next turn, and not before the messages of earlier batches have left the queue. Until the last batch
+//! all further requests of the tenant wait, so no request sees a part of the change.
+//!
+//! If Weir refuses an entry of a later batch, the [replay](super::replay) takes the whole change back, as after a refusal by the
+//! switch. A replay applies a change at once, without batches.
+
+use super::{Cause, Switch};
+use crate::buffers::Buffered;
+use crate::flows::room::Room;
+use crate::flows::{Alike, Rule};
+use crate::ids::TenantIndex;
+use crate::south::diff::Change;
+use crate::time::Instant;
+use alloc::sync::Arc;
+use alloc::vec::{self, Vec};
+use compile::{Reason, Refused};
+use openflow::{NO_BUFFER, Version};
+
+/// What a request does to many entries.
+pub(crate) enum Action {
+    Modify {
+        actions: Arc<[u8]>,
+        /// The entries' new cookie (1.0).
+        cookie: Option<u64>,
+    },
+    Delete,
+}
+
+/// A change of many entries, as far as it has not been applied.
+pub(crate) struct BulkChange {
+    cause: Cause,
+    action: Action,
+    entries: vec::IntoIter<u32>,
+    room: Room,
+    alike: Alike,
+    /// The packet that the request releases.
+    buffered: Option<Buffered>,
+}
+
+impl Switch {
+    /// Changes these entries, at least the first batch of them.
+    pub(crate) fn change_entries(
+        &mut self,
+        cause: &Cause,
+        action: Action,
+        entries: Vec<u32>,
+        buffered: &mut Option<Buffered>,
+    ) -> Result<(), Refused> {
+        let flows = &self.tenants[cause.tenant.0 as usize].flows;
+        let left = self.rules_left(cause.tenant, flows.tables_of(&entries));
+        let mut bulk = BulkChange {
+            cause: *cause,
+            action,
+            room: flows.room_for(entries.iter().copied(), left),
+            entries: entries.into_iter(),
+            alike: Alike::default(),
+            buffered: *buffered,
+        };
+        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+            change.expect_entries(bulk.entries.len());
+        }
+        self.change_batch(&mut bulk)?;
+        *buffered = None;
+        if bulk.is_done() {
+            self.end_bulk(&bulk);
+            return Ok(());
+        }
+        if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
+            // As a message that is still to come.
+            operation.remaining += 1;
+        }
+        self.operations.set_bulk(cause.tenant, bulk);
+        self.inbox.wait_for_turn(cause.tenant);
+        Ok(())
+    }
+
+    fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
+        match &bulk.action {
+            Action::Modify { .. } => self.modify_batch(bulk),
+            Action::Delete => {
+                self.delete_batch(bulk);
+                Ok(())
+            }
+        }
+    }
+
+    /// Either all entries of the batch are changed, or none of them.
+    fn modify_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
+        let Action::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
+        let cause = bulk.cause;
+        let (version, at) = (self.version, cause.tenant.0 as usize);
+        let most = self.batch();
+        let asked = cause.operation.and_then(|at| self.change(at));
+        let resets_counts = asked.is_some_and(|it| it.resets_counts);
+        let mut changed = Vec::with_capacity(bulk.entries.len().min(most));
+        for number in bulk.entries.by_ref() {
+            let Some(before) = self.tenants[at].flows.get(number) else { continue };
+            let mut flow = before.with_actions(actions);
+            flow.cookie = cookie.unwrap_or(flow.cookie);
+            if resets_counts {
+                (flow.past_packets, flow.past_bytes) = (0, 0);
+            }
+            flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
+            flow.share_with_rules();
+            bulk.alike.share(&mut flow.rules);
+            if !bulk.room.take(&flow, &flow.rules) {
+                return Err(self.no_room(cause.tenant, flow.table, &bulk.room));
+            }
+            changed.push((number, flow));
+            if changed.len() >= most {
+                break;
+            }
+        }
+        if self.tenants[at].flows.become_one(&changed) {
+            return Err(Reason::SameRule.with(match version {
+                Version::V1_0 => openflow::error::v10::FLOW_MOD_FAILED_OVERLAP,
+                _ => openflow::error::v13::FLOW_MOD_FAILED_OVERLAP,
+            }));
+        }
+        for (number, flow) in changed {
+            let flows = &self.tenants[at].flows;
+            let (before, flow) = (flows.get(number).cloned(), flows.placed(number, flow));
+            self.put_flow(&cause, number, flow.clone());
+            let buffer_for = |rule: &Rule| match version {
+                Version::V1_0 => crate::v10::flow_mod::buffer_for(rule, &mut bulk.buffered),
+                _ => NO_BUFFER,
+            };
+            let change = Change::Modify;
+            self.submit_rules(&cause, number, before.as_ref(), &flow, change, buffer_for);
+            if resets_counts {
+                self.reset_counters(&cause, number);
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_batch(&mut self, bulk: &mut BulkChange) {
+        let cause = bulk.cause;
+        for number in bulk.entries.by_ref().take(self.batch()) {
+            let Some(flow) = self.take_flow(&cause, number) else { continue };
+            for rule in &flow.rules {
+                self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
+            }
+            self.await_removal(&cause, number, flow);
+        }
+    }
+
+    /// So many entries are changed at once.
+    fn batch(&self) -> usize {
+        if self.is_replay() { usize::MAX } else { self.settings.batch }
+    }
+
+    /// All entries are changed: a packet that went with none of them goes through the tables.
+    fn end_bulk(&mut self, bulk: &BulkChange) {
+        let Some(left) = &bulk.buffered else { return };
+        match self.version {
+            Version::V1_0 => self.release_through_table(&bulk.cause, left),
+            _ => self.release_through_table_v13(&bulk.cause, left),
+        }
+    }
+
+    /// Changes the next batch, if the messages of earlier batches have left.
+    pub(super) fn continue_bulk(&mut self, tenant: TenantIndex, now: Instant) {
+        if self.may_continue_bulk(tenant) {
+            self.continue_bulk_anyway(tenant, now);
+        }
+    }
+
+    /// Whether a tenant has a change whose next batch may follow.
+    pub(super) fn may_continue_bulk(&self, tenant: TenantIndex) -> bool {
+        self.has_bulk(tenant) && self.session.queue(tenant).changes() <= self.settings.batch
+    }
+
+    /// Whether a change of the tenant is applied in part.
+    pub(super) fn has_bulk(&self, tenant: TenantIndex) -> bool {
+        self.operations.has_bulk(tenant)
+    }
+
+    fn continue_bulk_anyway(&mut self, tenant: TenantIndex, now: Instant) {
+        let at = tenant.0 as usize;
+        let Some(mut bulk) = self.operations.take_bulk(tenant) else { return };
+        let Some(operation) = bulk.cause.operation else { return };
+        bulk.cause.now = now;
+        let examined = self.tenants[at].flows.meter().total();
+        let written = self.journal.gate();
+        let changed = self.change_batch(&mut bulk);
+        if changed.is_ok() && bulk.is_done() {
+            self.end_bulk(&bulk);
+        }
+        let examined = self.tenants[at].flows.meter().total().wrapping_sub(examined);
+        self.count_more_ahead(tenant, operation, examined, bulk.is_done());
+        self.charge_store(tenant, self.journal.gate() - written, now);
+        match changed {
+            Ok(()) if !bulk.is_done() => {
+                self.operations.set_bulk(tenant, bulk);
+                if self.may_continue_bulk(tenant) {
+                    self.inbox.wait_for_turn(tenant);
+                }
+            }
+            Ok(()) => {
+                self.release_bulk(operation);
+                if self.operations.get(&operation).is_some_and(|it| it.remaining == 0) {
+                    self.operation_done(operation, now);
+                }
+                self.tenants[at].backlog.note_decided();
+                self.take_over(now);
+            }
+            Err(_) => {
+                self.release_bulk(operation);
+                self.replay_all(tenant, now);
+            }
+        }
+        self.charge_work(tenant);
+    }
+
+    /// No batch of the tenant's change will follow: a replay applies the change at once.
+    pub(super) fn drop_bulk(&mut self, tenant: TenantIndex) {
+        let bulk = self.operations.take_bulk(tenant);
+        bulk.and_then(|it| it.cause.operation).into_iter().for_each(|it| self.release_bulk(it));
+    }
+
+    fn release_bulk(&mut self, operation: u32) {
+        if let Some(operation) = self.operations.get_mut(&operation) {
+            operation.remaining = operation.remaining.saturating_sub(1);
+        }
+    }
+
+    /// Changes all batches at once: what the entries are compiled for is about to change.
+    pub(super) fn end_all_bulk(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            while self.has_bulk(tenant) {
+                self.continue_bulk_anyway(tenant, now);
+            }
+        }
+    }
+}
+
+impl BulkChange {
+    fn is_done(&self) -> bool {
+        self.entries.len() == 0
+    }
+}
