@@ -229,7 +229,7 @@ impl Inner {
             let snapshot = self.snapshot();
             self.joiner.plan(&snapshot.policy);
             for shard in &self.shards {
-                shard.send(Command::Apply(snapshot.clone()));
+                shard.send(Command::Apply(Box::new(snapshot.clone())));
             }
         }
     }

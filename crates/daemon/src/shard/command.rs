@@ -17,7 +17,7 @@ pub enum Command {
     /// Adopt a switch with a complete handshake that belongs to this shard.
     Adopt(Box<(Connection, Established)>),
     /// A new configuration.
-    Apply(Snapshot),
+    Apply(Box<Snapshot>),
     /// New maps of virtual networks, for the switches with these datapath ids.
     Maps(Arc<Policy>, Arc<BTreeSet<u64>>),
     /// An event of the store.

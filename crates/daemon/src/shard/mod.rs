@@ -235,7 +235,7 @@ impl Shard {
     fn command(&mut self, command: Command) {
         match command {
             Command::Adopt(switch) => self.load(switch),
-            Command::Apply(snapshot) => self.apply(snapshot),
+            Command::Apply(snapshot) => self.apply(*snapshot),
             Command::Maps(policy, switches) => self.apply_maps(policy, &switches),
             Command::Store(event) => self.stored(event),
             Command::Topology(orders) => self.take_orders(orders),
