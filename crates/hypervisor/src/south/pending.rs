@@ -129,6 +129,7 @@ impl Default for Pending {
 
 impl Pending {
     /// Takes the next xid for a message. `None` when all slots wait for replies.
+    #[inline]
     pub(crate) fn add(&mut self, entry: Entry) -> Option<u32> {
         if self.slots.is_empty() {
             self.slots.resize_with(CAPACITY, || None);

@@ -145,6 +145,15 @@ impl WarmCore {
         result
     }
 
+    /// A tenant sends a message, of which all is done when this returns.
+    pub fn all_of(&mut self, tenant: usize, message: &[u8]) {
+        self.down(tenant, message);
+        while self.switch.tenants().any(|it| it.held > 0) {
+            self.now += 1_000_000;
+            self.carry();
+        }
+    }
+
     /// Lets everything come to rest.
     pub fn rest(&mut self) {
         for _ in 0..100 {
