@@ -1,14 +1,22 @@
-//! Descriptions of a network's ports, as its tenant gets them.
+//! Descriptions of ports: what is kept of a physical port, and what a tenant gets of its network's ports.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use compile::Network;
+use compile::{Network, PhysicalPort};
 use fabric::embedding::VirtualPort;
 use openflow::text::Name;
 use openflow::v10::PortConfig;
 use openflow::{Version, v10, v13};
 
-/// The descriptions of all ports, by number.
+/// The number in the core of a physical port of 1.0, and what is kept of the port.
+pub(crate) fn known_v10(port: &v10::PhyPort) -> (u32, PhysicalPort) {
+    let mut description = Vec::with_capacity(v10::PhyPort::LEN);
+    port.write(&mut description);
+    let no_flood = port.config.contains(PortConfig::NO_FLOOD);
+    (flowspace::port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
+}
+
+/// The descriptions of all ports of a network, by number.
 pub(crate) fn of_network(network: &Network, version: Version) -> BTreeMap<u32, Vec<u8>> {
     let ports = network.ports().keys();
     ports.filter_map(|&number| Some((number, of_port(network, version, number)?))).collect()

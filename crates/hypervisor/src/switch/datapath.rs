@@ -106,7 +106,7 @@ impl Datapath {
         let (id, features) = match version {
             Version::V1_0 => {
                 let reply = v10::FeaturesReply::parse(reply).map_err(StartError::Features)?;
-                ports.extend(reply.ports.iter().map(|port| crate::v10::ports::known(&port)));
+                ports.extend(reply.ports.iter().map(|port| crate::port_desc::known_v10(&port)));
                 let features = Features {
                     n_buffers: reply.n_buffers,
                     n_tables: reply.n_tables,
@@ -255,22 +255,22 @@ impl Datapath {
         }
     }
 
-    /// The switch has told of some of its entries.
+    /// The switch has reported some of its entries.
     pub(crate) fn learn_flows(&mut self, entries: &[u8]) {
         self.learned.flows.push(entries);
     }
 
-    /// The switch has told of some of its groups.
+    /// The switch has reported some of its groups.
     pub(crate) fn learn_groups(&mut self, entries: &[u8]) {
         self.learned.groups.extend_from_slice(entries);
     }
 
-    /// The switch has told of some of its meters.
+    /// The switch has reported some of its meters.
     pub(crate) fn learn_meters(&mut self, entries: &[u8]) {
         self.learned.meters.extend_from_slice(entries);
     }
 
-    /// Takes what the switch has told of its entries, groups and meters.
+    /// Takes the entries, groups and meters that the switch has reported.
     pub(super) fn take_learned(&mut self) -> Learned {
         core::mem::take(&mut self.learned)
     }

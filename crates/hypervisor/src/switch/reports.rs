@@ -1,4 +1,4 @@
-//! What is told of the switch to those who look on: events for the driver, and counts.
+//! What observers learn of the switch: events for the driver, and counts.
 
 use super::event::{Event, PortState};
 use crate::counters::{SwitchCounters, count};

@@ -47,7 +47,7 @@ impl Switch {
             Version::V1_0 => {
                 let Ok(mut port) = v10::PhyPort::parse(&known.description) else { return };
                 port.config.0 = bits(port.config.0);
-                crate::v10::ports::known(&port)
+                crate::port_desc::known_v10(&port)
             }
             _ => {
                 let Ok(mut port) = v13::Port::parse(&known.description) else { return };

@@ -1,29 +1,21 @@
-//! PORT_STATUS, PORT_MOD, and what is known of a port.
+//! PORT_STATUS and PORT_MOD.
 
 use super::unreadable;
+use crate::port_desc;
 use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
-use compile::PhysicalPort;
 use compile::{Reason, Refused};
 use flowspace::port_from_v10;
 use openflow::ErrorCode;
 use openflow::error::v10 as code;
-use openflow::v10::{PhyPort, PortConfig, PortMod, PortReason, PortStatus};
-
-/// A port's number in the core, and what is kept of it.
-pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
-    let mut description = alloc::vec::Vec::with_capacity(PhyPort::LEN);
-    port.write(&mut description);
-    let no_flood = port.config.contains(PortConfig::NO_FLOOD);
-    (port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
-}
+use openflow::v10::{PortMod, PortReason, PortStatus};
 
 impl Switch {
     /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded again.
     pub(crate) fn port_status_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
-        let (number, port) = known(&status.desc);
+        let (number, port) = port_desc::known_v10(&status.desc);
         let wire = port.description.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         self.report_slices(number, &wire, status.reason.0, None);
