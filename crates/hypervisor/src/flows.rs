@@ -116,7 +116,7 @@ impl Flow {
         are_where(&self.rules, &other.rules)
     }
 
-    /// Its rules share its match and its actions, as far as these are the same on the switch.
+    /// Lets the rules share the match and the actions of the entry, where the bytes are the same.
     pub(crate) fn share_with_rules(&mut self) {
         for rule in &mut self.rules {
             if rule.match_wire == self.match_wire {
@@ -143,7 +143,7 @@ impl Flow {
 pub(crate) struct Alike(Vec<Arc<[u8]>>);
 
 impl Alike {
-    /// So many lists of actions are kept.
+    /// The number of lists of actions that are kept.
     const MOST: usize = 64;
 
     /// The rules of the next entry share the actions of the last entry's rules, as far as these are the same.
@@ -151,7 +151,7 @@ impl Alike {
         self.share_all(rules.iter_mut().map(|rule| &mut rule.actions));
     }
 
-    /// The same of the entry itself and its rules.
+    /// The same for the actions of the entry and of its rules.
     fn share_actions(&mut self, flow: &mut Flow) {
         let rules = flow.rules.iter_mut().map(|rule| &mut rule.actions);
         self.share_all(core::iter::once(&mut flow.actions).chain(rules));
@@ -470,7 +470,7 @@ impl Flow {
         }
     }
 
-    /// It, as the compiler takes it; the match is its own.
+    /// The entry as the compiler takes it. `match_` is the match of the entry.
     pub(crate) fn spec<'a>(&'a self, match_: &'a Match) -> EntrySpec<'a> {
         let Flow { table, priority, ref actions, .. } = *self;
         EntrySpec { table, priority, match_, actions }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 pub struct Outbox {
     bytes: Vec<u8>,
     head: usize,
-    /// With so many bytes it is full.
+    /// The outbox is full with this number of bytes.
     limit: usize,
     /// Where the first message begins that has not been begun to be written.
     boundary: usize,
@@ -17,19 +17,19 @@ pub struct Outbox {
 const KEEP: usize = 64 * 1024;
 
 impl Default for Outbox {
-    /// Its user bounds it.
+    /// An outbox without a limit of its own.
     fn default() -> Self {
         Outbox::bounded(usize::MAX)
     }
 }
 
 impl Outbox {
-    /// One that is full with so many bytes.
+    /// An outbox that is full with this number of bytes.
     pub(crate) fn bounded(limit: usize) -> Outbox {
         Outbox { bytes: Vec::new(), head: 0, limit, boundary: 0 }
     }
 
-    /// Whether as many bytes wait as may.
+    /// Whether the outbox is full.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= self.limit

@@ -29,20 +29,20 @@ pub(crate) use timeouts::{Answer, Leaving};
 /// One tenant on one switch.
 pub(crate) struct Tenant {
     pub(crate) id: TenantId,
-    /// What the policy says of it. Its place is kept if that knows it no more, so that indices stay valid.
+    /// The terms in the policy. A tenant that is no longer in the policy keeps its place, so that indices stay valid.
     pub(crate) terms: Terms,
     /// Its own network on this switch, if it has one and no slice.
     pub(crate) network: Option<Arc<Network>>,
-    /// What is known of its ports beside.
+    /// What Weir knows of the tenant's ports beside the map.
     pub(crate) ports: Ports,
-    /// What its network's ports have counted (1.3).
+    /// The counts of the network's ports (1.3).
     pub(crate) counts: PortCounts,
     pub(crate) controllers: Connections,
     /// Its requests in flight.
     pub(crate) log: VecDeque<Logged>,
     /// While its tables and the switch are brought together.
     pub(crate) recovery: Option<Box<Recovery>>,
-    /// How much of its requests is taken and not finished.
+    /// Requests that Weir has accepted and not finished.
     pub(crate) backlog: Backlog,
     pub(crate) flows: FlowTable,
     /// Entries that are about to end.
@@ -77,7 +77,7 @@ impl Tenant {
         }
     }
 
-    /// What the policy says of it now.
+    /// Takes the tenant's terms from a new policy.
     pub(crate) fn configure(&mut self, tenant: &policy::Tenant) {
         self.terms = Terms::new(tenant);
     }

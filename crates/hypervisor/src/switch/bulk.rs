@@ -148,7 +148,7 @@ impl Switch {
         }
     }
 
-    /// So many entries are changed at once.
+    /// How many entries one turn changes.
     fn batch(&self) -> usize {
         if self.is_replay() { usize::MAX } else { self.settings.batch }
     }
