@@ -74,9 +74,30 @@ impl MiniMatch {
         self.words().all(|(at, value, mask)| (packet.words[at] ^ value) & mask == 0)
     }
 
-    /// Whether all packets that match also match `region`.
-    pub fn is_within(&self, region: &Match) -> bool {
-        region.contains(&self.to_match())
+    /// Whether all packets that match also match the match of these words.
+    #[inline]
+    pub fn is_within(&self, region: &MiniWords) -> bool {
+        let (Some((&own, words)), Some((&of_region, wanted))) =
+            (self.0.split_first(), region.as_slice().split_first())
+        else {
+            return false;
+        };
+        if of_region & !own != 0 {
+            return false;
+        }
+        let mut left = of_region;
+        wanted.chunks_exact(2).all(|wanted| {
+            // The words of the key that come before this word.
+            let before = (left & left.wrapping_neg()).wrapping_sub(1);
+            left &= left.wrapping_sub(1);
+            let at = 2 * (own & before).count_ones() as usize;
+            match (wanted, words.get(at..at + 2)) {
+                (&[value, mask], Some(&[own_value, own_mask])) => {
+                    mask & !own_mask == 0 && (value ^ own_value) & mask == 0
+                }
+                _ => false,
+            }
+        })
     }
 
     /// The places of the words in the key, the values and the masks.

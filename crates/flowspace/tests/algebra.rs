@@ -4,7 +4,7 @@
 mod common;
 
 use common::small::{Kind, Point, Spec, points, spec};
-use flowspace::{Field, Match, MiniMatch, covered_by, wins_everywhere};
+use flowspace::{Field, Match, MiniMatch, MiniWords, covered_by, wins_everywhere};
 use openflow::v10::Action;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ proptest! {
         prop_assert!(mini.is(&a));
         prop_assert_eq!(mini.is(&b), a == b);
         prop_assert_eq!(mini == MiniMatch::new(&b), a == b);
-        prop_assert_eq!(mini.is_within(&b), b.contains(&a));
+        prop_assert_eq!(mini.is_within(&MiniWords::of(&b)), b.contains(&a));
         for point in points() {
             prop_assert_eq!(mini.matches(&point.key()), a.matches(&point.key()));
         }

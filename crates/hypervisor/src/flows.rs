@@ -406,9 +406,9 @@ impl FlowTable {
     /// The entries that a non-strict request with this match means (OpenFlow 1.0 section 4.6, 1.3 section 6.4): those
     /// whose match is as specific or more. `table` is `None` for all tables.
     pub fn matching(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
-        let mut found = Vec::new();
+        let (mut found, words) = (Vec::new(), MiniWords::of(match_));
         let examined = self.by_match.candidates(table, match_, Relation::Within, |id| {
-            if self.flows.get(&id).is_some_and(|flow| flow.match_.is_within(match_)) {
+            if self.flows.get(&id).is_some_and(|flow| flow.match_.is_within(&words)) {
                 found.push(id);
             }
             false
@@ -463,9 +463,11 @@ impl FlowTable {
 
 impl Flow {
     /// Whether a request with this match means it: a strict one, of which this is the priority, or one that is not.
-    pub(crate) fn is_covered(&self, match_: &Match, strictly: Option<u16>) -> bool {
+    pub(crate) fn is_covered(&self, match_: &MiniWords, strictly: Option<u16>) -> bool {
         match strictly {
-            Some(priority) => self.match_.is(match_) && self.priority == priority,
+            Some(priority) => {
+                self.match_.as_slice() == match_.as_slice() && self.priority == priority
+            }
             None => self.match_.is_within(match_),
         }
     }

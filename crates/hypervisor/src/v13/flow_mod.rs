@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use compile::packet::{self, Sent};
 use compile::{Actions, Space};
 use compile::{Reason, Refused};
-use flowspace::{Field, Match, MiniMatch};
+use flowspace::{Field, Match, MiniMatch, MiniWords};
 use openflow::error::v13 as code;
 use openflow::v13::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, PortNo, TABLE_ALL,
@@ -192,14 +192,15 @@ impl Switch {
             _ if flow_mod.cookie_mask == u64::MAX => flows.with_cookie(flow_mod.cookie).collect(),
             _ => flows.matching(table, match_),
         };
-        let is_meant = |flow: &Flow| is_covered(flow, flow_mod, match_) && passes(flow, flow_mod);
+        let words = MiniWords::of(match_);
+        let is_meant = |flow: &Flow| is_covered(flow, flow_mod, &words) && passes(flow, flow_mod);
         found.retain(|number| flows.get(*number).is_some_and(is_meant));
         found
     }
 }
 
 /// Whether a request that changes entries, or deletes them, has such a match.
-fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &Match) -> bool {
+fn is_covered(flow: &Flow, flow_mod: &FlowMod<'_>, match_: &MiniWords) -> bool {
     let is_strict =
         matches!(flow_mod.command, FlowModCommand::MODIFY_STRICT | FlowModCommand::DELETE_STRICT);
     flow.is_covered(match_, is_strict.then_some(flow_mod.priority))

@@ -15,7 +15,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use compile::metadata;
 use compile::{Reason, Refused};
-use flowspace::{Field, Match};
+use flowspace::{Field, Match, MiniWords};
 use openflow::error::v13 as code;
 use openflow::text::Text;
 use openflow::v13::{
@@ -334,7 +334,7 @@ impl Switch {
             return self.network_flow_statistics_v13(tenant, filter, answers);
         }
         let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
-        let mut found = Vec::new();
+        let (mut found, wanted) = (Vec::new(), MiniWords::of(&wanted));
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(cookie) = owner_of(entry.cookie, self.settings.installation)
                 .filter(|cookie| cookie.tenant == state.id)
