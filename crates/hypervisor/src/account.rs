@@ -114,7 +114,7 @@ impl Held {
         self.set(self.bytes.saturating_sub(bytes));
     }
 
-    /// What they are a part of.
+    /// The account that these bytes are a part of.
     pub(crate) fn account(&self) -> &Arc<Account> {
         &self.account
     }

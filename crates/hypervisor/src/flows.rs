@@ -258,7 +258,7 @@ impl FlowTable {
         self.flows.iter().map(|(id, flow)| (*id, &**flow))
     }
 
-    /// A new entry shares what it has in common with its rules, and with the entry before.
+    /// Lets a new entry share its match and actions with its rules, and its actions with the entry that was added before.
     pub(crate) fn share(&mut self, flow: &mut Flow) {
         flow.share_with_rules();
         self.alike.share_actions(flow);

@@ -1,6 +1,6 @@
-//! What is left of a link, as one tenant may know it.
+//! Link labels: the bandwidth that is left on a link, in the form that a tenant may know.
 
-/// What is left of the link behind a port.
+/// The bandwidth that is left on the link behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// In bits per second.
@@ -10,7 +10,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// In kilobits per second, rounded down: a label must not promise what is not there.
+    /// In kilobits per second, rounded down: a label must not promise more bandwidth than there is.
     pub(crate) fn left_kilobits(self) -> u32 {
         // The highest number has a meaning of its own.
         u32::try_from(self.left / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)

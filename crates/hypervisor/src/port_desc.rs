@@ -1,4 +1,4 @@
-//! Descriptions of ports: what is kept of a physical port, and what a tenant gets of its network's ports.
+//! Port descriptions: those that Weir keeps of physical ports, and those that a tenant gets of its network's ports.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use openflow::text::Name;
 use openflow::v10::PortConfig;
 use openflow::{Version, v10, v13};
 
-/// The number in the core of a physical port of 1.0, and what is kept of the port.
+/// The core's number of a physical port of OpenFlow 1.0, and the description that Weir keeps.
 pub(crate) fn known_v10(port: &v10::PhyPort) -> (u32, PhysicalPort) {
     let mut description = Vec::with_capacity(v10::PhyPort::LEN);
     port.write(&mut description);

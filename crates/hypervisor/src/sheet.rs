@@ -164,14 +164,15 @@ impl Described {
         is_other && matches!(self.standing, Standing::OfAnother(_))
     }
 
-    /// Whether the switch is to be asked what it is, since a sheet makes that matter. If so, it is being asked.
+    /// Whether Weir has to ask for the description of the switch, because a data sheet is only for switches of one description. After
+    /// this call Weir counts the question as asked.
     pub(crate) fn ask(&mut self) -> bool {
         let is_wanted = !self.asked && self.standing != Standing::None;
         self.asked |= is_wanted;
         is_wanted
     }
 
-    /// The switch says what it is, or does not say.
+    /// The switch has answered the question for its description, or has refused the question.
     pub(crate) fn answered(&mut self, description: Option<[&str; 3]>) {
         self.answered = true;
         self.description = description.map(|words| words.map(Into::into));

@@ -1,4 +1,4 @@
-//! The session with the switch in front: when that is started, and what it was shown.
+//! The session between the front of a big switch and the members: when Weir starts the front, and which ports the front knows.
 
 use crate::outbox::Outbox;
 use crate::time::{Duration, Instant};
@@ -111,7 +111,7 @@ impl Front {
         self.first_member = None;
     }
 
-    // ---- What it was shown, and says
+    // ---- Ports that the front knows, and settings that the front has sent
 
     /// Ports as they were shown to the front.
     pub(super) fn shown(&self) -> &BTreeMap<u32, Vec<u8>> {

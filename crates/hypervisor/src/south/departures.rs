@@ -1,4 +1,4 @@
-//! What has left for the switch: counted, and told to the caller if it was a tenant's.
+//! Messages that Weir has sent to the switch: counts by type, and the tenants' messages that the caller has not seen.
 
 use super::pending::{Awaits, Origin};
 use crate::counters::{TYPES, count};

@@ -104,7 +104,7 @@ impl Switch {
         self.send_own(Awaits::Own(Purpose::Description), &question, now);
     }
 
-    /// The switch says what it is, or does not say.
+    /// The switch has answered the question for its description, or has refused the question.
     pub(crate) fn is_described(&mut self, description: Option<[&str; 3]>) {
         self.datapath.described_mut().answered(description);
         self.divide_space();

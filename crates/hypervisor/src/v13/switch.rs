@@ -20,7 +20,7 @@ use openflow::v13::{
 };
 use openflow::{ErrorCode, List, ListBuf};
 
-/// A port's number in the core, and what is kept of it.
+/// The core's number of a physical port of OpenFlow 1.3, and the description that Weir keeps.
 pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
     let mut description = Vec::with_capacity(Port::LEN);
     port.write(&mut description);
