@@ -13,7 +13,7 @@ use common::{Network, rates, with_agents};
 use fabric::edge::{AgentId, EdgeKey, Message, Sessions};
 use fabric::{Bandwidth, Instant};
 use lab::Requirements;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn ovs_agents_of_two_servers_share_a_receiver() {
     }
     const KEY: EdgeKey = EdgeKey([3; 16]);
     let network = Network::single("two", 3, "20Mbit");
-    let sockets = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let sockets = [0; 2].map(|_| SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap())));
     let hypervisor = UdpSocket::bind("127.0.0.1:0").unwrap();
     hypervisor.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let vnics = vec![

@@ -11,7 +11,7 @@ use crate::session::Controllers;
 use crate::{Error, Topology};
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -238,7 +238,8 @@ fn start_haproxy(
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
-    let ports = free_ports(&vec![host; controllers.addresses().len()])?;
+    let ports: Vec<SocketAddr> =
+        controllers.addresses().iter().map(|_| free_address(host)).collect::<Result<_, _>>()?;
     let file = dir.join("haproxy.cfg");
     write(&file, &haproxy_config(&ports, controllers.addresses()))?;
     let arguments = ["-db".to_owned(), "-f".to_owned(), file.display().to_string()];
@@ -257,9 +258,7 @@ pub(crate) fn start_weir(
     dir: &Path,
     host: IpAddr,
 ) -> Result<Target, Error> {
-    let [switch_address, api] = free_ports(&[host, LOOPBACK])?[..] else {
-        return Err(Error::System("no two free ports".to_owned()));
-    };
+    let (switch_address, api) = (free_address(host)?, free_address(LOOPBACK)?);
     let file = dir.join("weir.toml");
     write(&file, &weir_config(setup, switch_address, api, addresses, (extra, tenancy)))?;
     if let Some(system) = &setup.tls.system {
@@ -431,16 +430,10 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
     fs::write(file, text).map_err(Error::io(file.display().to_string()))
 }
 
-/// Ports that were free a moment ago, one for each host.
-fn free_ports(hosts: &[IpAddr]) -> Result<Vec<SocketAddr>, Error> {
-    // All sockets stay open until all ports are known, so that no port occurs twice.
-    let held: Result<Vec<_>, _> =
-        hosts.iter().map(|&host| TcpListener::bind(SocketAddr::new(host, 0))).collect();
-    let held = held.map_err(Error::io("free ports"))?;
-    held.iter()
-        .map(TcpListener::local_addr)
-        .collect::<Result<_, _>>()
-        .map_err(Error::io("free ports"))
+/// A port that nobody has, at this host.
+fn free_address(host: IpAddr) -> Result<SocketAddr, Error> {
+    let port = packet::free_port().map_err(Error::io("a free port"))?;
+    Ok(SocketAddr::new(host, port))
 }
 
 /// A child process that ends when this is dropped.
@@ -634,6 +627,7 @@ mod tests {
 
     #[test]
     fn a_listening_port_is_seen_without_connecting() {
+        use std::net::TcpListener;
         let listener = TcpListener::bind(address(0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(listening_ports().binary_search(&port).is_ok());

@@ -6,7 +6,7 @@
 
 use bench::rfc8456::Helpers;
 use bench::{ControllerPlan, Test, Version};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ fn throughput_beside_cbench() {
     if lab::testing::skip_without("throughput_beside_cbench", &[controller]) {
         return;
     }
-    let address: SocketAddr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
     let socket = std::env::temp_dir().join(format!("weir-cbench-{}.ctl", std::process::id()));
     let child = Command::new("ovs-testcontroller")
         .arg(format!("ptcp:{}:127.0.0.1", address.port()))

@@ -11,7 +11,7 @@ use bench::rfc8456::helpers::{NorthboundCommand, OperatorCommands};
 use bench::{ControllerPlan, Identity, Test, Verdict, Version};
 use channel::TlsFiles;
 use pki::Pki;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ struct Controller {
 
 impl Controller {
     fn start(command: impl FnOnce(u16) -> Command) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
         let child = command(free.port()).stderr(Stdio::null()).spawn().unwrap();
         let controller = Self { child, address: free, leftovers: Vec::new() };
         controller.wait_listening();

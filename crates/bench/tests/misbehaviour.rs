@@ -7,7 +7,7 @@ mod common;
 
 use bench::{Controllers, Error, Kind, Load, Outcome, Session, Setup, Topology};
 use common::{Way, relay};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 const PACKET_IN: u8 = 10;
@@ -183,7 +183,7 @@ fn a_system_that_stops_reading_blocks_and_nothing_hangs() {
 #[test]
 fn a_handshake_that_never_ends_is_an_error_that_says_so() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
     for (address, word) in [(silent.local_addr().unwrap(), "0 of 1"), (nobody, "refused")] {
         let controllers = Controllers::bind(1, "127.0.0.1:0".parse().unwrap()).unwrap();
         let topology = Topology::Shared { switch_address: address, switches: 1 };

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ fn ovs_testcontroller_as_the_tls_server() {
         return;
     }
     let Some(pki) = Pki::new(test) else { return };
-    let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let addr = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
     let controller = Command::new("ovs-testcontroller")
         .current_dir(&pki.dir.0)
         .env("OVS_RUNDIR", &pki.dir.0)

@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sampling-loop", &["sampling", "agent", "lab", "packet", "report"]),
     ("agent", &["sampling", "fabric", "packet"]),
     ("lab", &["fabric"]),
-    ("demo", &["openflow", "channel", "emulate", "bench", "lab", "report"]),
+    ("demo", &["openflow", "channel", "emulate", "packet", "bench", "lab", "report"]),
     ("report", &[]),
     (
         "papers",
@@ -136,7 +136,7 @@ const MODULES: &[(&str, &[Row])] = &[(
 
 /// The peers that any crate's tests may stand on, beside what the crate itself depends on.
 const TEST_PEERS: &[&str] =
-    &["openflow", "flowspace", "channel", "emulate", "lab", "report", "rest"];
+    &["openflow", "flowspace", "channel", "emulate", "packet", "lab", "report", "rest"];
 
 /// They measure any system as a black box, so not even their tests may know Weir's insides.
 const BLACK_BOX: &[&str] = &["bench", "evaluate", "papers", "demo"];

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use report::{Point, Results};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -139,8 +139,7 @@ impl Drop for Hypervisor {
 }
 
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
+    packet::free_port().expect("a free port")
 }
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -237,8 +237,8 @@ fn ovs_a_named_bridge_is_calibrated_and_left_as_it_was() {
 #[test]
 fn the_collector_adds_up() {
     use agent::sflow::Origin;
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let address = free.expect("a free port");
+    let address =
+        std::net::SocketAddr::from(([127, 0, 0, 1], packet::free_port().expect("a free port")));
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["sampling", "collect", "--json", "--listen", &address.to_string()])
         .args(["--tenant", "red=10.1.0.0/16"])
@@ -378,8 +378,7 @@ fn check_estimate(
     let up = lab::Lab::up(&topology.build().expect("a topology"), &options).expect("a lab");
     let network = lab::LabGuard::new(up);
     prepare(&network);
-    let free = std::net::UdpSocket::bind("[::1]:0").and_then(|socket| socket.local_addr());
-    let collector = free.expect("a free port").to_string();
+    let collector = format!("[::1]:{}", packet::free_port().expect("a free port"));
     let namespace = network.namespace("h2").expect("its namespace");
 
     let spawn = |arguments: &[&str]| {

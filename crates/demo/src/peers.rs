@@ -3,7 +3,7 @@
 use anyhow::Context;
 use channel::Address;
 use emulate::controller::{Behaviour, ControllerRunner, RunningController};
-use lab::programs::{Process, find_program, free_address, os_ken_python};
+use lab::programs::{Process, find_program, os_ken_python};
 use openflow::{Version, VersionSet};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,6 +17,12 @@ const OS_KEN: [(&str, &str); 4] = [
     ("learning_switch_10.py", include_str!("../../../examples/os-ken/learning_switch_10.py")),
     ("learning_switch_13.py", include_str!("../../../examples/os-ken/learning_switch_13.py")),
 ];
+
+/// An address for a program that cannot say which port it got.
+fn own_address() -> anyhow::Result<SocketAddr> {
+    let port = packet::free_port().context("cannot find a free port")?;
+    Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
 
 /// A learning switch that somebody else wrote, where there is one.
 pub(crate) struct Peer {
@@ -45,7 +51,7 @@ impl Peer {
         for (name, text) in OS_KEN {
             fs::write(folder.join(name), text).context("cannot write os-ken's application")?;
         }
-        let address = free_address()?;
+        let address = own_address()?;
         let application = match version {
             Version::V1_0 => "learning_switch_10",
             _ => "learning_switch_13",
@@ -66,7 +72,7 @@ impl Peer {
         let Some(program) = find_program("ovs-testcontroller") else {
             return Peer::emulated(version);
         };
-        let address = free_address()?;
+        let address = own_address()?;
         let mut command = Command::new(program);
         command.args(["--unixctl=none", "--verbose=warn"]);
         command.arg(format!("ptcp:{}:{}", address.port(), address.ip()));

@@ -4,7 +4,6 @@
 
 mod common;
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -27,8 +26,7 @@ impl TestController {
     fn start(version: &str) -> Option<TestController> {
         let folder = std::env::temp_dir()
             .join(format!("weir-testcontroller-{}-{version}", std::process::id()));
-        // The kernel chooses a port that is free just now.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = packet::free_port().unwrap();
         std::fs::create_dir_all(&folder).unwrap();
         let process = Command::new("ovs-testcontroller")
             .args(["-O", version, &format!("ptcp:{port}:127.0.0.1"), "--unixctl"])

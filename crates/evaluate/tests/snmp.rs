@@ -90,7 +90,7 @@ struct Agent {
 impl Agent {
     fn start() -> Agent {
         let folder = folder("agent");
-        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = packet::free_port().unwrap();
         let config = folder.join("snmpd.conf");
         let text = format!(
             "agentaddress udp:127.0.0.1:{port}\nrocommunity public 127.0.0.1\n\

@@ -482,12 +482,8 @@ fn root_hosts_reach_each_other_through_a_controller() {
     }
     let place = Place::new("learn");
     let mut lab = Lab::up(&Topology::builtin("linear,3").unwrap(), &place.options()).unwrap();
-    // A port that was free a moment ago; the controller cannot be asked which one it chose.
-    let port = TcpListener::bind((lab.controller_address().unwrap(), 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    // The controller cannot be asked which port it chose.
+    let port = packet::free_port().unwrap();
     let passive = format!("ptcp:{port}:{}", lab.controller_address().unwrap());
     let mut controller = Command::new("ovs-testcontroller")
         .args(["-vconsole:off", "-vsyslog:off", &passive])

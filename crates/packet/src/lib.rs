@@ -16,6 +16,7 @@
 //! * [`PcapngWriter`] writes what was captured for `tcpdump` and Wireshark.
 //! * [`VlanProgram`] tags frames where the kernel has no VLAN interfaces.
 //! * [`run_first`] is for threads that must not be late.
+//! * [`free_port`] finds a port for a program that must be given one.
 //! * [`in_namespace`] opens any of these inside a network namespace: a socket stays in the
 //!   namespace in which it was made, whoever uses it later.
 //!
@@ -36,6 +37,7 @@ mod interface;
 mod namespace;
 mod observation;
 mod pcapng;
+mod port;
 mod priority;
 mod probe;
 mod receive;
@@ -53,6 +55,7 @@ pub use interface::Interface;
 pub use namespace::in_namespace;
 pub use observation::Observation;
 pub use pcapng::{InterfaceId, PcapngWriter};
+pub use port::free_port;
 pub use priority::run_first;
 pub use probe::{Headers, ProbeTemplate, Probes, VlanTag};
 pub use receive::{Block, Capture, CaptureOptions, Frame, Frames, Statistics};

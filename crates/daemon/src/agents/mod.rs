@@ -257,7 +257,7 @@ mod tests {
     /// interfaces are not measured any more.
     #[test]
     fn what_agents_say_comes_to_the_inbox() {
-        let listen = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let listen = SocketAddr::from(([127, 0, 0, 1], packet::free_port().unwrap()));
         let mut setup = setup();
         setup.agents.listen = listen;
         let (inbox, metrics) = (Arc::new(Inbox::default()), Registry::new());

@@ -14,17 +14,16 @@ use agent::edge::Edge;
 use anyhow::{Context, bail, ensure};
 use fabric::{End, Network, PortId};
 use lab::Interrupt;
-use lab::programs::{Process, Weir, free_address, no_os_ken, os_ken_python};
+use lab::programs::{Process, Weir, no_os_ken, os_ken_python};
 use lab::{FailMode, Lab, LabGuard, StateDirectory, Topology};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -267,7 +266,8 @@ impl Scene {
         choice: Choice,
         work: &Path,
     ) -> anyhow::Result<(Process, SocketAddr)> {
-        let address = own_address()?;
+        let port = packet::free_port().context("cannot find a free port")?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let vnics: serde_json::Map<String, Value> = VNICS
             .iter()
             .filter(|(_, of, _)| *of == tenant)
@@ -478,19 +478,6 @@ fn received(table: &str, interface: &str) -> Option<u64> {
     let mut rows = table.lines().filter_map(|line| line.split_once(':'));
     let (_, counters) = rows.find(|(name, _)| name.trim() == interface)?;
     counters.split_whitespace().next()?.parse().ok()
-}
-
-/// A free port that none of this process's scenes was given: they start side by side.
-fn own_address() -> anyhow::Result<SocketAddr> {
-    static GIVEN: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
-    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-    for _ in 0..100 {
-        let address = free_address()?;
-        if given.insert(address) {
-            return Ok(address);
-        }
-    }
-    bail!("cannot find a free port")
 }
 
 /// Mbit/s by interval, from a report of iperf3.
