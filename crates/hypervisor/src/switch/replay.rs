@@ -121,9 +121,6 @@ impl Switch {
         if let Some(key) = rules.keys.first().filter(|_| self.means_full(refused)) {
             self.table_was_full(key.table, now);
         }
-        if refused == code::GROUP_MOD_FAILED_OUT_OF_GROUPS {
-            self.ids.hurry_collection(now);
-        }
         let Some(operation) = self.operations.get(&at) else {
             if let Some(tenant) = rules.tenant {
                 self.recover(tenant, now).keys.extend(rules.keys);
@@ -146,10 +143,15 @@ impl Switch {
             }
             What::Free => {
                 self.reports.count_own_refused();
+                // The next collection deletes again.
+                self.ids.note_unneeded();
                 self.end(at);
                 return;
             }
         };
+        if refused == code::GROUP_MOD_FAILED_OUT_OF_GROUPS {
+            self.ids.hurry_collection(now);
+        }
         // A rule of an entry that follows a group may be refused for what another change has made of the entry.
         let follows = |at: u32| self.change(at).is_some_and(|it| !it.numbers_before.is_empty());
         let is_unsure =

@@ -311,6 +311,8 @@ fn found_courses() {
         "crowded; flow add match=ip prio=5 actions=in_port; \
          flow add match=arp prio=7 actions=output:1 idle=1; refuse 12; \
          flow modify match= actions=output:10; wait 12",
+        // The deletion of an egress group that nothing needs is refused.
+        "group add id=1 buckets=flood|group:1; wait 2000; refuse 1; wait 4000",
     ] {
         for is_blue in [true, false] {
             let step = |words: &str| match words.trim().split_once(' ') {

@@ -1,8 +1,8 @@
-//! Exits that nothing needs any more: after a while they are deleted.
+//! Egress groups that nothing needs any more: Weir deletes them after a while.
 //!
-//! A group that comes and goes would bring its egress group and take it along each time; so what is not needed stays for some
-//! seconds, unless room is short. Needed is what a group of the tenant's sends by, and what a change on its way sends by or would
-//! bring back.
+//! A group that comes and goes would bring its egress group and take it along each time; so an egress group stays for some
+//! seconds after its last use, unless room is short. An egress group is needed if a group of the tenant sends by it, or if a
+//! change in flight sends by it or would bring it back. A deletion that the switch refused is sent again in the next collection.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
@@ -36,20 +36,18 @@ impl Switch {
         wanted: &BTreeSet<PortNo>,
         now: Instant,
     ) {
-        let egress_groups = self.numbers(tenant, Kind::Group).egress_groups_by_output();
-        if egress_groups.is_empty() {
-            return;
-        }
         if self.tenants[tenant.0 as usize].recovery.is_some() {
             self.ids.note_unneeded();
             return;
         }
-        let needed = self.needed_egress_groups(tenant);
-        let is_changing = |exit| self.changes_of(tenant).any(|it| it.needs.contains(&exit));
-        let mut unused = egress_groups;
-        unused.retain(|(output, exit)| {
-            !needed.contains(output) && !wanted.contains(output) && !is_changing(*exit)
-        });
+        let mut unused = self.numbers(tenant, Kind::Group).egress_groups_by_output();
+        if !unused.is_empty() {
+            let needed = self.needed_egress_groups(tenant);
+            let is_changing = |exit| self.changes_of(tenant).any(|it| it.needs.contains(&exit));
+            unused.retain(|(output, exit)| {
+                !needed.contains(output) && !wanted.contains(output) && !is_changing(*exit)
+            });
+        }
         for (_, exit) in unused {
             self.replace_number(tenant, Kind::Group, exit, None);
         }
