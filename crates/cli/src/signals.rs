@@ -10,12 +10,13 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Once the flag that this returns is set, SIGINT and SIGTERM end the process at once.
-pub fn end_at_once_when_ending() -> anyhow::Result<Arc<AtomicBool>> {
+/// From here on the first SIGINT or SIGTERM sets the flag that this returns, and the second one ends the process at once.
+pub fn end_at_once_on_second() -> anyhow::Result<Arc<AtomicBool>> {
     let ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // As a shell reports a process that a signal ended.
+        // As a shell reports a process that a signal ended. First, so that the signal that sets the flag does not end the process.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ending))
+            .and_then(|_| flag::register(signal, Arc::clone(&ending)))
             .context("cannot handle signals")?;
     }
     Ok(ending)

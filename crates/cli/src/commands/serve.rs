@@ -98,8 +98,8 @@ impl Serve {
     }
 
     fn serve(&self, config: &Config) -> anyhow::Result<Exit> {
-        // Before the control thread's own handlers, lest a second signal come before them.
-        let ending = signals::end_at_once_when_ending()?;
+        // Before the control thread's own handlers, so that no signal during the start is lost.
+        let ending = signals::end_at_once_on_second()?;
         let options = ServeOptions {
             state: self.state.clone(),
             restore: self.restore.clone(),
@@ -109,8 +109,8 @@ impl Serve {
         };
         let daemon = Arc::new(Daemon::start(config, &options).context("cannot start")?);
         let (sender, ended) = mpsc::channel();
+        let early = sender.clone();
         let terminate = Box::new(move |signal| {
-            ending.store(true, Ordering::SeqCst);
             // Nobody waits any more only when the process is ending already.
             let _ = sender.send(signal);
         });
@@ -129,6 +129,9 @@ impl Serve {
             tracing::info!("REST takes changes at unix:{}", socket.display());
         }
         notify("READY=1");
+        if ending.load(Ordering::SeqCst) {
+            let _ = early.send("a signal during the start");
+        }
         let signal = ended.recv().context("the control thread ended by itself")?;
         tracing::info!("{signal}: closing connections; rules stay on the switches");
         notify("STOPPING=1");

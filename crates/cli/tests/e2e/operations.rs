@@ -2,6 +2,12 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::slices::by_port;
 use crate::support::eventually;
@@ -73,6 +79,28 @@ fn a_termination_signal_ends_it_in_good_order() {
     let red = red.switch(0);
     assert_eq!(weir.terminate(), SUCCESS);
     assert!(switch.peer.is_closed() && red.is_closed());
+}
+
+/// No signal is lost between the first handler and the last one, whenever it comes.
+#[test]
+fn a_termination_signal_during_the_start_ends_it() {
+    let folder = Folder::new();
+    let config = folder.join("weir.toml");
+    fs::write(&config, "[listen]\nopenflow = \"127.0.0.1:0\"\napi = \"off\"\n")
+        .expect("a configuration");
+    for milliseconds in 0..40 {
+        let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["serve", &config, "--state", &folder.join("state")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("start weir");
+        thread::sleep(Duration::from_millis(milliseconds));
+        kill(Pid::from_raw(weir.id().cast_signed()), Signal::SIGTERM).expect("end weir");
+        eventually(&format!("the end after {milliseconds} ms"), || {
+            weir.try_wait().expect("its state").is_some()
+        });
+    }
 }
 
 #[test]
