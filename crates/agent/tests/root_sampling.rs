@@ -89,8 +89,12 @@ impl Network {
         let mut transmitter =
             self.at(host, || Transmitter::open(interface, &TransmitOptions::default())).unwrap();
         let mut probes = ProbeTemplate::new(&headers, TAG, 64).unwrap();
-        let options =
-            GenerateOptions { rate, count: numbers.end - numbers.start, first: numbers.start };
+        let options = GenerateOptions {
+            rate,
+            count: numbers.end - numbers.start,
+            first: numbers.start,
+            tolerance: Duration::ZERO,
+        };
         generate(&mut transmitter, &mut probes, &options, &AtomicBool::new(false)).unwrap();
     }
 }

@@ -24,6 +24,9 @@ pub struct GenerateOptions {
     pub count: u32,
     /// Sequence number of the first.
     pub first: u32,
+    /// By how much probes may leave late. The generator needs a whole core to spin between the probes of a high rate;
+    /// from 150 µs on it sleeps and leaves the core to others.
+    pub tolerance: Duration,
 }
 
 /// What was sent.
@@ -59,7 +62,7 @@ impl GenerateReport {
     }
 }
 
-/// Longest wait that is spun rather than slept: the kernel wakes a sleeper about 60 µs late.
+/// Longest wait that is spun rather than slept, unless probes may be as late: the kernel wakes a sleeper about 60 µs late.
 const SPIN: Duration = Duration::from_micros(150);
 
 /// Sends probes until all are sent or `stop` is set.
@@ -80,6 +83,7 @@ pub fn generate(
     }
     let batch = u32::try_from(transmitter.batch()).unwrap_or(u32::MAX);
     let (origin, start) = (Instant::now(), Timestamp::now());
+    let spin = if options.tolerance >= SPIN { Duration::ZERO } else { SPIN };
     let due = |number: u32| Duration::from_nanos((f64::from(number) * interval) as u64);
     let (mut sent, mut refusals, mut batches) = (0_u32, 0, 0);
     let (mut worst, mut total) = (Duration::ZERO, Duration::ZERO);
@@ -87,9 +91,9 @@ pub fn generate(
         let now = origin.elapsed();
         let wait = due(sent).saturating_sub(now);
         if !wait.is_zero() {
-            if wait > SPIN {
+            if wait > spin {
                 // Not longer than this at a time, so that `stop` is seen soon.
-                std::thread::sleep((wait - SPIN).min(Duration::from_millis(50)));
+                std::thread::sleep((wait - spin).min(Duration::from_millis(50)));
             } else {
                 std::hint::spin_loop();
             }

@@ -107,7 +107,7 @@ fn send(
     rate: f64,
     count: u32,
 ) -> packet::GenerateReport {
-    let options = GenerateOptions { rate, count, first: 0 };
+    let options = GenerateOptions { rate, count, first: 0, tolerance: Duration::ZERO };
     generate(transmitter, template, &options, &AtomicBool::new(false)).unwrap()
 }
 

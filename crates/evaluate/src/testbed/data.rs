@@ -133,8 +133,14 @@ impl DataPlane {
         let longest = traffic.length.max(1518);
         let options = TransmitOptions { longest, ..TransmitOptions::default() };
         let mut transmitter = on_port(port, |interface| Transmitter::open(interface, &options))?;
-        let options =
-            GenerateOptions { rate: traffic.rate, count: traffic.count, first: traffic.first };
+        // Probes with the same headers come once a round, so a round is how exactly a change is seen.
+        let round = traffic.headers.len() as f64 / traffic.rate;
+        let options = GenerateOptions {
+            rate: traffic.rate,
+            count: traffic.count,
+            first: traffic.first,
+            tolerance: Duration::try_from_secs_f64(round / 20.0).unwrap_or(Duration::MAX),
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let (outlet, clock, flag) = (self.outlet.clone(), self.clock, Arc::clone(&stop));
         let interface = port.interface.clone();
