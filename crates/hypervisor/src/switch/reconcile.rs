@@ -186,7 +186,7 @@ impl Switch {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };
-                let (flows, shadowed) = (&self.tenants[at].flows, Vec::new());
+                let (flows, shadowed) = (&self.tenants[at].flows, Default::default());
                 let as_wanted = planned.map(|rules| Flow { rules, shadowed, ..flow.clone() });
                 let stays = as_wanted.filter(|it| !flows.collides(number, it));
                 let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {
