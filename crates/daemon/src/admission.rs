@@ -11,10 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use channel::{CertificateName, PeerCertificate};
+use hypervisor::Pool;
 
 use crate::config::{Certificate, Config};
 use crate::dpid::Dpid;
 use crate::metrics::Rejection;
+
+/// Bytes for what all unlisted switches together tell of themselves. One switch alone gets half of them: enough for some 28,000
+/// rules of this installation. Rules that Weir leaves alone take nothing.
+const MEMORY: usize = 64 << 20;
 
 /// The admission rules of a configuration.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +74,11 @@ impl Admission {
             (switch.dpid, Listed { address: switch.address, certificate, name })
         });
         Admission { listed: listed.collect(), unlisted: config.listen.unlisted }
+    }
+
+    /// Whether the switch is listed.
+    pub fn lists(&self, dpid: u64) -> bool {
+        self.listed.contains_key(&dpid)
     }
 
     /// Whether a switch with this datapath id may connect from this address, with the certificate that the switch has
@@ -160,15 +170,29 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The number of connected switches that are not listed; one counter for the process.
-#[derive(Clone, Debug, Default)]
-pub struct Unlisted(Arc<AtomicUsize>);
+/// The number of connected switches that are not listed, and their memory; one counter and one pool for the process.
+#[derive(Clone, Debug)]
+pub struct Unlisted {
+    number: Arc<AtomicUsize>,
+    memory: Arc<Pool>,
+}
+
+impl Default for Unlisted {
+    fn default() -> Self {
+        Unlisted { number: Arc::default(), memory: Arc::new(Pool::new(MEMORY)) }
+    }
+}
 
 impl Unlisted {
+    /// The memory for what unlisted switches tell of themselves.
+    pub fn memory(&self) -> Arc<Pool> {
+        Arc::clone(&self.memory)
+    }
+
     /// A place for another unlisted switch.
     pub fn take(&self, admission: &Admission) -> Result<Place, Refused> {
-        let place = Place(Arc::clone(&self.0));
-        if self.0.fetch_add(1, Ordering::SeqCst) >= admission.unlisted {
+        let place = Place(Arc::clone(&self.number));
+        if self.number.fetch_add(1, Ordering::SeqCst) >= admission.unlisted {
             return Err(Refused::TooMany(admission.unlisted));
         }
         Ok(place)

@@ -23,6 +23,7 @@ use flowspace::{Match, MatchIndex, MiniMatch, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use openflow::Version;
 use room::Long;
+pub use shared::Shadowed;
 use shared::Shared;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch. Copies share all that is long: an entry that changes is
@@ -52,7 +53,7 @@ pub struct Flow {
     /// What stands for it on the switch.
     pub rules: Vec<Rule>,
     /// What would stand for it, but is the same entry on the switch as a rule of another one: see `flows::shared`.
-    pub shadowed: Vec<Rule>,
+    pub shadowed: Shadowed,
     /// Packets counted by rules that are gone.
     pub past_packets: u64,
     /// Bytes counted by rules that are gone.
@@ -69,7 +70,7 @@ impl Flow {
 
     /// What it is but for what stands for it on the switch and what it does there.
     pub(crate) fn without_rules(&self) -> Flow {
-        let (rules, shadowed) = (Vec::new(), Vec::new());
+        let (rules, shadowed) = (Vec::new(), Shadowed::default());
         let (match_wire, actions) = (Arc::default(), Arc::default());
         Flow { rules, shadowed, match_: self.match_.clone(), match_wire, actions, ..*self }
     }
@@ -99,7 +100,7 @@ impl Flow {
     /// The same entry, about to do this, with nothing that stands for it yet.
     pub(crate) fn with_actions(&self, actions: &Arc<[u8]>) -> Flow {
         let (match_, match_wire) = (self.match_.clone(), Arc::clone(&self.match_wire));
-        let (rules, shadowed) = (Vec::new(), Vec::new());
+        let (rules, shadowed) = (Vec::new(), Shadowed::default());
         Flow { rules, shadowed, match_, match_wire, actions: Arc::clone(actions), ..*self }
     }
 
@@ -130,7 +131,7 @@ impl Flow {
 
     /// Bytes that it alone holds, roughly: not what it shares with other entries, and with itself as it is now.
     pub(crate) fn size(&self) -> usize {
-        let rules = self.rules.iter().chain(&self.shadowed);
+        let rules = self.rules.iter().chain(self.shadowed.iter());
         let rules = rules.map(|it| size_of_val(it) + own(&it.match_wire) + own(&it.actions));
         let matches = own(self.match_.shared()) + own(&self.match_wire);
         size_of::<Flow>() + matches + own(&self.actions) + rules.sum::<usize>()
@@ -505,7 +506,7 @@ impl Flow {
 
     /// For the store: everything but what can be computed again. Match and actions are as `version` has them.
     pub fn to_bytes(&self, version: Version) -> Vec<u8> {
-        let mut out = Vec::with_capacity(24 + self.match_wire.len() + self.actions.len());
+        let mut out = Vec::with_capacity(HEAD + self.match_wire.len() + self.actions.len());
         out.push(format_of(version));
         out.push(self.table);
         out.extend_from_slice(&self.priority.to_be_bytes());
@@ -526,12 +527,12 @@ impl Flow {
         version: Version,
         parse: impl FnOnce(&[u8]) -> Option<Match>,
     ) -> Option<Flow> {
-        let head: &[u8; 20] = bytes.first_chunk()?;
+        let head: &[u8; HEAD] = bytes.first_chunk()?;
         let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         if ![FORMAT, format_of(version)].contains(&head[0]) {
             return None;
         }
-        let rest = &bytes[20..];
+        let rest = &bytes[HEAD..];
         let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
         Some(Flow {
             table: head[1],
@@ -545,7 +546,7 @@ impl Flow {
             match_wire: match_wire.into(),
             actions: actions.into(),
             rules: Vec::new(),
-            shadowed: Vec::new(),
+            shadowed: Shadowed::default(),
             past_packets: 0,
             past_bytes: 0,
             counts_since: 0,
@@ -567,6 +568,9 @@ fn are_where(some: &[Rule], others: &[Rule]) -> bool {
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+/// Bytes of a stored flow before its match.
+const HEAD: usize = 20;
 
 /// First byte of a flow that was stored when it did not say of which version it is.
 const FORMAT: u8 = 1;
@@ -597,7 +601,7 @@ mod tests {
             match_wire: [1, 2, 3].into(),
             actions: [4, 5].into(),
             rules: Vec::new(),
-            shadowed: Vec::new(),
+            shadowed: Shadowed::default(),
             past_packets: 0,
             past_bytes: 0,
             counts_since: 0,

@@ -6,7 +6,10 @@ use std::thread;
 
 use crate::slices::by_port;
 use crate::support::folder::Folder;
-use crate::support::puppet::{BARRIER_REPLY, BARRIER_REQUEST, Controller, HELLO, Message, Switch};
+use crate::support::puppet::{
+    BARRIER_REPLY, BARRIER_REQUEST, Controller, FLOW_MOD, HELLO, Message, STATS_REPLY,
+    STATS_REQUEST, Switch, add_flow,
+};
 use crate::support::weir::{Weir, run};
 use crate::support::{eventually, free_port};
 
@@ -148,6 +151,41 @@ fn a_switch_that_is_not_listed_is_turned_away_and_nobody_is_dialled_for_it() {
     red_second.send(&Message::new(BARRIER_REQUEST, 7, &[]));
     red_second.expect_reply(BARRIER_REPLY, 7);
     assert_eq!(blue.connections(), 0, "blue has nothing on these switches");
+}
+
+/// A part of an endless answer about rules, each with this cookie.
+fn endless(question: &Message, cookie: &[u8]) -> Message {
+    let mut rule = [0; 88];
+    rule[1] = 88;
+    rule[64..72].copy_from_slice(cookie);
+    // OFPST_FLOW, and OFPSF_REPLY_MORE.
+    Message::new(STATS_REPLY, question.xid, &[&[0, 1, 0, 1][..], &rule.repeat(700)].concat())
+}
+
+#[test]
+fn strangers_that_tell_without_end_share_one_memory_and_keep_no_switch_out() {
+    let red = Controller::listen();
+    let weir = Weir::serve(&by_port("red", &red.name(), [1, 2]));
+    let first = Switch::connect(weir.openflow, 1, PORTS);
+    // A rule of red's shows strangers the mark of what Weir has to look at.
+    red.switch(0).send(&Message::new(FLOW_MOD, 1, &add_flow(1, 2, 5, 0)));
+    let rule = first.peer.expect(FLOW_MOD);
+    let cookie = &rule.body[40..48];
+    let strangers: Vec<Switch> = (0x100..0x108)
+        .map(|dpid| {
+            let stranger = Switch::holding(weir.openflow, dpid, PORTS, STATS_REQUEST);
+            let question = stranger.peer.expect(STATS_REQUEST);
+            let part = endless(&question, cookie);
+            // Some eight thousand rules, and no end.
+            (0..12).for_each(|_| stranger.peer.send(&part));
+            stranger
+        })
+        .collect();
+    weir.expect_log(0, &["WARN", "switch disconnected", "no memory is left", "[[switches]]"]);
+    let _second = Switch::connect(weir.openflow, 2, PORTS);
+    assert!(red.switch(1).answers_echo(2), "a switch that comes later finds room");
+    let waiting = strangers.iter().filter(|stranger| stranger.peer.answers_echo(3)).count();
+    assert!((1..8).contains(&waiting), "Weir waits for the end of {waiting} answers");
 }
 
 #[test]

@@ -132,7 +132,7 @@ pub struct Setup {
     pub refused: Arc<Refused>,
     /// The descriptors of connections.
     pub descriptors: Descriptors,
-    /// The number of unlisted switches.
+    /// The number of unlisted switches, and their memory.
     pub unlisted: Unlisted,
     /// Pinned certificates of switches.
     pub pins: Pins,

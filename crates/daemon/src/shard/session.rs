@@ -85,6 +85,10 @@ impl Shard {
         let core = match core {
             Ok(mut core) => {
                 core.track_flows(self.snapshot.tracks_flows);
+                // A big switch is Weir's own.
+                if !is_key(features.dpid) && !self.snapshot.admission.lists(features.dpid) {
+                    core.share_memory(self.unlisted.memory());
+                }
                 core
             }
             Err(error) => {

@@ -12,29 +12,33 @@ use super::error::StoreError;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     tenants: HashMap<String, u16>,
-    items: BTreeMap<(u64, StoreKey), Vec<u8>>,
+    /// By switch. There can be hundreds of thousands.
+    items: HashMap<u64, BTreeMap<StoreKey, Box<[u8]>>>,
     pub(super) documents: HashMap<String, Vec<u8>>,
 }
 
 impl Memory {
     pub(super) fn apply(&mut self, batch: Batch) {
+        let items = self.items.entry(batch.dpid).or_default();
         for op in batch.ops {
             match op {
-                StoreOp::Put(key, value) => self.items.insert((batch.dpid, key), value),
-                StoreOp::Delete(key) => self.items.remove(&(batch.dpid, key)),
+                StoreOp::Put(key, value) => items.insert(key, value.into()),
+                StoreOp::Delete(key) => items.remove(&key),
             };
+        }
+        if items.is_empty() {
+            self.items.remove(&batch.dpid);
         }
     }
 
     pub(super) fn load(&self, dpid: u64) -> Vec<Stored> {
-        let first = StoreKey { tenant: TenantId(0), item: 0 };
-        let last = StoreKey { tenant: TenantId(u16::MAX), item: u64::MAX };
-        let range = self.items.range((dpid, first)..=(dpid, last));
-        range.map(|(&(_, key), value)| (key, value.clone())).collect()
+        let items = self.items.get(&dpid).into_iter().flatten();
+        items.map(|(&key, value)| (key, value.to_vec())).collect()
     }
 
     pub(super) fn tenant_ids(&mut self, names: &[&str]) -> Result<Vec<TenantId>, StoreError> {
-        let used = || self.items.keys().map(|(_, key)| key.tenant.0).collect();
+        let used =
+            || self.items.values().flat_map(BTreeMap::keys).map(|key| key.tenant.0).collect();
         let (ids, changes) = allocate(&self.tenants, names, used)?;
         for name in &changes.forget {
             self.tenants.remove(name);

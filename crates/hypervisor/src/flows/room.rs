@@ -51,7 +51,7 @@ impl FlowTable {
 
 impl Long {
     pub(super) fn insert(&mut self, id: u32, flow: &Flow) {
-        let more = beside(flow, flow.rules.iter().chain(&flow.shadowed));
+        let more = beside(flow, flow.rules.iter().chain(flow.shadowed.iter()));
         if more > 0 {
             self.of.insert(id, more);
             self.all += more;

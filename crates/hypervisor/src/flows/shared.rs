@@ -9,9 +9,11 @@
 //! After a restart the owner is the entry whose cookie the switch holds.
 
 use super::{Flow, FlowTable, Rule};
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::RuleKey;
+use core::ops::Deref;
 use hashbrown::{Equivalent, HashMap, HashSet};
 
 /// What identifies a rule on the switch, to look for.
@@ -21,6 +23,56 @@ struct RuleRef<'a>(u8, u16, &'a [u8]);
 impl Equivalent<RuleKey> for RuleRef<'_> {
     fn equivalent(&self, key: &RuleKey) -> bool {
         (self.0, self.1, self.2) == (key.table, key.priority, &*key.match_wire)
+    }
+}
+
+/// The shadowed rules of an entry. Hardly any entry has some: an entry without them has only a pointer.
+#[derive(Clone, Debug, Default)]
+pub struct Shadowed(Option<Box<Rules>>);
+
+#[derive(Clone, Debug, Default)]
+struct Rules(Vec<Rule>);
+
+impl Deref for Shadowed {
+    type Target = [Rule];
+
+    fn deref(&self) -> &[Rule] {
+        self.0.as_ref().map_or(&[], |rules| &rules.0)
+    }
+}
+
+impl PartialEq for Shadowed {
+    fn eq(&self, other: &Shadowed) -> bool {
+        **self == **other
+    }
+}
+
+impl Extend<Rule> for Shadowed {
+    fn extend<T: IntoIterator<Item = Rule>>(&mut self, rules: T) {
+        for rule in rules {
+            self.0.get_or_insert_default().0.push(rule);
+        }
+    }
+}
+
+impl FromIterator<Rule> for Shadowed {
+    fn from_iter<T: IntoIterator<Item = Rule>>(rules: T) -> Shadowed {
+        let mut shadowed = Shadowed::default();
+        shadowed.extend(rules);
+        shadowed
+    }
+}
+
+impl Shadowed {
+    /// Takes out the first rule that is meant.
+    fn take(&mut self, is_meant: impl Fn(&Rule) -> bool) -> Option<Rule> {
+        let rules = &mut self.0.as_mut()?.0;
+        let at = rules.iter().position(is_meant)?;
+        let rule = rules.remove(at);
+        if rules.is_empty() {
+            self.0 = None;
+        }
+        Some(rule)
     }
 }
 
@@ -41,7 +93,7 @@ impl Shared {
 
     /// An entry is gone.
     pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
-        for rule in &flow.shadowed {
+        for rule in flow.shadowed.iter() {
             let key = rule.key(flow.table);
             if let Some(waiting) = self.waiting.get_mut(&key)
                 && waiting.remove(&id)
@@ -108,7 +160,7 @@ impl FlowTable {
     /// Whether any rule of an entry would be the same on the switch as a rule of an entry of another priority, of which it is not free
     /// which counts: on 1.0 a rule without wildcards has the highest priority, whatever the tenant's entries have.
     pub fn collides(&self, id: u32, flow: &Flow) -> bool {
-        flow.rules.iter().chain(&flow.shadowed).any(|rule| {
+        flow.rules.iter().chain(flow.shadowed.iter()).any(|rule| {
             let owner = self.other_owner(id, flow.table, rule).and_then(|owner| self.get(owner));
             owner.is_some_and(|it| it.priority != flow.priority)
         })
@@ -175,15 +227,14 @@ impl FlowTable {
     /// A rule of an entry is shadowed no more.
     fn take_over(&mut self, id: u32, key: &RuleKey) -> Option<Rule> {
         let mut flow = self.get(id)?.clone();
-        let at = flow.shadowed.iter().position(|rule| is_at(rule, key))?;
-        let rule = flow.shadowed.remove(at);
+        let rule = flow.shadowed.take(|rule| is_at(rule, key))?;
         flow.rules.push(rule.clone());
         self.put(id, flow);
         Some(rule)
     }
 
     pub(super) fn wait(&mut self, id: u32, flow: &Flow) {
-        for rule in &flow.shadowed {
+        for rule in flow.shadowed.iter() {
             let key = rule.key(flow.table);
             self.shared.rules +=
                 usize::from(self.shared.waiting.entry(key.clone()).or_default().insert(id));

@@ -111,7 +111,7 @@ impl Switch {
             match_wire: match_wire.into(),
             actions: self.tenants_actions(&first.actions)?.into(),
             rules: Vec::new(),
-            shadowed: Vec::new(),
+            shadowed: Default::default(),
             past_packets: 0,
             past_bytes: 0,
             counts_since: 0,

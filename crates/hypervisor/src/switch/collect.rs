@@ -9,6 +9,7 @@ use super::counts::Due;
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::policy::Statistics;
+use crate::pool::Taken;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Origin};
 use crate::south::queue::{Class, Item};
@@ -22,6 +23,8 @@ use openflow::{Encode, TooLong, Version};
 const LIMIT: usize = 16 << 20;
 /// Bytes of answers that are kept for all.
 const LIMIT_OF_ALL: usize = 64 << 20;
+/// Bytes of answers for each rule of the tenants that an unlisted switch may tell without taking of the shared memory.
+const OF_RULE: usize = 512;
 /// So many bytes of an answer take as long to tell a tenant as it takes to examine an entry.
 const BYTES_EXAMINED: u64 = 16;
 /// Capacity that a collection may keep.
@@ -64,6 +67,9 @@ pub(super) struct Collections {
     all: Vec<Collection>,
     /// The id of the next use.
     next: u32,
+    /// The memory for answers, if other switches share it, and the bytes of the switch's own.
+    taken: Taken,
+    own: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +162,8 @@ impl Switch {
 
     /// A part of an answer has come; `entries` are the statistics in it.
     pub(crate) fn collection_part(&mut self, id: u32, entries: &[u8], more: bool, now: Instant) {
+        let rules: usize = self.tenants.iter().map(|tenant| tenant.flows.entries()).sum();
+        self.statistics.own = rules * OF_RULE;
         match self.statistics.add_part(id, entries, more) {
             Err(TooLarge) => {
                 self.collection_failed(id, Reason::AnswerTooLarge.with(self.codes().too_much));
@@ -238,6 +246,7 @@ impl Switch {
             collection.state = State::Done(since);
         }
         (collection.waiters, collection.answers) = (left, answers);
+        self.statistics.give_back();
     }
 
     /// Answers a tenant whose turn it is.
@@ -381,9 +390,14 @@ impl Collections {
 
     /// Keeps a part of an answer. Says whether it was the last part.
     fn add_part(&mut self, id: u32, entries: &[u8], more: bool) -> Result<bool, TooLarge> {
-        let all: usize = self.all.iter().map(|it| it.answers.len()).sum();
-        let Some(collection) = self.asked_mut(id) else { return Ok(false) };
-        if collection.answers.len() + entries.len() > LIMIT || all + entries.len() > LIMIT_OF_ALL {
+        let all = self.bytes() + entries.len();
+        let Collections { all: collections, taken, own, .. } = self;
+        let is_it = |c: &&mut Collection| c.id == id && c.state == State::Asked;
+        let Some(collection) = collections.iter_mut().find(is_it) else { return Ok(false) };
+        if collection.answers.len() + entries.len() > LIMIT
+            || all > LIMIT_OF_ALL
+            || !taken.set(all.saturating_sub(*own))
+        {
             return Err(TooLarge);
         }
         collection.answers.extend_from_slice(entries);
@@ -398,7 +412,24 @@ impl Collections {
         let Some(collection) = self.asked_mut(id) else { return Vec::new() };
         collection.state = State::Free;
         collection.answers = Vec::new();
-        core::mem::take(&mut collection.waiters)
+        let waiters = core::mem::take(&mut collection.waiters);
+        self.give_back();
+        waiters
+    }
+
+    /// Answers take memory that other switches share.
+    pub(super) fn share(&mut self, taken: Taken) {
+        self.taken = taken;
+    }
+
+    /// Bytes of answers.
+    fn bytes(&self) -> usize {
+        self.all.iter().map(|it| it.answers.len()).sum()
+    }
+
+    /// There are fewer answers than before.
+    fn give_back(&mut self) {
+        self.taken.set(self.bytes().saturating_sub(self.own));
     }
 }
 

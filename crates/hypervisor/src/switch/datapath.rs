@@ -5,16 +5,25 @@
 use super::StartError;
 use super::asynchronous::Asked;
 use super::traffic::Traffic;
+use crate::cookie::Installation;
+use crate::pool::Taken;
 use crate::sheet::Described;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
-use openflow::{Version, v10, v13};
+use openflow::{Encode, Version, v10, v13};
 
 /// Ports of one switch.
 const PORTS: usize = 4096;
 /// Bytes that a switch may tell of its entries, groups and meters when it connects: some 200,000 entries.
 const LEARNED: usize = 32 << 20;
+/// Bytes that a rule, group or meter takes beside its bytes on the wire while Weir compares what the switch holds with what it
+/// should hold.
+const EACH: usize = 1 << 10;
+/// Bytes for the number of a group or meter that is in use, which no tenant gets.
+const NUMBER: usize = 64;
+/// Bytes that a port takes, with its description.
+const PORT: usize = 512;
 
 /// One connected switch.
 pub(crate) struct Datapath {
@@ -25,6 +34,11 @@ pub(crate) struct Datapath {
     ports: BTreeMap<u32, PhysicalPort>,
     phase: Phase,
     learned: Learned,
+    /// Bytes that stay in use of what was learned.
+    kept: usize,
+    /// The memory for the ports and for what is learned, if other switches share it, and the bytes of the switch's own.
+    taken: Taken,
+    own: usize,
     /// What the ports have counted.
     traffic: Traffic,
     /// Which asynchronous messages the switch was asked to send.
@@ -53,12 +67,21 @@ enum Phase {
     Closed,
 }
 
-/// What the switch said of its tables: entries as they came.
+/// What the switch said of its tables: entries as they came, but for those that Weir leaves alone.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
+    /// Rules with the mark of this installation, or of the one that it takes over from.
     pub flows: Parts,
     pub groups: Vec<u8>,
     pub meters: Vec<u8>,
+    /// The number of rules without Weir's mark.
+    pub foreign: usize,
+    /// The numbers of rules of other installations.
+    pub left: BTreeMap<Installation, usize>,
+    /// Bytes of all that the switch said.
+    told: usize,
+    /// The number of groups and meters.
+    numbers: usize,
 }
 
 /// Entries of a statistics reply in rules, each of whole entries. One rule for all would be copied with each doubling of its
@@ -67,35 +90,47 @@ pub(super) struct Learned {
 pub(super) struct Parts {
     rules: Vec<Vec<u8>>,
     bytes: usize,
+    count: usize,
 }
 
 impl Parts {
     /// Room of one rule, if one message does not need more.
     const RULE: usize = 64 << 10;
 
-    /// Appends the entries of one message.
-    pub(super) fn push(&mut self, entries: &[u8]) {
-        self.bytes += entries.len();
+    /// Appends these entries of one message.
+    pub(super) fn push(&mut self, entries: &[u8], count: usize) {
+        self.count += count;
         match self.rules.last_mut() {
             Some(last) if last.capacity() - last.len() >= entries.len() => {
                 last.extend_from_slice(entries);
             }
             _ => {
-                let mut rule = Vec::with_capacity(entries.len().max(Self::RULE));
+                // Most switches have few entries.
+                let room = entries.len().max(self.bytes.min(Self::RULE));
+                let mut rule = Vec::with_capacity(room);
                 rule.extend_from_slice(entries);
                 self.rules.push(rule);
             }
         }
+        self.bytes += entries.len();
     }
 
-    /// Bytes of all entries.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
-        self.bytes
+        self.count
     }
 
     /// The entries, in the order of their coming.
     pub(super) fn rules(&self) -> impl Iterator<Item = &[u8]> {
         self.rules.iter().map(Vec::as_slice)
+    }
+}
+
+impl Learned {
+    /// Bytes of memory, until all of it is compared with what the switch should hold.
+    fn size(&self) -> usize {
+        let bytes = self.flows.bytes + self.groups.len() + self.meters.len();
+        bytes + (self.flows.count + self.numbers) * EACH
     }
 }
 
@@ -137,6 +172,9 @@ impl Datapath {
             ports,
             phase: Phase::Learning(0),
             learned: Learned::default(),
+            kept: 0,
+            taken: Taken::default(),
+            own: 0,
             traffic: Traffic::default(),
             asked: Asked::default(),
             described: Described::default(),
@@ -255,33 +293,75 @@ impl Datapath {
         }
     }
 
-    /// The switch has reported some of its entries.
-    pub(crate) fn learn_flows(&mut self, entries: &[u8]) {
-        self.learned.flows.push(entries);
+    /// The switch has sent so many bytes of an answer about its entries, groups or meters.
+    pub(crate) fn count_told(&mut self, bytes: usize) {
+        self.learned.told += bytes;
     }
 
-    /// The switch has reported some of its groups.
-    pub(crate) fn learn_groups(&mut self, entries: &[u8]) {
+    /// The switch has reported these rules, by their cookies. Those whose cookie `is_kept` accepts are kept, the others are
+    /// counted: nothing is done about them.
+    pub(crate) fn learn_rules<T: Encode>(
+        &mut self,
+        rules: impl Iterator<Item = (u64, T)>,
+        is_kept: impl Fn(Installation) -> bool,
+    ) {
+        let (mut kept, mut count) = (Vec::new(), 0);
+        for (cookie, rule) in rules {
+            match Installation::of(cookie) {
+                Some(it) if is_kept(it) => {
+                    rule.write(&mut kept);
+                    count += 1;
+                }
+                Some(it) => *self.learned.left.entry(it).or_default() += 1,
+                None => self.learned.foreign += 1,
+            }
+        }
+        if count > 0 {
+            self.learned.flows.push(&kept, count);
+        }
+    }
+
+    /// The switch has reported this many groups.
+    pub(crate) fn learn_groups(&mut self, entries: &[u8], count: usize) {
         self.learned.groups.extend_from_slice(entries);
+        self.learned.numbers += count;
     }
 
-    /// The switch has reported some of its meters.
-    pub(crate) fn learn_meters(&mut self, entries: &[u8]) {
+    /// The switch has reported this many meters.
+    pub(crate) fn learn_meters(&mut self, entries: &[u8], count: usize) {
         self.learned.meters.extend_from_slice(entries);
+        self.learned.numbers += count;
     }
 
-    /// Takes the entries, groups and meters that the switch has reported.
+    /// What the switch reports takes memory that other switches share, beyond so many bytes of its own.
+    pub(super) fn share(&mut self, taken: Taken, own: usize) {
+        (self.taken, self.own) = (taken, own);
+    }
+
+    /// Weir compares what the switch has reported with what it should hold, and deletes so many rules. These count as long as
+    /// the session lasts: the switch may never confirm that they are gone.
+    pub(super) fn count_deleted(&mut self, rules: usize) {
+        self.kept += rules * EACH;
+    }
+
+    /// Takes the entries, groups and meters that the switch has reported. Their memory counts until
+    /// [`told_too_much`](Self::told_too_much) is called again.
     pub(super) fn take_learned(&mut self) -> Learned {
+        self.kept = self.learned.numbers * NUMBER;
         core::mem::take(&mut self.learned)
     }
 
     /// Why the session is to be closed if the switch has told more of itself than it may.
-    pub(super) fn told_too_much(&self) -> Option<&'static str> {
-        let Learned { flows, groups, meters } = &self.learned;
+    pub(super) fn told_too_much(&mut self) -> Option<&'static str> {
+        let memory = self.ports.len() * PORT + self.learned.size() + self.kept;
         if self.ports.len() > PORTS {
             Some("the switch has more than 4096 ports")
-        } else if flows.len() + groups.len() + meters.len() > LEARNED {
+        } else if self.learned.told > LEARNED {
             Some("the switch tells more than 32 MiB of its entries, groups and meters")
+        } else if !self.taken.set(memory.saturating_sub(self.own)) {
+            Some(
+                "no memory is left for what unlisted switches tell; list the switch in [[switches]]",
+            )
         } else {
             None
         }
@@ -293,6 +373,7 @@ impl Datapath {
         self.phase = Phase::Closed;
         self.learned = Learned::default();
         self.ports.clear();
+        self.taken = Taken::default();
         was_open
     }
 }

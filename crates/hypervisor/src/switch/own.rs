@@ -48,11 +48,9 @@ impl Switch {
         let wanted = self.wanted_infra();
         let held = self.map.replace_infra(Vec::new());
         // A switch in the middle of a big network holds thousands.
-        let key = |own: &InfraRule| (own.table, own.match_, own.priority);
-        let stays: HashMap<(u8, Match, u16), Option<CountedPort>> =
+        let stays: HashMap<Key<'_>, Option<CountedPort>> =
             wanted.iter().map(|own| (key(own), own.counted)).collect();
-        let there: HashMap<(u8, Match, u16), &InfraRule> =
-            held.iter().map(|own| (key(own), own)).collect();
+        let there: HashMap<Key<'_>, &InfraRule> = held.iter().map(|own| (key(own), own)).collect();
         let (mut kept, mut installed, mut removed) = (0, 0, 0);
         for own in &held {
             // What one has counted is not another's, also where the same packets are another's now.
@@ -72,6 +70,7 @@ impl Switch {
                 }
             }
         }
+        drop(stays);
         self.map.replace_infra(wanted);
         (kept, installed, removed)
     }
@@ -98,6 +97,13 @@ impl Switch {
             _ => write_v13(own, cookie, change, out),
         }
     }
+}
+
+/// The table, the match and the priority of a rule: a match is long.
+type Key<'a> = (u8, &'a Match, u16);
+
+fn key(own: &InfraRule) -> Key<'_> {
+    (own.table, &own.match_, own.priority)
 }
 
 /// A rule's cookie. Where a rule of table 0 counts for no port, the cookie still says to whose tables it leads, as for a port 0,

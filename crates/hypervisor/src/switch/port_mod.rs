@@ -208,7 +208,8 @@ impl Switch {
             let shadowed = before.shadowed.iter().map(|rule| &rule.match_wire);
             let shadowed: HashSet<_> = shadowed.cloned().collect();
             let is_shadowed = |rule: &Rule| shadowed.contains(&rule.match_wire);
-            let (shadowed, rules) = rules.into_iter().partition(is_shadowed);
+            let (shadowed, rules): (Vec<_>, _) = rules.into_iter().partition(is_shadowed);
+            let shadowed = shadowed.into_iter().collect();
             let after = Flow { rules, shadowed, ..before.clone() };
             replaced.push((number, before, after));
         }

@@ -54,17 +54,19 @@ impl Switch {
         let (is_to_adopt, mut left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let numbers = self.learn_numbers(&learned.groups, &learned.meters);
         self.restore(&numbers, now);
-        let rules = learned.flows.rules();
-        let held: Vec<Held> = match self.version {
-            Version::V1_0 => rules.flat_map(crate::v10::statistics::held).collect(),
-            _ => rules.flat_map(crate::v13::statistics::held).collect(),
-        };
+        let mut held: Vec<Held> = Vec::with_capacity(learned.flows.len());
+        for rules in learned.flows.rules() {
+            match self.version {
+                Version::V1_0 => held.extend(crate::v10::statistics::held(rules)),
+                _ => held.extend(crate::v13::statistics::held(rules)),
+            }
+        }
         if is_to_adopt {
             left_cookies = self.adopt_rules(&held, now);
         }
         self.reserve_numbers(&left_cookies);
-        let (mut kept, mut installed, mut removed, mut foreign) = (0, 0, 0, 0);
-        let mut left = BTreeMap::new();
+        let (mut kept, mut installed, mut removed) = (0, 0, 0);
+        let (mut left, foreign) = (learned.left, learned.foreign);
         let mut seen: HashSet<(TenantIndex, RuleKey)> = HashSet::new();
         let mut held_keys: BTreeMap<TenantIndex, Vec<RuleKey>> = BTreeMap::new();
         let mut own_seen = Vec::new();
@@ -80,7 +82,7 @@ impl Switch {
                         removed += 1;
                     }
                     Some(it) => *left.entry(it).or_default() += 1,
-                    None => foreign += 1,
+                    None => {}
                 }
                 continue;
             };
@@ -156,6 +158,7 @@ impl Switch {
         for (cause, difference) in differences {
             self.submit_additions(&cause, &difference);
         }
+        self.datapath.count_deleted(removed);
         self.take_over(now);
         self.sweep_all_numbers(now);
         self.ids.note_unneeded();
@@ -183,7 +186,7 @@ impl Switch {
                     true => self.plan(tenant, &flow).ok(),
                     false => None,
                 };
-                let (flows, shadowed) = (&self.tenants[at].flows, Vec::new());
+                let (flows, shadowed) = (&self.tenants[at].flows, Default::default());
                 let as_wanted = planned.map(|rules| Flow { rules, shadowed, ..flow.clone() });
                 let stays = as_wanted.filter(|it| !flows.collides(number, it));
                 let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {

@@ -505,7 +505,8 @@ impl Switch {
             let Some(flow) = self.tenants[at].flows.get(number) else { continue };
             let planned = self.plan(tenant, flow);
             let flows = &self.tenants[at].flows;
-            let wanted = planned.map(|rules| Flow { rules, shadowed: Vec::new(), ..flow.clone() });
+            let wanted =
+                planned.map(|rules| Flow { rules, shadowed: Default::default(), ..flow.clone() });
             let wanted = wanted.ok().filter(|it| !flows.collides(number, it));
             match wanted.map(|it| flows.placed(number, it)) {
                 None => self.evict_entry(tenant, number, now),

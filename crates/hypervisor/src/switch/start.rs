@@ -124,6 +124,9 @@ impl Switch {
     pub(crate) fn learned_one(&mut self, now: Instant) {
         if self.datapath.question_answered() {
             self.reconcile(now);
+            if self.has_told_too_much() {
+                return;
+            }
             self.report_topology();
             self.ask_space(now);
             self.ask_description(now);

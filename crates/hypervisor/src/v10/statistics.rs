@@ -123,7 +123,10 @@ impl Switch {
                 }
             }
             Awaits::Own(Purpose::Flows) => {
-                self.datapath.learn_flows(entries);
+                if let StatsReplyBody::Flow(rules) = reply.body {
+                    self.learn_rules(rules.iter().map(|it| (it.cookie, it)));
+                }
+                self.datapath.count_told(entries.len());
                 if !self.has_told_too_much() && !more {
                     self.learned_one(now);
                 }

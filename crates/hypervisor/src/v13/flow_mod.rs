@@ -336,7 +336,7 @@ fn new_flow(flow_mod: &FlowMod<'_>, match_: Match, now: Instant) -> Flow {
         match_wire: match_wire.into(),
         actions: flow_mod.instructions.as_bytes().into(),
         rules: Vec::new(),
-        shadowed: Vec::new(),
+        shadowed: Default::default(),
         past_packets: 0,
         past_bytes: 0,
         counts_since: 0,

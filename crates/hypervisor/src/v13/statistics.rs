@@ -211,9 +211,21 @@ impl Switch {
                 }
                 return Ok(());
             }
-            Awaits::Own(Purpose::Flows) => self.datapath.learn_flows(entries),
-            Awaits::Own(Purpose::Groups) => self.datapath.learn_groups(entries),
-            Awaits::Own(Purpose::Meters) => self.datapath.learn_meters(entries),
+            Awaits::Own(Purpose::Flows) => {
+                if let MultipartReplyBody::Flow(rules) = reply.body {
+                    self.learn_rules(rules.iter().map(|it| (it.cookie, it)));
+                }
+            }
+            Awaits::Own(Purpose::Groups) => {
+                if let MultipartReplyBody::GroupDesc(groups) = reply.body {
+                    self.datapath.learn_groups(entries, groups.iter().count());
+                }
+            }
+            Awaits::Own(Purpose::Meters) => {
+                if let MultipartReplyBody::MeterConfig(meters) = reply.body {
+                    self.datapath.learn_meters(entries, meters.iter().count());
+                }
+            }
             Awaits::Own(Purpose::Ports) => {
                 if let MultipartReplyBody::PortDesc(ports) = reply.body {
                     for port in ports {
@@ -224,6 +236,7 @@ impl Switch {
             }
             _ => return Err(code::BAD_REQUEST_BAD_MULTIPART),
         }
+        self.datapath.count_told(entries.len());
         if !self.has_told_too_much() && !more {
             self.learned_one(now);
         }

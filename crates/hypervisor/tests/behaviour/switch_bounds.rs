@@ -1,7 +1,10 @@
 //! A switch whose answers do not end, or that has more of anything than a switch has: its session is closed with a reason.
 
 use crate::support::*;
-use hypervisor::{Event, Instant};
+use hypervisor::policy::Switches;
+use hypervisor::{Event, Instant, Pool};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const SPACES: &str = "
     red: ip,nw_src=10.1.0.0/16
@@ -56,6 +59,189 @@ fn long_part(question: &[u8]) -> Vec<u8> {
         }
     }
     part
+}
+
+/// The same with the cookie of a tenant's rule, which Weir has to compare with its tables.
+fn long_part_of_ours(question: &[u8]) -> Vec<u8> {
+    let mut part = long_part(question);
+    let (head, entry, cookie) = if question[0] == 1 { (12, 88, 64) } else { (16, 56, 24) };
+    for entry in part[head..].chunks_mut(entry) {
+        entry[cookie..cookie + 8].copy_from_slice(&0x5745_0001_0000_0001_u64.to_be_bytes());
+    }
+    part
+}
+
+fn unlisted(version: Version, pool: &Arc<Pool>) -> Setup {
+    Setup { pool: Some(pool.clone()), ..Setup::new(version, SPACES) }
+}
+
+#[test]
+fn unlisted_switches_share_one_bound_and_leave_room_for_another() {
+    const ALL: usize = 8 << 20;
+    for version in VERSIONS {
+        let pool = Arc::new(Pool::new(ALL));
+        let stranger = || {
+            let mut world = World::new(Setup { by_hand: true, ..unlisted(version, &pool) });
+            world.pump();
+            let question = questions(&world, &[1]).remove(0);
+            let part = long_part_of_ours(&question);
+            (world, part)
+        };
+        let mut strangers: Vec<_> = (0..10).map(|_| stranger()).collect();
+        let mut told = 0;
+        while let Some((world, part)) =
+            strangers.iter_mut().find(|(world, _)| closed(world).is_none())
+        {
+            // Each tells as much as Weir takes, and does not end its answer.
+            world.switch_says(part);
+            told += 1;
+            assert!(pool.taken() <= ALL && told < 100, "{version:?}: {}", pool.taken());
+        }
+        assert!(told >= 10);
+        let reason = closed(&strangers[0].0).unwrap();
+        assert!(reason.contains("list the switch in [[switches]]"), "{reason}");
+        assert_eq!(pool.taken(), 0, "a closed session gives its memory back");
+
+        let mut strangers: Vec<_> = (0..10).map(|_| stranger()).collect();
+        for (world, part) in &mut strangers {
+            world.switch_says(part);
+        }
+        assert!(strangers.iter().any(|(world, _)| closed(world).is_none()));
+        let before = pool.taken();
+        let mut honest = World::new(unlisted(version, &pool));
+        let ports = pool.taken() - before;
+        assert!((1..8 << 10).contains(&ports), "{version:?}: {ports} for the ports alone");
+        assert!(honest.core.is_ready(), "{version:?}: the strangers still tell");
+        let red = honest.connect("red");
+        honest.say(red, 1, "flow add match=ip,nw_src=10.1.0.1 actions=output:2");
+        assert_eq!(honest.heard(red), [""; 0]);
+        honest.reconnect();
+        assert!(honest.core.is_ready());
+        drop((strangers, honest));
+        assert_eq!(pool.taken(), 0);
+    }
+}
+
+#[test]
+fn rules_that_weir_leaves_alone_take_no_memory() {
+    for version in VERSIONS {
+        let pool = Arc::new(Pool::new(8 << 10));
+        let mut world = World::new(Setup { by_hand: true, ..unlisted(version, &pool) });
+        world.pump();
+        let question = questions(&world, &[1]).remove(0);
+        // A megabyte, of no Weir and of another Weir.
+        let mut part = long_part(&question);
+        for _ in 0..10 {
+            world.switch_says(&part);
+        }
+        let cookie = if version == Version::V1_0 { 12 + 64 } else { 16 + 24 };
+        part[cookie..cookie + 2].copy_from_slice(&[0x51, 0x23]);
+        world.switch_says(&part);
+        assert_eq!(closed(&world), None, "{version:?}");
+        assert!(pool.taken() < 4 << 10);
+    }
+}
+
+#[test]
+fn an_unlisted_switch_that_weir_knows_has_memory_of_its_own() {
+    for version in VERSIONS {
+        // Enough for the ports.
+        let pool = Arc::new(Pool::new(8 << 10));
+        let mut world = World::new(unlisted(version, &pool));
+        let red = world.connect("red");
+        for n in 1..100 {
+            let entry = format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:2");
+            world.say(red, n, &entry);
+        }
+        assert_eq!(world.heard(red), [""; 0]);
+        world.reconnect();
+        assert!(world.core.is_ready(), "{version:?}: the store has its entries");
+        let mut named = policy(SPACES);
+        let store = world.store.clone();
+        world.another_weir(Default::default(), BTreeMap::new());
+        assert!(closed(&world).unwrap().contains("list the switch"), "{version:?}");
+        named.tenants[0].flowspace[0].switches = Switches::Only(vec![DPID]);
+        world.expect_policy(named);
+        world.another_weir(Default::default(), BTreeMap::new());
+        assert!(world.core.is_ready(), "{version:?}: a flowspace names it");
+        drop((world, store));
+        assert_eq!(pool.taken(), 0);
+    }
+}
+
+#[test]
+fn ports_and_groups_of_unlisted_switches_take_of_their_memory() {
+    let pool = Arc::new(Pool::new(128 << 10));
+    let mut world = World::new(Setup { by_hand: true, ..unlisted(Version::V1_3, &pool) });
+    world.pump();
+    for (type_, length) in [(7, 8), (10, 8)] {
+        let question = questions(&world, &[type_]).remove(0);
+        let mut part = part(&question, 16 + 20 * length);
+        for entry in part[16..].chunks_mut(length) {
+            // OFPMP_GROUP_DESC has the length first, as OFPMP_METER_CONFIG behind it, in the same place.
+            entry[..2].copy_from_slice(&(length as u16).to_be_bytes());
+        }
+        let before = pool.taken();
+        world.switch_says(&part);
+        assert!(pool.taken() >= before + 20 * 1024, "{type_}");
+    }
+    assert_eq!(closed(&world), None);
+    drop(world);
+    let mut world = World::new(unlisted(Version::V1_3, &pool));
+    for number in 5..500u32 {
+        let mut status = vec![4, 12, 0, 80, 0, 0, 0, 0];
+        status.extend_from_slice(&[0; 8]);
+        status.extend_from_slice(&number.to_be_bytes());
+        status.resize(80, 0);
+        world.switch_says(&status);
+        if let Some(reason) = closed(&world) {
+            assert!(number > 100 && reason.contains("list the switch"), "{number}: {reason}");
+            assert_eq!(pool.taken(), 0);
+            return;
+        }
+    }
+    panic!("never closed");
+}
+
+#[test]
+fn answers_of_unlisted_switches_to_tenants_share_their_memory() {
+    for version in VERSIONS {
+        let pool = Arc::new(Pool::new(256 << 10));
+        let ask = || {
+            let mut world = World::new(unlisted(version, &pool));
+            let red = world.connect("red");
+            world.lose_south(true);
+            world.south.clear();
+            world.say(red, 5, "stats flow");
+            let question = world.south.pop().unwrap();
+            (world, red, long_part(&question))
+        };
+        let before = pool.taken();
+        let (mut first, red, part) = ask();
+        for _ in 0..10 {
+            first.core.handle_switch_message(&part, Instant(first.now));
+            assert!(pool.taken() <= 256 << 10);
+        }
+        first.pump();
+        let heard = first.heard(red);
+        assert!(heard[0].starts_with("5 ERROR"), "{version:?}: {heard:?}");
+        assert!(first.core.is_ready(), "the session goes on");
+        let at_rest = pool.taken();
+        assert!(at_rest < 8 << 10, "{version:?}: {at_rest} of the ports");
+        let (mut second, red, part) = ask();
+        second.core.handle_switch_message(&part, Instant(second.now));
+        assert!(pool.taken() > at_rest + part.len());
+        // The last part.
+        let mut last = part.clone();
+        last[11] = 0;
+        second.core.handle_switch_message(&last, Instant(second.now));
+        // A long answer waits for the tenant's turn.
+        second.pump();
+        second.advance(1_000_000);
+        assert!(second.heard(red)[0].starts_with("5 "));
+        drop((first, second));
+        assert_eq!(pool.taken(), before);
+    }
 }
 
 #[test]

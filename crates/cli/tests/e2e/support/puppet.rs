@@ -237,10 +237,22 @@ pub struct Switch {
 
 impl Switch {
     pub fn connect(address: SocketAddr, dpid: u64, ports: &'static [u16]) -> Switch {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("connect to Weir");
-        let peer = Peer::new(stream, Box::new(move |message| switch_answer(message, dpid, ports)));
+        let peer = Switch::peer(address, dpid, ports);
         peer.send(&Message::new(HELLO, 1, &[]));
         Switch { peer }
+    }
+
+    /// The same that never answers messages of this type.
+    pub fn holding(address: SocketAddr, dpid: u64, ports: &'static [u16], kind: u8) -> Switch {
+        let peer = Switch::peer(address, dpid, ports);
+        peer.hold(kind);
+        peer.send(&Message::new(HELLO, 1, &[]));
+        Switch { peer }
+    }
+
+    fn peer(address: SocketAddr, dpid: u64, ports: &'static [u16]) -> Peer {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("connect to Weir");
+        Peer::new(stream, Box::new(move |message| switch_answer(message, dpid, ports)))
     }
 
     /// A frame that missed the table arrives at a port; the switch keeps no copy.

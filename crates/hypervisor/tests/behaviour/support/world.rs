@@ -6,7 +6,8 @@
 use super::{describe, policy, request};
 use emulate::{Config, ServiceTime, SlowSwitch};
 use hypervisor::{
-    ControllerIndex, Event, Instant, LldpKey, Policy, Settings, StoreKey, StoreOp, Switch, TenantId,
+    ControllerIndex, Event, Instant, LldpKey, Policy, Pool, Settings, StoreKey, StoreOp, Switch,
+    TenantId,
 };
 use openflow::{Hello, Version, VersionSet, frame};
 use std::collections::{BTreeMap, VecDeque};
@@ -27,6 +28,8 @@ pub struct Setup {
     pub store_at_once: bool,
     /// Whether the test plays the switch itself.
     pub by_hand: bool,
+    /// The memory that the switch shares with others, if nobody has listed the switch.
+    pub pool: Option<Arc<Pool>>,
     pub configure: fn(&mut Config),
 }
 
@@ -41,6 +44,7 @@ impl Setup {
             settings: Settings::default(),
             store_at_once: true,
             by_hand: false,
+            pool: None,
             // Packets come whole, so that no test has to name buffers that it is not about.
             configure: |config| config.n_buffers = 0,
         }
@@ -99,6 +103,7 @@ pub struct World {
     delay: u64,
     store_at_once: bool,
     by_hand: bool,
+    pool: Option<Arc<Pool>>,
     names: Vec<(String, TenantId)>,
     policy: Arc<Policy>,
     settings: Settings,
@@ -144,10 +149,12 @@ impl World {
             delay: setup.delay,
             store_at_once: setup.store_at_once,
             by_hand: setup.by_hand,
+            pool: setup.pool,
             names,
             policy,
             settings: setup.settings,
         };
+        world.share_memory();
         if !world.by_hand {
             world.advance(1_000_000_000);
             assert!(world.core.is_ready(), "the switch did not answer");
@@ -225,9 +232,16 @@ impl World {
             Instant(self.now),
         )
         .unwrap();
+        self.share_memory();
         self.controllers.clear();
         self.events.clear();
         self.pump();
+    }
+
+    fn share_memory(&mut self) {
+        if let Some(pool) = &self.pool {
+            self.core.share_memory(pool.clone());
+        }
     }
 
     pub fn tenant(&self, name: &str) -> TenantId {
