@@ -34,6 +34,7 @@ mod lookups;
 mod named;
 mod north;
 pub mod outbox;
+mod parts;
 pub mod policy;
 mod port_desc;
 pub mod refusals;

@@ -60,7 +60,7 @@ use crate::time::{Duration, Instant};
 use crate::v13::ids::Ids;
 use alloc::vec::Vec;
 use collect::Collections;
-pub(crate) use collect::{Share, Waiter, write_part, write_parts};
+pub(crate) use collect::{Share, Waiter};
 use core::fmt;
 pub(crate) use counts::{PortCounts, Traffic};
 use datapath::Datapath;

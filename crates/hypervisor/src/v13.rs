@@ -8,6 +8,7 @@
 mod features;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
+pub(super) mod group_sums;
 pub(crate) mod groups;
 pub(crate) mod idle;
 pub(crate) mod ids;

@@ -3,10 +3,10 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use super::groups::{named_by, named_first};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::named::named_of;
+use crate::named::{named_by, named_first};
 use crate::policy::TenantId;
 use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};

@@ -3,10 +3,11 @@
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
 
-use super::{named_by, named_first, names};
+use super::names;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::named::groups_of;
+use crate::named::{named_by, named_first};
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Switch, collide};
 use crate::v13::numbers::Numbered;
