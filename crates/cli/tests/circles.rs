@@ -15,7 +15,7 @@ use std::path::Path;
 use support::{Graph, ModulePath, graph, sources};
 
 /// The circles of a crate, by how many modules they have, largest first. Crates that are missing here have none.
-const CIRCLES: &[(&str, &[usize])] = &[("hypervisor", &[47, 3])];
+const CIRCLES: &[(&str, &[usize])] = &[("hypervisor", &[6, 3, 2])];
 
 #[test]
 fn circles_of_modules_only_shrink() {

@@ -168,7 +168,7 @@ const MORE_FIELDS: &[(&str, usize)] = &[];
 /// plain record, which holds values and no rule about them, has `pub` fields.
 const OPEN_FIELDS: &[(&str, usize)] = &[
     ("hypervisor::switch::Switch", 11),
-    ("hypervisor::switch::log::LoggedChange", 4),
+    ("hypervisor::switch::logged::LoggedChange", 4),
     ("hypervisor::tenant::Tenant", 15),
 ];
 

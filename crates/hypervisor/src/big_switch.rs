@@ -17,112 +17,43 @@
 //! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
+mod ask;
 mod buffered;
 mod changes;
 mod entries;
+mod entry;
 mod front;
 mod leaving;
+mod member;
 mod objects;
+mod operation;
+mod plan;
 mod ports;
+mod sent;
 mod session;
 mod statistics;
 mod wire;
 
 use crate::outbox::Outbox;
-use crate::policy::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenant, TenantId};
 use crate::time::Instant;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use ask::Ask;
 use buffered::Buffered;
-use changes::Operation;
-use entries::Entry;
-use fabric::embedding::PortKind;
-use flowspace::Match;
+use entry::Entry;
 use leaving::AllLeaving;
+use member::{Learned, Member, Progress};
 use objects::Objects;
 use openflow::{Header, Version};
+use operation::Operation;
+pub(crate) use plan::policy;
+pub use plan::{Plan, is_key, key, plans};
+use sent::{Rule, Sent};
 use session::Front;
-use statistics::Ask;
+use wire::Features;
 
-/// Datapath ids of the switches in front: nobody else may have them.
-const KEYS: u64 = 0xffff << 48;
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;
-/// Messages without an answer to a member, before a barrier shows that they need not be remembered.
-const SWEEP: usize = 512;
-
-/// Whether a datapath id is that of a switch in front of a big one.
-pub const fn is_key(dpid: u64) -> bool {
-    dpid & KEYS == KEYS
-}
-
-/// The datapath id of the switch in front: the same for good for a tenant's virtual switch.
-pub fn key(tenant: TenantId, datapath: u64) -> u64 {
-    // Datapath ids differ in few bits; the finalizer of SplitMix64 spreads them over all.
-    let mixed = (datapath ^ datapath >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    KEYS | u64::from(tenant.0) << 32 | (mixed ^ mixed >> 31) & 0xffff_ffff
-}
-
-/// A virtual switch on several physical ones, as the maps say it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// Whose.
-    pub tenant: TenantId,
-    /// The datapath id that the tenant sees.
-    pub datapath: u64,
-    /// The physical switches that it lies on.
-    pub members: BTreeSet<u64>,
-    /// On which of them each of its ports is; ports that are nowhere now are missing.
-    pub owners: BTreeMap<u32, u64>,
-}
-
-/// All big switches of a policy, by their keys.
-pub fn plans(policy: &Policy) -> BTreeMap<u64, Plan> {
-    let mut plans: BTreeMap<u64, Plan> = BTreeMap::new();
-    for (&dpid, map) in &policy.maps {
-        for (&tenant, member) in map.members.iter().filter(|(_, member)| member.shared_with) {
-            let datapath = member.datapath.0;
-            let plan = plans.entry(key(tenant, datapath)).or_insert_with(|| Plan {
-                tenant,
-                datapath,
-                members: BTreeSet::new(),
-                owners: BTreeMap::new(),
-            });
-            plan.members.insert(dpid);
-            let here = member.ports.iter().filter(|(_, port)| match &port.kind {
-                PortKind::Edge { .. } => true,
-                PortKind::Link { sends, receives, .. } => sends.is_some() || !receives.is_empty(),
-                PortKind::Remote { .. } => false,
-            });
-            plan.owners.extend(here.map(|(&number, _)| (number, dpid)));
-        }
-    }
-    plans
-}
-
-/// What is in force on the switch in front: its tenant has all of it. With it comes the datapath id that is shown.
-pub(crate) fn policy(policy: &Policy, dpid: u64) -> (Option<u64>, Policy) {
-    let tenant = policy.tenants.iter().find(|tenant| dpid & !0xffff_ffff == key_of(tenant.id));
-    let Some(tenant) = tenant else { return (None, Policy::default()) };
-    let mut members = policy.maps.values().filter_map(|map| map.members.get(&tenant.id));
-    let member = members.find(|it| it.shared_with && key(tenant.id, it.datapath.0) == dpid);
-    let Some(member) = member else { return (None, Policy::default()) };
-    let all = Space {
-        match_: Match::ANY,
-        priority: 100,
-        switches: Switches::Any,
-        permission: Permission::Write,
-    };
-    // Of what is left behind virtual ports nothing is known, here as in the tenant's other switches.
-    let whole = Tenant { flowspace: Vec::from([all]), labels: None, ..tenant.clone() };
-    let policy = Policy { tenants: Vec::from([whole]), ..Policy::default() };
-    (Some(member.datapath.0), policy)
-}
-
-fn key_of(tenant: TenantId) -> u64 {
-    KEYS | u64::from(tenant.0) << 32
-}
 
 /// What the driver has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,94 +85,6 @@ pub struct BigSwitch {
     /// Packets that members keep.
     buffered: Buffered,
     events: VecDeque<Event>,
-}
-
-/// What all members can do.
-#[derive(Clone, Copy, Debug, Default)]
-struct Features {
-    n_buffers: u32,
-    n_tables: u8,
-    capabilities: u32,
-    actions: u32,
-}
-
-/// A member that is connected.
-struct Member {
-    out: Outbox,
-    /// Its ports, by number, as it describes them.
-    ports: BTreeMap<u32, Vec<u8>>,
-    progress: Progress,
-    /// Messages that may be answered, by a number of which the xid is the lower half.
-    sent: BTreeMap<u64, Sent>,
-    next: u64,
-    /// Messages without an answer since the last barrier.
-    unanswered: usize,
-    /// What it said of its tables so far, until it is filled.
-    learned: Learned,
-    /// The last change that was on its way when it was filled, until it is known what became of those.
-    filled_during: Option<u64>,
-    /// Whether it is known, but not yet what it has refused of that.
-    is_settling: bool,
-    /// Whether it has refused something of what it was filled with.
-    lacks: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// It is asked what it holds; this many answers are due.
-    Learning(u8),
-    /// It gets whatever all get, but has not shown yet that it holds what it should.
-    Filling,
-    /// It takes part.
-    Up,
-}
-
-#[derive(Default)]
-struct Learned {
-    flows: Vec<u8>,
-    groups: Vec<u8>,
-    meters: Vec<u8>,
-}
-
-/// What a message to a member was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
-    /// A part of a change that all members get.
-    Change(u64),
-    /// A message of the front's that one member gets, or all, and that is not answered.
-    Plain(u32),
-    /// A part of a question or barrier of the front's.
-    Part(u64),
-    /// What makes up for something; if it fails, this entry is not there.
-    Own(Option<Rule>),
-    /// What it had to do without when it was filled, once more; if it fails, it does so still.
-    Again(Rule),
-    /// The message that undoes a change of this entry; if it fails, the entry is given up.
-    Undo(Rule),
-    Flows,
-    Groups,
-    Meters,
-    Ports,
-    /// The barrier behind the undone changes, for all barriers of the front's up to this one.
-    TakenBack(u64),
-    /// The barrier behind what a member was filled with.
-    Filled,
-    /// The barrier behind the changes that were undone meanwhile: then it is known what it lacks.
-    Settled,
-    /// A barrier that only shows that what was sent before needs not be remembered.
-    Sweep,
-    /// Whether an entry has counted anything.
-    IdleCheck(u64),
-}
-
-/// What a member was sent of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rule {
-    cookie: u64,
-    /// The last number that had been given by then.
-    by: u64,
-    /// All of it, or only what it does.
-    is_whole: bool,
 }
 
 impl BigSwitch {
@@ -502,48 +345,5 @@ impl BigSwitch {
         if let Some(member) = self.members.get_mut(&dpid) {
             member.send(what, message);
         }
-    }
-}
-
-impl Sent {
-    fn is_answered(self) -> bool {
-        !matches!(self, Sent::Change(_) | Sent::Plain(_) | Sent::Own(_) | Sent::Undo(_))
-    }
-}
-
-impl Member {
-    fn send(&mut self, what: Sent, message: &[u8]) {
-        if self.unanswered >= SWEEP && !what.is_answered() {
-            self.unanswered = 0;
-            let version = openflow::frame::version(message).unwrap_or(Version::V1_3);
-            self.send(Sent::Sweep, &wire::barrier(version));
-        }
-        self.unanswered = if what.is_answered() { 0 } else { self.unanswered + 1 };
-        let number = self.next;
-        self.next += 1;
-        self.sent.insert(number, what);
-        let start = self.out.len();
-        self.out.end().extend_from_slice(message);
-        openflow::frame::set_xid(self.out.tail(start), number as u32);
-    }
-
-    /// The number of a message by its xid.
-    fn number(&self, xid: u32) -> u64 {
-        self.next.wrapping_sub(u64::from((self.next as u32).wrapping_sub(xid)))
-    }
-
-    /// A barrier has shown that what was sent before it is done: takes what needs no other answer.
-    fn confirm(&mut self, number: u64) -> Vec<Sent> {
-        let before: Vec<u64> = self.sent.range(..number).map(|(&before, _)| before).collect();
-        let mut done = Vec::new();
-        for before in before {
-            if let Some(&what) = self.sent.get(&before)
-                && !what.is_answered()
-            {
-                done.push(what);
-                self.sent.remove(&before);
-            }
-        }
-        done
     }
 }

@@ -5,7 +5,7 @@
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
 pub(crate) mod room;
-mod shared;
+pub(super) mod shared;
 
 use crate::named::named_of;
 use crate::south::installed::{Content, Owner};

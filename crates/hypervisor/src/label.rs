@@ -16,3 +16,12 @@ impl Label {
         u32::try_from(self.left / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
     }
 }
+
+/// The experimenter (vendor) id of Weir's own messages: a locally administered one, since Weir owns none.
+pub const EXPERIMENTER: u32 = 0x0002_5745;
+
+/// The type of a message that tells a label.
+pub const EXPERIMENTER_LABEL: u32 = 1;
+
+/// In the paper's field: nothing is known of the link behind this port.
+pub const UNKNOWN: u32 = u32::MAX;

@@ -34,6 +34,7 @@ mod lookups;
 mod named;
 mod north;
 pub mod outbox;
+mod parts;
 pub mod policy;
 mod pool;
 mod port_desc;
@@ -53,6 +54,7 @@ pub use account::Account;
 pub use cookie::Installation;
 pub use fabric::{lldp, time};
 pub use ids::{ControllerIndex, TenantIndex};
+pub use label::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
 pub use lldp::LldpKey;
 pub use outbox::Outbox;
 pub use policy::{Policy, TenantId};
@@ -61,10 +63,12 @@ pub use refusals::{Refusal, RefusedBy};
 pub use sheet::{RateBy, RateShare, Standing};
 pub use south::rates::share_of;
 pub use store::{StoreKey, StoreOp};
-pub use switch::{
-    Counts, EXPERIMENTER, EXPERIMENTER_LABEL, Event, FlowChange, FlowEntry, FlowPage, FlowPlace,
-    Holds, Known, Label, NumberShare, PortState, PortTraffic, SaidBy, Settings, Side, StartError,
-    Switch, TableShare, TenantState, UNKNOWN, divide_table,
-};
+pub use switch::event::{Counts, Event, PortState};
+pub use switch::settings::{Settings, StartError};
+pub use switch::shown::{FlowPage, FlowPlace, Known, Side};
+pub use switch::space::shares::{Holds, NumberShare, SaidBy, TableShare, divide_table};
+pub use switch::tracking::{FlowChange, FlowEntry};
+pub use switch::traffic::port_traffic::PortTraffic;
+pub use switch::{Switch, TenantState};
 pub use tally::Count;
 pub use time::{Duration, Instant};

@@ -1,8 +1,10 @@
 //! The groups and meters that an entry's instructions name (1.3).
 
 use crate::store::Kind;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::List;
+use openflow::v13::GroupMod;
 use openflow::v13::{Action, Instruction};
 
 /// The groups or meters that instructions name.
@@ -35,4 +37,37 @@ pub(crate) fn groups_of(instructions: &[u8]) -> Vec<u32> {
     groups.sort_unstable();
     groups.dedup();
     groups
+}
+
+/// Groups, by ascending numbers, each after those of them that it names; where they name each other in a circle, somehow.
+pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+    for &start in groups {
+        let mut path = Vec::new();
+        if seen.insert(start) {
+            path.push((start, named(start)));
+        }
+        while let Some((number, rest)) = path.last_mut() {
+            match rest.pop() {
+                Some(next) if groups.binary_search(&next).is_ok() && seen.insert(next) => {
+                    path.push((next, named(next)));
+                }
+                Some(_) => {}
+                None => {
+                    order.push(*number);
+                    path.pop();
+                }
+            }
+        }
+    }
+    order
+}
+
+/// The groups that a group's buckets send to.
+pub(crate) fn named_by<'a>(group: &GroupMod<'a>) -> impl Iterator<Item = u32> + use<'a> {
+    let actions = group.buckets.into_iter().flat_map(|bucket| bucket.actions);
+    actions.filter_map(|action| match action {
+        Action::Group(number) => Some(number),
+        _ => None,
+    })
 }

@@ -3,7 +3,7 @@
 //! [`Controllers`] knows connections, roles and masks, and nothing of tables.
 
 mod connections;
-mod controllers;
+pub(super) mod controllers;
 
 pub(crate) use connections::Connections;
 pub(crate) use controllers::{

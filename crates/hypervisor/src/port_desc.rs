@@ -6,7 +6,7 @@ use compile::{Network, PhysicalPort};
 use fabric::embedding::VirtualPort;
 use openflow::text::Name;
 use openflow::v10::PortConfig;
-use openflow::{Version, v10, v13};
+use openflow::{Version, frame, v10, v13};
 
 /// The core's number of a physical port of OpenFlow 1.0, and the description that Weir keeps.
 pub(crate) fn known_v10(port: &v10::PhyPort) -> (u32, PhysicalPort) {
@@ -70,3 +70,19 @@ fn describe(number: u32, port: &VirtualPort, config: PortConfig, version: Versio
     }
     out
 }
+
+/// Appends a PORT_STATUS with a port description as the switch gave it.
+pub(crate) fn write_port_status(
+    version: Version,
+    reason: u8,
+    wire: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), openflow::TooLong> {
+    const PORT_STATUS: u8 = 12;
+    frame::write(version, PORT_STATUS, 0, out, |out| {
+        out.extend_from_slice(&[reason, 0, 0, 0, 0, 0, 0, 0]);
+        out.extend_from_slice(wire);
+    })
+}
+
+pub(super) const PORT_MODIFY: u8 = 2;

@@ -1,90 +1,78 @@
 //! One switch and the controllers of all tenants that see it.
 
 mod adopted;
-mod asynchronous;
+pub(crate) mod asynchronous;
 mod bounds;
 mod buffered;
 pub(crate) mod bulk;
-mod collect;
+pub(crate) mod cause;
+pub(crate) mod collect;
 mod context;
-mod counts;
+pub(crate) mod counts;
 mod datapath;
-mod event;
+pub(crate) mod event;
 mod follow;
 mod forward;
+pub(crate) mod held;
 mod idle;
+pub(crate) mod infra_change;
 mod labels;
 mod log;
+pub(crate) mod logged;
 mod map;
 mod mend;
 mod north;
-mod operations;
+pub(crate) mod operations;
 mod own;
 mod packet_out;
 pub(crate) mod port_mod;
-mod postponed;
+pub(crate) mod postponed;
 mod reconcile;
 mod refused;
 mod removed;
-mod replay;
+pub(crate) mod replay;
 mod reports;
+pub(crate) mod request;
 mod scratch;
+pub(crate) mod settings;
 mod sheet;
-mod shown;
+pub(crate) mod shown;
 mod slice_ports;
-mod space;
+pub(crate) mod space;
 mod start;
 mod state_quota;
 mod tables;
 mod tenants;
 mod topology;
-mod tracking;
-mod traffic;
+pub(crate) mod tracking;
+pub(crate) mod traffic;
 mod turns;
-mod uninstalled;
+pub(crate) mod uninstalled;
 
-use crate::cookie::Installation;
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
-pub use crate::label::Label;
-pub(crate) use crate::north::Asynchronous;
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
 use crate::policy::TenantId;
 use crate::south::Session;
-use crate::south::pending::{Excerpt, Origin};
 use crate::south::session::earlier;
-pub(crate) use crate::south::session::set_length;
 use crate::store::{Journal, StoreOp};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::v13::ids::Ids;
 use alloc::vec::Vec;
-use collect::Collections;
-pub(crate) use collect::{Share, Waiter, write_part, write_parts};
-use core::fmt;
-pub(crate) use counts::{PortCounts, Traffic};
+use collect::collections::Collections;
 use datapath::Datapath;
-pub use event::{Counts, Event, PortState};
-pub use labels::{EXPERIMENTER, EXPERIMENTER_LABEL, UNKNOWN};
-pub(crate) use log::Logged;
+use event::Event;
 use map::Map;
-use openflow::{DecodeError, Header, Version};
+use openflow::{Header, Version};
 use operations::Operations;
-pub(crate) use operations::What;
-pub(crate) use own::OwnChange;
-pub(crate) use port_mod::collide;
-use postponed::Inbox;
-pub(crate) use reconcile::Held;
-pub(crate) use removed::Removed;
-pub(crate) use replay::{Object, Recovery};
+use postponed::inbox::Inbox;
 use reports::Reports;
+use request::Request;
 use scratch::Scratch;
-pub use shown::{FlowPage, FlowPlace, Known, Side};
-pub use space::{Holds, NumberShare, SaidBy, TableShare, divide_table};
-pub(crate) use tables::{Cause, NumberBefore, Writing};
+use settings::Settings;
+use space::shares::Space;
 use tenants::Tenants;
-pub use tracking::{FlowChange, FlowEntry};
-pub use traffic::PortTraffic;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
@@ -106,63 +94,9 @@ pub struct Switch {
     pub(crate) reports: Reports,
     pub(crate) scratch: Scratch,
     /// How much its tables hold, and who gets how much of them.
-    space: space::Space,
+    space: Space,
     /// Groups and meters in use on the switch (1.3).
     pub(crate) ids: Ids,
-}
-
-/// Bounds of the core's queues.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Messages of one tenant that may be accepted and not finished, before reading from it stops.
-    pub tenant_backlog: usize,
-    /// Work of one tenant's requests, in examined entries, that may be done ahead of what the switch has confirmed, before
-    /// reading from the tenant stops.
-    pub tenant_work: u64,
-    /// Entries that one request changes before other tenants have their turn.
-    pub batch: usize,
-    /// Bytes that may be held for one tenant's requests that are not finished, before reading from it stops.
-    pub tenant_bytes: usize,
-    /// The same on all switches that share the tenant's [account](crate::Account); each of them may have one request.
-    pub tenant_bytes_in_all: usize,
-    /// Bytes that may wait for a controller before asynchronous messages to it are dropped.
-    pub controller_bytes: usize,
-    /// Bytes that may wait for a controller before it is disconnected: replies cannot be dropped.
-    pub controller_bytes_limit: usize,
-    /// Bytes that may wait for all controllers of one tenant, on all switches that share its [account](crate::Account), before a
-    /// controller that is to be given more is disconnected. At half of it no more is read of those for which anything waits.
-    pub tenant_unread: usize,
-    /// Bytes that may wait for the switch.
-    pub switch_bytes: usize,
-    /// How long a reply of the switch is waited for.
-    pub reply_timeout: Duration,
-    /// Which Weir this is, in the cookies of what it makes.
-    pub installation: Installation,
-    /// Whose entries are deleted when a switch connects. Those of all other installations are left.
-    pub takes_over: Option<Installation>,
-    /// Whether the store was made in the place of a lost one of the same installation: when a switch comes of which the store
-    /// has nothing, entries are made of its rules.
-    pub adopts: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            tenant_backlog: 256,
-            tenant_work: 131_072,
-            batch: 128,
-            tenant_bytes: 1 << 20,
-            tenant_bytes_in_all: 16 << 20,
-            controller_bytes: 1 << 20,
-            controller_bytes_limit: 8 << 20,
-            tenant_unread: 32 << 20,
-            switch_bytes: 256 << 10,
-            reply_timeout: Duration::from_secs(10),
-            installation: Installation::default(),
-            takes_over: None,
-            adopts: false,
-        }
-    }
 }
 
 /// A tenant on the switch, as an observer may see it.
@@ -194,60 +128,6 @@ pub struct TenantState<'a> {
     pub weight: u32,
     /// The rules that its own limit lets it have.
     pub most_rules: u32,
-}
-
-/// Why a switch cannot be served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StartError {
-    /// A version that is not spoken.
-    Version(Version),
-    /// The FEATURES_REPLY cannot be read.
-    Features(DecodeError),
-    /// OpenFlow 1.3 slices need a table before the tenants' own.
-    TooFewTables,
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::Version(version) => {
-                write!(f, "OpenFlow {version} is not spoken")
-            }
-            StartError::Features(error) => write!(f, "FEATURES_REPLY cannot be read: {error}"),
-            StartError::TooFewTables => {
-                f.write_str("slicing OpenFlow 1.3 needs a switch with two tables or more")
-            }
-        }
-    }
-}
-
-impl core::error::Error for StartError {}
-
-/// One message of a controller, while it is handled.
-#[derive(Clone, Copy)]
-pub(crate) struct Request<'a> {
-    pub tenant: TenantIndex,
-    pub controller: ControllerIndex,
-    pub header: Header,
-    pub frame: &'a [u8],
-    pub now: Instant,
-}
-
-impl<'a> Request<'a> {
-    /// The message without its header.
-    pub(crate) fn body(&self) -> &'a [u8] {
-        self.frame.get(Header::LEN..).unwrap_or_default()
-    }
-
-    /// What is remembered to answer it later.
-    pub(crate) fn origin(&self) -> Origin {
-        Origin {
-            tenant: self.tenant,
-            controller: self.controller,
-            xid: self.header.xid,
-            excerpt: Excerpt::of(self.frame),
-        }
-    }
 }
 
 impl Switch {

@@ -59,6 +59,11 @@ pub(crate) fn cookies_of(tenant: TenantId, by: Installation) -> (u64, u64) {
     (Cookie { tenant: Cookie::OWN, number }.to_wire(by), !u64::from(u16::MAX))
 }
 
+/// For whom the entry with this cookie counts.
+pub(crate) fn counted(cookie: u64, by: Installation) -> Option<CountedPort> {
+    counted_by(Cookie::from_wire(cookie, by)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,8 @@ pub(crate) mod statistics;
 mod switch;
 
 use crate::south::pending::{Awaits, Purpose};
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;

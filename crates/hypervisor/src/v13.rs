@@ -8,6 +8,7 @@
 mod features;
 pub(crate) mod flow_mod;
 pub(crate) mod flow_removed;
+pub(super) mod group_sums;
 pub(crate) mod groups;
 pub(crate) mod idle;
 pub(crate) mod ids;
@@ -21,7 +22,8 @@ pub(crate) mod switch;
 use crate::ids::TenantIndex;
 use crate::north::Role;
 use crate::south::pending::{Awaits, Purpose};
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;

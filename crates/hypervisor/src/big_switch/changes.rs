@@ -1,67 +1,19 @@
 //! Changes of tables and ports: to all members, and back from all of them if one refuses.
 
-use super::entries::Entry;
+use super::BigSwitch;
+use super::entry::Entry;
 use super::objects::Numbered;
+use super::operation::{Operation, PortMod, Undo};
+use super::sent::{Rule, Sent};
 use super::wire::{self, Command};
-use super::{BigSwitch, Rule, Sent};
+use super::wire::{delete_numbered, modify_numbered};
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use openflow::v13::{GroupMod, GroupModCommand, GroupType, MeterMod, MeterModCommand};
-use openflow::{Header, List, NO_BUFFER, Version, frame};
-
-/// A change of the front's that not all members have confirmed.
-pub(super) struct Operation {
-    /// By which the front knows it, unless its connection is closed.
-    xid: Option<u32>,
-    /// How the change is undone, until that is impossible or a later change has taken it over.
-    undo: Option<Undo>,
-    /// Whether other changes of the same have been refused meanwhile: then it is not known which member holds what.
-    pub(super) inherits: bool,
-    /// The entry that it changes.
-    entry: Option<u64>,
-    /// Members on which it installs that entry again, since the entry had timed out there.
-    reinstalled: BTreeSet<u64>,
-    /// Members that have not confirmed it.
-    pub(super) open: BTreeSet<u64>,
-}
-
-/// What was before. An entry may have ended meanwhile by itself.
-enum Undo {
-    Flow { cookie: u64, before: Option<Box<Entry>>, ended: bool },
-    Number { which: Numbered, number: u32, before: Option<Vec<u8>> },
-    Port { number: u32, before: u32, asked: PortMod },
-}
-
-/// What a PORT_MOD asks for: bits, and which of them.
-#[derive(Clone, Copy)]
-struct PortMod {
-    config: u32,
-    mask: u32,
-}
-
-impl PortMod {
-    fn of(self, before: u32) -> u32 {
-        before & !self.mask | self.config & self.mask
-    }
-}
-
-impl Undo {
-    /// Whether both are ways back of the same entry, group, meter or port.
-    fn is_of_the_same(&self, other: &Undo) -> bool {
-        match (self, other) {
-            (Undo::Flow { cookie, .. }, Undo::Flow { cookie: other, .. }) => cookie == other,
-            (
-                Undo::Number { which, number, .. },
-                Undo::Number { which: other, number: of_other, .. },
-            ) => (which, number) == (other, of_other),
-            (Undo::Port { number, .. }, Undo::Port { number: other, .. }) => number == other,
-            _ => false,
-        }
-    }
-}
+use openflow::v13::{GroupMod, GroupModCommand, MeterMod, MeterModCommand};
+use openflow::{Header, NO_BUFFER, Version, frame};
 
 impl BigSwitch {
     /// A FLOW_MOD of the front's: of one entry, which its cookie names.
@@ -548,56 +500,3 @@ impl BigSwitch {
 
 /// OFPRR_DELETE, in both versions.
 pub(super) const DELETED: u8 = 2;
-
-/// The message that deletes a group or meter.
-pub(super) fn delete_numbered(which: Numbered, number: u32) -> Vec<u8> {
-    let mut out = Vec::new();
-    // Neither is long.
-    let _ = match which {
-        Numbered::Group => GroupMod {
-            command: GroupModCommand::DELETE,
-            type_: GroupType::ALL,
-            group_id: number,
-            buckets: List::EMPTY,
-        }
-        .write_message(0, &mut out),
-        Numbered::Meter => MeterMod {
-            command: MeterModCommand::DELETE,
-            flags: Default::default(),
-            meter_id: number,
-            bands: List::EMPTY,
-        }
-        .write_message(0, &mut out),
-    };
-    out
-}
-
-/// The message that adds a group which does nothing yet.
-pub(super) fn add_without_buckets(group_id: u32) -> Vec<u8> {
-    let mut out = Vec::new();
-    let (command, type_) = (GroupModCommand::ADD, GroupType::ALL);
-    // It is short.
-    let _ = GroupMod { command, type_, group_id, buckets: List::EMPTY }.write_message(0, &mut out);
-    out
-}
-
-/// The message that makes a group or meter what this one adds.
-pub(super) fn modify_numbered(which: Numbered, add: &[u8]) -> Vec<u8> {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    let mut out = Vec::new();
-    match which {
-        Numbered::Group => {
-            if let Ok(group) = GroupMod::parse(body) {
-                let group = GroupMod { command: GroupModCommand::MODIFY, ..group };
-                let _ = group.write_message(0, &mut out);
-            }
-        }
-        Numbered::Meter => {
-            if let Ok(meter) = MeterMod::parse(body) {
-                let meter = MeterMod { command: MeterModCommand::MODIFY, ..meter };
-                let _ = meter.write_message(0, &mut out);
-            }
-        }
-    }
-    out
-}

@@ -8,137 +8,28 @@
 //! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
 //! entry, on that port's member; if that port is nowhere, on all alike.
 
-use super::changes::{add_without_buckets, delete_numbered, modify_numbered};
+use super::BigSwitch;
+use super::entry::{Entry, State};
 use super::leaving::Leaving;
+use super::member::Progress;
 use super::objects::Numbered;
-use super::wire::{self, Command, Terms};
-use super::{BigSwitch, Progress, Sent};
+use super::sent::Sent;
+use super::wire::seconds;
+use super::wire::{self, Command};
+use super::wire::{add_without_buckets, delete_numbered, modify_numbered};
 use crate::cookie::Cookie;
+use crate::named::{named_by, named_first};
 use crate::time::{Duration, Instant};
-use crate::v13::groups::{named_by, named_first};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::v13::{GroupDesc, GroupMod, GroupModCommand, MeterConfig, MeterMod, MeterModCommand};
 use openflow::{Header, List, Version};
-
-/// An entry of the big switch.
-#[derive(Clone)]
-pub(super) struct Entry {
-    /// The message that adds it.
-    pub(super) add: Vec<u8>,
-    in_port: Option<u32>,
-    idle: u16,
-    pub(super) hard: u16,
-    pub(super) installed: Instant,
-    /// What copies counted that are gone.
-    pub(super) past: (u64, u64),
-    /// Its copies, by member.
-    pub(super) at: BTreeMap<u64, State>,
-    /// Members that are asked whether their copy is idle.
-    checking: BTreeSet<u64>,
-    /// The change, or the undoing of one, that made it.
-    pub(super) made_by: u64,
-    /// The same of what it does.
-    pub(super) modified_by: u64,
-}
-
-/// A copy of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// It had counted this much when it was looked at last.
-    Here { packets: u64, since: Instant },
-    /// It was installed again, and no packets that it counted are known.
-    Idle,
-    /// It is not there.
-    Gone,
-    /// Nor is it to be: the member has refused it when it came.
-    Refused,
-}
-
-impl State {
-    fn is_there(self) -> bool {
-        !matches!(self, State::Gone | State::Refused)
-    }
-}
 
 /// OFPRR_IDLE_TIMEOUT and OFPRR_HARD_TIMEOUT, in both versions.
 const IDLE: u8 = 0;
 const HARD: u8 = 1;
 /// OFPRR_GROUP_DELETE (1.3).
 const GROUP_DELETED: u8 = 3;
-
-impl Entry {
-    pub(super) fn new(
-        (add, made_by): (Vec<u8>, u64),
-        terms: Terms,
-        members: &[u64],
-        now: Instant,
-    ) -> Entry {
-        let here = State::Here { packets: 0, since: now };
-        Entry {
-            add,
-            in_port: terms.in_port,
-            idle: terms.idle,
-            hard: terms.hard,
-            installed: now,
-            past: (0, 0),
-            at: members.iter().map(|&dpid| (dpid, here)).collect(),
-            checking: BTreeSet::new(),
-            made_by,
-            modified_by: made_by,
-        }
-    }
-
-    /// Its copies begin to count at nothing.
-    pub(super) fn reset_counters(&mut self) {
-        self.past = (0, 0);
-        for state in self.at.values_mut() {
-            if let State::Here { packets, .. } = state {
-                *packets = 0;
-            }
-        }
-    }
-
-    /// The same, of which these members are given copies. None of them is asked any more whether it is idle.
-    pub(super) fn begun_again(mut self, by: u64, members: &[u64], now: Instant) -> Entry {
-        let here = State::Here { packets: 0, since: now };
-        (self.made_by, self.modified_by) = (by, by);
-        self.checking.clear();
-        self.at.extend(members.iter().map(|&dpid| (dpid, here)));
-        self
-    }
-
-    pub(super) fn is_gone_at(&self, dpid: u64) -> bool {
-        self.at.get(&dpid) == Some(&State::Gone)
-    }
-
-    pub(super) fn lose_at(&mut self, dpid: u64) {
-        self.at.insert(dpid, State::Gone);
-    }
-
-    pub(super) fn do_without_at(&mut self, dpid: u64) {
-        self.at.insert(dpid, State::Refused);
-    }
-
-    fn does_without_at(&self, dpid: u64) -> bool {
-        self.at.get(&dpid) == Some(&State::Refused)
-    }
-
-    pub(super) fn put_at(&mut self, dpid: u64, now: Instant) {
-        let fresh =
-            if self.idle > 0 { State::Idle } else { State::Here { packets: 0, since: now } };
-        self.at.insert(dpid, fresh);
-    }
-
-    /// Seconds of its hard timeout that are left, at least one; 0 if it has none.
-    pub(super) fn left(&self, now: Instant) -> u16 {
-        let passed = (now - self.installed).0 / 1_000_000_000;
-        match self.hard {
-            0 => 0,
-            hard => u16::try_from(u64::from(hard).saturating_sub(passed)).unwrap_or(hard).max(1),
-        }
-    }
-}
 
 impl BigSwitch {
     /// The message that brings an entry to a member that lacks it.
@@ -550,10 +441,4 @@ fn meters(answers: &[u8]) -> BTreeMap<u32, Vec<u8>> {
         (it.meter_id, add)
     });
     add.collect()
-}
-
-/// Seconds and nanoseconds.
-pub(super) fn seconds(duration: Duration) -> (u32, u32) {
-    let (seconds, rest) = (duration.0 / 1_000_000_000, duration.0 % 1_000_000_000);
-    (u32::try_from(seconds).unwrap_or(u32::MAX), rest as u32)
 }

@@ -1,8 +1,10 @@
 //! Every message of the front and of the members has its place here.
 
-use super::statistics::Asked;
+use super::ask::Asked;
+use super::member::Progress;
+use super::sent::Sent;
 use super::wire::{self, Kind};
-use super::{BigSwitch, Event, Progress, Sent};
+use super::{BigSwitch, Event};
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use compile::{Reason, Refused};

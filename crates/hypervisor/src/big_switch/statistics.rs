@@ -1,12 +1,14 @@
 //! Questions and barriers: asked of all members, answered once.
 
-use super::entries::seconds;
+use super::BigSwitch;
+use super::ask::{Ask, Asked};
+use super::sent::Sent;
 use super::wire;
-use super::{BigSwitch, Sent};
+use super::wire::seconds;
+use crate::parts::write_parts;
 use crate::refusals::Verdict;
-use crate::switch::write_parts;
 use crate::time::Instant;
-use crate::v13::groups::statistics::GroupSums;
+use crate::v13::group_sums::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::Reason;
@@ -16,27 +18,6 @@ use openflow::{Encode, Header, List, ListBuf, Version, frame, v10, v13};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
-
-/// A question or barrier of the front's, while members answer it.
-pub(super) struct Ask {
-    xid: u32,
-    asked: Asked,
-    /// By member, how many answers are due.
-    waiting: BTreeMap<u64, usize>,
-    answers: BTreeMap<u64, Vec<u8>>,
-}
-
-/// What the answers have to become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Barrier,
-    Flows,
-    Ports,
-    Groups,
-    Meters,
-    /// It is the same on all members: one answers.
-    One,
-}
 
 impl BigSwitch {
     /// A statistics request of the front's.

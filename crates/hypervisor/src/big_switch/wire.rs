@@ -1,14 +1,17 @@
 //! Messages of both versions, as far as a big switch looks into them.
 
-use super::{Features, Sent};
+use super::objects::Numbered;
+use super::sent::Sent;
 use crate::named::groups_of;
 use crate::refusals::Verdict;
+use crate::time::Duration;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flowspace::{Field, Match, port_from_v10};
 use openflow::error::Error;
 use openflow::v10::{self, StatsRequest, StatsRequestBody};
 use openflow::v13::{self, MultipartRequest, MultipartRequestBody};
+use openflow::v13::{GroupMod, GroupModCommand, GroupType, MeterMod, MeterModCommand};
 use openflow::{Header, List, NO_BUFFER, Version, frame};
 
 /// What is read of a FLOW_MOD.
@@ -604,5 +607,73 @@ pub(super) fn configure(version: Version, wire: &[u8], config: u32) -> Vec<u8> {
         advertise: v13::PortFeatures(0),
     };
     let _ = v13::Message::PortMod(asked).write(0, &mut out);
+    out
+}
+
+/// What all members can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Features {
+    pub(super) n_buffers: u32,
+    pub(super) n_tables: u8,
+    pub(super) capabilities: u32,
+    pub(super) actions: u32,
+}
+
+/// Seconds and nanoseconds.
+pub(super) fn seconds(duration: Duration) -> (u32, u32) {
+    let (seconds, rest) = (duration.0 / 1_000_000_000, duration.0 % 1_000_000_000);
+    (u32::try_from(seconds).unwrap_or(u32::MAX), rest as u32)
+}
+
+/// The message that deletes a group or meter.
+pub(super) fn delete_numbered(which: Numbered, number: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    // Neither is long.
+    let _ = match which {
+        Numbered::Group => GroupMod {
+            command: GroupModCommand::DELETE,
+            type_: GroupType::ALL,
+            group_id: number,
+            buckets: List::EMPTY,
+        }
+        .write_message(0, &mut out),
+        Numbered::Meter => MeterMod {
+            command: MeterModCommand::DELETE,
+            flags: Default::default(),
+            meter_id: number,
+            bands: List::EMPTY,
+        }
+        .write_message(0, &mut out),
+    };
+    out
+}
+
+/// The message that adds a group which does nothing yet.
+pub(super) fn add_without_buckets(group_id: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (command, type_) = (GroupModCommand::ADD, GroupType::ALL);
+    // It is short.
+    let _ = GroupMod { command, type_, group_id, buckets: List::EMPTY }.write_message(0, &mut out);
+    out
+}
+
+/// The message that makes a group or meter what this one adds.
+pub(super) fn modify_numbered(which: Numbered, add: &[u8]) -> Vec<u8> {
+    let body = add.get(Header::LEN..).unwrap_or_default();
+    let mut out = Vec::new();
+    match which {
+        Numbered::Group => {
+            if let Ok(group) = GroupMod::parse(body) {
+                let group = GroupMod { command: GroupModCommand::MODIFY, ..group };
+                let _ = group.write_message(0, &mut out);
+            }
+        }
+        Numbered::Meter => {
+            if let Ok(meter) = MeterMod::parse(body) {
+                let meter = MeterMod { command: MeterModCommand::MODIFY, ..meter };
+                let _ = meter.write_message(0, &mut out);
+            }
+        }
+    }
     out
 }

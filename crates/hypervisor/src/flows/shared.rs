@@ -244,3 +244,17 @@ impl FlowTable {
         }
     }
 }
+
+/// Whether two entries would be one on the switch that may not be: see [`FlowTable::collides`].
+pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Rule>>) -> bool {
+    let mut owners: HashMap<(u8, u16, &[u8]), (u32, u16)> = HashMap::new();
+    !planned.is_empty()
+        && flows.iter().any(|(at, flow)| {
+            planned.get(&at).unwrap_or(&flow.rules).iter().any(|rule| {
+                let key = (flow.table, rule.priority, &*rule.match_wire);
+                owners
+                    .insert(key, (at, flow.priority))
+                    .is_some_and(|(other, priority)| other != at && priority != flow.priority)
+            })
+        })
+}

@@ -25,3 +25,14 @@ pub(crate) fn change(wanted: Option<&Content>, projected: &State) -> Option<Chan
         (Some(_), _) => Some(Change::Add),
     }
 }
+
+/// How a rule of an entry is written to the switch.
+pub(crate) struct Writing {
+    pub cookie: u64,
+    pub change: Change,
+    pub buffer_id: u32,
+    /// Seconds: what is left of the entry's.
+    pub hard_timeout: u16,
+    /// Whether it begins to count at nothing (1.3).
+    pub resets_counts: bool,
+}

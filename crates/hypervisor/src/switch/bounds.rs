@@ -1,6 +1,7 @@
 //! What a switch may be, and how long it may take to say so.
 
-use super::{Event, Switch};
+use super::Switch;
+use super::event::Event;
 use crate::policy::Switches;
 use crate::pool::{Pool, Taken};
 use crate::south::pending::Entry;

@@ -7,45 +7,26 @@
 //! If Weir refuses an entry of a later batch, the [replay](super::replay) takes the whole change back, as after a refusal by the
 //! switch. A replay applies a change at once, without batches.
 
-use super::{Cause, Switch};
+pub(crate) mod change;
+
+use super::Switch;
+use super::cause::Cause;
 use crate::buffers::Buffered;
-use crate::flows::room::Room;
 use crate::flows::{Alike, Rule};
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
 use crate::time::Instant;
-use alloc::sync::Arc;
-use alloc::vec::{self, Vec};
+use alloc::vec::Vec;
+use change::{BulkAction, BulkChange};
 use compile::{Reason, Refused};
 use openflow::{NO_BUFFER, Version};
-
-/// What a request does to many entries.
-pub(crate) enum Action {
-    Modify {
-        actions: Arc<[u8]>,
-        /// The entries' new cookie (1.0).
-        cookie: Option<u64>,
-    },
-    Delete,
-}
-
-/// A change of many entries, as far as it has not been applied.
-pub(crate) struct BulkChange {
-    cause: Cause,
-    action: Action,
-    entries: vec::IntoIter<u32>,
-    room: Room,
-    alike: Alike,
-    /// The packet that the request releases.
-    buffered: Option<Buffered>,
-}
 
 impl Switch {
     /// Changes these entries, at least the first batch of them.
     pub(crate) fn change_entries(
         &mut self,
         cause: &Cause,
-        action: Action,
+        action: BulkAction,
         entries: Vec<u32>,
         buffered: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
@@ -79,8 +60,8 @@ impl Switch {
 
     fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         match &bulk.action {
-            Action::Modify { .. } => self.modify_batch(bulk),
-            Action::Delete => {
+            BulkAction::Modify { .. } => self.modify_batch(bulk),
+            BulkAction::Delete => {
                 self.delete_batch(bulk);
                 Ok(())
             }
@@ -89,7 +70,7 @@ impl Switch {
 
     /// Either all entries of the batch are changed, or none of them.
     fn modify_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
-        let Action::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
+        let BulkAction::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
         let cause = bulk.cause;
         let (version, at) = (self.version, cause.tenant.0 as usize);
         let most = self.batch();
@@ -236,11 +217,5 @@ impl Switch {
                 self.continue_bulk_anyway(tenant, now);
             }
         }
-    }
-}
-
-impl BulkChange {
-    fn is_done(&self) -> bool {
-        self.entries.len() == 0
     }
 }

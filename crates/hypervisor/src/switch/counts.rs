@@ -14,113 +14,28 @@
 //! Nothing is stored, and nothing is kept of entries that are gone: where a link moves, or a switch connects again, counters begin
 //! at 0.
 
-use super::event::Counts;
-use super::{Event, Share, Switch};
-use crate::cookie::{Cookie, Installation};
+pub(crate) mod port_counts;
+
+use super::Switch;
+use super::collect::collections::Share;
+use super::event::{Counts, Event};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;
-use crate::tally::{Count, cookies_of, counted_by};
+use crate::tally::{Count, cookies_of, counted};
 use crate::time::{Duration, Instant};
 use crate::v13::idle::question;
-use alloc::collections::{BTreeMap, BTreeSet};
-use compile::{CountedPort, Network};
-use fabric::embedding::{FarEnd, PortKind};
+use compile::Network;
+use fabric::embedding::PortKind;
 use flowspace::Match;
 use openflow::v13::{FlowStats, FlowStatsRequest};
 use openflow::{List, Version};
+use port_counts::{Due, PortTotals};
 
 /// How long an answer waits for other switches.
 const PATIENCE: Duration = Duration(250_000_000);
 /// How old counts may be for other switches.
 const FRESH: Duration = Duration(250_000_000);
-
-/// Questions to the switch for what a tenant's ports have received.
-#[derive(Debug, Default)]
-struct Asking {
-    /// How many have been asked, and answered.
-    asked: u64,
-    answered: u64,
-    is_open: bool,
-    answered_at: Option<Instant>,
-    /// By port, what the last answer said; and the parts of the one to come.
-    received: BTreeMap<u32, Count>,
-    parts: BTreeMap<u32, Count>,
-    /// Other switches that want to know, by datapath id.
-    askers: BTreeSet<u64>,
-}
-
-/// A switch at the other ends of links, and what it has told.
-#[derive(Debug, Default)]
-struct Elsewhere {
-    /// The ports there.
-    ports: BTreeSet<u32>,
-    /// By port; `None` until it has said something, or if it cannot tell.
-    received: Option<BTreeMap<u32, Count>>,
-    asked: Option<Instant>,
-    told: Option<Instant>,
-    is_silent: bool,
-}
-
-/// What the ports of a tenant's network have counted.
-#[derive(Debug, Default)]
-pub(crate) struct PortCounts {
-    /// What has come in by them, and questions for that to the switch (1.3).
-    asking: Asking,
-    /// What other switches have reported of the other ends of its links, by datapath id.
-    elsewhere: BTreeMap<u64, Elsewhere>,
-}
-
-impl PortCounts {
-    /// Whether all is there that an answer waits for.
-    fn is_due(&self, due: Due, now: Instant) -> bool {
-        let waits = self.elsewhere.values().any(Elsewhere::is_waited_for);
-        self.asking.answered >= due.answer && (!waits || now >= due.until)
-    }
-
-    /// What has arrived at the other end of a link, wherever that was.
-    fn arrived(&self, far: &FarEnd) -> Option<Count> {
-        far.on.iter().try_fold(Count::default(), |sum, dpid| {
-            let ports = self.elsewhere.get(&dpid.0)?.received.as_ref()?;
-            let arrived = ports.get(&far.port).copied().unwrap_or_default();
-            Some(sum.plus(arrived))
-        })
-    }
-
-    /// Follows the tenant's network: with a port goes what had arrived at its other end.
-    fn keep(&mut self, network: Option<&Network>) {
-        let ends = network.map(far_ends).unwrap_or_default();
-        self.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
-        for (dpid, ports) in ends {
-            let known = self.elsewhere.entry(dpid).or_default();
-            if let Some(received) = &mut known.received {
-                received.retain(|port, _| ports.contains(port));
-            }
-            known.ports = ports;
-        }
-    }
-}
-
-impl Elsewhere {
-    fn is_waited_for(&self) -> bool {
-        self.asked.is_some() && !self.is_silent
-    }
-}
-
-/// What an answer about ports waits for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Due {
-    answer: u64,
-    /// When other switches are no longer waited for.
-    until: Instant,
-}
-
-/// What is known of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Traffic {
-    pub received: Option<Count>,
-    pub sent: Option<Count>,
-}
 
 impl Switch {
     /// A switch asks what has come in by the ports of a tenant's network here.
@@ -195,7 +110,7 @@ impl Switch {
     }
 
     /// What is known of a port that is not the tenant's whole.
-    pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> Traffic {
+    pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTotals {
         let state = &self.tenants[tenant.0 as usize];
         let kind =
             state.network.as_deref().and_then(|it| it.ports().get(&number)).map(|it| &it.kind);
@@ -210,7 +125,7 @@ impl Switch {
             Some(PortKind::Link { far, .. }) => state.counts.arrived(far),
             _ => None,
         };
-        Traffic { received: is_known.then(received), sent }
+        PortTotals { received: is_known.then(received), sent }
     }
 
     /// Asks the switch, unless it is being asked. False if there is nothing to be asked.
@@ -291,22 +206,4 @@ impl Switch {
         let state = &mut self.tenants[tenant.0 as usize];
         state.counts.keep(state.network.as_deref());
     }
-}
-
-/// For whom the entry with this cookie counts.
-pub(super) fn counted(cookie: u64, by: Installation) -> Option<CountedPort> {
-    counted_by(Cookie::from_wire(cookie, by)?)
-}
-
-/// The switches at the other ends of a network's links, and the ports there.
-fn far_ends(network: &Network) -> BTreeMap<u64, BTreeSet<u32>> {
-    let mut ends: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
-    for port in network.ports().values() {
-        if let PortKind::Link { far, .. } = &port.kind {
-            for dpid in &far.on {
-                ends.entry(dpid.0).or_default().insert(far.port);
-            }
-        }
-    }
-    ends
 }

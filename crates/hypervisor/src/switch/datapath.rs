@@ -2,9 +2,9 @@
 //!
 //! Beyond these bounds the session with the switch is closed with a reason.
 
-use super::StartError;
-use super::asynchronous::Asked;
-use super::traffic::Traffic;
+use super::asynchronous::asked::Asked;
+use super::settings::StartError;
+use super::traffic::port_traffic::Traffic;
 use crate::cookie::Installation;
 use crate::pool::Taken;
 use crate::sheet::Described;

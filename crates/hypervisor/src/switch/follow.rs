@@ -9,11 +9,12 @@
 //! What was checked under the old policy has to be sent before anything that is done under the new one, and nothing may
 //! be sent before the store has it. So a change waits until it has, which takes one commit, and tenants wait with it.
 
-use super::start::write_port_status;
-use super::{Event, Switch};
+use super::Switch;
+use super::event::Event;
 use crate::ids::TenantIndex;
 use crate::north::Asynchronous;
 use crate::policy::Policy;
+use crate::port_desc::{PORT_MODIFY, write_port_status};
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -23,7 +24,6 @@ use compile::PhysicalPort;
 /// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
 const PORT_ADD: u8 = 0;
 const PORT_DELETE: u8 = 1;
-pub(super) const PORT_MODIFY: u8 = 2;
 /// No ports.
 static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 

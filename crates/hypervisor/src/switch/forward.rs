@@ -1,7 +1,8 @@
 //! What goes to the switch for tenants, and what becomes of it: the [`Session`](crate::south::Session) sends, and here is counted and
 //! decided what that means for tenants.
 
-use super::{Request, Switch};
+use super::Switch;
+use super::request::Request;
 use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;

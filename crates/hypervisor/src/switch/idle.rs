@@ -9,8 +9,10 @@
 //! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart an entry
 //! has stood as long as the switch says of the oldest rule.
 
+use super::Switch;
+use super::cause::{Cause, in_turn};
+use super::held::{Removed, Timeout};
 use super::reconcile::read_match;
-use super::{Cause, Removed, Switch};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
@@ -21,13 +23,6 @@ use crate::south::queue::{Class, Item, Question};
 use crate::tenant::Answer;
 use crate::time::Instant;
 use openflow::{NO_BUFFER, Version};
-
-/// Which of an entry's timeouts is over. The numbers are those of OFPFlowRemovedReason, in both versions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timeout {
-    Idle = 0,
-    Hard = 1,
-}
 
 impl Switch {
     /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
@@ -243,9 +238,4 @@ impl Switch {
         }
         self.report_removed(tenant, &flow, timeout as u8, flow.stood(now));
     }
-}
-
-/// The cause of a change that waits in the tenant's queue and that no controller asked for.
-pub(super) fn in_turn(tenant: TenantIndex, now: Instant) -> Cause {
-    Cause { direct: false, ..Cause::own(tenant, now) }
 }

@@ -6,18 +6,11 @@
 
 use super::Switch;
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::label::Label;
+use crate::label::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
+use crate::north::controllers::Asynchronous;
 use crate::policy::{LabelForm, TenantId};
-use crate::switch::Asynchronous;
 use alloc::vec::Vec;
 use openflow::{Version, frame, v13};
-
-/// The experimenter (vendor) id of Weir's own messages: a locally administered one, since Weir owns none.
-pub const EXPERIMENTER: u32 = 0x0002_5745;
-/// The type of a message that tells a label.
-pub const EXPERIMENTER_LABEL: u32 = 1;
-/// In the paper's field: nothing is known of the link behind this port.
-pub const UNKNOWN: u32 = u32::MAX;
 
 impl Switch {
     /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.

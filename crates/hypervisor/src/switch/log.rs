@@ -14,11 +14,10 @@
 //! A request that the tables do not allow is logged as well if the switch may still refuse an earlier change: without that change
 //! the tables may allow the request.
 
+use super::Switch;
+use super::logged::{Barrier, Logged, LoggedChange, NumberBefore, Outcome};
 use super::operations::{Operation, What};
-use super::tables::NumberBefore;
-use super::{Request, Switch, slice_ports::Configures};
-use crate::buffers::Buffered;
-use crate::flows::Flow;
+use super::request::Request;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};
@@ -26,161 +25,8 @@ use crate::south::queue::{Class, Item};
 use crate::south::session::barrier_request;
 use crate::store::Kind;
 use crate::time::Instant;
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use compile::Refused;
-use hashbrown::HashSet;
 use openflow::{ErrorCode, Header, Version};
-
-/// So many changed entries are looked through.
-const FEW: usize = 16;
-
-/// An item of the log.
-pub(crate) enum Logged {
-    /// A change, by its operation.
-    Change(u32),
-    Barrier(Barrier),
-}
-
-/// A barrier of a controller, or of Weir's own in its tenant's place.
-pub(crate) struct Barrier {
-    origin: Option<Origin>,
-    /// The answer of the switch, once there is one.
-    outcome: Option<Result<(), Verdict>>,
-}
-
-/// The outcome of a change so far.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
-    /// The tables show the change.
-    Applied,
-    /// The tables do not allow the change. A replay may allow the change.
-    Refused(Verdict),
-    /// The switch has refused the change.
-    Dropped(Verdict),
-}
-
-/// A request that changes tables or ports.
-pub(crate) struct LoggedChange {
-    pub(super) origin: Origin,
-    /// The message as the controller sent it.
-    pub(super) frame: Box<[u8]>,
-    /// When it came; if it waited for its turn, when it was sent.
-    pub(super) at: Instant,
-    pub(super) outcome: Outcome,
-    /// The changed entries as they were before; `None` for those that were not there.
-    pub(super) before: Vec<(u32, Option<Flow>)>,
-    /// Which those are, if they are many: it is asked for each entry that times out.
-    changed: HashSet<u32>,
-    /// The changed groups and meters as they were before (1.3).
-    pub(crate) numbers_before: Vec<NumberBefore>,
-    /// The numbers of the entries that it adds, and how many of them are in use.
-    numbers: (Vec<u32>, usize),
-    /// The egress groups that its groups need (1.3).
-    pub(crate) needs: Vec<u32>,
-    /// The entry that it adds, whose time begins with it.
-    pub(super) begins: Option<u32>,
-    /// From which message to the switch on the entry counts that it adds.
-    pub(super) counts_since: Option<u32>,
-    /// Whether the entries that it changes begin to count at nothing (OFPFF_RESET_COUNTS).
-    pub(crate) resets_counts: bool,
-    /// The new configuration of a slice's port, if the request is a PORT_MOD.
-    pub(super) configures: Option<Configures>,
-    /// The packet in the switch's buffers that goes with it.
-    pub(crate) buffered: Option<Buffered>,
-    /// Whether messages of it were taken out of the queue.
-    pub(super) is_cut: bool,
-}
-
-impl LoggedChange {
-    pub(super) fn new(request: &Request<'_>) -> LoggedChange {
-        LoggedChange {
-            origin: request.origin(),
-            frame: request.frame.into(),
-            at: request.now,
-            outcome: Outcome::Applied,
-            before: Vec::new(),
-            changed: HashSet::new(),
-            numbers_before: Vec::new(),
-            numbers: (Vec::new(), 0),
-            needs: Vec::new(),
-            begins: None,
-            counts_since: None,
-            resets_counts: false,
-            configures: None,
-            buffered: None,
-            is_cut: false,
-        }
-    }
-
-    /// Whether it changes an entry.
-    pub(super) fn changes(&self, number: u32) -> bool {
-        match self.before.len() <= FEW {
-            true => self.before.iter().any(|(other, _)| *other == number),
-            false => self.changed.contains(&number),
-        }
-    }
-
-    /// Whether the tables show it.
-    pub(super) fn is_applied(&self) -> bool {
-        matches!(self.outcome, Outcome::Applied)
-    }
-
-    /// It is about to change so many entries.
-    pub(super) fn expect_entries(&mut self, entries: usize) {
-        self.before.reserve_exact(entries);
-    }
-
-    /// An entry that it changes was this before.
-    pub(super) fn remember(&mut self, number: u32, before: Option<Flow>) {
-        // A request touches an entry once, or twice in a row.
-        if self.before.last().is_some_and(|(known, _)| *known == number) {
-            return;
-        }
-        self.before.push((number, before));
-        if self.before.len() == FEW + 1 {
-            self.changed.extend(self.before.iter().map(|(number, _)| *number));
-        } else if self.before.len() > FEW {
-            self.changed.insert(number);
-        }
-    }
-
-    pub(super) fn remember_numbers(&mut self, before: Vec<NumberBefore>) {
-        self.numbers_before.extend(before);
-    }
-
-    /// Gives the entries and groups as they were before the change, to restore them before a replay of the change.
-    pub(super) fn take_back(&mut self) -> (Vec<(u32, Option<Flow>)>, Vec<NumberBefore>) {
-        self.changed.clear();
-        self.numbers.1 = 0;
-        self.needs.clear();
-        (core::mem::take(&mut self.before), core::mem::take(&mut self.numbers_before))
-    }
-
-    /// The next number of the entries that it added when it was applied before.
-    pub(super) fn next_number(&mut self) -> Option<u32> {
-        let number = self.numbers.0.get(self.numbers.1).copied()?;
-        self.numbers.1 += 1;
-        Some(number)
-    }
-
-    pub(super) fn add_number(&mut self, number: u32) {
-        self.numbers.0.push(number);
-        self.numbers.1 = self.numbers.0.len();
-    }
-
-    /// Bytes that it holds, but for its messages.
-    pub(super) fn size(&self) -> usize {
-        let flows = self.before.iter().filter_map(|(_, flow)| flow.as_ref());
-        let entries = size_of::<u64>() * self.before.len();
-        let numbers = self.numbers_before.iter().map(|one| {
-            let body = one.before.as_ref().map_or(0, |before| before.body.len());
-            size_of_val(one) + body + 4 * one.made.len()
-        });
-        let flows: usize = flows.map(Flow::size).sum();
-        size_of::<LoggedChange>() + self.frame.len() + flows + entries + numbers.sum::<usize>()
-    }
-}
 
 impl Switch {
     /// A request was handled: if it is a change, it is logged, unless it is done already.

@@ -4,8 +4,8 @@
 //! [`Installed`](crate::south::installed::Installed) expects on the switch, and gets the message that it needs, if any.
 
 use super::Switch;
-use super::replay::Object;
-use super::tables::Cause;
+use super::cause::Cause;
+use super::replay::recovery::Object;
 use crate::flows::Rule;
 use crate::ids::TenantIndex;
 use crate::south::diff::{self, Change};

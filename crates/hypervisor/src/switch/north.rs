@@ -1,6 +1,8 @@
 //! Northbound: what controllers are told.
 
-use super::{Event, Request, Switch};
+use super::Switch;
+use super::event::Event;
+use super::request::Request;
 use crate::account::Account;
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};

@@ -1,9 +1,9 @@
 //! What is in flight to the switch, by what it is for, and which request is being applied to the tables.
 
-use super::bulk::BulkChange;
-use super::log::LoggedChange;
-use super::refused::Tried;
-use super::replay::Object;
+use super::bulk::change::BulkChange;
+use super::infra_change::Tried;
+use super::logged::LoggedChange;
+use super::replay::recovery::Object;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use alloc::boxed::Box;

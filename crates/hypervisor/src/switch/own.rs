@@ -3,8 +3,10 @@
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
 
-use super::refused::Tried;
-use super::{Cause, Held, Switch};
+use super::Switch;
+use super::cause::Cause;
+use super::held::Held;
+use super::infra_change::{OwnChange, Tried};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::south::pending::Awaits;
@@ -16,14 +18,6 @@ use flowspace::Match;
 use hashbrown::HashMap;
 use openflow::{List, Version};
 
-/// What is done about an entry of the hypervisor's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnChange {
-    /// It is there from now on, in the place of what is there.
-    Add,
-    Remove,
-}
-
 impl Switch {
     /// After a new connection: what is held is kept, what is missing is installed, what is no longer wanted goes.
     /// Gives the numbers of each.
@@ -31,7 +25,7 @@ impl Switch {
         let mut own = Vec::new();
         let has_tables = self.version != Version::V1_0;
         for held in held.iter().filter(|held| held.table == 0 || has_tables) {
-            let counted = super::counts::counted(held.cookie, self.settings.installation);
+            let counted = tally::counted(held.cookie, self.settings.installation);
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
             own.push(InfraRule { table, match_, priority: held.priority, actions, counted });
         }

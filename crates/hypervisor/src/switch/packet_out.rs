@@ -1,12 +1,12 @@
 //! What PACKET_OUT has in common in both versions: a packet that a tenant with a slice sends has to be the tenant's, or a link probe.
 
-use super::{Switch, set_length};
+use super::Switch;
 use crate::lldp;
+use crate::south::session::set_length;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::slice::{self, Packets};
-use compile::{Actions, Context, Slice};
-use compile::{Reason, Refused};
+use compile::{Actions, Context, Reason, Refused, Slice};
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
 

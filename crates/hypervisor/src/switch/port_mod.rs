@@ -17,15 +17,18 @@
 //! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
-use super::follow::PORT_MODIFY;
+use super::Switch;
+use super::cause::Cause;
+use super::infra_change::{OwnChange, Tried};
 use super::map::is_same;
-use super::refused::Tried;
-use super::replay::Object;
-use super::start::write_port_status;
-use super::{Asynchronous, Cause, OwnChange, Request, Switch};
-use crate::flows::{Flow, FlowTable, Rule};
+use super::replay::recovery::Object;
+use super::request::Request;
+use crate::flows::shared::collide;
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::north::controllers::Asynchronous;
 use crate::port_desc;
+use crate::port_desc::{PORT_MODIFY, write_port_status};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -227,20 +230,6 @@ impl Switch {
         }
         self.mend(cause, keys);
     }
-}
-
-/// Whether two entries would be one on the switch that may not be: see [`FlowTable::collides`].
-pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Rule>>) -> bool {
-    let mut owners: HashMap<(u8, u16, &[u8]), (u32, u16)> = HashMap::new();
-    !planned.is_empty()
-        && flows.iter().any(|(at, flow)| {
-            planned.get(&at).unwrap_or(&flow.rules).iter().any(|rule| {
-                let key = (flow.table, rule.priority, &*rule.match_wire);
-                owners
-                    .insert(key, (at, flow.priority))
-                    .is_some_and(|(other, priority)| other != at && priority != flow.priority)
-            })
-        })
 }
 
 /// Whether what an entry does names a port, or whatever it may stand for.

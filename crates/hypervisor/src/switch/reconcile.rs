@@ -1,7 +1,9 @@
 //! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
 
-use super::tables::Cause;
-use super::{Event, Switch};
+use super::Switch;
+use super::cause::Cause;
+use super::event::Event;
+use super::held::Held;
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
@@ -14,35 +16,13 @@ use crate::work::PLAN;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::Refused;
 use compile::metadata::own_part;
 use compile::rule::check_reportable;
 use compile::wire::do_the_same;
-use compile::{RuleKey, Wire, entry};
+use compile::{Refused, RuleKey, Wire, entry};
 use flowspace::{Match, MiniMatch};
 use hashbrown::HashSet;
 use openflow::{Encode, NO_BUFFER, Version, v13};
-
-/// An entry that the switch says it holds.
-pub(crate) struct Held {
-    pub table: u8,
-    pub match_: Match,
-    pub match_wire: Vec<u8>,
-    pub priority: u16,
-    pub cookie: u64,
-    pub actions: Vec<u8>,
-    /// How long it has stood: seconds and nanoseconds.
-    pub stood: (u32, u32),
-    /// Its idle and hard time-out in seconds, and its flags.
-    pub terms: (u16, u16, u16),
-}
-
-impl Held {
-    pub(super) fn installed(&self, now: Instant) -> Instant {
-        let (seconds, rest) = self.stood;
-        Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
-    }
-}
 
 impl Switch {
     /// Compares what the switch holds with what it should hold, and mends the difference.

@@ -6,8 +6,11 @@
 //! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
 
+use super::Switch;
+use super::cause::Cause;
+use super::event::Event;
+use super::infra_change::Tried;
 use super::operations::What;
-use super::{Cause, Event, OwnChange, Switch};
 use crate::ids::TenantIndex;
 use crate::tenant::Tenant;
 use crate::time::Instant;
@@ -18,24 +21,6 @@ use compile::{InfraRule, infra, last_table};
 use fabric::embedding::Transit;
 use flowspace::Match;
 use openflow::Version;
-
-/// An entry of the hypervisor's own that is on its way to the switch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tried {
-    table: u8,
-    match_: Match,
-    priority: u16,
-    change: OwnChange,
-    /// Whether the switch has refused it before.
-    again: bool,
-}
-
-impl Tried {
-    pub(super) fn new(own: &InfraRule, change: OwnChange) -> Tried {
-        let InfraRule { table, match_, priority, .. } = *own;
-        Tried { table, match_, priority, change, again: false }
-    }
-}
 
 impl Switch {
     /// Sends the message that brings an entry of the hypervisor's own, as an operation.

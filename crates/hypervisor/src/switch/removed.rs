@@ -2,30 +2,19 @@
 //!
 //! Both versions go this way; they differ in how the message is read and written.
 
-use super::idle::Timeout;
-use super::replay::Gone;
-use super::{Asynchronous, Object, Switch};
+use super::Switch;
+use super::held::{Removed, Timeout};
+use super::replay::recovery::{Gone, Object};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::north::controllers::Asynchronous;
 use crate::south::installed::{Deleted, Owner, is_later};
 use crate::tenant::Leaving;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::RuleKey;
 use openflow::{TooLong, Version};
-
-/// A rule that has gone.
-pub(crate) struct Removed {
-    pub cookie: u64,
-    pub key: RuleKey,
-    /// OFPFlowRemovedReason: the numbers of 1.0 are those of 1.3.
-    pub reason: u8,
-    /// Packets and bytes.
-    pub counted: (u64, u64),
-    /// How long it stood: seconds and nanoseconds.
-    pub stood: (u32, u32),
-}
 
 const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
 const HARD_TIMEOUT: u8 = Timeout::Hard as u8;

@@ -15,10 +15,13 @@
 //! That the result is the same as on a switch that does one request after the other is a property in `tests/behaviour/in_turn.rs`;
 //! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`.
 
-use super::log::{LoggedChange, Outcome};
+pub(crate) mod recovery;
+
+use super::Switch;
+use super::cause::Cause;
+use super::logged::{LoggedChange, Outcome};
 use super::operations::What;
-use super::tables::Cause;
-use super::{Request, Switch};
+use super::request::Request;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
@@ -26,81 +29,17 @@ use crate::south::installed::RefusedRules;
 use crate::store::Kind;
 use crate::tenant::Leaving;
 use crate::time::Instant;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, RuleKey, Variant};
-use hashbrown::HashSet;
 use openflow::error::v13 as code;
 use openflow::{ErrorCode, Header, Version};
+use recovery::{Back, Ended, Gone, Object, Recovery};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
 const ROUNDS: u32 = 16;
 /// After so many rounds the switch is left as it is: it refuses deletions, which nothing else can mend. The next connection tries again.
 const LAST_ROUND: u32 = 32;
-
-/// Something that a tenant has, and for which something stands on the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Object {
-    Entry(u32),
-    /// A group, also an egress group, or a meter.
-    Number(Kind, u32),
-}
-
-/// A tenant's tables and the switch are being brought together.
-#[derive(Default)]
-pub(crate) struct Recovery {
-    /// The barrier that shows that nothing is in flight.
-    barrier: Option<u32>,
-    round: Round,
-    rounds: u32,
-    /// Groups and meters that the switch has refused once.
-    tried: BTreeSet<Object>,
-    /// Rules that may have to change, and entries that may have to be compiled again.
-    keys: HashSet<RuleKey>,
-    entries: BTreeSet<u32>,
-    /// Entries that cannot be on the switch.
-    evicted: BTreeSet<u32>,
-    /// Entries that the tables had lost, and have got back.
-    back: BTreeMap<u32, Back>,
-    /// Entries that have ended: told when all is done.
-    ended: Vec<Ended>,
-}
-
-/// What is to be done once nothing is in flight.
-#[derive(Default)]
-struct Round {
-    is_due: bool,
-    refused: BTreeMap<u32, Verdict>,
-    evicted: BTreeSet<Object>,
-    /// Refusals that say that something else is missing, which may be the consequence of another refusal.
-    missing: Vec<(Result<u32, Object>, Verdict)>,
-    gone: Vec<Gone>,
-}
-
-/// A rule of an entry went by itself: before all changes that were in flight.
-#[derive(Debug)]
-pub(super) struct Gone {
-    pub number: u32,
-    pub key: RuleKey,
-    pub reason: u8,
-    pub counted: (u64, u64),
-    pub stood: (u32, u32),
-}
-
-/// The end of an entry.
-struct Ended {
-    number: u32,
-    flow: Flow,
-    reason: u8,
-    stood: (u32, u32),
-}
-
-enum Back {
-    /// Its last counts were awaited.
-    Leaving(Leaving),
-    /// Its end was to be told.
-    Ended(Ended),
-}
 
 const IDLE_TIMEOUT: u8 = 0;
 const HARD_TIMEOUT: u8 = 1;
@@ -138,7 +77,7 @@ impl Switch {
                 let tried = **tried;
                 self.reports.count_own_refused();
                 self.end(at);
-                self.own_entry_refused(&super::idle::in_turn(tenant, now), tried);
+                self.own_entry_refused(&super::cause::in_turn(tenant, now), tried);
                 return;
             }
             What::Free => {
@@ -536,7 +475,7 @@ impl Switch {
             let numbers = change.numbers_before.iter();
             causes.extend(numbers.map(|one| (Object::Number(one.kind, one.number), *at)));
         }
-        let cause = super::idle::in_turn(tenant, now);
+        let cause = super::cause::in_turn(tenant, now);
         let begin = |switch: &mut Switch, object: Object| {
             let repair = What::Repair { object, cause: causes.get(&object).copied() };
             switch.begin_own(&cause, repair)
@@ -592,7 +531,7 @@ impl Switch {
         for at in changes {
             let cut = self.change_mut(at).filter(|it| it.is_cut && it.is_applied());
             let Some(buffered) = cut.and_then(|it| it.buffered.take()) else { continue };
-            let cause = super::idle::in_turn(tenant, now);
+            let cause = super::cause::in_turn(tenant, now);
             match self.version {
                 Version::V1_0 => self.release_through_table(&cause, &buffered),
                 _ => self.release_through_table_v13(&cause, &buffered),
@@ -617,15 +556,6 @@ impl Switch {
     ) {
         if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
             recovery.keys.extend(keys);
-        }
-    }
-}
-
-impl Round {
-    fn blame(&mut self, blamed: Result<u32, Object>, verdict: Verdict) {
-        match blamed {
-            Ok(change) => drop(self.refused.entry(change).or_insert(verdict)),
-            Err(object) => drop(self.evicted.insert(object)),
         }
     }
 }

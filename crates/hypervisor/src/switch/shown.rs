@@ -4,13 +4,14 @@
 //! table is. The tenant is not charged: somebody else asks. Between two pages entries may come and go; those that stay are shown
 //! once each, unless their cookies change.
 
-use super::tables::Writing;
-use super::{OwnChange, Switch, TenantIndex};
+use super::Switch;
+use super::infra_change::OwnChange;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
+use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::refusals::Refusal;
-use crate::south::diff::Change;
+use crate::south::diff::{Change, Writing};
 use crate::tenant::Tenant;
 use alloc::vec::Vec;
 use compile::InfraRule;

@@ -4,23 +4,16 @@
 //! So once a barrier has shown that a change is done, it is taken for known here: FLOOD leaves out what is not to be
 //! flooded (1.0), and the controllers hear of it, but for the one that asked.
 
-use super::follow::PORT_MODIFY;
+use super::Switch;
+use super::logged::Configures;
 use super::port_mod::PortChange;
-use super::start::write_port_status;
-use super::{Asynchronous, Request, Switch};
+use super::request::Request;
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::north::controllers::Asynchronous;
+use crate::port_desc::{PORT_MODIFY, write_port_status};
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::v10::PortConfig;
 use openflow::{Version, v10, v13};
-
-/// What an operation makes of a port.
-pub(crate) struct Configures {
-    doer: ControllerIndex,
-    number: u32,
-    config: PortConfig,
-    mask: PortConfig,
-}
 
 impl Switch {
     /// Sends a PORT_MOD on to the switch.

@@ -15,108 +15,28 @@
 //! Groups of each type and meters are divided in the same way by what the switch says of them at the start (group features and meter
 //! features of 1.3). A tenant that asks for these figures is told its own share: a controller plans by them.
 
-use super::{Event, Switch};
+pub(crate) mod shares;
+
+use super::Switch;
+use super::event::Event;
 use crate::flows::room::Room;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
 use crate::tenant::Tenant;
 use crate::time::Instant;
-use crate::v13::groups::instances::MAX_NUMBERS;
+use crate::v13::ids::MAX_NUMBERS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use openflow::{ErrorCode, List, Version, v10, v13};
+use shares::{Claim, Holds, NumberShare, SaidBy, Space, TableShare, divide};
 
 /// From here on the figure of a switch says nothing: Open vSwitch says this of each table, and has no such bound.
 const UNBOUNDED: u32 = 1_000_000;
 
 /// With fewer rules than this a table is not full: the switch refuses a rule for another reason, whatever it says.
 const FEWEST: u32 = 64;
-
-/// Who says how much a table holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SaidBy {
-    /// The switch, when it connected.
-    Switch,
-    /// The switch refused a rule since the table was full; so many were there.
-    Full,
-    /// The switch's data sheet. It counts where it says less than the switch.
-    Sheet,
-}
-
-/// How much a table holds, and who says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holds {
-    /// Rules, of all tenants and others together.
-    pub rules: u32,
-    /// Who says so.
-    pub by: SaidBy,
-}
-
-/// What one tenant may have in some tables that follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableShare {
-    /// The switch's first and last table. OpenFlow 1.0 does not name tables: the largest that takes wildcards is table 0.
-    pub tables: (u8, u8),
-    /// What each of them holds.
-    pub holds: Holds,
-    /// How many rules the tenant may have in each of them.
-    pub may: u32,
-}
-
-/// How many groups of one type, or meters, one tenant may have on the switch (1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NumberShare {
-    /// The type of the groups; `None` for meters.
-    pub type_: Option<v13::GroupType>,
-    /// How many the switch says that there can be, of all tenants, if it says so.
-    pub holds: Option<u32>,
-    /// How many the tenant may have.
-    pub may: u32,
-}
-
-/// What is known of the switch's tables, and who gets how much of them.
-#[derive(Debug, Default)]
-pub(crate) struct Space {
-    /// How many groups of each type the switch says that there can be, and how many meters; 0 if it says nothing useful.
-    groups: [u32; 4],
-    meters: u32,
-    /// By how many there can be: each tenant's share.
-    group_shares: BTreeMap<u32, Vec<u32>>,
-    meter_shares: Vec<u32>,
-    /// What the switch says, or was found out.
-    said: BTreeMap<u8, Holds>,
-    /// What counts: the lower of that and of the data sheet.
-    holds: BTreeMap<u8, Holds>,
-    /// By how much a table holds: each tenant's share.
-    shares: BTreeMap<u32, Vec<u32>>,
-    /// Whether the switch has been asked how many rules a full table has.
-    asks: bool,
-    /// The weights of all tenants that have a part of the switch.
-    weights: u64,
-    /// Counts changes.
-    changes: u64,
-}
-
-impl Space {
-    /// The weights of all tenants that have a part of the switch.
-    pub(super) fn weights(&self) -> u64 {
-        self.weights
-    }
-
-    /// See [`weights`](Self::weights).
-    pub(super) fn set_weights(&mut self, weights: u64) {
-        self.weights = weights;
-    }
-}
-
-/// A tenant among those that divide a table.
-#[derive(Clone, Copy, Debug)]
-struct Claim {
-    weight: u32,
-    most: u32,
-}
 
 impl Switch {
     /// How many rules a tenant may have in a table of its own; `None` if nobody knows how much the table holds.
@@ -408,33 +328,6 @@ fn ask_v13(body: v13::MultipartRequestBody<'_>) -> Vec<u8> {
     let asked = v13::MultipartRequest::from(body).write_message(0, &mut out);
     debug_assert!(asked.is_ok());
     out
-}
-
-/// Divides a table of so many rules among tenants: each with its weight and the rules that its own limit lets it have.
-pub fn divide_table(rules: u32, claims: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
-    let claims = claims.into_iter().map(|(weight, most)| Claim { weight, most });
-    divide(rules, &claims.collect::<Vec<_>>())
-}
-
-/// Divides by weight. Who cannot use its share leaves the rest to those who can. The sum is never more than there is.
-fn divide(rules: u32, claims: &[Claim]) -> Vec<u32> {
-    let mut order: Vec<usize> = (0..claims.len()).filter(|&at| claims[at].weight > 0).collect();
-    // First those that are content with least for their weight.
-    order.sort_by_key(|&at| {
-        u64::from(claims[at].most) * u64::from(u32::MAX) / u64::from(claims[at].weight)
-    });
-    let mut shares = alloc::vec![0; claims.len()];
-    let mut left = u64::from(rules);
-    let mut weights: u64 = order.iter().map(|&at| u64::from(claims[at].weight)).sum();
-    for at in order {
-        let Claim { weight, most } = claims[at];
-        let share = left * u64::from(weight) / weights.max(1);
-        let share = share.min(u64::from(most));
-        shares[at] = share as u32;
-        left -= share;
-        weights -= u64::from(weight);
-    }
-    shares
 }
 
 #[cfg(test)]

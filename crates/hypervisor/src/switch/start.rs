@@ -1,12 +1,14 @@
 //! Beginnings: a switch connects and is asked what it holds.
 
+use super::Switch;
 use super::datapath::Datapath;
+use super::event::Event;
 use super::map::Map;
 use super::operations::Operations;
 use super::reports::Reports;
 use super::scratch::Scratch;
+use super::settings::{Settings, StartError};
 use super::tenants::Tenants;
-use super::{Event, Settings, StartError, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::north::{Controllers, NorthLimits};
@@ -208,18 +210,4 @@ impl Switch {
         self.map.set(policy, ownership);
         self.divide_space();
     }
-}
-
-/// Appends a PORT_STATUS with a port description as the switch gave it.
-pub(crate) fn write_port_status(
-    version: Version,
-    reason: u8,
-    wire: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<(), openflow::TooLong> {
-    const PORT_STATUS: u8 = 12;
-    frame::write(version, PORT_STATUS, 0, out, |out| {
-        out.extend_from_slice(&[reason, 0, 0, 0, 0, 0, 0, 0]);
-        out.extend_from_slice(wire);
-    })
 }

@@ -4,67 +4,30 @@
 //! were before is kept in the [log](super::log) until the switch has carried out all messages; what happens if the switch refuses
 //! one is in [`super::replay`].
 
-use super::Request;
 use super::Switch;
-use super::log::LoggedChange;
+use super::cause::Cause;
+use super::logged::{LoggedChange, NumberBefore};
 use super::operations::{Operation, What};
-use super::replay::Object;
+use super::replay::recovery::Object;
+use super::request::Request;
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
-use crate::south::diff::Change;
+use crate::south::diff::{Change, Writing};
 use crate::south::installed::{Effect, Owner, Written};
-use crate::south::pending::{Awaits, Origin};
+use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::south::session::Part;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::tenant::Leaving;
 use crate::time::Instant;
-use crate::v13::numbers::Numbered;
 use crate::work::MESSAGE;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::RuleKey;
 use openflow::{NO_BUFFER, Version};
-
-/// A group or meter as it was before a change.
-pub(crate) struct NumberBefore {
-    pub kind: Kind,
-    pub number: u32,
-    pub before: Option<Numbered>,
-    /// Ids on the switch that the change has taken.
-    pub made: Vec<u32>,
-}
-
-impl NumberBefore {
-    pub(crate) fn new(kind: Kind, number: u32, before: Option<Numbered>) -> NumberBefore {
-        NumberBefore { kind, number, before, made: Vec::new() }
-    }
-}
-
-/// How a rule of an entry is written to the switch.
-pub(crate) struct Writing {
-    pub cookie: u64,
-    pub change: Change,
-    pub buffer_id: u32,
-    /// Seconds: what is left of the entry's.
-    pub hard_timeout: u16,
-    /// Whether it begins to count at nothing (1.3).
-    pub resets_counts: bool,
-}
-
-/// The context in which messages for the switch are made.
-#[derive(Clone, Copy)]
-pub(crate) struct Cause {
-    pub tenant: TenantIndex,
-    pub origin: Option<Origin>,
-    pub operation: Option<u32>,
-    /// Past the tenant's queue: for changes that the hypervisor makes itself.
-    pub direct: bool,
-    pub now: Instant,
-}
 
 impl Switch {
     /// The change that a request makes: the first call begins it. While the request is applied again, it is the same change.
@@ -474,12 +437,5 @@ impl Switch {
     /// The tenant of a cookie on the switch.
     pub(crate) fn tenant_of(&self, id: TenantId) -> Option<TenantIndex> {
         self.tenants.find(id)
-    }
-}
-
-impl Cause {
-    /// The cause of a change that the hypervisor makes itself.
-    pub(crate) fn own(tenant: TenantIndex, now: Instant) -> Cause {
-        Cause { tenant, origin: None, operation: None, direct: true, now }
     }
 }

@@ -1,8 +1,8 @@
 //! The tenants on a switch, and what is known of several of them at once: who is to be looked at for what.
 
-use super::idle::Timeout;
-use super::replay::Recovery;
-use super::uninstalled::Uninstalled;
+use super::held::Timeout;
+use super::replay::recovery::Recovery;
+use super::uninstalled::entries::Uninstalled;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::policy::{Policy, TenantId};

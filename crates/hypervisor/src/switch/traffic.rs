@@ -6,90 +6,19 @@
 //!
 //! Two answers of the switch also say how much each port sends: all tenants together.
 
-use super::{Switch, counts};
+pub(crate) mod port_traffic;
+
+use super::Switch;
+use super::counts::port_counts::PortTotals;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use openflow::v13::{MultipartRequest, MultipartRequestBody};
 use openflow::{Version, v10, v13};
-
-/// What a port of a tenant's has counted; `None` where nobody counts for the tenant alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortTraffic {
-    /// The port, as the tenant numbers it.
-    pub port: u32,
-    /// What has come in by the port.
-    pub received: Option<Count>,
-    /// What has left by the port.
-    pub sent: Option<Count>,
-}
-
-/// What the switch said last of its own ports.
-#[derive(Debug, Default)]
-pub(super) struct Traffic {
-    /// Received and sent, by physical port.
-    ports: BTreeMap<u32, (Count, Count)>,
-    /// Those of the answer that is coming.
-    coming: BTreeMap<u32, (Count, Count)>,
-    is_asked: bool,
-    /// When the switch answered.
-    answered_at: Option<Instant>,
-    /// Bits per second that each physical port sent between the last two answers.
-    loads: BTreeMap<u32, u64>,
-}
-
-/// A counter that the switch does not have is all ones.
-const NOT_COUNTED: u64 = u64::MAX;
-const NS_PER_S: u128 = 1_000_000_000;
-
-impl Traffic {
-    /// The switch has answered, or will not.
-    pub(super) fn answered(&mut self) {
-        self.is_asked = false;
-        self.coming.clear();
-    }
-
-    /// Whether the switch is to be asked; then it is being asked.
-    fn ask(&mut self) -> bool {
-        !core::mem::replace(&mut self.is_asked, true)
-    }
-
-    /// A part of the switch's answer.
-    fn part(
-        &mut self,
-        ports: impl Iterator<Item = (u32, (Count, Count))>,
-        has_more: bool,
-        now: Instant,
-    ) {
-        self.coming.extend(ports);
-        if !has_more {
-            self.measure(now);
-            self.ports = core::mem::take(&mut self.coming);
-            self.answered();
-        }
-    }
-
-    /// Compares the new answer with the one before.
-    fn measure(&mut self, now: Instant) {
-        self.loads.clear();
-        let before = self.answered_at.replace(now);
-        let Some(ns) = before.map(|before| (now - before).0).filter(|ns| *ns > 0) else { return };
-        for (port, (_, sent)) in &self.coming {
-            let Some((_, before)) = self.ports.get(port) else { continue };
-            if sent.bytes == NOT_COUNTED {
-                continue;
-            }
-            // A port that was replaced counts from zero.
-            let bytes = u128::from(sent.bytes.saturating_sub(before.bytes));
-            let load = bytes * 8 * NS_PER_S / u128::from(ns);
-            self.loads.insert(*port, u64::try_from(load).unwrap_or(u64::MAX));
-        }
-    }
-}
+use port_traffic::PortTraffic;
 
 impl Switch {
     /// Asks the switch what its ports have counted, unless it is being asked. The driver calls this every some seconds.
@@ -141,7 +70,7 @@ impl Switch {
                 let counted = |&port: &u32| match network.whole_edge(port) {
                     Some(physical) => of_switch(port, physical),
                     None => {
-                        let counts::Traffic { received, sent } = self.traffic(at, port);
+                        let PortTotals { received, sent } = self.traffic(at, port);
                         let is_known = received.is_some() || sent.is_some();
                         is_known.then_some(PortTraffic { port, received, sent })
                     }

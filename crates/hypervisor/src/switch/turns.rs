@@ -4,8 +4,10 @@
 //! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
 //! waits with the [postponed](super::postponed).
 
+use super::Switch;
 use super::operations::{Operation, What};
-use super::{Request, Settings, Switch};
+use super::request::Request;
+use super::settings::Settings;
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
 use crate::south::installed::Effect;

@@ -4,8 +4,11 @@ use super::unreadable;
 use crate::buffers::Buffered;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::south::diff::Change;
-use crate::switch::{Cause, Request, Switch, Writing, bulk};
+use crate::south::diff::{Change, Writing};
+use crate::switch::Switch;
+use crate::switch::bulk::change::BulkAction;
+use crate::switch::cause::Cause;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
@@ -147,7 +150,7 @@ impl Switch {
         if found.is_empty() {
             return self.add_v10(cause, flow_mod, match_, buffered);
         }
-        let action = bulk::Action::Modify {
+        let action = BulkAction::Modify {
             actions: flow_mod.actions.as_bytes().into(),
             cookie: Some(flow_mod.cookie),
         };
@@ -165,7 +168,7 @@ impl Switch {
         found.retain(|number| {
             flows.get(*number).is_some_and(|flow| outputs_to(&flow.actions, flow_mod.out_port))
         });
-        self.change_entries(cause, bulk::Action::Delete, found, &mut None)
+        self.change_entries(cause, BulkAction::Delete, found, &mut None)
     }
 
     fn meant_by(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>, match_: &Match) -> Vec<u32> {

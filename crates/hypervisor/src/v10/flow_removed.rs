@@ -2,7 +2,8 @@
 
 use super::unreadable;
 use crate::flows::Flow;
-use crate::switch::{Removed, Switch};
+use crate::switch::Switch;
+use crate::switch::held::Removed;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::Match;

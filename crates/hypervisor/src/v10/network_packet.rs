@@ -2,7 +2,9 @@
 
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
-use crate::switch::{Asynchronous, Switch, set_length};
+use crate::north::controllers::Asynchronous;
+use crate::south::session::set_length;
+use crate::switch::Switch;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::Network;

@@ -2,8 +2,9 @@
 
 use super::unreadable;
 use crate::port_desc;
+use crate::switch::Switch;
 use crate::switch::port_mod::PortChange;
-use crate::switch::{Request, Switch};
+use crate::switch::request::Request;
 use crate::time::Instant;
 use compile::{Reason, Refused};
 use flowspace::port_from_v10;

@@ -3,7 +3,8 @@
 use super::unreadable;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
-use crate::switch::{Request, Switch};
+use crate::switch::Switch;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use compile::{Reason, Refused};
 use flowspace::port_from_v10;
@@ -46,7 +47,7 @@ impl Switch {
             if out.len() > usize::from(u16::MAX) {
                 return Err(TooLong { length: out.len() });
             }
-            crate::switch::set_length(out);
+            crate::south::session::set_length(out);
             Ok(())
         });
         Ok(())

@@ -5,13 +5,15 @@ use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::south::diff::Change;
-use crate::switch::{Cause, Request, Switch, Writing, bulk};
+use crate::south::diff::{Change, Writing};
+use crate::switch::Switch;
+use crate::switch::bulk::change::BulkAction;
+use crate::switch::cause::Cause;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent};
-use compile::{Actions, Space};
-use compile::{Reason, Refused};
+use compile::{Actions, Reason, Refused, Space};
 use flowspace::{Field, Match, MiniMatch, MiniWords};
 use openflow::error::v13 as code;
 use openflow::v13::{
@@ -160,7 +162,7 @@ impl Switch {
         let pattern = new_flow(flow_mod, match_, cause.now);
         self.plan(cause.tenant, &pattern)?;
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
-        let action = bulk::Action::Modify { actions: pattern.actions, cookie: None };
+        let action = BulkAction::Modify { actions: pattern.actions, cookie: None };
         self.change_entries(cause, action, found, kept)
     }
 
@@ -171,7 +173,7 @@ impl Switch {
         match_: Match,
     ) -> Result<(), Refused> {
         let found = self.meant_by_v13(cause.tenant, flow_mod, &match_);
-        self.change_entries(cause, bulk::Action::Delete, found, &mut None)
+        self.change_entries(cause, BulkAction::Delete, found, &mut None)
     }
 
     fn meant_by_v13(

@@ -13,18 +13,22 @@ mod watched;
 use super::numbers::{Numbered, write_deletion};
 use super::unreadable;
 use crate::ids::TenantIndex;
+use crate::named::{named_by, named_first};
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Request, Switch, What};
+use crate::switch::Switch;
+use crate::switch::cause::Cause;
+use crate::switch::logged::NumberBefore;
+use crate::switch::operations::What;
+use crate::switch::request::Request;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
 use compile::group::{check_buckets, variants};
-use compile::{Instances, Network, Variant};
-use compile::{Reason, Refused};
+use compile::{Instances, Network, Reason, Refused, Variant};
 use instances::Change;
 use openflow::error::v13 as code;
-use openflow::v13::{Action, GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
+use openflow::v13::{GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
 
 /// Buckets that a packet may pass in a group and those that it sends to: as many as a group can have by itself.
 const MOST_PASSES: u64 = 4096;
@@ -290,40 +294,7 @@ impl Switch {
     }
 }
 
-/// Groups, by ascending numbers, each after those of them that it names; where they name each other in a circle, somehow.
-pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
-    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
-    for &start in groups {
-        let mut path = Vec::new();
-        if seen.insert(start) {
-            path.push((start, named(start)));
-        }
-        while let Some((number, rest)) = path.last_mut() {
-            match rest.pop() {
-                Some(next) if groups.binary_search(&next).is_ok() && seen.insert(next) => {
-                    path.push((next, named(next)));
-                }
-                Some(_) => {}
-                None => {
-                    order.push(*number);
-                    path.pop();
-                }
-            }
-        }
-    }
-    order
-}
-
 /// Whether a group's buckets send to one that is meant.
 fn names(known: &Numbered, is_meant: impl Fn(u32) -> bool) -> bool {
     GroupMod::parse(&known.body).is_ok_and(|group| named_by(&group).any(is_meant))
-}
-
-/// The groups that a group's buckets send to.
-pub(crate) fn named_by<'a>(group: &GroupMod<'a>) -> impl Iterator<Item = u32> + use<'a> {
-    let actions = group.buckets.into_iter().flat_map(|bucket| bucket.actions);
-    actions.filter_map(|action| match action {
-        Action::Group(number) => Some(number),
-        _ => None,
-    })
 }

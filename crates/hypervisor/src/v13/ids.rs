@@ -143,3 +143,6 @@ impl Ids {
         }
     }
 }
+
+/// Numbers on the switch that the groups of one tenant may have in all.
+pub(crate) const MAX_NUMBERS: usize = 4096;

@@ -2,12 +2,13 @@
 
 use super::numbers::{Numbered, write_deletion};
 use crate::store::Kind;
-use crate::switch::{NumberBefore, Request, Switch};
+use crate::switch::Switch;
+use crate::switch::logged::NumberBefore;
+use crate::switch::request::Request;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::rule::is_reportable;
-use compile::{Instances, Variant};
-use compile::{Reason, Refused};
+use compile::{Instances, Reason, Refused, Variant};
 use openflow::error::v13 as code;
 use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
 

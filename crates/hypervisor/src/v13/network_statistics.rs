@@ -2,7 +2,8 @@
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::switch::{Switch, Traffic};
+use crate::switch::Switch;
+use crate::switch::counts::port_counts::PortTotals;
 use crate::tally::Count;
 use crate::v13::flow_mod::{owner_of, sends_to};
 use alloc::vec::Vec;
@@ -78,7 +79,7 @@ pub(in crate::v13) fn port_statistics(
     network: &Network,
     wanted: PortNo,
     answers: &[u8],
-    traffic: impl Fn(u32) -> Traffic,
+    traffic: impl Fn(u32) -> PortTotals,
 ) -> Vec<PortStats> {
     let all: HashMap<u32, PortStats> = List::<PortStats>::parse(answers)
         .unwrap_or_default()
@@ -97,7 +98,7 @@ pub(in crate::v13) fn port_statistics(
         .collect()
 }
 
-fn told(port_no: PortNo, traffic: Traffic) -> PortStats {
+fn told(port_no: PortNo, traffic: PortTotals) -> PortStats {
     const NOT_COUNTED: Count = Count { packets: UNSUPPORTED, bytes: UNSUPPORTED };
     let received = traffic.received.unwrap_or(NOT_COUNTED);
     let sent = traffic.sent.unwrap_or(NOT_COUNTED);

@@ -3,23 +3,26 @@
 //! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
 //! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
 
-use super::groups::{named_by, named_first};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::named::named_of;
+use crate::named::{named_by, named_first, named_of};
 use crate::policy::TenantId;
 use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What};
+use crate::switch::Switch;
+use crate::switch::cause::Cause;
+use crate::switch::logged::NumberBefore;
+use crate::switch::operations::What;
+use crate::switch::replay::recovery::Object;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use compile::RuleKey;
 use compile::class::TagState;
 use compile::egress_group::{is_egress_group, output_described};
 use compile::network::IngressPort;
-use compile::{Instances, Variant};
+use compile::{Instances, RuleKey, Variant};
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{

@@ -7,14 +7,15 @@ use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::lldp;
+use crate::north::controllers::Asynchronous;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
-use crate::switch::{Asynchronous, Request, Switch};
+use crate::switch::Switch;
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent, ingress_by_metadata};
-use compile::{Actions, Space, metadata};
-use compile::{Reason, Refused};
+use compile::{Actions, Reason, Refused, Space, metadata};
 use flowspace::{Field, Key};
 use openflow::error::v13 as code;
 use openflow::v13::{

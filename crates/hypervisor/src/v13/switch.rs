@@ -5,12 +5,12 @@ use crate::ids::TenantIndex;
 use crate::north::{Role as Held, Wanted};
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
+use crate::switch::Switch;
 use crate::switch::port_mod::PortChange;
-use crate::switch::{Request, Switch};
+use crate::switch::request::Request;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use compile::PhysicalPort;
-use compile::{Reason, Refused};
+use compile::{PhysicalPort, Reason, Refused};
 use openflow::error::v13 as code;
 use openflow::v10::PortConfig;
 use openflow::v13::{

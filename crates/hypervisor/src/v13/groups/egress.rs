@@ -7,7 +7,11 @@
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Object, Request, Switch};
+use crate::switch::Switch;
+use crate::switch::cause::Cause;
+use crate::switch::logged::NumberBefore;
+use crate::switch::replay::recovery::Object;
+use crate::switch::request::Request;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::Refused;

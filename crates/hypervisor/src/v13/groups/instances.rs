@@ -3,24 +3,23 @@
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
 
-use super::{named_by, named_first, names};
+use super::names;
+use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::named::groups_of;
+use crate::named::{groups_of, named_by, named_first};
 use crate::store::Kind;
-use crate::switch::{NumberBefore, Switch, collide};
+use crate::switch::Switch;
+use crate::switch::logged::NumberBefore;
+use crate::v13::ids::MAX_NUMBERS;
 use crate::v13::numbers::Numbered;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};
-use compile::{Instances, Variant};
-use compile::{Reason, Refused};
+use compile::{Instances, Reason, Refused, Variant};
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, GroupModCommand};
-
-/// Numbers on the switch that the groups of one tenant may have in all.
-pub(crate) const MAX_NUMBERS: usize = 4096;
 
 /// A group with the instances that it needs.
 pub(super) struct Formed {

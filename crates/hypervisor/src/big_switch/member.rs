@@ -1,0 +1,86 @@
+//! A member: its connection, and how far it has come to hold what the big switch holds.
+
+use super::sent::Sent;
+use super::wire;
+use crate::outbox::Outbox;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use openflow::Version;
+
+/// Messages without an answer to a member, before a barrier shows that they need not be remembered.
+pub(super) const SWEEP: usize = 512;
+
+/// A member that is connected.
+pub(super) struct Member {
+    pub(super) out: Outbox,
+    /// Its ports, by number, as it describes them.
+    pub(super) ports: BTreeMap<u32, Vec<u8>>,
+    pub(super) progress: Progress,
+    /// Messages that may be answered, by a number of which the xid is the lower half.
+    pub(super) sent: BTreeMap<u64, Sent>,
+    pub(super) next: u64,
+    /// Messages without an answer since the last barrier.
+    pub(super) unanswered: usize,
+    /// What it said of its tables so far, until it is filled.
+    pub(super) learned: Learned,
+    /// The last change that was on its way when it was filled, until it is known what became of those.
+    pub(super) filled_during: Option<u64>,
+    /// Whether it is known, but not yet what it has refused of that.
+    pub(super) is_settling: bool,
+    /// Whether it has refused something of what it was filled with.
+    pub(super) lacks: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It is asked what it holds; this many answers are due.
+    Learning(u8),
+    /// It gets whatever all get, but has not shown yet that it holds what it should.
+    Filling,
+    /// It takes part.
+    Up,
+}
+
+#[derive(Default)]
+pub(super) struct Learned {
+    pub(super) flows: Vec<u8>,
+    pub(super) groups: Vec<u8>,
+    pub(super) meters: Vec<u8>,
+}
+
+impl Member {
+    pub(super) fn send(&mut self, what: Sent, message: &[u8]) {
+        if self.unanswered >= SWEEP && !what.is_answered() {
+            self.unanswered = 0;
+            let version = openflow::frame::version(message).unwrap_or(Version::V1_3);
+            self.send(Sent::Sweep, &wire::barrier(version));
+        }
+        self.unanswered = if what.is_answered() { 0 } else { self.unanswered + 1 };
+        let number = self.next;
+        self.next += 1;
+        self.sent.insert(number, what);
+        let start = self.out.len();
+        self.out.end().extend_from_slice(message);
+        openflow::frame::set_xid(self.out.tail(start), number as u32);
+    }
+
+    /// The number of a message by its xid.
+    pub(super) fn number(&self, xid: u32) -> u64 {
+        self.next.wrapping_sub(u64::from((self.next as u32).wrapping_sub(xid)))
+    }
+
+    /// A barrier has shown that what was sent before it is done: takes what needs no other answer.
+    pub(super) fn confirm(&mut self, number: u64) -> Vec<Sent> {
+        let before: Vec<u64> = self.sent.range(..number).map(|(&before, _)| before).collect();
+        let mut done = Vec::new();
+        for before in before {
+            if let Some(&what) = self.sent.get(&before)
+                && !what.is_answered()
+            {
+                done.push(what);
+                self.sent.remove(&before);
+            }
+        }
+        done
+    }
+}

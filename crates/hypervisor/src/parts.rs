@@ -1,0 +1,47 @@
+//! Replies to statistics requests, in as many parts as they take.
+
+use alloc::vec::Vec;
+use openflow::{Encode, TooLong, Version};
+
+/// Room for entries in one part of a reply, behind its header of 1.3.
+const PART: usize = u16::MAX as usize - 16;
+
+/// Appends a reply in as many parts as it takes; an empty one is one part.
+pub(crate) fn write_parts<T: Encode>(
+    version: Version,
+    type_: u16,
+    xid: u32,
+    entries: impl Iterator<Item = T>,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let mut part = Vec::new();
+    for entry in entries {
+        let end = part.len();
+        entry.write(&mut part);
+        if part.len() > PART && end > 0 {
+            // It begins the next one.
+            write_part(version, type_, xid, &part[..end], true, out)?;
+            part.drain(..end);
+        }
+    }
+    write_part(version, type_, xid, &part, false, out)
+}
+
+/// Appends one part of a STATS or MULTIPART reply.
+pub(crate) fn write_part(
+    version: Version,
+    type_: u16,
+    xid: u32,
+    body: &[u8],
+    more: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let (message, padding): (u8, &[u8]) =
+        if version == Version::V1_0 { (17, &[]) } else { (19, &[0; 4]) };
+    openflow::frame::write(version, message, xid, out, |out| {
+        out.extend_from_slice(&type_.to_be_bytes());
+        out.extend_from_slice(&u16::from(more).to_be_bytes());
+        out.extend_from_slice(padding);
+        out.extend_from_slice(body);
+    })
+}

@@ -1,0 +1,35 @@
+//! A change of many entries, as far as it has not been applied.
+
+use crate::buffers::Buffered;
+use crate::flows::Alike;
+use crate::flows::room::Room;
+use crate::switch::cause::Cause;
+use alloc::sync::Arc;
+use alloc::vec;
+
+/// What a request does to many entries.
+pub(crate) enum BulkAction {
+    Modify {
+        actions: Arc<[u8]>,
+        /// The entries' new cookie (1.0).
+        cookie: Option<u64>,
+    },
+    Delete,
+}
+
+/// A change of many entries, as far as it has not been applied.
+pub(crate) struct BulkChange {
+    pub(super) cause: Cause,
+    pub(super) action: BulkAction,
+    pub(super) entries: vec::IntoIter<u32>,
+    pub(super) room: Room,
+    pub(super) alike: Alike,
+    /// The packet that the request releases.
+    pub(super) buffered: Option<Buffered>,
+}
+
+impl BulkChange {
+    pub(super) fn is_done(&self) -> bool {
+        self.entries.len() == 0
+    }
+}

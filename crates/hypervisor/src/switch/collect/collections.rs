@@ -1,0 +1,244 @@
+//! Questions to the switch, their answers, and who waits for them.
+
+use crate::ids::TenantIndex;
+use crate::pool::Taken;
+use crate::south::pending::Origin;
+use crate::switch::counts::port_counts::Due;
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+/// Bytes of answers that are kept for one collection.
+const LIMIT: usize = 16 << 20;
+
+/// Bytes of answers that are kept for all.
+const LIMIT_OF_ALL: usize = 64 << 20;
+
+/// Bytes of answers for each rule of the tenants that an unlisted switch may tell without taking of the shared memory.
+const OF_RULE: usize = 512;
+
+/// Who may share the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Everybody: it is about the switch.
+    Anybody,
+    /// The tenant alone, and only while its tables have not changed since.
+    Tenant,
+    /// The tenant alone: what its ports have received and sent, which is told when that is known, too.
+    Ports,
+}
+
+/// See the module.
+pub(crate) struct Collection {
+    /// Changes with each use, so that a late answer finds nothing.
+    pub(super) id: u32,
+    pub(super) state: State,
+    share: Share,
+    pub(super) tenant: TenantIndex,
+    /// The tenant's count of changes when it was asked.
+    changes: u64,
+    pub(super) type_: u16,
+    /// What the switch is asked, without xids: the identity.
+    questions: Vec<u8>,
+    pub(super) unanswered: usize,
+    /// What is to be known beside the answers.
+    pub(super) due: Option<Due>,
+    pub(super) in_flight: bool,
+    pub(super) waiters: Vec<Waiter>,
+    pub(super) answers: Vec<u8>,
+}
+
+/// The collections of a switch.
+#[derive(Default)]
+pub(crate) struct Collections {
+    pub(super) all: Vec<Collection>,
+    /// The id of the next use.
+    next: u32,
+    /// The memory for answers, if other switches share it, and the bytes of the switch's own.
+    taken: Taken,
+    own: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Free,
+    Asked,
+    /// Complete since then; who waits is answered in its tenant's turn.
+    Answering(Instant),
+    /// Kept for those who take cached answers.
+    Done(Instant),
+}
+
+/// Somebody who waits for the answers.
+pub(crate) struct Waiter {
+    pub origin: Origin,
+    /// The body of the request.
+    pub request: Vec<u8>,
+    /// The least that the answer will cost, in examined entries.
+    pub(super) work: u64,
+}
+
+/// What a tenant asks for.
+pub(super) struct Asked<'a> {
+    pub(super) type_: u16,
+    pub(super) share: Share,
+    pub(super) tenant: TenantIndex,
+    /// The tenant's count of changes.
+    pub(super) changes: u64,
+    pub(super) questions: &'a [u8],
+}
+
+/// An answer is larger than what Weir keeps.
+pub(super) struct TooLarge;
+
+impl Collections {
+    /// Whether nobody has asked for statistics since the switch connected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The collection with kept answers to the same question that are not older than `max_age`.
+    pub(super) fn cached(&self, asked: &Asked<'_>, max_age: u64, now: Instant) -> Option<usize> {
+        let is_young = |state| matches!(state, State::Done(at) if (now - at).0 <= max_age);
+        self.all.iter().position(|c| c.is_same(asked) && is_young(c.state))
+    }
+
+    /// The collection for which the switch is being asked the same.
+    pub(super) fn in_flight(&mut self, asked: &Asked<'_>) -> Option<&mut Collection> {
+        self.all.iter_mut().find(|c| {
+            c.state == State::Asked
+                && c.is_same(asked)
+                && (asked.share != Share::Tenant || c.changes == asked.changes)
+                && (c.in_flight || c.tenant == asked.tenant)
+        })
+    }
+
+    /// Uses a collection: a free one, else a finished one that nobody would take from the cache any more.
+    pub(super) fn begin(
+        &mut self,
+        asked: &Asked<'_>,
+        oldest_useful: Option<u64>,
+        now: Instant,
+    ) -> usize {
+        let usable = self.all.iter().position(|c| match c.state {
+            State::Free => true,
+            State::Asked | State::Answering(_) => false,
+            State::Done(at) => oldest_useful.is_none_or(|age| (now - at).0 > age),
+        });
+        let at = usable.unwrap_or_else(|| {
+            self.all.push(Collection {
+                id: 0,
+                state: State::Free,
+                share: Share::Tenant,
+                tenant: TenantIndex(0),
+                changes: 0,
+                type_: 0,
+                questions: Vec::new(),
+                unanswered: 0,
+                due: None,
+                in_flight: false,
+                waiters: Vec::new(),
+                answers: Vec::new(),
+            });
+            self.all.len() - 1
+        });
+        let collection = &mut self.all[at];
+        collection.id = self.next;
+        self.next = self.next.wrapping_add(1);
+        collection.state = State::Asked;
+        collection.share = asked.share;
+        collection.tenant = asked.tenant;
+        collection.changes = asked.changes;
+        collection.type_ = asked.type_;
+        collection.in_flight = false;
+        collection.questions.clear();
+        collection.questions.extend_from_slice(asked.questions);
+        collection.answers.clear();
+        collection.unanswered = count_messages(asked.questions);
+        collection.due = None;
+        at
+    }
+
+    pub(super) fn asked(&self, id: u32) -> Option<&Collection> {
+        self.all.iter().find(|c| c.id == id && c.state == State::Asked)
+    }
+
+    pub(super) fn asked_mut(&mut self, id: u32) -> Option<&mut Collection> {
+        self.all.iter_mut().find(|c| c.id == id && c.state == State::Asked)
+    }
+
+    /// Keeps a part of an answer. Says whether it was the last part.
+    pub(super) fn add_part(
+        &mut self,
+        id: u32,
+        entries: &[u8],
+        more: bool,
+    ) -> Result<bool, TooLarge> {
+        let all = self.bytes() + entries.len();
+        let Collections { all: collections, taken, own, .. } = self;
+        let is_it = |c: &&mut Collection| c.id == id && c.state == State::Asked;
+        let Some(collection) = collections.iter_mut().find(is_it) else { return Ok(false) };
+        if collection.answers.len() + entries.len() > LIMIT
+            || all > LIMIT_OF_ALL
+            || !taken.set(all.saturating_sub(*own))
+        {
+            return Err(TooLarge);
+        }
+        collection.answers.extend_from_slice(entries);
+        if !more {
+            collection.unanswered = collection.unanswered.saturating_sub(1);
+        }
+        Ok(!more)
+    }
+
+    /// The switch will not answer. Gives those who wait for the answer.
+    pub(super) fn fail(&mut self, id: u32) -> Vec<Waiter> {
+        let Some(collection) = self.asked_mut(id) else { return Vec::new() };
+        collection.state = State::Free;
+        collection.answers = Vec::new();
+        let waiters = core::mem::take(&mut collection.waiters);
+        self.give_back();
+        waiters
+    }
+
+    /// Answers take memory that other switches share.
+    pub(crate) fn share(&mut self, taken: Taken) {
+        self.taken = taken;
+    }
+
+    /// The tenants have this many rules on the switch.
+    pub(super) fn own_rules(&mut self, rules: usize) {
+        self.own = rules * OF_RULE;
+    }
+
+    /// Bytes of answers.
+    fn bytes(&self) -> usize {
+        self.all.iter().map(|it| it.answers.len()).sum()
+    }
+
+    /// There are fewer answers than before.
+    pub(super) fn give_back(&mut self) {
+        self.taken.set(self.bytes().saturating_sub(self.own));
+    }
+}
+
+impl Collection {
+    /// Whether the switch has answered all questions, and nobody has been told.
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Asked && self.unanswered == 0
+    }
+
+    fn is_same(&self, asked: &Asked<'_>) -> bool {
+        self.share == asked.share
+            && (asked.share == Share::Anybody || self.tenant == asked.tenant)
+            && self.questions == asked.questions
+    }
+}
+
+fn count_messages(mut messages: &[u8]) -> usize {
+    let mut count = 0;
+    while let Ok(Some(length)) = openflow::frame::next(messages) {
+        count += 1;
+        messages = &messages[length..];
+    }
+    count
+}

@@ -1,0 +1,46 @@
+//! What the switch says that it holds, and what it has removed.
+
+use crate::time::Instant;
+use alloc::vec::Vec;
+use compile::RuleKey;
+use flowspace::Match;
+
+/// An entry that the switch says it holds.
+pub(crate) struct Held {
+    pub table: u8,
+    pub match_: Match,
+    pub match_wire: Vec<u8>,
+    pub priority: u16,
+    pub cookie: u64,
+    pub actions: Vec<u8>,
+    /// How long it has stood: seconds and nanoseconds.
+    pub stood: (u32, u32),
+    /// Its idle and hard time-out in seconds, and its flags.
+    pub terms: (u16, u16, u16),
+}
+
+impl Held {
+    pub(super) fn installed(&self, now: Instant) -> Instant {
+        let (seconds, rest) = self.stood;
+        Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
+    }
+}
+
+/// A rule that has gone.
+pub(crate) struct Removed {
+    pub cookie: u64,
+    pub key: RuleKey,
+    /// OFPFlowRemovedReason: the numbers of 1.0 are those of 1.3.
+    pub reason: u8,
+    /// Packets and bytes.
+    pub counted: (u64, u64),
+    /// How long it stood: seconds and nanoseconds.
+    pub stood: (u32, u32),
+}
+
+/// Which of an entry's timeouts is over. The numbers are those of OFPFlowRemovedReason, in both versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    Idle = 0,
+    Hard = 1,
+}

@@ -1,0 +1,152 @@
+//! The waiting requests of all tenants, what they wait for, and whose turn it is.
+
+use crate::ids::{ControllerIndex, TenantIndex};
+use crate::work::Turns;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// The waiting requests of all tenants, what they wait for, and whose turn it is.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    /// The waiting requests, by tenant.
+    pub(super) lines: BTreeMap<TenantIndex, Line>,
+    /// Tenants with requests that wait for the outcome of changes.
+    waiting: BTreeSet<TenantIndex>,
+    /// Whether a barrier is in flight that shows the outcome.
+    is_barrier_sent: bool,
+    /// Whose requests Weir looks at.
+    turns: Turns,
+}
+
+/// What is put off of one tenant, in the order in which it came.
+#[derive(Default)]
+pub(super) struct Line {
+    requests: Vec<Postponed>,
+    /// The controllers that sent them.
+    pub(super) controllers: BTreeSet<ControllerIndex>,
+}
+
+/// A message of a controller, put off.
+pub(super) struct Postponed {
+    pub(super) controller: ControllerIndex,
+    pub(super) frame: Vec<u8>,
+}
+
+impl Inbox {
+    // ---- Turns
+
+    /// Sets the weight of a tenant, making room for it.
+    pub(crate) fn set_weight(&mut self, tenant: TenantIndex, weight: u32) {
+        self.turns.set_weight(tenant.0, weight);
+    }
+
+    /// Whether Weir looks at requests of the tenant now.
+    #[inline]
+    pub(crate) fn may(&self, tenant: TenantIndex) -> bool {
+        self.turns.may(tenant.0)
+    }
+
+    /// A tenant has had so many entries examined.
+    #[inline]
+    pub(crate) fn charge(&mut self, tenant: TenantIndex, examined: u64) {
+        self.turns.charge(tenant.0, examined);
+    }
+
+    /// A tenant has something for which it must wait for its turn.
+    pub(crate) fn wait_for_turn(&mut self, tenant: TenantIndex) {
+        self.turns.wait(tenant.0);
+    }
+
+    /// Whether anybody waits for a turn.
+    pub(crate) fn is_turn_awaited(&self) -> bool {
+        self.turns.is_awaited()
+    }
+
+    /// Whether it is this tenant's turn.
+    pub(crate) fn is_on_turn(&self, tenant: TenantIndex) -> bool {
+        self.turns.is_on_turn(tenant.0)
+    }
+
+    /// The tenant that is next on turn, until the turn [ends](Self::end_turn).
+    pub(crate) fn next_turn(&mut self) -> Option<TenantIndex> {
+        self.turns.next().map(TenantIndex)
+    }
+
+    /// The turn is over.
+    pub(crate) fn end_turn(&mut self) {
+        self.turns.end();
+    }
+
+    // ---- What became of changes
+
+    /// A request waits for the outcome of the tenant's changes.
+    pub(crate) fn wait_for_outcome(&mut self, tenant: TenantIndex) {
+        self.waiting.insert(tenant);
+    }
+
+    /// Whether a tenant is noted to wait for an outcome, and none of its requests waits.
+    pub(crate) fn waits_for_nothing(&self, tenant: TenantIndex) -> bool {
+        self.waiting.contains(&tenant) && !self.lines.contains_key(&tenant)
+    }
+
+    /// The outcome of the tenant's changes is known.
+    pub(crate) fn outcome_known(&mut self, tenant: TenantIndex) {
+        self.waiting.remove(&tenant);
+    }
+
+    /// Whether a barrier has to be sent that shows the outcome of changes.
+    pub(crate) fn wants_barrier(&self) -> bool {
+        !self.is_barrier_sent && !self.waiting.is_empty()
+    }
+
+    /// A barrier is in flight that shows the outcome of changes.
+    pub(crate) fn barrier_sent(&mut self) {
+        self.is_barrier_sent = true;
+    }
+
+    /// The switch has answered the barrier, or will not answer.
+    pub(crate) fn barrier_returned(&mut self) {
+        self.is_barrier_sent = false;
+    }
+
+    // ---- Requests that wait
+
+    pub(super) fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
+        self.lines.entry(tenant).or_default().push(it);
+    }
+
+    pub(super) fn take_line(&mut self, tenant: TenantIndex) -> Vec<Postponed> {
+        self.lines.remove(&tenant).unwrap_or_default().requests
+    }
+
+    /// Tenants with waiting requests at which Weir may look now.
+    pub(super) fn served(&self) -> impl Iterator<Item = TenantIndex> {
+        self.lines.keys().copied().filter(|tenant| self.may(*tenant))
+    }
+
+    /// Whether so many messages of a controller wait that no more are read.
+    pub(super) fn is_full(
+        &self,
+        tenant: TenantIndex,
+        controller: ControllerIndex,
+        limit: usize,
+    ) -> bool {
+        self.lines.get(&tenant).is_some_and(|line| {
+            let of_controller = line.requests.iter().filter(|it| it.controller == controller);
+            line.requests.len() >= limit && of_controller.count() >= limit
+        })
+    }
+}
+
+impl Postponed {
+    pub(super) fn size(&self) -> usize {
+        size_of::<Postponed>() + self.frame.len()
+    }
+}
+
+impl Line {
+    fn push(&mut self, it: Postponed) {
+        self.controllers.insert(it.controller);
+        self.requests.push(it);
+    }
+}
