@@ -15,8 +15,8 @@ use crate::metrics::Registry;
 const GROUP: usize = 4096;
 
 /// How long the thread waits for more batches before it commits batches that are in journals, because nobody waits for
-/// these: so the thread rarely disturbs the event loops, also on a shared core.
-pub(super) const GATHER: Duration = Duration::from_millis(2);
+/// these: so a burst of FLOW_MODs is one commit, after the burst, and does not share its core with commits.
+pub(super) const GATHER: Duration = Duration::from_millis(25);
 
 /// How long the thread rests after a failed commit: failed batches are pushed again at once, and may fail for hours.
 pub(super) const REST: Duration = Duration::from_millis(500);
@@ -27,16 +27,19 @@ pub(super) fn run(database: Database, queue: Queue, rest: Duration, metrics: &Re
     let gather = database.journals().map(|_| GATHER);
     let room = Room::new(database.dir(), metrics);
     let mut writer = Writer { database, room, queue, rest, rests, metrics, shards, group, missing };
+    let mut is_full = false;
     while let Some(command) = writer.next() {
-        if let (Some(gather), Command::Store { .. }) = (gather, &command) {
+        if let (Some(gather), Command::Store { .. }, false) = (gather, &command, is_full) {
             thread::sleep(gather);
         }
+        is_full = false;
         let mut next = Some(command);
         // A command that needs the earlier changes, or does not belong to a group, ends the group.
         while let Some(Command::Store { shard, batch }) = next {
             writer.take(shard, batch);
             let ops: usize = writer.group.iter().map(|(_, batch)| batch.ops.len()).sum();
-            next = if ops < GROUP { writer.queue.try_next() } else { None };
+            is_full = ops >= GROUP;
+            next = if is_full { None } else { writer.queue.try_next() };
         }
         writer.commit();
         match next {
