@@ -1,7 +1,6 @@
 //! What a switch may be, and how long it may take to say so.
 
-use super::Switch;
-use super::event::Event;
+use super::{Event, Switch};
 use crate::south::pending::Entry;
 use crate::time::{Duration, Instant};
 
