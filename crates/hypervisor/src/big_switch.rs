@@ -17,7 +17,6 @@
 //! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
-mod ask;
 mod buffered;
 mod changes;
 mod entries;
@@ -29,7 +28,6 @@ mod objects;
 mod operation;
 mod plan;
 mod ports;
-mod sent;
 mod session;
 mod statistics;
 mod wire;
@@ -38,19 +36,17 @@ use crate::outbox::Outbox;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use ask::Ask;
 use buffered::Buffered;
 use entry::Entry;
 use leaving::AllLeaving;
 use member::{Learned, Member, Progress};
 use objects::Objects;
 use openflow::{Header, Version};
-use operation::Operation;
+use operation::{Ask, Operation};
 pub(crate) use plan::policy;
 pub use plan::{Plan, is_key, key, plans};
-use sent::{Rule, Sent};
 use session::Front;
-use wire::Features;
+use wire::{Features, Rule, Sent};
 
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;

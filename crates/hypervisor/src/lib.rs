@@ -14,7 +14,7 @@
 //! ```
 //!
 //! What a tenant's entries, groups and packets come to on the switch is compiled: see the crate [`compile`], which knows none of
-//! this. Start reading at [`Switch`], then `v10` and `v13` (one file per message family), and `south::scheduler` and `south::window` (fairness).
+//! this. Start reading at [`Switch`], then `switch::v10` and `switch::v13` (one file per message family), and `south::scheduler` and `south::window` (fairness).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -44,8 +44,6 @@ mod south;
 pub mod store;
 mod switch;
 mod tally;
-mod tenant;
-pub mod trace;
 mod v10;
 mod v13;
 mod work;
@@ -69,6 +67,6 @@ pub use switch::shown::{FlowPage, FlowPlace, Known, Side};
 pub use switch::space::shares::{Holds, NumberShare, SaidBy, TableShare, divide_table};
 pub use switch::tracking::{FlowChange, FlowEntry};
 pub use switch::traffic::port_traffic::PortTraffic;
-pub use switch::{Switch, TenantState};
+pub use switch::{Switch, TenantState, trace};
 pub use tally::Count;
 pub use time::{Duration, Instant};

@@ -13,9 +13,7 @@ mod datapath;
 pub(crate) mod event;
 mod follow;
 mod forward;
-pub(crate) mod held;
 mod idle;
-pub(crate) mod infra_change;
 mod labels;
 mod log;
 pub(crate) mod logged;
@@ -42,12 +40,16 @@ pub(crate) mod space;
 mod start;
 mod state_quota;
 mod tables;
+mod tenant;
 mod tenants;
 mod topology;
+pub mod trace;
 pub(crate) mod tracking;
 pub(crate) mod traffic;
 mod turns;
 pub(crate) mod uninstalled;
+mod v10;
+pub(super) mod v13;
 
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};
@@ -60,43 +62,48 @@ use crate::store::{Journal, StoreOp};
 use crate::time::Instant;
 use crate::v13::ids::Ids;
 use alloc::vec::Vec;
+pub(crate) use cause::{Cause, in_turn};
 use collect::collections::Collections;
+pub(crate) use collect::collections::{Share, Waiter};
 use datapath::Datapath;
-use event::Event;
+pub(crate) use event::Event;
+pub(crate) use logged::{Logged, LoggedChange, NumberBefore};
 use map::Map;
 use openflow::{Header, Version};
-use operations::Operations;
+pub(crate) use operations::{Operation, Operations, OwnChange, Tried, What};
 use postponed::inbox::Inbox;
+pub(crate) use replay::recovery::{Gone, Object};
 use reports::Reports;
-use request::Request;
+pub(crate) use request::Request;
 use scratch::Scratch;
-use settings::Settings;
+pub(crate) use settings::Settings;
 use space::shares::Space;
+pub(crate) use tenant::Tenant;
 use tenants::Tenants;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
-    pub(crate) version: Version,
-    pub(crate) datapath: Datapath,
-    pub(crate) map: Map,
-    pub(crate) tenants: Tenants,
-    pub(crate) controllers: Controllers,
+    version: Version,
+    datapath: Datapath,
+    map: Map,
+    tenants: Tenants,
+    controllers: Controllers,
     /// The connection to the switch, and what waits for it.
-    pub(crate) session: Session,
+    session: Session,
     /// What is in flight, by what it is for.
     operations: Operations,
     /// Statistics that the switch is asked for, and those that are kept.
     statistics: Collections,
-    pub(crate) journal: Journal,
+    journal: Journal,
     /// Requests that wait, and whose turn it is.
     inbox: Inbox,
-    pub(crate) settings: Settings,
-    pub(crate) reports: Reports,
-    pub(crate) scratch: Scratch,
+    settings: Settings,
+    reports: Reports,
+    scratch: Scratch,
     /// How much its tables hold, and who gets how much of them.
     space: Space,
     /// Groups and meters in use on the switch (1.3).
-    pub(crate) ids: Ids,
+    ids: Ids,
 }
 
 /// A tenant on the switch, as an observer may see it.

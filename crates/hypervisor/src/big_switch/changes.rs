@@ -1,12 +1,10 @@
 //! Changes of tables and ports: to all members, and back from all of them if one refuses.
 
-use super::BigSwitch;
 use super::entry::Entry;
 use super::objects::Numbered;
 use super::operation::{Operation, PortMod, Undo};
-use super::sent::{Rule, Sent};
-use super::wire::{self, Command};
-use super::wire::{delete_numbered, modify_numbered};
+use super::wire::{Command, Rule, Sent, delete_numbered, modify_numbered};
+use super::{BigSwitch, wire};
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use alloc::boxed::Box;

@@ -8,15 +8,12 @@
 //! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
 //! entry, on that port's member; if that port is nowhere, on all alike.
 
-use super::BigSwitch;
 use super::entry::{Entry, State};
 use super::leaving::Leaving;
 use super::member::Progress;
 use super::objects::Numbered;
-use super::sent::Sent;
-use super::wire::seconds;
-use super::wire::{self, Command};
-use super::wire::{add_without_buckets, delete_numbered, modify_numbered};
+use super::wire::{Command, Sent, add_without_buckets, delete_numbered, modify_numbered, seconds};
+use super::{BigSwitch, wire};
 use crate::cookie::Cookie;
 use crate::named::{named_by, named_first};
 use crate::time::{Duration, Instant};

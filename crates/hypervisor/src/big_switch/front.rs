@@ -1,10 +1,9 @@
 //! Every message of the front and of the members has its place here.
 
-use super::ask::Asked;
 use super::member::Progress;
-use super::sent::Sent;
-use super::wire::{self, Kind};
-use super::{BigSwitch, Event};
+use super::operation::Asked;
+use super::wire::{Kind, Sent};
+use super::{BigSwitch, Event, wire};
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use compile::{Reason, Refused};

@@ -1,7 +1,7 @@
 //! A member: its connection, and how far it has come to hold what the big switch holds.
 
-use super::sent::Sent;
 use super::wire;
+use super::wire::Sent;
 use crate::outbox::Outbox;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
-//! A change that not all members have confirmed, and how the change is undone.
+//! What members have not confirmed or answered: changes, and how each is undone, and questions.
 
 use super::entry::Entry;
 use super::objects::Numbered;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// A change of the front's that not all members have confirmed.
@@ -55,4 +55,25 @@ impl Undo {
             _ => false,
         }
     }
+}
+
+/// A question or barrier of the front's, while members answer it.
+pub(super) struct Ask {
+    pub(super) xid: u32,
+    pub(super) asked: Asked,
+    /// By member, how many answers are due.
+    pub(super) waiting: BTreeMap<u64, usize>,
+    pub(super) answers: BTreeMap<u64, Vec<u8>>,
+}
+
+/// What the answers have to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Barrier,
+    Flows,
+    Ports,
+    Groups,
+    Meters,
+    /// It is the same on all members: one answers.
+    One,
 }

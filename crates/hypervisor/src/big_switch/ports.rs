@@ -1,9 +1,8 @@
 //! Ports and packets of a big switch: each belongs to the member that has it.
 
-use super::BigSwitch;
 use super::member::Progress;
-use super::sent::Sent;
-use super::wire;
+use super::wire::Sent;
+use super::{BigSwitch, wire};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::{Header, NO_BUFFER, Version, frame};

@@ -1,10 +1,8 @@
 //! Questions and barriers: asked of all members, answered once.
 
-use super::BigSwitch;
-use super::ask::{Ask, Asked};
-use super::sent::Sent;
-use super::wire;
-use super::wire::seconds;
+use super::operation::{Ask, Asked};
+use super::wire::{Sent, seconds};
+use super::{BigSwitch, wire};
 use crate::parts::write_parts;
 use crate::refusals::Verdict;
 use crate::time::Instant;

@@ -2,24 +2,15 @@
 //!
 //! A tenant's `entries` are bounded, so that others have room. A long entry counts for more than one of them.
 
+use super::entry::beside;
 use super::{Flow, FlowTable, Rule};
-use alloc::collections::BTreeMap;
 
-/// Bytes for which an entry counts as one.
-const UNIT: usize = 1024;
 /// Entries on the switch that one message may come to, if it does not mean as many already: everybody waits while they are made.
 const AT_ONCE: usize = 16_384;
 
 /// How many entries on the switch a change may come to, and whether it is [`AT_ONCE`] that bounds it.
 #[derive(Debug)]
 pub(crate) struct Room(usize, bool);
-
-/// What long entries count for beside their rules.
-#[derive(Debug, Default)]
-pub(super) struct Long {
-    of: BTreeMap<u32, usize>,
-    all: usize,
-}
 
 impl Room {
     /// Takes what an entry is to be; `false` if there is no room for it.
@@ -47,27 +38,4 @@ impl FlowTable {
         let left = (limit as usize).saturating_sub(others);
         Room(left.min(AT_ONCE).max(before), left > AT_ONCE)
     }
-}
-
-impl Long {
-    pub(super) fn insert(&mut self, id: u32, flow: &Flow) {
-        let more = beside(flow, flow.rules.iter().chain(flow.shadowed.iter()));
-        if more > 0 {
-            self.of.insert(id, more);
-            self.all += more;
-        }
-    }
-
-    pub(super) fn remove(&mut self, id: u32) {
-        if let Some(more) = self.of.remove(&id) {
-            self.all -= more;
-        }
-    }
-}
-
-/// What an entry counts for beside its rules, of which each counts for one.
-fn beside<'a>(flow: &Flow, rules: impl Iterator<Item = &'a Rule>) -> usize {
-    let own = flow.match_wire.len() + flow.actions.len();
-    let (count, all) = rules.fold((0, own), |(count, all), rule| (count + 1, all + rule.size()));
-    (all / UNIT).saturating_sub(count)
 }

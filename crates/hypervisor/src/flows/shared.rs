@@ -8,133 +8,14 @@
 //!
 //! After a restart the owner is the entry whose cookie the switch holds.
 
+use super::shadowed::RuleRef;
 use super::{Flow, FlowTable, Rule};
-use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::RuleKey;
-use core::ops::Deref;
-use hashbrown::{Equivalent, HashMap, HashSet};
-
-/// What identifies a rule on the switch, to look for.
-#[derive(Hash)]
-struct RuleRef<'a>(u8, u16, &'a [u8]);
-
-impl Equivalent<RuleKey> for RuleRef<'_> {
-    fn equivalent(&self, key: &RuleKey) -> bool {
-        (self.0, self.1, self.2) == (key.table, key.priority, &*key.match_wire)
-    }
-}
-
-/// The shadowed rules of an entry. Hardly any entry has some: an entry without them has only a pointer.
-#[derive(Clone, Debug, Default)]
-pub struct Shadowed(Option<Box<Rules>>);
-
-#[derive(Clone, Debug, Default)]
-struct Rules(Vec<Rule>);
-
-impl Deref for Shadowed {
-    type Target = [Rule];
-
-    fn deref(&self) -> &[Rule] {
-        self.0.as_ref().map_or(&[], |rules| &rules.0)
-    }
-}
-
-impl PartialEq for Shadowed {
-    fn eq(&self, other: &Shadowed) -> bool {
-        **self == **other
-    }
-}
-
-impl Extend<Rule> for Shadowed {
-    fn extend<T: IntoIterator<Item = Rule>>(&mut self, rules: T) {
-        for rule in rules {
-            self.0.get_or_insert_default().0.push(rule);
-        }
-    }
-}
-
-impl FromIterator<Rule> for Shadowed {
-    fn from_iter<T: IntoIterator<Item = Rule>>(rules: T) -> Shadowed {
-        let mut shadowed = Shadowed::default();
-        shadowed.extend(rules);
-        shadowed
-    }
-}
-
-impl Shadowed {
-    /// Takes out the first rule that is meant.
-    fn take(&mut self, is_meant: impl Fn(&Rule) -> bool) -> Option<Rule> {
-        let rules = &mut self.0.as_mut()?.0;
-        let at = rules.iter().position(is_meant)?;
-        let rule = rules.remove(at);
-        if rules.is_empty() {
-            self.0 = None;
-        }
-        Some(rule)
-    }
-}
-
-/// Which entries have shadowed rules.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    waiting: HashMap<RuleKey, BTreeSet<u32>>,
-    /// How many rules those are.
-    rules: usize,
-    /// What nobody owns any more.
-    freed: HashSet<RuleKey>,
-}
-
-impl Shared {
-    pub(super) fn len(&self) -> usize {
-        self.rules
-    }
-
-    /// An entry is gone.
-    pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
-        for rule in flow.shadowed.iter() {
-            let key = rule.key(flow.table);
-            if let Some(waiting) = self.waiting.get_mut(&key)
-                && waiting.remove(&id)
-            {
-                self.rules -= 1;
-                if waiting.is_empty() {
-                    self.waiting.remove(&key);
-                }
-            }
-        }
-    }
-
-    /// An entry on the switch has an owner.
-    pub(super) fn owned(&mut self, key: &RuleKey) {
-        if !self.freed.is_empty() {
-            self.freed.remove(key);
-        }
-    }
-
-    /// An entry on the switch has no owner.
-    pub(super) fn freed(&mut self, key: RuleKey) {
-        if self.waiting.contains_key(&key) {
-            self.freed.insert(key);
-        }
-    }
-}
+use hashbrown::HashMap;
 
 fn is_at(rule: &Rule, key: &RuleKey) -> bool {
     (rule.priority, &rule.match_wire) == (key.priority, &key.match_wire)
-}
-
-impl Flow {
-    /// How many entries on the switch are meant to stand for it.
-    pub(crate) fn planned(&self) -> usize {
-        self.rules.len() + self.shadowed.len()
-    }
-
-    /// Whether the same is to stand for it.
-    pub(crate) fn is_placed_as(&self, other: &Flow) -> bool {
-        (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
-    }
 }
 
 impl FlowTable {

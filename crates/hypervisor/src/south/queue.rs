@@ -1,5 +1,6 @@
 //! A tenant's messages that wait for the switch, in the order in which it sent them.
 
+use crate::sheet::MessageClass;
 use crate::south::installed::Written;
 use crate::south::pending::{Awaits, Origin};
 use crate::time::Instant;
@@ -42,6 +43,18 @@ pub(crate) enum Class {
     Statistics,
     /// Anything else that is answered.
     Other,
+}
+
+impl Class {
+    /// The class of a data sheet.
+    pub(super) fn measured(self) -> MessageClass {
+        match self {
+            Class::PacketOut => MessageClass::PacketOut,
+            Class::Modification => MessageClass::FlowMod,
+            Class::Statistics => MessageClass::Statistics,
+            Class::Barrier | Class::Other => MessageClass::Other,
+        }
+    }
 }
 
 /// A message that asks the switch, and what its answer costs.

@@ -165,15 +165,3 @@ impl Rates {
         Ok(())
     }
 }
-
-impl Class {
-    /// The class of a data sheet.
-    pub(super) fn measured(self) -> MessageClass {
-        match self {
-            Class::PacketOut => MessageClass::PacketOut,
-            Class::Modification => MessageClass::FlowMod,
-            Class::Statistics => MessageClass::Statistics,
-            Class::Barrier | Class::Other => MessageClass::Other,
-        }
-    }
-}

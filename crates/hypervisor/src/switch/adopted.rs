@@ -9,13 +9,11 @@
 //! Not here: rules of networks, since their labels and ports went with the store, and rules that name groups or meters, which
 //! have no cookies. Start reading at [`Switch::adopt_rules`].
 
-use super::Switch;
-use super::cause::Cause;
-use super::event::Event;
-use super::held::Held;
 use super::reconcile::read_match;
+use super::{Cause, Event, Switch};
 use crate::cookie::Cookie;
 use crate::flows::Flow;
+use crate::south::held::Held;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -9,8 +9,7 @@
 
 pub(crate) mod change;
 
-use super::Switch;
-use super::cause::Cause;
+use super::{Cause, Switch};
 use crate::buffers::Buffered;
 use crate::flows::{Alike, Rule};
 use crate::ids::TenantIndex;

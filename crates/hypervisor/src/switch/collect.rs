@@ -7,8 +7,7 @@
 
 pub(crate) mod collections;
 
-use super::Switch;
-use super::request::Request;
+use super::{Request, Share, Switch, Waiter};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::policy::Statistics;
 use crate::refusals::Verdict;
@@ -17,7 +16,7 @@ use crate::south::queue::{Class, Item};
 use crate::time::Instant;
 use crate::work::LARGE;
 use alloc::vec::Vec;
-use collections::{Asked, Collection, Share, State, TooLarge, Waiter};
+use collections::{Asked, Collection, State, TooLarge};
 use compile::Reason;
 use openflow::Version;
 

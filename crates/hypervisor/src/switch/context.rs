@@ -1,13 +1,13 @@
 //! What the compiler is asked with: the switch, the tenant, and what the tenant has here.
 
-use super::Switch;
+use super::{Switch, Tenant};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
-use crate::tenant::Tenant;
 use alloc::vec::Vec;
-use compile::Refused;
 use compile::infra::{Infra, InfraTenant};
-use compile::{Context, GroupTable, InfraRule, Instances, Network, Slice, Space, Target, Wire};
+use compile::{
+    Context, GroupTable, InfraRule, Instances, Network, Refused, Slice, Space, Target, Wire,
+};
 use openflow::v13::PortNo;
 
 impl Switch {

@@ -16,9 +16,8 @@
 
 pub(crate) mod port_counts;
 
-use super::Switch;
-use super::collect::collections::Share;
-use super::event::{Counts, Event};
+use super::event::Counts;
+use super::{Event, Share, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::Awaits;

@@ -9,8 +9,7 @@
 //! What was checked under the old policy has to be sent before anything that is done under the new one, and nothing may
 //! be sent before the store has it. So a change waits until it has, which takes one commit, and tenants wait with it.
 
-use super::Switch;
-use super::event::Event;
+use super::{Event, Switch};
 use crate::ids::TenantIndex;
 use crate::north::Asynchronous;
 use crate::policy::Policy;

@@ -1,8 +1,7 @@
 //! What goes to the switch for tenants, and what becomes of it: the [`Session`](crate::south::Session) sends, and here is counted and
 //! decided what that means for tenants.
 
-use super::Switch;
-use super::request::Request;
+use super::{Request, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;

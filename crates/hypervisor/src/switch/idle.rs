@@ -9,18 +9,17 @@
 //! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart an entry
 //! has stood as long as the switch says of the oldest rule.
 
-use super::Switch;
-use super::cause::{Cause, in_turn};
-use super::held::{Removed, Timeout};
 use super::reconcile::read_match;
+use super::tenant::Answer;
+use super::{Cause, Switch, in_turn};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
+use crate::south::held::{Removed, Timeout};
 use crate::south::installed::Owner;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item, Question};
-use crate::tenant::Answer;
 use crate::time::Instant;
 use openflow::{NO_BUFFER, Version};
 

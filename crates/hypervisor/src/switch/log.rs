@@ -14,10 +14,8 @@
 //! A request that the tables do not allow is logged as well if the switch may still refuse an earlier change: without that change
 //! the tables may allow the request.
 
-use super::Switch;
-use super::logged::{Barrier, Logged, LoggedChange, NumberBefore, Outcome};
-use super::operations::{Operation, What};
-use super::request::Request;
+use super::logged::{Barrier, Outcome};
+use super::{Logged, LoggedChange, NumberBefore, Operation, Request, Switch, What};
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};

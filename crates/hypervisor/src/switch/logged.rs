@@ -1,6 +1,6 @@
 //! Items of the log: changes and barriers.
 
-use super::request::Request;
+use super::Request;
 use crate::buffers::Buffered;
 use crate::flows::Flow;
 use crate::ids::ControllerIndex;
@@ -78,21 +78,21 @@ pub(crate) struct LoggedChange {
     /// Which those are, if they are many: it is asked for each entry that times out.
     changed: HashSet<u32>,
     /// The changed groups and meters as they were before (1.3).
-    pub(crate) numbers_before: Vec<NumberBefore>,
+    pub(super) numbers_before: Vec<NumberBefore>,
     /// The numbers of the entries that it adds, and how many of them are in use.
     numbers: (Vec<u32>, usize),
     /// The egress groups that its groups need (1.3).
-    pub(crate) needs: Vec<u32>,
+    pub(super) needs: Vec<u32>,
     /// The entry that it adds, whose time begins with it.
     pub(super) begins: Option<u32>,
     /// From which message to the switch on the entry counts that it adds.
     pub(super) counts_since: Option<u32>,
     /// Whether the entries that it changes begin to count at nothing (OFPFF_RESET_COUNTS).
-    pub(crate) resets_counts: bool,
+    pub(super) resets_counts: bool,
     /// The new configuration of a slice's port, if the request is a PORT_MOD.
     pub(super) configures: Option<Configures>,
     /// The packet in the switch's buffers that goes with it.
-    pub(crate) buffered: Option<Buffered>,
+    pub(super) buffered: Option<Buffered>,
     /// Whether messages of it were taken out of the queue.
     pub(super) is_cut: bool,
 }

@@ -3,12 +3,11 @@
 //! Nobody has to know what has happened before. The tables are set first; then each rule that may differ is compared with what
 //! [`Installed`](crate::south::installed::Installed) expects on the switch, and gets the message that it needs, if any.
 
-use super::Switch;
-use super::cause::Cause;
-use super::replay::recovery::Object;
+use super::{Cause, Object, Switch};
 use crate::flows::Rule;
 use crate::ids::TenantIndex;
-use crate::south::diff::{self, Change};
+use crate::south::diff;
+use crate::south::diff::Change;
 use crate::south::installed::{Effect, Owner, State};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

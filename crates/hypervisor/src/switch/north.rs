@@ -1,15 +1,12 @@
 //! Northbound: what controllers are told.
 
-use super::Switch;
-use super::event::Event;
-use super::request::Request;
+use super::{Event, Request, Switch, Tenant};
 use crate::account::Account;
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::north::{Asynchronous, Controller, Given, types};
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

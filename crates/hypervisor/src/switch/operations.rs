@@ -1,14 +1,14 @@
 //! What is in flight to the switch, by what it is for, and which request is being applied to the tables.
 
 use super::bulk::change::BulkChange;
-use super::infra_change::Tried;
-use super::logged::LoggedChange;
-use super::replay::recovery::Object;
+use super::{LoggedChange, Object};
 use crate::ids::TenantIndex;
+use crate::south::installed::Effect;
 use crate::store::Kind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use compile::Variant;
+use compile::{InfraRule, Variant};
+use flowspace::Match;
 use hashbrown::HashMap;
 
 /// See the module.
@@ -37,6 +37,17 @@ pub(crate) struct Operation {
     /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
     pub(super) work: u64,
     pub(super) held: usize,
+}
+
+impl Operation {
+    /// Bytes that it holds until it is done, but for its messages.
+    pub(super) fn size(&self) -> usize {
+        let change = match &self.what {
+            What::Request(change) => change.size(),
+            _ => 0,
+        };
+        size_of::<Operation>() + change + size_of::<Effect>() * self.messages
+    }
 }
 
 /// What messages are for.
@@ -157,5 +168,31 @@ impl Operations {
     pub(super) fn end_replays(&mut self) {
         self.end_replay();
         self.ids.clear();
+    }
+}
+
+/// What is done about an entry of the hypervisor's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnChange {
+    /// It is there from now on, in the place of what is there.
+    Add,
+    Remove,
+}
+
+/// An entry of the hypervisor's own that is on its way to the switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tried {
+    pub(super) table: u8,
+    pub(super) match_: Match,
+    pub(super) priority: u16,
+    pub(super) change: OwnChange,
+    /// Whether the switch has refused it before.
+    pub(super) again: bool,
+}
+
+impl Tried {
+    pub(super) fn new(own: &InfraRule, change: OwnChange) -> Tried {
+        let InfraRule { table, match_, priority, .. } = *own;
+        Tried { table, match_, priority, change, again: false }
     }
 }

@@ -3,12 +3,10 @@
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
 
-use super::Switch;
-use super::cause::Cause;
-use super::held::Held;
-use super::infra_change::{OwnChange, Tried};
+use super::{Cause, OwnChange, Switch, Tried};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
+use crate::south::held::Held;
 use crate::south::pending::Awaits;
 use crate::tally;
 use crate::time::Instant;

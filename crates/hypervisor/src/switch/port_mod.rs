@@ -17,12 +17,8 @@
 //! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
-use super::Switch;
-use super::cause::Cause;
-use super::infra_change::{OwnChange, Tried};
 use super::map::is_same;
-use super::replay::recovery::Object;
-use super::request::Request;
+use super::{Cause, Object, OwnChange, Request, Switch, Tried};
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;

@@ -15,8 +15,7 @@
 
 pub(crate) mod inbox;
 
-use super::Switch;
-use super::request::Request;
+use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::south::session::barrier_request;
 use crate::time::Instant;

@@ -1,17 +1,15 @@
 //! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
 
-use super::Switch;
-use super::cause::Cause;
-use super::event::Event;
-use super::held::Held;
+use super::v13::numbers::Held as Numbers;
+use super::{Cause, Event, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::south::diff::Change;
+use crate::south::held::Held;
 use crate::south::installed::{Content, Owner};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
-use crate::v13::numbers::Held as Numbers;
 use crate::work::PLAN;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -6,13 +6,8 @@
 //! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
 //! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
 
-use super::Switch;
-use super::cause::Cause;
-use super::event::Event;
-use super::infra_change::Tried;
-use super::operations::What;
+use super::{Cause, Event, Switch, Tenant, Tried, What};
 use crate::ids::TenantIndex;
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

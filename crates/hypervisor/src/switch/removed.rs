@@ -2,15 +2,14 @@
 //!
 //! Both versions go this way; they differ in how the message is read and written.
 
-use super::Switch;
-use super::held::{Removed, Timeout};
-use super::replay::recovery::{Gone, Object};
+use super::tenant::Leaving;
+use super::{Gone, Object, Switch};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::north::controllers::Asynchronous;
+use crate::south::held::{Removed, Timeout};
 use crate::south::installed::{Deleted, Owner, is_later};
-use crate::tenant::Leaving;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::RuleKey;

@@ -17,24 +17,21 @@
 
 pub(crate) mod recovery;
 
-use super::Switch;
-use super::cause::Cause;
-use super::logged::{LoggedChange, Outcome};
-use super::operations::What;
-use super::request::Request;
+use super::logged::Outcome;
+use super::tenant::Leaving;
+use super::{Cause, Gone, LoggedChange, Object, Request, Switch, What};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
 use crate::south::installed::RefusedRules;
 use crate::store::Kind;
-use crate::tenant::Leaving;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, RuleKey, Variant};
 use openflow::error::v13 as code;
 use openflow::{ErrorCode, Header, Version};
-use recovery::{Back, Ended, Gone, Object, Recovery};
+use recovery::{Back, Ended, Recovery};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
 const ROUNDS: u32 = 16;

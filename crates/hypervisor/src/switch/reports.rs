@@ -1,6 +1,7 @@
 //! What observers learn of the switch: events for the driver, and counts.
 
-use super::event::{Event, PortState};
+use super::Event;
+use super::event::PortState;
 use crate::counters::{SwitchCounters, count};
 use crate::policy::TenantId;
 use crate::time::Instant;

@@ -3,8 +3,7 @@
 //! The operator names sheets; which kind of switch is connected, the switch says in its description. Until its answer a sheet that
 //! may be right holds: too little for a moment is better than too much.
 
-use super::Switch;
-use super::event::Event;
+use super::{Event, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::{Limits, TenantId};
 use crate::sheet::{MessageClass, RateBy, RateShare, Standing};

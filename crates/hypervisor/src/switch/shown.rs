@@ -4,15 +4,13 @@
 //! table is. The tenant is not charged: somebody else asks. Between two pages entries may come and go; those that stay are shown
 //! once each, unless their cookies change.
 
-use super::Switch;
-use super::infra_change::OwnChange;
+use super::{OwnChange, Switch, Tenant};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::refusals::Refusal;
 use crate::south::diff::{Change, Writing};
-use crate::tenant::Tenant;
 use alloc::vec::Vec;
 use compile::InfraRule;
 use openflow::{NO_BUFFER, Version, v10, v13};

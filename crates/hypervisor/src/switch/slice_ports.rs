@@ -4,10 +4,9 @@
 //! So once a barrier has shown that a change is done, it is taken for known here: FLOOD leaves out what is not to be
 //! flooded (1.0), and the controllers hear of it, but for the one that asked.
 
-use super::Switch;
 use super::logged::Configures;
 use super::port_mod::PortChange;
-use super::request::Request;
+use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::north::controllers::Asynchronous;
 use crate::port_desc::{PORT_MODIFY, write_port_status};
@@ -45,7 +44,7 @@ impl Switch {
             _ => {
                 let Ok(mut port) = v13::Port::parse(&known.description) else { return };
                 port.config.0 = bits(port.config.0);
-                crate::v13::switch::known(&port)
+                crate::switch::v13::switch::known(&port)
             }
         };
         if port.description == known.description {

@@ -17,13 +17,11 @@
 
 pub(crate) mod shares;
 
-use super::Switch;
-use super::event::Event;
+use super::{Event, Switch, Tenant};
 use crate::flows::room::Room;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
-use crate::tenant::Tenant;
 use crate::time::Instant;
 use crate::v13::ids::MAX_NUMBERS;
 use alloc::collections::BTreeMap;

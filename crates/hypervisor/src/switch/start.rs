@@ -1,14 +1,12 @@
 //! Beginnings: a switch connects and is asked what it holds.
 
-use super::Switch;
 use super::datapath::Datapath;
-use super::event::Event;
 use super::map::Map;
-use super::operations::Operations;
 use super::reports::Reports;
 use super::scratch::Scratch;
-use super::settings::{Settings, StartError};
+use super::settings::StartError;
 use super::tenants::Tenants;
+use super::{Event, Operations, Settings, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
 use crate::north::{Controllers, NorthLimits};

@@ -3,8 +3,7 @@
 //! The driver counts bytes, since it knows what is stored of switches that are not here; it says in the tenant's
 //! [`Account`](crate::Account) when there is no room. Changes are counted here, as requests make them.
 
-use super::Switch;
-use super::request::Request;
+use super::{Request, Switch};
 use crate::ids::TenantIndex;
 use crate::time::Instant;
 use compile::{Reason, Refused};

@@ -4,12 +4,8 @@
 //! were before is kept in the [log](super::log) until the switch has carried out all messages; what happens if the switch refuses
 //! one is in [`super::replay`].
 
-use super::Switch;
-use super::cause::Cause;
-use super::logged::{LoggedChange, NumberBefore};
-use super::operations::{Operation, What};
-use super::replay::recovery::Object;
-use super::request::Request;
+use super::tenant::Leaving;
+use super::{Cause, LoggedChange, NumberBefore, Object, Operation, Request, Switch, What};
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
@@ -21,7 +17,6 @@ use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::south::session::Part;
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::tenant::Leaving;
 use crate::time::Instant;
 use crate::work::MESSAGE;
 use alloc::boxed::Box;

@@ -1,12 +1,12 @@
 //! The tenants on a switch, and what is known of several of them at once: who is to be looked at for what.
 
-use super::held::Timeout;
+use super::Tenant;
 use super::replay::recovery::Recovery;
 use super::uninstalled::entries::Uninstalled;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::policy::{Policy, TenantId};
-use crate::tenant::Tenant;
+use crate::south::held::Timeout;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

@@ -4,13 +4,9 @@
 //! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
 //! waits with the [postponed](super::postponed).
 
-use super::Switch;
-use super::operations::{Operation, What};
-use super::request::Request;
-use super::settings::Settings;
+use super::{Request, Settings, Switch};
 use crate::ids::TenantIndex;
 use crate::policy::Statistics;
-use crate::south::installed::Effect;
 use crate::time::Instant;
 use crate::work::{CHANGE, LARGE, MESSAGE, PLAN, TELL};
 use openflow::{Version, v10, v13};
@@ -174,16 +170,5 @@ impl Switch {
     /// Messages accepted and not finished.
     fn backlog(&self, tenant: TenantIndex) -> usize {
         self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].backlog.unanswered()
-    }
-}
-
-impl Operation {
-    /// Bytes that it holds until it is done, but for its messages.
-    fn size(&self) -> usize {
-        let change = match &self.what {
-            What::Request(change) => change.size(),
-            _ => 0,
-        };
-        size_of::<Operation>() + change + size_of::<Effect>() * self.messages
     }
 }

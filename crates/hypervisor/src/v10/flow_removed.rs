@@ -1,31 +1,9 @@
-//! FLOW_REMOVED: once for each of the tenant's entries, with the tenant's own match and cookie.
+//! The FLOW_REMOVED that a tenant gets.
 
-use super::unreadable;
 use crate::flows::Flow;
-use crate::switch::Switch;
-use crate::switch::held::Removed;
-use crate::time::Instant;
 use alloc::vec::Vec;
-use flowspace::Match;
+use openflow::TooLong;
 use openflow::v10::{self, FlowRemoved, FlowRemovedReason};
-use openflow::{ErrorCode, TooLong};
-
-impl Switch {
-    /// The switch has removed an entry.
-    pub(crate) fn flow_removed_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
-        let removed = FlowRemoved::parse(body).map_err(unreadable)?;
-        let match_ = Match::from_v10(&removed.match_);
-        let removed = Removed {
-            cookie: removed.cookie,
-            key: self.rule_key(0, removed.priority, &match_),
-            reason: removed.reason.0,
-            counted: (removed.packet_count, removed.byte_count),
-            stood: (removed.duration_sec, removed.duration_nsec),
-        };
-        self.rule_removed(&removed, now);
-        Ok(())
-    }
-}
 
 /// Appends the report to a tenant that its entry has ended.
 pub(crate) fn write(

@@ -1,6 +1,6 @@
 //! What the switch is asked of an entry that is several there, to learn whether it is idle, and what the answers mean.
 
-use super::question::{FLOWS_COST, UNSUPPORTED, question};
+use super::statistics::{FLOWS_COST, UNSUPPORTED, question};
 use crate::flows::{Flow, Rule};
 use crate::south::queue::Question;
 use alloc::vec::Vec;

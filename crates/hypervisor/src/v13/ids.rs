@@ -1,7 +1,7 @@
 //! The ids of groups and meters on the switch (1.3): which are in use, and by whom.
 //!
 //! An id is in use from when a change takes it until a barrier has shown that the group or meter is gone. Nothing is sent or
-//! stored here: see [`super::numbers`].
+//! stored here: see [`crate::switch::v13`].
 
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;

@@ -1,5 +1,6 @@
 use super::*;
-use crate::south::diff::{self, Change};
+use crate::south::diff;
+use crate::south::diff::Change;
 use alloc::collections::{BTreeMap, VecDeque};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use crate::buffers::Buffered;
 use crate::flows::Alike;
 use crate::flows::room::Room;
-use crate::switch::cause::Cause;
+use crate::switch::Cause;
 use alloc::sync::Arc;
 use alloc::vec;
 

@@ -3,7 +3,7 @@
 use crate::flows::Flow;
 use crate::refusals::Verdict;
 use crate::store::Kind;
-use crate::tenant::Leaving;
+use crate::switch::tenant::Leaving;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::RuleKey;

@@ -2,7 +2,7 @@
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::switch::held::Timeout;
+use crate::south::held::Timeout;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 use hashbrown::HashMap;

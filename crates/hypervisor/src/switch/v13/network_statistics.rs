@@ -25,7 +25,7 @@ struct Sum {
 
 impl Switch {
     /// The tenant's entries that the filter means, with the counts of all their rules.
-    pub(in crate::v13) fn network_flow_statistics_v13(
+    pub(crate) fn network_flow_statistics_v13(
         &self,
         tenant: TenantIndex,
         filter: &FlowStatsRequest<'_>,
@@ -75,7 +75,7 @@ impl Switch {
 
 /// Counts of virtual ports. Those of a whole edge port are the switch's; on what is shared with others the switch counts
 /// everybody's packets, so there is nothing to tell but what is known of the tenant's own.
-pub(in crate::v13) fn port_statistics(
+pub(crate) fn port_statistics(
     network: &Network,
     wanted: PortNo,
     answers: &[u8],

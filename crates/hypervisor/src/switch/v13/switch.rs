@@ -1,14 +1,13 @@
 //! The switch as a whole: FEATURES, configuration, ports, queues, tables, roles, asynchronous messages, experimenters.
 
-use super::unreadable;
 use crate::ids::TenantIndex;
 use crate::north::{Role as Held, Wanted};
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
-use crate::switch::Switch;
 use crate::switch::port_mod::PortChange;
-use crate::switch::request::Request;
+use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v13::unreadable;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, Reason, Refused};
 use openflow::error::v13 as code;

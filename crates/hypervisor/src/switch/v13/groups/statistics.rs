@@ -20,7 +20,7 @@ const MOST_APART: usize = 64;
 impl Switch {
     /// What the switch is asked of a tenant's group, or of all. Nothing if there is no such group. Of many the switch is asked
     /// in one question with everybody's, and the answer is filtered as it comes.
-    pub(in crate::v13) fn group_questions(
+    pub(crate) fn group_questions(
         &self,
         tenant: TenantIndex,
         number: u32,
@@ -52,7 +52,7 @@ impl Switch {
     }
 
     /// What of an answer is about a tenant's groups: others' are not to take up its room.
-    pub(in crate::v13) fn of_own_groups(&self, tenant: TenantIndex, entries: &[u8]) -> Vec<u8> {
+    pub(crate) fn of_own_groups(&self, tenant: TenantIndex, entries: &[u8]) -> Vec<u8> {
         let own = self.own_groups(tenant);
         let counted = List::<GroupStats<'_>>::parse(entries).unwrap_or_default().iter();
         let mut kept = Vec::new();
@@ -63,11 +63,7 @@ impl Switch {
     }
 
     /// The counts of a tenant's groups, in an answer to that.
-    pub(in crate::v13) fn group_statistics(
-        &self,
-        tenant: TenantIndex,
-        answers: &[u8],
-    ) -> Vec<Vec<u8>> {
+    pub(crate) fn group_statistics(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let state = &self.tenants[tenant.0 as usize];
         let own = self.own_groups(tenant);
         let mut sums = GroupSums::default();

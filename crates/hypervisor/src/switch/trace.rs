@@ -10,9 +10,9 @@
 mod passage;
 mod run;
 
+use super::Switch;
 use crate::ids::TenantIndex;
 use crate::policy::TenantId;
-use crate::switch::Switch;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::Network;

@@ -10,16 +10,13 @@ pub(crate) mod statistics;
 pub(crate) mod unused;
 mod watched;
 
-use super::numbers::{Numbered, write_deletion};
-use super::unreadable;
+use super::numbers::write_deletion;
 use crate::ids::TenantIndex;
 use crate::named::{named_by, named_first};
 use crate::store::Kind;
-use crate::switch::Switch;
-use crate::switch::cause::Cause;
-use crate::switch::logged::NumberBefore;
-use crate::switch::operations::What;
-use crate::switch::request::Request;
+use crate::switch::{Cause, NumberBefore, Request, Switch, What};
+use crate::v13::numbers::Numbered;
+use crate::v13::unreadable;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -292,9 +289,4 @@ impl Switch {
         }
         Ok(messages)
     }
-}
-
-/// Whether a group's buckets send to one that is meant.
-fn names(known: &Numbered, is_meant: impl Fn(u32) -> bool) -> bool {
-    GroupMod::parse(&known.body).is_ok_and(|group| named_by(&group).any(is_meant))
 }

@@ -1,6 +1,7 @@
 //! What the policy says of a tenant.
 
-use crate::policy::{self, LabelForm, Limits, Statistics};
+use crate::policy;
+use crate::policy::{LabelForm, Limits, Statistics};
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -3,16 +3,14 @@
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
 
-use super::names;
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::named::{groups_of, named_by, named_first};
 use crate::store::Kind;
-use crate::switch::Switch;
-use crate::switch::logged::NumberBefore;
+use crate::switch::{NumberBefore, Switch};
 use crate::v13::ids::MAX_NUMBERS;
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::{Numbered, names};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};

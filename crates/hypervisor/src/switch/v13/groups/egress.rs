@@ -1,17 +1,13 @@
 //! Egress groups in a tenant's group table: see [`compile::egress_group`] for what they are.
 //!
-//! An egress group is kept among the tenant's [groups](crate::v13::groups), under a number that tenants cannot use. It has instances,
+//! An egress group is kept among the tenant's [groups](crate::switch::v13::groups), under a number that tenants cannot use. It has instances,
 //! is stored, and follows the network as they do. It is made when a group first needs it. It goes with its port or the network, or a
 //! while after the last group that [needs](super::unused) it; the tenant never hears of it. If the switch refuses it, the groups
 //! that need it are undone, and each is refused.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::Switch;
-use crate::switch::cause::Cause;
-use crate::switch::logged::NumberBefore;
-use crate::switch::replay::recovery::Object;
-use crate::switch::request::Request;
+use crate::switch::{Cause, NumberBefore, Object, Request, Switch};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::Refused;

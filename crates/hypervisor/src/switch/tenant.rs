@@ -6,15 +6,16 @@ mod ports;
 mod terms;
 mod timeouts;
 
+use super::Logged;
+use super::counts::port_counts::PortCounts;
+use super::replay::recovery::Recovery;
 use crate::counters::Counters;
 use crate::flows::FlowTable;
 use crate::north::Connections;
-use crate::policy::{self, TenantId};
+use crate::policy;
+use crate::policy::TenantId;
 use crate::refusals::{Refusals, Verdict};
 use crate::south::pending::Origin;
-use crate::switch::counts::port_counts::PortCounts;
-use crate::switch::logged::Logged;
-use crate::switch::replay::recovery::Recovery;
 use crate::time::Instant;
 use crate::v13::numbers::Numbers;
 use alloc::boxed::Box;
@@ -30,31 +31,31 @@ pub(crate) use timeouts::{Answer, Leaving};
 
 /// One tenant on one switch.
 pub(crate) struct Tenant {
-    pub(crate) id: TenantId,
+    pub(super) id: TenantId,
     /// The terms in the policy. A tenant that is no longer in the policy keeps its place, so that indices stay valid.
-    pub(crate) terms: Terms,
+    pub(super) terms: Terms,
     /// Its own network on this switch, if it has one and no slice.
-    pub(crate) network: Option<Arc<Network>>,
+    pub(super) network: Option<Arc<Network>>,
     /// What Weir knows of the tenant's ports beside the map.
-    pub(crate) ports: Ports,
+    pub(super) ports: Ports,
     /// The counts of the network's ports (1.3).
-    pub(crate) counts: PortCounts,
-    pub(crate) controllers: Connections,
+    pub(super) counts: PortCounts,
+    pub(super) controllers: Connections,
     /// Its requests in flight.
-    pub(crate) log: VecDeque<Logged>,
+    pub(super) log: VecDeque<Logged>,
     /// While its tables and the switch are brought together.
-    pub(crate) recovery: Option<Box<Recovery>>,
+    pub(super) recovery: Option<Box<Recovery>>,
     /// Requests that Weir has accepted and not finished.
-    pub(crate) backlog: Backlog,
-    pub(crate) flows: FlowTable,
+    pub(super) backlog: Backlog,
+    pub(super) flows: FlowTable,
     /// Entries that are about to end.
-    pub(crate) timeouts: Timeouts,
-    pub(crate) numbers: Numbers,
+    pub(super) timeouts: Timeouts,
+    pub(super) numbers: Numbers,
     /// Packets on their way to its controllers.
-    pub(crate) packets: Packets,
-    pub(crate) counters: Counters,
+    pub(super) packets: Packets,
+    pub(super) counters: Counters,
     /// Its last requests that were refused.
-    pub(crate) refused: Refusals,
+    pub(super) refused: Refusals,
 }
 
 impl Tenant {

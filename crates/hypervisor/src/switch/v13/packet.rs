@@ -1,7 +1,5 @@
 //! PACKET_IN and PACKET_OUT: the forwarding path. Nothing is allocated here for a message.
 
-use super::flow_mod::owner_of;
-use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
 use crate::flows::Flow;
@@ -10,9 +8,10 @@ use crate::lldp;
 use crate::north::controllers::Asynchronous;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
-use crate::switch::Switch;
-use crate::switch::request::Request;
+use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v13::flow_mod::owner_of;
+use crate::v13::unreadable;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent, ingress_by_metadata};
 use compile::{Actions, Reason, Refused, Space, metadata};

@@ -1,10 +1,9 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::{Numbered, write_deletion};
+use super::numbers::write_deletion;
 use crate::store::Kind;
-use crate::switch::Switch;
-use crate::switch::logged::NumberBefore;
-use crate::switch::request::Request;
+use crate::switch::{NumberBefore, Request, Switch};
+use crate::v13::numbers::Numbered;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::rule::is_reportable;

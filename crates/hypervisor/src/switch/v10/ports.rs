@@ -1,11 +1,10 @@
 //! PORT_STATUS and PORT_MOD.
 
-use super::unreadable;
 use crate::port_desc;
-use crate::switch::Switch;
 use crate::switch::port_mod::PortChange;
-use crate::switch::request::Request;
+use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v10::unreadable;
 use compile::{Reason, Refused};
 use flowspace::port_from_v10;
 use openflow::ErrorCode;

@@ -20,7 +20,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(super) fn installed(&self, now: Instant) -> Instant {
+    pub(crate) fn installed(&self, now: Instant) -> Instant {
         let (seconds, rest) = self.stood;
         Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
     }

@@ -1,11 +1,10 @@
 //! The switch as a whole: FEATURES, GET_CONFIG and SET_CONFIG, QUEUE_GET_CONFIG, VENDOR.
 
-use super::unreadable;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
-use crate::switch::Switch;
-use crate::switch::request::Request;
+use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v10::unreadable;
 use compile::{Reason, Refused};
 use flowspace::port_from_v10;
 use openflow::error::v10 as code;

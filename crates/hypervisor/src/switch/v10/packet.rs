@@ -1,6 +1,5 @@
 //! PACKET_IN and PACKET_OUT: the forwarding path. Nothing is allocated here for a message.
 
-use super::unreadable;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::lldp;
@@ -8,9 +7,9 @@ use crate::north::controllers::Asynchronous;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::south::session::set_length;
-use crate::switch::Switch;
-use crate::switch::request::Request;
+use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v10::unreadable;
 use compile::packet::{self, Sent};
 use compile::{Actions, Reason, Refused, Space};
 use flowspace::{Field, Key, port_from_v10, port_to_v10};

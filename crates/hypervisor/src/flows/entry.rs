@@ -1,0 +1,343 @@
+//! One entry, as the tenant sees it, and its rules on the switch.
+
+use crate::named::named_of;
+use crate::south::installed::{Content, Owner};
+use crate::store::Kind;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use compile::{EntrySpec, Rule, RuleKey};
+use core::ops::Deref;
+use flowspace::{Match, MiniMatch, MiniWords};
+use hashbrown::HashMap;
+use openflow::Version;
+
+/// One entry, as the tenant sees it, and what stands for it on the switch. Copies share all that is long: an entry that changes is
+/// kept as it was until the switch has confirmed the change, and one request can change thousands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// The tenant's table; 0 on OpenFlow 1.0.
+    pub table: u8,
+    /// The tenant's match, normalized.
+    pub match_: MiniMatch,
+    /// The tenant's priority.
+    pub priority: u16,
+    /// The tenant's cookie.
+    pub cookie: u64,
+    /// The tenant's flags.
+    pub flags: u16,
+    /// Seconds.
+    pub idle_timeout: u16,
+    /// Seconds.
+    pub hard_timeout: u16,
+    /// Since when it stands, for its hard timeout. It is not stored: the switch says how long it has held an entry.
+    pub installed: Instant,
+    /// The match as the tenant wrote it.
+    pub match_wire: Arc<[u8]>,
+    /// Actions (1.0) or instructions (1.3) as the tenant wrote them.
+    pub actions: Arc<[u8]>,
+    /// What stands for it on the switch.
+    pub rules: Vec<Rule>,
+    /// What would stand for it, but is the same entry on the switch as a rule of another one: see `flows::shared`.
+    pub shadowed: Shadowed,
+    /// Packets counted by rules that are gone.
+    pub past_packets: u64,
+    /// Bytes counted by rules that are gone.
+    pub past_bytes: u64,
+    /// What rules have counted that this message to the switch deletes, or one before it, is not counted here.
+    pub counts_since: u32,
+}
+
+/// The shadowed rules of an entry. Hardly any entry has some: an entry without them has only a pointer.
+#[derive(Clone, Debug, Default)]
+pub struct Shadowed(Option<Box<Rules>>);
+
+#[derive(Clone, Debug, Default)]
+struct Rules(Vec<Rule>);
+
+impl Deref for Shadowed {
+    type Target = [Rule];
+
+    fn deref(&self) -> &[Rule] {
+        self.0.as_ref().map_or(&[], |rules| &rules.0)
+    }
+}
+
+impl PartialEq for Shadowed {
+    fn eq(&self, other: &Shadowed) -> bool {
+        **self == **other
+    }
+}
+
+impl Extend<Rule> for Shadowed {
+    fn extend<T: IntoIterator<Item = Rule>>(&mut self, rules: T) {
+        for rule in rules {
+            self.0.get_or_insert_default().0.push(rule);
+        }
+    }
+}
+
+impl FromIterator<Rule> for Shadowed {
+    fn from_iter<T: IntoIterator<Item = Rule>>(rules: T) -> Shadowed {
+        let mut shadowed = Shadowed::default();
+        shadowed.extend(rules);
+        shadowed
+    }
+}
+
+impl Shadowed {
+    /// Takes out the first rule that is meant.
+    pub(super) fn take(&mut self, is_meant: impl Fn(&Rule) -> bool) -> Option<Rule> {
+        let rules = &mut self.0.as_mut()?.0;
+        let at = rules.iter().position(is_meant)?;
+        let rule = rules.remove(at);
+        if rules.is_empty() {
+            self.0 = None;
+        }
+        Some(rule)
+    }
+}
+
+impl Flow {
+    /// Whether it names groups or meters (1.3).
+    pub(crate) fn names_numbers(&self) -> bool {
+        [Kind::Group, Kind::Meter].iter().any(|kind| !named_of(*kind, &self.actions).is_empty())
+    }
+
+    /// What it is but for what stands for it on the switch and what it does there.
+    pub(crate) fn without_rules(&self) -> Flow {
+        let (rules, shadowed) = (Vec::new(), Shadowed::default());
+        let (match_wire, actions) = (Arc::default(), Arc::default());
+        Flow { rules, shadowed, match_: self.match_.clone(), match_wire, actions, ..*self }
+    }
+
+    /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
+    pub(crate) fn left(&self, now: Instant) -> Option<u16> {
+        if self.hard_timeout == 0 {
+            return Some(0);
+        }
+        let over = self.installed + Duration::from_secs(self.hard_timeout.into());
+        let left = u16::try_from((over - now).0.div_ceil(SECOND)).unwrap_or(self.hard_timeout);
+        (left > 0).then_some(left)
+    }
+
+    /// How long it has stood: seconds and nanoseconds.
+    pub(crate) fn stood(&self, now: Instant) -> (u32, u32) {
+        let stood = (now - self.installed).0;
+        (u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32)
+    }
+
+    /// A rule that is gone has counted these packets and bytes.
+    pub(crate) fn count_past(&mut self, (packets, bytes): (u64, u64)) {
+        self.past_packets = self.past_packets.saturating_add(packets);
+        self.past_bytes = self.past_bytes.saturating_add(bytes);
+    }
+
+    /// The same entry, about to do this, with nothing that stands for it yet.
+    pub(crate) fn with_actions(&self, actions: &Arc<[u8]>) -> Flow {
+        let (match_, match_wire) = (self.match_.clone(), Arc::clone(&self.match_wire));
+        let (rules, shadowed) = (Vec::new(), Shadowed::default());
+        Flow { rules, shadowed, match_, match_wire, actions: Arc::clone(actions), ..*self }
+    }
+
+    /// Whether another one is found by the same, here and on the switch.
+    pub(super) fn stands_where(&self, other: &Flow) -> bool {
+        (self.table, self.priority) == (other.table, other.priority)
+            && self.match_ == other.match_
+            && are_where(&self.rules, &other.rules)
+            && are_where(&self.shadowed, &other.shadowed)
+    }
+
+    /// Whether its rules are the same entries on the switch as those of another one, whatever they do.
+    pub(crate) fn has_rules_where(&self, other: &Flow) -> bool {
+        are_where(&self.rules, &other.rules)
+    }
+
+    /// Lets the rules share the match and the actions of the entry, where the bytes are the same.
+    pub(crate) fn share_with_rules(&mut self) {
+        for rule in &mut self.rules {
+            if rule.match_wire == self.match_wire {
+                rule.match_wire = Arc::clone(&self.match_wire);
+            }
+            if rule.actions == self.actions {
+                rule.actions = Arc::clone(&self.actions);
+            }
+        }
+    }
+
+    /// Bytes that it alone holds, roughly: not what it shares with other entries, and with itself as it is now.
+    pub(crate) fn size(&self) -> usize {
+        let rules = self.rules.iter().chain(self.shadowed.iter());
+        let rules = rules.map(|it| size_of_val(it) + own(&it.match_wire) + own(&it.actions));
+        let matches = own(self.match_.shared()) + own(&self.match_wire);
+        size_of::<Flow>() + matches + own(&self.actions) + rules.sum::<usize>()
+    }
+}
+
+impl Flow {
+    /// Whether a request with this match means it: a strict one, of which this is the priority, or one that is not.
+    pub(crate) fn is_covered(&self, match_: &MiniWords, strictly: Option<u16>) -> bool {
+        match strictly {
+            Some(priority) => {
+                self.match_.as_slice() == match_.as_slice() && self.priority == priority
+            }
+            None => self.match_.is_within(match_),
+        }
+    }
+
+    /// The entry as the compiler takes it. `match_` is the match of the entry.
+    pub(crate) fn spec<'a>(&'a self, match_: &'a Match) -> EntrySpec<'a> {
+        let Flow { table, priority, ref actions, .. } = *self;
+        EntrySpec { table, priority, match_, actions }
+    }
+
+    /// What a rule of it is on the switch.
+    pub(crate) fn content(&self, owner: Owner, rule: &Rule) -> Content {
+        Content { owner, program: Arc::clone(&rule.actions), terms: self.times() }
+    }
+
+    /// The rule that the switch has under this key.
+    pub(crate) fn rule_at(&self, key: &RuleKey) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.match_wire == key.match_wire)
+    }
+
+    /// What identifies its rules on the switch.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = RuleKey> + '_ {
+        self.rules.iter().map(|rule| rule.key(self.table))
+    }
+
+    /// What it keeps when it is modified, beside since when it stands.
+    pub(crate) fn times(&self) -> (u16, u16, u16) {
+        (self.idle_timeout, self.hard_timeout, self.flags)
+    }
+
+    /// What stands for it on the switch, by the match: an entry can be hundreds there.
+    pub fn by_match(&self) -> HashMap<&[u8], &Rule> {
+        self.rules.iter().map(|rule| (&*rule.match_wire, rule)).collect()
+    }
+
+    /// For the store: everything but what can be computed again. Match and actions are as `version` has them.
+    pub fn to_bytes(&self, version: Version) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEAD + self.match_wire.len() + self.actions.len());
+        out.push(format_of(version));
+        out.push(self.table);
+        out.extend_from_slice(&self.priority.to_be_bytes());
+        out.extend_from_slice(&self.flags.to_be_bytes());
+        out.extend_from_slice(&self.idle_timeout.to_be_bytes());
+        out.extend_from_slice(&self.hard_timeout.to_be_bytes());
+        out.extend_from_slice(&(self.match_wire.len() as u16).to_be_bytes());
+        out.extend_from_slice(&self.cookie.to_be_bytes());
+        out.extend_from_slice(&self.match_wire);
+        out.extend_from_slice(&self.actions);
+        out
+    }
+
+    /// The inverse of [`to_bytes`](Self::to_bytes); `parse` reads the match of the version that is spoken. `None` for
+    /// bytes that are not of this format, or of another version: what they said would be another thing.
+    pub fn from_bytes(
+        bytes: &[u8],
+        version: Version,
+        parse: impl FnOnce(&[u8]) -> Option<Match>,
+    ) -> Option<Flow> {
+        let head: &[u8; HEAD] = bytes.first_chunk()?;
+        let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        if ![FORMAT, format_of(version)].contains(&head[0]) {
+            return None;
+        }
+        let rest = &bytes[HEAD..];
+        let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
+        Some(Flow {
+            table: head[1],
+            match_: MiniMatch::new(&parse(match_wire)?),
+            priority: u16_at(2),
+            cookie: u64::from_be_bytes(head[12..20].try_into().ok()?),
+            flags: u16_at(4),
+            idle_timeout: u16_at(6),
+            hard_timeout: u16_at(8),
+            installed: Instant::default(),
+            match_wire: match_wire.into(),
+            actions: actions.into(),
+            rules: Vec::new(),
+            shadowed: Shadowed::default(),
+            past_packets: 0,
+            past_bytes: 0,
+            counts_since: 0,
+        })
+    }
+}
+
+/// Bytes of what nobody else holds.
+pub(super) fn own<T: ?Sized>(bytes: &Arc<T>) -> usize {
+    if Arc::strong_count(bytes) == 1 { size_of_val(&**bytes) } else { 0 }
+}
+
+/// Whether these are the same entries on the switch, whatever they do.
+fn are_where(some: &[Rule], others: &[Rule]) -> bool {
+    let is_where = |(one, other): (&Rule, &Rule)| {
+        (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
+    };
+    some.len() == others.len() && some.iter().zip(others).all(is_where)
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Bytes of a stored flow before its match.
+const HEAD: usize = 20;
+
+/// First byte of a flow that was stored when it did not say of which version it is.
+pub(super) const FORMAT: u8 = 1;
+
+/// First byte of a stored flow.
+fn format_of(version: Version) -> u8 {
+    match version {
+        Version::V1_0 => 2,
+        _ => 3,
+    }
+}
+
+impl Flow {
+    /// How many entries on the switch are meant to stand for it.
+    pub(crate) fn planned(&self) -> usize {
+        self.rules.len() + self.shadowed.len()
+    }
+
+    /// Whether the same is to stand for it.
+    pub(crate) fn is_placed_as(&self, other: &Flow) -> bool {
+        (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
+    }
+}
+
+/// Bytes for which an entry counts as one.
+const UNIT: usize = 1024;
+
+/// What long entries count for beside their rules.
+#[derive(Debug, Default)]
+pub(super) struct Long {
+    pub(super) of: BTreeMap<u32, usize>,
+    pub(super) all: usize,
+}
+
+impl Long {
+    pub(super) fn insert(&mut self, id: u32, flow: &Flow) {
+        let more = beside(flow, flow.rules.iter().chain(flow.shadowed.iter()));
+        if more > 0 {
+            self.of.insert(id, more);
+            self.all += more;
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: u32) {
+        if let Some(more) = self.of.remove(&id) {
+            self.all -= more;
+        }
+    }
+}
+
+/// What an entry counts for beside its rules, of which each counts for one.
+pub(super) fn beside<'a>(flow: &Flow, rules: impl Iterator<Item = &'a Rule>) -> usize {
+    let own = flow.match_wire.len() + flow.actions.len();
+    let (count, all) = rules.fold((0, own), |(count, all), rule| (count + 1, all + rule.size()));
+    (all / UNIT).saturating_sub(count)
+}

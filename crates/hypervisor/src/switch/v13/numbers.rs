@@ -1,0 +1,418 @@
+//! Groups and meters: each tenant numbers its own; on the switch they are numbered for all.
+//!
+//! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
+//! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
+
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::named::{named_by, named_first, named_of};
+use crate::policy::TenantId;
+use crate::south::installed::{Effect, Owner, content_of};
+use crate::store::{Kind, StoreKey, StoreOp};
+use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What};
+use crate::time::Instant;
+use crate::v13::numbers::{Numbered, OfKind};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use compile::{RuleKey, Variant};
+use openflow::error::v13 as code;
+use openflow::v13::{
+    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MessageType, MeterConfig, MeterMod,
+    MeterModCommand,
+};
+use openflow::{Encode, ErrorCode, List, TooLong, Version, frame};
+
+impl Switch {
+    /// Begins a change of groups or meters.
+    pub(crate) fn begin_numbers(
+        &mut self,
+        request: &Request<'_>,
+        before: Vec<NumberBefore>,
+    ) -> Cause {
+        let cause = self.begin(request);
+        self.remember_numbers(&cause, before);
+        cause
+    }
+
+    /// Sends one.
+    pub(crate) fn submit_numbers(
+        &mut self,
+        request: &Request<'_>,
+        before: Vec<NumberBefore>,
+        messages: &[Vec<u8>],
+    ) -> Cause {
+        let cause = self.begin_numbers(request, before);
+        messages.iter().for_each(|message| self.submit_number(&cause, message));
+        cause
+    }
+
+    /// Entries go with a group or meter that they use. The switch removes them by itself, and says so. Gives their rules, with the
+    /// numbers on the switch that these name.
+    pub(crate) fn take_users(
+        &mut self,
+        cause: &Cause,
+        kind: Kind,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> Vec<(Vec<u32>, RuleKey, Owner)> {
+        let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
+        let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
+        let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
+        let mut taken = Vec::new();
+        for number in gone {
+            if let Some(flow) = self.take_flow(cause, number) {
+                let owner = Owner { tenant: cause.tenant, number };
+                taken.extend(flow.rules.iter().map(|rule| {
+                    let named = named_of(kind, &rule.actions);
+                    (named, rule.key(flow.table), owner)
+                }));
+                self.await_removal(cause, number, flow);
+            }
+        }
+        taken
+    }
+
+    /// Deletes a group or meter of this number on the switch, and with it those of the rules that name it.
+    pub(crate) fn submit_with_users(
+        &mut self,
+        cause: &Cause,
+        (physical, message): (u32, &[u8]),
+        users: &mut Vec<(Vec<u32>, RuleKey, Owner)>,
+    ) {
+        if self.is_replay() {
+            users.retain(|(named, ..)| !named.contains(&physical));
+            return;
+        }
+        let installed = self.session.installed_mut();
+        let written = installed.begin_wide();
+        installed.join_number(written, cause.tenant, message);
+        let kind = if frame::type_(message) == Some(MessageType::METER_MOD.0) {
+            Kind::Meter
+        } else {
+            Kind::Group
+        };
+        for (_, key, owner) in users.extract_if(.., |(named, ..)| named.contains(&physical)) {
+            installed.join(written, key, Effect::GoneWith(owner, kind, physical));
+        }
+        self.submit_wide(cause, written, message);
+    }
+
+    /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there. The number on the
+    /// switch stays in use until [`free_number`](Self::free_number).
+    pub(crate) fn replace_number(
+        &mut self,
+        tenant: TenantIndex,
+        kind: Kind,
+        number: u32,
+        numbered: Option<Numbered>,
+    ) -> Option<Numbered> {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let key = StoreKey::new(state.id, kind, number);
+        state.numbers.set_any_loose(true);
+        if kind == Kind::Group {
+            state.flows.touch_all();
+            self.ids.note_unneeded();
+        }
+        match numbered {
+            Some(numbered) => {
+                self.journal.push(StoreOp::Put(key, numbered.to_bytes()));
+                self.ids.take(tenant, kind, numbered.instances.ids());
+                numbered.instances.ids().for_each(|number| self.unmark_for_deletion(kind, number));
+                self.numbers_mut(tenant, kind).insert(number, numbered)
+            }
+            None => {
+                let before = self.numbers_mut(tenant, kind).remove(number)?;
+                self.journal.push(StoreOp::Delete(key));
+                Some(before)
+            }
+        }
+    }
+
+    /// Takes a number for a group that is to come to the switch.
+    pub(crate) fn take_group(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        variant: Variant,
+    ) -> Result<u32, ErrorCode> {
+        if let Some(again) = self.id_again(Kind::Group, number, variant) {
+            return Ok(again);
+        }
+        let free = self.ids.lowest_free(Kind::Group);
+        if free > GROUP_MAX {
+            return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS);
+        }
+        self.ids.take(tenant, Kind::Group, [free]);
+        Ok(free)
+    }
+
+    /// An id on the switch may be given out again, unless the switch has something under the id.
+    pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
+        if !self.session.installed().numbers().is_free((kind, physical)) {
+            return;
+        }
+        self.unmark_for_deletion(kind, physical);
+        self.ids.free(kind, physical);
+    }
+
+    /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that are gone.
+    pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let is_old = self.version == Version::V1_0;
+        if is_old || !state.numbers.is_any_loose() || state.recovery.is_some() {
+            return;
+        }
+        self.delete_unwanted(&Cause::own(tenant, now));
+    }
+
+    /// The same of all tenants.
+    pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
+        for at in 0..self.tenants.len() {
+            self.tenants[at].numbers.set_any_loose(true);
+            self.sweep_numbers(TenantIndex(at as u32), now);
+        }
+    }
+
+    /// See [`sweep_numbers`](Self::sweep_numbers). Says whether it sends anything.
+    pub(crate) fn delete_unwanted(&mut self, cause: &Cause) -> bool {
+        let tenant = cause.tenant;
+        let is_recovering = self.tenants[tenant.0 as usize].recovery.is_some();
+        let owned: Vec<(Kind, u32)> = self.ids.of_tenant(tenant).collect();
+        let (mut going, mut is_open) = (BTreeMap::new(), false);
+        for key in owned {
+            let (kind, id) = key;
+            if self.numbers(tenant, kind).of_physical(id).is_some() {
+                continue;
+            }
+            let may_return = self.may_return(tenant, kind, id);
+            let installed = self.session.installed().numbers();
+            match installed.projected(key) {
+                Some(content) if !may_return || is_recovering => {
+                    going.insert(key, named_in(id, content));
+                }
+                None if !may_return && installed.is_free(key) => self.free_number(kind, id),
+                _ => is_open = true,
+            }
+        }
+        self.tenants[tenant.0 as usize].numbers.set_any_loose(is_open || !going.is_empty());
+        if going.is_empty() {
+            return false;
+        }
+        let ids: Vec<u32> = going.keys().filter(|it| it.0 == Kind::Group).map(|it| it.1).collect();
+        let named = |id: u32| going.get(&(Kind::Group, id)).cloned().unwrap_or_default();
+        // What names others goes before them.
+        let groups = named_first(&ids, named).into_iter().rev().map(|id| (Kind::Group, id));
+        let meters = going.keys().copied().filter(|it| it.0 == Kind::Meter);
+        let cause = self.begin_own(cause, What::Free);
+        for (kind, id) in groups.chain(meters).collect::<Vec<_>>() {
+            self.mark_for_deletion(tenant, kind, id);
+            let mut message = Vec::new();
+            // It fits: a deletion is a few bytes.
+            let _ = write_deletion(kind, id, &mut message);
+            self.submit_number(&cause, &message);
+        }
+        true
+    }
+
+    /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
+    pub(crate) fn mark_for_deletion(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
+        let id = self.tenants[tenant.0 as usize].id;
+        if self.ids.mark_for_deletion(id, kind, physical) {
+            self.journal.push(StoreOp::Put(deletion_key(id, kind, physical), Vec::new()));
+        }
+    }
+
+    fn unmark_for_deletion(&mut self, kind: Kind, physical: u32) {
+        if let Some(id) = self.ids.unmark_for_deletion(kind, physical) {
+            self.journal.push(StoreOp::Delete(deletion_key(id, kind, physical)));
+        }
+    }
+
+    /// The tenant's groups or meters.
+    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &OfKind {
+        self.tenants[tenant.0 as usize].numbers.of(kind)
+    }
+
+    fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut OfKind {
+        self.tenants[tenant.0 as usize].numbers.of_mut(kind)
+    }
+
+    /// From the store.
+    pub(crate) fn restore_number(&mut self, kind: Kind, id: TenantId, number: u32, bytes: &[u8]) {
+        // Those of a switch that spoke 1.3 before are deleted when it does again.
+        let tenant = self.tenant_of(id).filter(|_| self.version != Version::V1_0);
+        match (tenant, Numbered::from_bytes(bytes)) {
+            (Some(tenant), Some(numbered)) => {
+                self.ids.take(tenant, kind, numbered.instances.ids());
+                self.numbers_mut(tenant, kind).insert(number, numbered);
+            }
+            (_, numbered) => {
+                // A tenant that is gone leaves nothing behind.
+                for number in numbered.iter().flat_map(|it| it.instances.ids()) {
+                    let key = deletion_key(id, kind, number);
+                    self.journal.push(StoreOp::Put(key, Vec::new()));
+                    self.restore_deletion(id, kind, number);
+                }
+                self.journal.push(StoreOp::Delete(StoreKey::new(id, kind, number)));
+            }
+        }
+    }
+
+    /// From the store: a group or meter that was to be deleted.
+    pub(crate) fn restore_deletion(&mut self, id: TenantId, kind: Kind, physical: u32) {
+        // Where there is nobody any more, somebody does it.
+        let tenant = self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
+        self.ids.restore_deletion(id, tenant, kind, physical);
+    }
+
+    /// All groups and meters that the switch holds are in use. A group or meter that is in no tenant's table may be somebody
+    /// else's, who shares the switch with the hypervisor: its number is not given out.
+    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> Held {
+        let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
+        let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
+        let held = Held {
+            groups: groups.iter().map(|it| (it.group_id, held_group(&it))).collect(),
+            meters: meters.iter().map(|it| (it.meter_id, held_meter(&it))).collect(),
+        };
+        self.ids.reserve(Kind::Group, held.groups.keys());
+        self.ids.reserve(Kind::Meter, held.meters.keys());
+        held
+    }
+
+    /// What the switch holds of the tenants' groups and meters is known.
+    fn learn_owned(&mut self, held: &Held) {
+        for (key, tenant) in self.ids.of_tenants() {
+            let (kind, id) = key;
+            let content = match kind {
+                Kind::Meter => held.meters.get(&id),
+                _ => held.groups.get(&id),
+            };
+            if let Some(content) = content {
+                self.session.installed_mut().numbers_mut().learn(tenant, key, content.clone());
+            }
+        }
+    }
+
+    /// After a new connection: groups and meters are what the tables say. What nothing needs goes later, behind the entries.
+    pub(crate) fn reconcile_numbers(&mut self, held: &Held, now: Instant) {
+        if self.version != Version::V1_0 {
+            self.learn_owned(held);
+            self.resync_numbers(now);
+        }
+    }
+
+    /// The policy or the ports have changed: groups are compiled again, and a tenant that is gone has no groups or meters.
+    pub(crate) fn resync_numbers(&mut self, now: Instant) {
+        if self.version == Version::V1_0 {
+            return;
+        }
+        for at in 0..self.tenants.len() {
+            let tenant = TenantIndex(at as u32);
+            self.reform_groups(tenant);
+            if !self.tenants[at].terms.is_present() {
+                for number in self.numbers(tenant, Kind::Meter).all() {
+                    self.replace_number(tenant, Kind::Meter, number, None);
+                }
+            }
+            let cause = Cause::own(tenant, now);
+            for (object, message) in self.numbers_difference(tenant) {
+                let cause = self.begin_repair(&cause, object);
+                self.submit_number(&cause, &message);
+            }
+        }
+    }
+
+    /// What makes a tenant's groups and meters on the switch what the tables say: those that are not, in order.
+    pub(crate) fn numbers_difference(&mut self, tenant: TenantIndex) -> Vec<(Object, Vec<u8>)> {
+        let mut wanted = Vec::new();
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let groups = self.numbers(tenant, Kind::Group);
+        let order = groups.egress_groups().into_iter().chain(self.groups_in_order(tenant));
+        for number in order {
+            let Some(known) = groups.any(number) else { continue };
+            let Ok(group) = GroupMod::parse(&known.body) else { continue };
+            for instance in known.instances.iter() {
+                let command = GroupModCommand::MODIFY;
+                let written = self.write_instance(tenant, network, &group, instance, command);
+                let object = Object::Number(Kind::Group, number);
+                wanted.extend(written.ok().map(|it| (object, (Kind::Group, instance.1), it)));
+            }
+        }
+        let meters = self.numbers(tenant, Kind::Meter);
+        for number in meters.all() {
+            let Some(known) = meters.get(number) else { continue };
+            let Ok(meter) = MeterMod::parse(&known.body) else { continue };
+            let (meter_id, mut message) = (known.instances.id(), Vec::new());
+            let command = MeterModCommand::MODIFY;
+            let written = MeterMod { meter_id, command, ..meter }.write_message(0, &mut message);
+            if written.is_ok() {
+                let object = Object::Number(Kind::Meter, number);
+                wanted.push((object, (Kind::Meter, meter_id), message));
+            }
+        }
+        let installed = self.session.installed().numbers();
+        let mut messages = Vec::new();
+        for (object, key, mut message) in wanted {
+            let projected = installed.projected(key);
+            if projected.is_none() {
+                /// OFPGC_ADD and OFPMC_ADD.
+                const ADD: [u8; 2] = [0, 0];
+                message.iter_mut().skip(8).zip(ADD).for_each(|(at, byte)| *at = byte);
+            } else if projected == content_of(&message).as_deref() {
+                continue;
+            }
+            messages.push((object, message));
+        }
+        messages
+    }
+}
+
+/// What the switch holds, by the ids: see [`content_of`].
+pub(crate) struct Held {
+    pub groups: BTreeMap<u32, Vec<u8>>,
+    pub meters: BTreeMap<u32, Vec<u8>>,
+}
+
+/// The groups that a group on the switch sends to.
+fn named_in(id: u32, content: &[u8]) -> Vec<u32> {
+    let [type_, pad] = content.first_chunk().copied().unwrap_or_default();
+    let mut body = Vec::from([0, 0, type_, pad]);
+    body.extend_from_slice(&id.to_be_bytes());
+    body.extend_from_slice(content.get(2..).unwrap_or_default());
+    GroupMod::parse(&body).map(|group| named_by(&group).collect()).unwrap_or_default()
+}
+
+fn held_group(group: &GroupDesc<'_>) -> Vec<u8> {
+    let mut content = Vec::from([group.type_.0, 0]);
+    group.buckets.write(&mut content);
+    content
+}
+
+fn held_meter(meter: &MeterConfig<'_>) -> Vec<u8> {
+    let mut content = Vec::from(meter.flags.0.to_be_bytes());
+    meter.bands.write(&mut content);
+    content
+}
+
+fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
+    let kind = if kind == Kind::Meter { Kind::MeterToDelete } else { Kind::GroupToDelete };
+    StoreKey::new(id, kind, physical)
+}
+
+pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    match kind {
+        Kind::Meter => MeterMod {
+            command: MeterModCommand::DELETE,
+            flags: Default::default(),
+            meter_id: physical,
+            bands: List::EMPTY,
+        }
+        .write_message(0, out),
+        _ => GroupMod {
+            command: GroupModCommand::DELETE,
+            type_: GroupType::ALL,
+            group_id: physical,
+            buckets: List::EMPTY,
+        }
+        .write_message(0, out),
+    }
+}
