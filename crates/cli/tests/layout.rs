@@ -174,7 +174,6 @@ const MODULES: &[(&str, &[Row])] = &[
                 "switch",
                 &[
                     "account",
-                    "big_switch",
                     "buffers",
                     "cookie",
                     "counters",

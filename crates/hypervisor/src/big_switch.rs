@@ -26,13 +26,13 @@ mod leaving;
 mod member;
 mod objects;
 mod operation;
-mod plan;
 mod ports;
 mod session;
 mod statistics;
 mod wire;
 
 use crate::outbox::Outbox;
+pub use crate::policy::big_switches::{Plan, is_key, key, plans};
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -43,8 +43,6 @@ use member::{Learned, Member, Progress};
 use objects::Objects;
 use openflow::{Header, Version};
 use operation::{Ask, Operation};
-pub(crate) use plan::policy;
-pub use plan::{Plan, is_key, key, plans};
 use session::Front;
 use wire::{Features, Rule, Sent};
 

@@ -3,6 +3,8 @@
 //! A [`Policy`] is parsed elsewhere (the daemon's configuration), shared by reference between shards, and swapped
 //! whole. Nothing here knows about a particular switch: [`compile::Ownership`] ranks the flowspaces for one.
 
+pub(crate) mod big_switches;
+
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -1,14 +1,17 @@
 //! One switch and the controllers of all tenants that see it.
+//!
+//! The types of which a [`Switch`] consists stand in modules that do not name `Switch`. All other modules here are methods of
+//! `Switch`, by subject; they use these types, and no module uses a module that uses it.
 
 mod adopted;
-pub(crate) mod asynchronous;
+mod asynchronous;
 mod bounds;
 mod buffered;
-pub(crate) mod bulk;
-pub(crate) mod cause;
-pub(crate) mod collect;
+mod bulk;
+mod cause;
+mod collect;
 mod context;
-pub(crate) mod counts;
+mod counts;
 mod datapath;
 pub(crate) mod event;
 mod follow;
@@ -16,21 +19,21 @@ mod forward;
 mod idle;
 mod labels;
 mod log;
-pub(crate) mod logged;
+mod logged;
 mod map;
 mod mend;
 mod north;
-pub(crate) mod operations;
+mod operations;
 mod own;
 mod packet_out;
-pub(crate) mod port_mod;
-pub(crate) mod postponed;
+mod port_mod;
+mod postponed;
 mod reconcile;
 mod refused;
 mod removed;
-pub(crate) mod replay;
+mod replay;
 mod reports;
-pub(crate) mod request;
+mod request;
 mod scratch;
 pub(crate) mod settings;
 mod sheet;
@@ -47,9 +50,9 @@ pub mod trace;
 pub(crate) mod tracking;
 pub(crate) mod traffic;
 mod turns;
-pub(crate) mod uninstalled;
+mod uninstalled;
 mod v10;
-pub(super) mod v13;
+mod v13;
 
 use crate::counters::{Counters, SwitchCounters, count};
 use crate::ids::{ControllerIndex, TenantIndex};

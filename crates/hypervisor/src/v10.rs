@@ -2,8 +2,6 @@
 //! `switch::v10`.
 
 pub(crate) mod flow_mod;
-pub(crate) mod flow_removed;
-pub(crate) mod idle;
 pub(crate) mod statistics;
 
 use crate::south::pending::{Awaits, Purpose};

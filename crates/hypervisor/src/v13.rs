@@ -2,9 +2,6 @@
 //! `switch::v13`.
 
 pub(crate) mod flow_mod;
-pub(crate) mod flow_removed;
-pub(super) mod group_sums;
-pub(crate) mod idle;
 pub(crate) mod ids;
 pub(crate) mod numbers;
 pub(crate) mod statistics;

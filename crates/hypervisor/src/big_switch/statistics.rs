@@ -6,7 +6,7 @@ use super::{BigSwitch, wire};
 use crate::parts::write_parts;
 use crate::refusals::Verdict;
 use crate::time::Instant;
-use crate::v13::group_sums::GroupSums;
+use crate::v13::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::Reason;

@@ -4,7 +4,7 @@
 //! packets that entries send here it is always told. Left is what expires on its way (INVALID_TTL), which a switch tells only if it is
 //! asked to. Each controller is given what it wants, whatever others do.
 
-pub(crate) mod asked;
+pub(super) mod asked;
 
 use super::Switch;
 use crate::north::Wanted;

@@ -7,7 +7,7 @@
 //! If Weir refuses an entry of a later batch, the [replay](super::replay) takes the whole change back, as after a refusal by the
 //! switch. A replay applies a change at once, without batches.
 
-pub(crate) mod change;
+pub(super) mod change;
 
 use super::{Cause, Switch};
 use crate::buffers::Buffered;

@@ -5,7 +5,7 @@
 //! tenant's turn: a question that still stands in a queue is joined by its own tenant only. And nobody is given an
 //! answer that is older than its own changes of the table: flow statistics are joined only if no change came between.
 
-pub(crate) mod collections;
+pub(super) mod collections;
 
 use super::{Request, Share, Switch, Waiter};
 use crate::ids::{ControllerIndex, TenantIndex};

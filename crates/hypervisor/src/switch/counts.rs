@@ -14,7 +14,7 @@
 //! Nothing is stored, and nothing is kept of entries that are gone: where a link moves, or a switch connects again, counters begin
 //! at 0.
 
-pub(crate) mod port_counts;
+pub(super) mod port_counts;
 
 use super::event::Counts;
 use super::{Event, Share, Switch};
@@ -23,7 +23,7 @@ use crate::policy::TenantId;
 use crate::south::pending::Awaits;
 use crate::tally::{Count, cookies_of, counted};
 use crate::time::{Duration, Instant};
-use crate::v13::idle::question;
+use crate::v13::statistics::question;
 use compile::Network;
 use fabric::embedding::PortKind;
 use flowspace::Match;

@@ -136,10 +136,10 @@ impl Switch {
         let Some(flow) = state.flows.get(number).filter(may_be_idle) else { return };
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         let unasked = match self.version {
-            Version::V1_0 => crate::v10::idle::questions(flow, last),
+            Version::V1_0 => crate::v10::statistics::questions(flow, last),
             _ => {
                 let table = flow.table.saturating_add(self.target().first_table());
-                crate::v13::idle::questions(cookie, table)
+                crate::v13::statistics::questions(cookie, table)
             }
         };
         self.tenants[tenant.0 as usize].timeouts.begin_round(number, unasked, now);
@@ -193,8 +193,8 @@ impl Switch {
             return;
         }
         let used = match version {
-            Version::V1_0 => crate::v10::idle::used(entries, cookie),
-            _ => crate::v13::idle::used(entries, cookie),
+            Version::V1_0 => crate::v10::statistics::used(entries, cookie),
+            _ => crate::v13::statistics::used(entries, cookie),
         };
         let is_used = |wire: &[u8]| read_match(version, wire).is_some_and(|it| used.contains(&it));
         match state.timeouts.answered(number, (!used.is_empty()).then_some(is_used), more) {

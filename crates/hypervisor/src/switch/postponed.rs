@@ -13,7 +13,7 @@
 //!
 //! To a switch, a barrier and what comes behind it go in order; to a big one, all waits for the reply.
 
-pub(crate) mod inbox;
+pub(super) mod inbox;
 
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};

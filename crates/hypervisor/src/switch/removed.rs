@@ -160,8 +160,8 @@ impl Switch {
         }
         self.notify(tenant, Asynchronous::FlowRemoved(reason), |out| -> Result<(), TooLong> {
             match version {
-                Version::V1_0 => crate::v10::flow_removed::write(flow, reason, stood, out),
-                _ => crate::v13::flow_removed::write(flow, reason, stood, out),
+                Version::V1_0 => crate::v10::flow_mod::write_removed(flow, reason, stood, out),
+                _ => crate::v13::flow_mod::write_removed(flow, reason, stood, out),
             }
         });
     }

@@ -15,7 +15,7 @@
 //! That the result is the same as on a switch that does one request after the other is a property in `tests/behaviour/in_turn.rs`;
 //! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`.
 
-pub(crate) mod recovery;
+pub(super) mod recovery;
 
 use super::logged::Outcome;
 use super::tenant::Leaving;

@@ -170,7 +170,7 @@ impl Switch {
         let policy = match self.datapath.is_joined() {
             false => policy,
             true => {
-                let (seen_as, policy) = crate::big_switch::policy(&policy, dpid);
+                let (seen_as, policy) = crate::policy::big_switches::policy(&policy, dpid);
                 self.datapath.set_joined(seen_as.unwrap_or(dpid));
                 Arc::new(policy)
             }

@@ -4,7 +4,7 @@
 //! Such an entry has no packets. Its hard timeout goes on as it did; it is idle from the moment from which nothing stands for it,
 //! and after a restart from then on.
 
-pub(crate) mod entries;
+pub(super) mod entries;
 
 use super::Switch;
 use crate::ids::TenantIndex;

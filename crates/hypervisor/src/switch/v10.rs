@@ -3,8 +3,8 @@
 mod flow_mod;
 mod flow_removed;
 mod network_packet;
-pub(crate) mod packet;
-pub(crate) mod ports;
+pub(super) mod packet;
+pub(super) mod ports;
 mod statistics;
 mod switch;
 

@@ -8,13 +8,13 @@
 mod features;
 mod flow_mod;
 mod flow_removed;
-pub(crate) mod groups;
+pub(super) mod groups;
 mod meters;
 pub(super) mod network_statistics;
 pub(super) mod numbers;
 mod packet;
 mod statistics;
-pub(crate) mod switch;
+pub(super) mod switch;
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;

@@ -1,11 +1,13 @@
-//! The FLOW_MODs that Weir sends.
+//! The FLOW_MODs that Weir sends, and the FLOW_REMOVED that a tenant gets.
 
 use crate::buffers::Buffered;
 use crate::flows::{Flow, Rule};
 use crate::south::diff::{Change, Writing};
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
-use openflow::v10::{self, Action, FlowMod, FlowModCommand, FlowModFlags, PortNo};
+use openflow::v10::{
+    self, Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, PortNo,
+};
 use openflow::{List, NO_BUFFER, TooLong};
 
 /// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
@@ -85,4 +87,25 @@ pub(crate) fn restored(flow: Flow) -> Flow {
     let match_ = v10::Match::parse(&flow.match_wire);
     let priority = match_.map_or(flow.priority, |match_| priority_of(&match_, flow.priority));
     Flow { priority, ..flow }
+}
+
+/// Appends the report to a tenant that its entry has ended.
+pub(crate) fn write_removed(
+    flow: &Flow,
+    reason: u8,
+    (duration_sec, duration_nsec): (u32, u32),
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    FlowRemoved {
+        match_: v10::Match::parse(&flow.match_wire).unwrap_or_default(),
+        cookie: flow.cookie,
+        priority: flow.priority,
+        reason: FlowRemovedReason(reason),
+        duration_sec,
+        duration_nsec,
+        idle_timeout: flow.idle_timeout,
+        packet_count: flow.past_packets,
+        byte_count: flow.past_bytes,
+    }
+    .write_message(0, out)
 }

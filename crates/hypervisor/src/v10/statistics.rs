@@ -1,12 +1,16 @@
 //! What Weir asks a switch for statistics, and what answers say.
 
+use crate::flows::{Flow, Rule};
 use crate::south::held::Held;
+use crate::south::queue::Question;
 use alloc::vec::Vec;
 use compile::Network;
 use flowspace::{Match, port_from_v10, port_to_v10};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use openflow::List;
-use openflow::v10::{self, FlowStats, PortNo, PortStats, StatsRequest, StatsRequestBody};
+use openflow::v10::{
+    self, FlowStats, FlowStatsRequest, PortNo, PortStats, StatsRequest, StatsRequestBody,
+};
 
 /// The entries in the switch's answer about its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
@@ -46,7 +50,7 @@ pub(crate) fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
 }
 
 /// What the switch is asked for the entries of a network: everything at the ports where it comes in.
-pub(crate) fn questions(network: &Network) -> Vec<v10::Match> {
+pub(crate) fn port_questions(network: &Network) -> Vec<v10::Match> {
     let mut asked = Vec::new();
     let arrivals = network.ingress_ports().flat_map(|port| network.incoming(port));
     for wire in arrivals.filter_map(|incoming| incoming.match_.to_v10().ok()) {
@@ -94,4 +98,25 @@ fn not_counted(port_no: PortNo) -> PortStats {
         rx_crc_err: UNSUPPORTED,
         collisions: UNSUPPORTED,
     }
+}
+
+/// One question for each rule but one, by its match: the answer has narrower entries as well.
+pub(crate) fn questions(flow: &Flow, except: &Rule) -> Vec<Question> {
+    let asked = flow.rules.iter().filter(|rule| rule.match_wire != except.match_wire);
+    let matches = asked.filter_map(|rule| v10::Match::parse(&rule.match_wire).ok());
+    let filters = matches.map(|match_| FlowStatsRequest { match_, ..FlowStatsRequest::default() });
+    filters
+        .map(|filter| Question {
+            message: question(StatsRequestBody::Flow(filter)),
+            cost: FLOWS_COST,
+        })
+        .collect()
+}
+
+/// The rules of the entry with this cookie that have counted packets.
+pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
+    let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
+    let own = entries.iter().filter(|entry| entry.cookie == cookie);
+    let used = own.filter(|entry| !matches!(entry.packet_count, 0 | UNSUPPORTED));
+    used.map(|entry| Match::from_v10(&entry.match_)).collect()
 }

@@ -1,11 +1,12 @@
-//! The FLOW_MODs that Weir sends, and what instructions say.
+//! The FLOW_MODs that Weir sends, the FLOW_REMOVED that a tenant gets, and what instructions say.
 
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::south::diff::{Change, Writing};
 use alloc::vec::Vec;
 use openflow::v13::{
-    self, Action, FlowMod, FlowModCommand, FlowModFlags, GROUP_ANY, Instruction, PortNo, TABLE_ALL,
+    Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
+    Instruction, Match, PortNo, TABLE_ALL,
 };
 use openflow::{List, ListBuf, TooLong};
 
@@ -29,7 +30,7 @@ pub(crate) fn write_rule(
 ) -> Result<(), TooLong> {
     let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
     let (Ok(match_), Ok(instructions)) =
-        (v13::Match::parse(&rule.match_wire), List::parse(&rule.actions))
+        (Match::parse(&rule.match_wire), List::parse(&rule.actions))
     else {
         // Both were written by the compiler.
         return Err(TooLong { length: 0 });
@@ -73,7 +74,7 @@ pub(crate) fn write_removal(
         table_id,
         command: FlowModCommand::DELETE_STRICT,
         priority,
-        match_: v13::Match::parse(match_wire).unwrap_or(v13::Match::ANY),
+        match_: Match::parse(match_wire).unwrap_or(Match::ANY),
         ..FlowMod::default()
     }
     .write_message(0, out)
@@ -109,4 +110,27 @@ pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
 /// The entry number and owner of a cookie that one of the tenants' entries has.
 pub(crate) fn owner_of(cookie: u64, by: Installation) -> Option<Cookie> {
     Cookie::from_wire(cookie, by).filter(|cookie| !cookie.is_own())
+}
+
+/// Appends the report to a tenant that its entry has ended.
+pub(crate) fn write_removed(
+    flow: &Flow,
+    reason: u8,
+    (duration_sec, duration_nsec): (u32, u32),
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    FlowRemoved {
+        match_: Match::parse(&flow.match_wire).unwrap_or(Match::ANY),
+        cookie: flow.cookie,
+        priority: flow.priority,
+        reason: FlowRemovedReason(reason),
+        table_id: flow.table,
+        duration_sec,
+        duration_nsec,
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        packet_count: flow.past_packets,
+        byte_count: flow.past_bytes,
+    }
+    .write_message(0, out)
 }

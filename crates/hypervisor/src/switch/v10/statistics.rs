@@ -8,7 +8,7 @@ use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Request, Share, Switch, Waiter};
 use crate::time::Instant;
 use crate::v10::flow_mod::outputs_to;
-use crate::v10::statistics::{FLOWS_COST, port_statistics, question, questions};
+use crate::v10::statistics::{FLOWS_COST, port_questions, port_statistics, question};
 use crate::v10::unreadable;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -263,7 +263,7 @@ impl Switch {
     fn flow_questions_v10(&self, tenant: TenantIndex, filter: &FlowStatsRequest) -> Vec<u8> {
         let mut out = Vec::new();
         if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
-            for match_ in questions(network) {
+            for match_ in port_questions(network) {
                 let filter = FlowStatsRequest { match_, ..FlowStatsRequest::default() };
                 out.extend_from_slice(&question(StatsRequestBody::Flow(filter)));
             }

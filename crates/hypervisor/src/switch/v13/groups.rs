@@ -5,9 +5,9 @@
 //! changes ([`instances`]). Buckets that watch groups are in [`watched`].
 
 mod egress;
-pub(crate) mod instances;
-pub(crate) mod statistics;
-pub(crate) mod unused;
+pub(super) mod instances;
+pub(super) mod statistics;
+pub(super) mod unused;
 mod watched;
 
 use super::numbers::write_deletion;

@@ -4,7 +4,7 @@ use crate::ids::TenantIndex;
 use crate::named::groups_of;
 use crate::store::Kind;
 use crate::switch::Switch;
-use crate::v13::group_sums::GroupSums;
+use crate::v13::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;

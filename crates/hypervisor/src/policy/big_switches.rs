@@ -1,6 +1,6 @@
 //! Big switches as the maps of a policy say them: their datapath ids, members and ports.
 
-use crate::policy::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenant, TenantId};
+use super::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenant, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use fabric::embedding::PortKind;
