@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn end_at_once_on_second() -> anyhow::Result<Arc<AtomicBool>> {
     let ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // As a shell reports a process that a signal ended. First, so that the signal that sets the flag does not end the process.
+        // The exit status is the one that a shell reports for a process that a signal ended. This action comes before the action
+        // that sets the flag, so that the first signal does not end the process.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ending))
             .and_then(|_| flag::register(signal, Arc::clone(&ending)))
             .context("cannot handle signals")?;

@@ -167,7 +167,7 @@ fn strangers_that_tell_without_end_share_one_memory_and_keep_no_switch_out() {
     let red = Controller::listen();
     let weir = Weir::serve(&by_port("red", &red.name(), [1, 2]));
     let first = Switch::connect(weir.openflow, 1, PORTS);
-    // A rule of red's shows strangers the mark of what Weir has to look at.
+    // The strangers copy the cookie of one of red's rules: Weir keeps only rules with its own mark in the cookie.
     red.switch(0).send(&Message::new(FLOW_MOD, 1, &add_flow(1, 2, 5, 0)));
     let rule = first.peer.expect(FLOW_MOD);
     let cookie = &rule.body[40..48];

@@ -133,7 +133,7 @@ impl DataPlane {
         let longest = traffic.length.max(1518);
         let options = TransmitOptions { longest, ..TransmitOptions::default() };
         let mut transmitter = on_port(port, |interface| Transmitter::open(interface, &options))?;
-        // Probes with the same headers come once a round, so a round is how exactly a change is seen.
+        // Each entry is probed once a round, so the time of a change is known to one round. A twentieth of a round later is no loss.
         let round = traffic.headers.len() as f64 / traffic.rate;
         let options = GenerateOptions {
             rate: traffic.rate,

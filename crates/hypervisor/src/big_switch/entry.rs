@@ -14,28 +14,28 @@ pub(super) struct Entry {
     pub(super) idle: u16,
     pub(super) hard: u16,
     pub(super) installed: Instant,
-    /// What copies counted that are gone.
+    /// Packets and bytes that deleted copies have counted.
     pub(super) past: (u64, u64),
     /// Its copies, by member.
     pub(super) at: BTreeMap<u64, State>,
     /// Members that are asked whether their copy is idle.
     pub(super) checking: BTreeSet<u64>,
-    /// The change, or the undoing of one, that made it.
+    /// The change, or the undoing of a change, that added the entry.
     pub(super) made_by: u64,
-    /// The same of what it does.
+    /// The change, or the undoing of a change, that gave the entry its actions.
     pub(super) modified_by: u64,
 }
 
 /// A copy of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It had counted this much when it was looked at last.
+    /// The member has the copy. The copy had counted so many packets when Weir last asked.
     Here { packets: u64, since: Instant },
-    /// It was installed again, and no packets that it counted are known.
+    /// Weir has installed the copy again, or the copy has counted no packet for as long as the idle time-out.
     Idle,
-    /// It is not there.
+    /// The member does not have the copy.
     Gone,
-    /// Nor is it to be: the member has refused it when it came.
+    /// The member has refused the copy, so Weir does not install the copy again.
     Refused,
 }
 

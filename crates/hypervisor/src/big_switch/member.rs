@@ -13,7 +13,7 @@ pub(super) const SWEEP: usize = 512;
 /// A member that is connected.
 pub(super) struct Member {
     pub(super) out: Outbox,
-    /// Its ports, by number, as it describes them.
+    /// The member's ports, by number, as the member describes them.
     pub(super) ports: BTreeMap<u32, Vec<u8>>,
     pub(super) progress: Progress,
     /// Messages that may be answered, by a number of which the xid is the lower half.
@@ -21,23 +21,24 @@ pub(super) struct Member {
     pub(super) next: u64,
     /// Messages without an answer since the last barrier.
     pub(super) unanswered: usize,
-    /// What it said of its tables so far, until it is filled.
+    /// What the member has reported of its tables, until Weir sends it the entries of the big switch.
     pub(super) learned: Learned,
-    /// The last change that was on its way when it was filled, until it is known what became of those.
+    /// The last change that was in flight when Weir sent the member the entries of the big switch, until Weir knows whether the
+    /// members have accepted these changes.
     pub(super) filled_during: Option<u64>,
-    /// Whether it is known, but not yet what it has refused of that.
+    /// Whether Weir knows the result of these changes, but not yet which of them the member has refused.
     pub(super) is_settling: bool,
-    /// Whether it has refused something of what it was filled with.
+    /// Whether the member has refused an entry, group or meter of the big switch.
     pub(super) lacks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It is asked what it holds; this many answers are due.
+    /// Weir has asked the member for its entries, groups and meters; this many answers are due.
     Learning(u8),
-    /// It gets whatever all get, but has not shown yet that it holds what it should.
+    /// The member gets all changes, but no barrier has confirmed yet that it has the entries of the big switch.
     Filling,
-    /// It takes part.
+    /// The member has the entries of the big switch.
     Up,
 }
 
@@ -69,7 +70,7 @@ impl Member {
         self.next.wrapping_sub(u64::from((self.next as u32).wrapping_sub(xid)))
     }
 
-    /// A barrier has shown that what was sent before it is done: takes what needs no other answer.
+    /// A barrier with this number has confirmed all earlier messages. Takes those that need no answer of their own.
     pub(super) fn confirm(&mut self, number: u64) -> Vec<Sent> {
         let before: Vec<u64> = self.sent.range(..number).map(|(&before, _)| before).collect();
         let mut done = Vec::new();

@@ -22,7 +22,7 @@ pub(super) struct Operation {
     pub(super) open: BTreeSet<u64>,
 }
 
-/// What was before. An entry may have ended meanwhile by itself.
+/// What a change has replaced, to undo the change. `ended`: the entry has timed out since.
 pub(super) enum Undo {
     Flow { cookie: u64, before: Option<Box<Entry>>, ended: bool },
     Number { which: Numbered, number: u32, before: Option<Vec<u8>> },

@@ -690,7 +690,8 @@ pub(super) enum Sent {
     Part(u64),
     /// What makes up for something; if it fails, this entry is not there.
     Own(Option<Rule>),
-    /// What it had to do without when it was filled, once more; if it fails, it does so still.
+    /// A message that gives one member its copy of this entry after the change itself. If the member refuses the message, it does without
+    /// the copy.
     Again(Rule),
     /// The message that undoes a change of this entry; if it fails, the entry is given up.
     Undo(Rule),
@@ -702,7 +703,8 @@ pub(super) enum Sent {
     TakenBack(u64),
     /// The barrier behind what a member was filled with.
     Filled,
-    /// The barrier behind the changes that were undone meanwhile: then it is known what it lacks.
+    /// The barrier behind the changes that were in flight when a member got its entries, and behind their undoing. After the reply Weir
+    /// knows what the member lacks.
     Settled,
     /// A barrier that only shows that what was sent before needs not be remembered.
     Sweep,
