@@ -12,7 +12,7 @@ use crate::criterion::{self, Judge, Ruling};
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{CPU_PER_MESSAGE, Collector, Measurement, OWN_MESSAGES, ceiling};
 use crate::outcome::Outcome;
-use crate::plan::{Setup, Topology};
+use crate::plan::{GROUP_NS, Setup, Topology};
 use crate::probing::PROBE_EVERY_NS;
 use crate::real::RealSwitches;
 use crate::session::Session;
@@ -287,6 +287,10 @@ impl Comparison {
 fn settings(results: &mut Results, options: &Options) {
     let switches = options.switches.as_ref().map_or("emulated".to_owned(), |it| it.name());
     let cpus = Cpus::of(&options.setup).filter(|_| options.switches.is_none());
+    let pacing = match options.switches {
+        None => ("spin_us", options.setup.spin_ns),
+        Some(_) => ("group_us", GROUP_NS),
+    };
     let settings: [(&str, Scalar); 7] = [
         ("switches", switches.into()),
         ("runs", options.runs.into()),
@@ -294,7 +298,7 @@ fn settings(results: &mut Results, options: &Options) {
         ("nodelay", options.setup.nodelay.into()),
         ("generator_threads", options.setup.threads.into()),
         ("cpus", cpus.map_or("any".to_owned(), |cpus| cpus.told()).into()),
-        ("spin_us", (options.setup.spin_ns as f64 / 1e3).into()),
+        (pacing.0, (pacing.1 as f64 / 1e3).into()),
     ];
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
 }

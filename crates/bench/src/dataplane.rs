@@ -112,7 +112,7 @@ impl Injector {
             let Some(&Reverse((at, due))) = run.due.peek() else { return IDLE_NS };
             let now = clock.now();
             if at > now {
-                return (at - now).saturating_sub(self.setup.spin_ns).min(IDLE_NS);
+                return self.setup.sleep_ns(at - now).min(IDLE_NS);
             }
             run.due.pop();
             let place = match due {
