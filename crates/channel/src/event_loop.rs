@@ -24,6 +24,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mio::event::Source;
@@ -123,6 +124,7 @@ pub struct EventLoop {
     again: Vec<Token>,
     timers: Timers<TimerKey>,
     now: Instant,
+    interval: Duration,
 }
 
 impl EventLoop {
@@ -140,6 +142,7 @@ impl EventLoop {
             again: Vec::new(),
             timers: Timers::new(),
             now: Instant::now(),
+            interval: Duration::ZERO,
         })
     }
 
@@ -207,6 +210,12 @@ impl EventLoop {
         self.waker.clone()
     }
 
+    /// Sets the least time from one turn to the next: [`wait`](Self::wait) sleeps before it asks the kernel, so that one turn
+    /// reads several messages. A turn that [`again`](Self::again) or a limit of zero asks for comes at once.
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
+    }
+
     /// The time when [`wait`](Self::wait) last returned: exact enough for deadlines, and free.
     pub fn now(&self) -> Instant {
         self.now
@@ -217,6 +226,9 @@ impl EventLoop {
     /// kernel reports, then the turns that were asked for by [`again`](Self::again).
     pub fn wait(&mut self, events: &mut Vec<Event>, limit: Option<Duration>) -> Result<(), Error> {
         events.clear();
+        if self.again.is_empty() && limit != Some(Duration::ZERO) {
+            self.rest();
+        }
         let timeout = self.timeout(limit);
         match self.poll.poll(&mut self.kernel_events, timeout) {
             Ok(()) => {}
@@ -248,6 +260,14 @@ impl EventLoop {
         }
         self.push_again(events);
         Ok(())
+    }
+
+    /// Sleeps until `interval` after the last turn began.
+    fn rest(&self) {
+        if !self.interval.is_zero() {
+            let next = self.now + self.interval;
+            thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
     }
 
     fn push_again(&mut self, events: &mut Vec<Event>) {

@@ -317,6 +317,28 @@ fn a_turn_asked_for_does_not_wait() {
     assert_eq!(list, []);
 }
 
+/// With an interval the loop sleeps until the interval after the last turn has passed, but not if a turn was asked for.
+#[test]
+fn turns_are_an_interval_apart() {
+    const INTERVAL: Duration = Duration::from_millis(20);
+    let mut pair = Pair::new();
+    let mut list = Vec::new();
+    pair.events.set_interval(INTERVAL);
+    pair.events.wait(&mut list, Some(Duration::ZERO)).unwrap();
+    let last = pair.events.now();
+    // There is something to report at once.
+    pair.events.waker().wake().unwrap();
+    pair.events.wait(&mut list, Some(WAIT)).unwrap();
+    assert!(list.contains(&Event::Woken), "{list:?}");
+    assert!(pair.events.now() - last >= INTERVAL);
+
+    pair.events.set_interval(WAIT * 10);
+    let start = Instant::now();
+    pair.events.again(pair.token);
+    pair.events.wait(&mut list, Some(WAIT)).unwrap();
+    assert!(start.elapsed() < WAIT, "it slept");
+}
+
 /// An event under way for a connection that has just left does not reach its successor.
 #[test]
 fn a_stale_event_is_dropped() {

@@ -23,6 +23,7 @@
 mod accept;
 mod arrivals;
 mod budget;
+mod coalescing;
 mod command;
 mod connected;
 mod contact;
@@ -48,12 +49,14 @@ use crate::store::{self, ShardStore, Stored};
 use crate::topology::Inbox;
 use arrivals::Arrivals;
 use channel::{Connection, Established, Event, EventLoop, Listener};
+use coalescing::Coalescing;
 use connected::Session;
 use hypervisor::{Installation, LldpKey};
 use openflow::VersionSet;
 use past::Past;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -102,6 +105,7 @@ pub struct Shard {
     touched: Vec<usize>,
     /// Sessions in which tenants wait for their turn: one session gets a turn in each turn of the event loop.
     in_line: VecDeque<usize>,
+    coalescing: Coalescing,
     stopping: bool,
 }
 
@@ -155,6 +159,7 @@ impl Shard {
                 notify.send(Command::Store(event));
             })
             .map_err(SetupError::Store)?;
+        let coalescing = Coalescing::new(events.now());
         let shard = Shard {
             number,
             events,
@@ -188,6 +193,7 @@ impl Shard {
             unsafe_from: 0,
             touched: Vec::new(),
             in_line: VecDeque::new(),
+            coalescing,
             stopping: false,
         };
         Ok((shard, handle))
@@ -207,6 +213,8 @@ impl Shard {
 
     /// Runs until [`Command::Stop`].
     pub fn run(mut self) {
+        // Without this call the kernel may make each sleep 50 µs longer. A refusal does no harm.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         self.schedule_publishing();
         let mut events = Vec::new();
         while !self.stopping {
@@ -228,6 +236,9 @@ impl Shard {
             }
             self.give_turn();
             self.finish_turn();
+            if let Some(interval) = self.coalescing.turn(self.events.now()) {
+                self.events.set_interval(interval);
+            }
         }
         self.close_everything();
     }

@@ -169,7 +169,10 @@ impl Shard {
             }
             loop {
                 match connection.next_frame() {
-                    Ok(Some(frame)) => session.core.handle_switch_message(frame, now),
+                    Ok(Some(frame)) => {
+                        self.coalescing.count();
+                        session.core.handle_switch_message(frame, now);
+                    }
                     Ok(None) => break,
                     Err(error) => {
                         let dpid = session.core.dpid();
