@@ -56,7 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 type Row = (&'static str, &'static [&'static str]);
 
 /// Which modules of its own crate each module uses, with all modules in its folder: neither more nor fewer. Each uses only those above
-/// it. The crate's root may use all. Inside a folder the test of circles holds the order.
+/// it. The crate's root may use all. Inside a folder the test of circles holds the order; for `switch` there is [`OF_SWITCH`].
 const MODULES: &[(&str, &[Row])] = &[
     (
         "compile",
@@ -227,6 +227,10 @@ const MODULES: &[(&str, &[Row])] = &[
     ),
 ];
 
+/// The same of `hypervisor::switch` and all modules in it, down to files: a module, and the modules of `switch` that it uses. `switch`
+/// stands for the type `Switch`: above it are the types of which it consists, below it are its methods.
+const OF_SWITCH: &str = include_str!("support/switch_modules.txt");
+
 /// The peers that any crate's tests may stand on, beside what the crate itself depends on.
 const TEST_PEERS: &[&str] =
     &["openflow", "flowspace", "channel", "emulate", "packet", "lab", "report", "rest"];
@@ -331,6 +335,34 @@ fn modules_follow_the_arrows() {
                 wrong.push(format!("`{name}::{module}` uses `{below}`, which stands below it"));
             }
         }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn modules_of_switch_follow_the_arrows() {
+    let name = |module: &ModulePath| match module.split_first()? {
+        (first, []) if first == "switch" => Some("switch".to_owned()),
+        (first, rest) if first == "switch" => Some(rest.join("::")),
+        _ => None,
+    };
+    let graph = graph(&sources(&repository().join("crates/hypervisor")));
+    let found = graph.iter().filter_map(|(module, uses)| {
+        let used: BTreeSet<String> = uses.iter().filter_map(name).collect();
+        let used: String = used.iter().map(|used| format!(" {used}")).collect();
+        Some(format!("{}:{used}", name(module)?))
+    });
+    let found: BTreeSet<String> = found.collect();
+    let listed: BTreeSet<String> = OF_SWITCH.lines().map(str::to_owned).collect();
+    let mut wrong: Vec<String> = found.difference(&listed).map(|it| format!("is: {it}")).collect();
+    wrong.extend(listed.difference(&found).map(|it| format!("is listed: {it}")));
+    let mut above = BTreeSet::new();
+    for line in OF_SWITCH.lines() {
+        let (module, used) = line.split_once(' ').unwrap_or((line, ""));
+        let module = module.trim_end_matches(':');
+        let below = used.split(' ').filter(|used| !used.is_empty() && !above.contains(used));
+        wrong.extend(below.map(|used| format!("`{module}` uses `{used}`, which stands below it")));
+        above.insert(module);
     }
     assert_none(&wrong);
 }
