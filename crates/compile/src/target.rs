@@ -40,9 +40,9 @@ impl Target {
         matches!(self.wire, Wire::V13)
     }
 
-    /// The first table of the tenants (1.3).
+    /// The first table of the tenants, behind table 0 if table 0 belongs to Weir.
     pub const fn first_table(&self) -> u8 {
-        !self.is_joined as u8
+        (self.has_metadata() && !self.is_joined) as u8
     }
 
     /// The last table, which belongs to Weir in networks: see [`crate::delivery`]. A switch with two tables has no

@@ -1,6 +1,8 @@
 //! Replies to statistics requests, in as many parts as they take.
 
+use crate::semantics::Semantics;
 use alloc::vec::Vec;
+use compile::Wire;
 use openflow::{Encode, TooLong, Version};
 
 /// Room for entries in one part of a reply, behind its header of 1.3.
@@ -36,12 +38,11 @@ pub(crate) fn write_part(
     more: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
-    let (message, padding): (u8, &[u8]) =
-        if version == Version::V1_0 { (17, &[]) } else { (19, &[0; 4]) };
-    openflow::frame::write(version, message, xid, out, |out| {
+    let Semantics { types, layout, .. } = Semantics::of(Wire::of(version));
+    openflow::frame::write(version, types.statistics_reply, xid, out, |out| {
         out.extend_from_slice(&type_.to_be_bytes());
         out.extend_from_slice(&u16::from(more).to_be_bytes());
-        out.extend_from_slice(padding);
+        out.extend_from_slice(layout.statistics_padding);
         out.extend_from_slice(body);
     })
 }

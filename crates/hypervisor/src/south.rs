@@ -11,6 +11,7 @@
 
 mod departures;
 pub(crate) mod diff;
+pub(crate) mod features;
 pub(crate) mod held;
 pub(crate) mod installed;
 pub(crate) mod pending;

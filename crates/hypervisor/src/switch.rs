@@ -13,6 +13,7 @@ mod collect;
 mod context;
 mod counts;
 mod datapath;
+mod dispatch;
 pub(crate) mod event;
 mod follow;
 mod forward;
@@ -59,6 +60,7 @@ use crate::ids::{ControllerIndex, TenantIndex};
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
 use crate::policy::TenantId;
+use crate::semantics::{Codes, Semantics};
 use crate::south::Session;
 use crate::south::session::earlier;
 use crate::store::{Journal, StoreOp};
@@ -68,6 +70,7 @@ use alloc::vec::Vec;
 pub(crate) use cause::{Cause, in_turn};
 use collect::collections::Collections;
 pub(crate) use collect::collections::{Share, Waiter};
+use compile::Wire;
 use datapath::Datapath;
 pub(crate) use event::Event;
 pub(crate) use logged::{Logged, LoggedChange, NumberBefore};
@@ -86,7 +89,8 @@ use tenants::Tenants;
 
 /// A connected switch as its tenants see it. See the crate's documentation.
 pub struct Switch {
-    version: Version,
+    /// The version that is spoken with the switch, and so with the controllers.
+    wire: Wire,
     datapath: Datapath,
     map: Map,
     tenants: Tenants,
@@ -152,8 +156,20 @@ impl Switch {
     }
 
     /// The version spoken with the switch, and so with the controllers.
+    #[inline]
     pub fn version(&self) -> Version {
-        self.version
+        self.semantics().version
+    }
+
+    /// What the version means.
+    #[inline]
+    fn semantics(&self) -> &'static Semantics {
+        Semantics::of(self.wire)
+    }
+
+    /// Error codes of the version.
+    fn codes(&self) -> &'static Codes {
+        &self.semantics().codes
     }
 
     /// Whether tenants are served.
@@ -172,15 +188,11 @@ impl Switch {
             return;
         };
         self.reports.count_received(header.type_);
-        if header.version != self.version {
+        if header.version != self.version() {
             self.reports.count_unexpected();
             return;
         }
-        let handled = match self.version {
-            Version::V1_0 => self.switch_message_v10(header, frame, now),
-            _ => self.switch_message_v13(header, frame, now),
-        };
-        if handled.is_err() {
+        if self.switch_message(header, frame, now).is_err() {
             self.reports.count_unexpected();
         }
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
@@ -230,14 +242,12 @@ impl Switch {
         let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
         let written = self.journal.gate();
         self.operations.set_current(None);
-        let handled = if header.version != self.version {
+        let handled = if header.version != self.version() {
             Err(openflow::error::v13::BAD_REQUEST_BAD_VERSION.into())
         } else if let Some(full) = self.store_full(&request) {
             Err(full)
-        } else if self.version == Version::V1_0 {
-            self.controller_message_v10(request)
         } else {
-            self.controller_message_v13(request)
+            self.controller_message(request)
         };
         if let Some(change) = self.operations.current() {
             let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
@@ -246,19 +256,6 @@ impl Switch {
         self.log_request(&request, handled);
         self.take_over(request.now);
         self.charge_store(request.tenant, self.journal.gate() - written, request.now);
-    }
-
-    /// Applies a change again, of which all was checked that tables do not decide.
-    pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<(), compile::Refused> {
-        use openflow::v13::MessageType as It;
-        match (self.version, It(request.header.type_)) {
-            (Version::V1_0, It::FLOW_MOD) => self.flow_mod_v10(request),
-            (Version::V1_0, _) => Ok(()),
-            (_, It::FLOW_MOD) => self.flow_mod_v13(request),
-            (_, It::GROUP_MOD) => self.group_mod_v13(request),
-            (_, It::METER_MOD) => self.meter_mod_v13(request),
-            _ => Ok(()),
-        }
     }
 
     /// Whether a change is being applied again.

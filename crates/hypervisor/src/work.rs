@@ -33,6 +33,21 @@ pub(crate) const TELL: u64 = 6;
 /// What it costs to write a message for the switch.
 pub(crate) const MESSAGE: u64 = 16;
 
+/// What Weir examines to do what a request asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Examines {
+    /// All entries of the tenant, of which each may change.
+    Every,
+    /// The entries with this cookie, of which each may change (1.3).
+    WithCookie(u64),
+    /// All entries, in the shortest way: whether one overlaps a new entry, or how many there are in each table.
+    Glance,
+    /// All entries, which the answer tells.
+    Told,
+    /// No table as a whole.
+    Nothing,
+}
+
 /// Counts examined entries; also where nothing else may be changed.
 #[derive(Debug, Default)]
 pub(crate) struct Meter(Cell<u64>);

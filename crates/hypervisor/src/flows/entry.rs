@@ -12,7 +12,6 @@ use compile::{EntrySpec, Rule, RuleKey};
 use core::ops::Deref;
 use flowspace::{Match, MiniMatch, MiniWords};
 use hashbrown::HashMap;
-use openflow::Version;
 
 /// One entry, as the tenant sees it, and what stands for it on the switch. Copies share all that is long: an entry that changes is
 /// kept as it was until the switch has confirmed the change, and one request can change thousands.
@@ -218,10 +217,10 @@ impl Flow {
         self.rules.iter().map(|rule| (&*rule.match_wire, rule)).collect()
     }
 
-    /// For the store: everything but what can be computed again. Match and actions are as `version` has them.
-    pub fn to_bytes(&self, version: Version) -> Vec<u8> {
+    /// For the store: everything but what can be computed again. `format` says of which version match and actions are.
+    pub fn to_bytes(&self, format: u8) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD + self.match_wire.len() + self.actions.len());
-        out.push(format_of(version));
+        out.push(format);
         out.push(self.table);
         out.extend_from_slice(&self.priority.to_be_bytes());
         out.extend_from_slice(&self.flags.to_be_bytes());
@@ -238,12 +237,12 @@ impl Flow {
     /// bytes that are not of this format, or of another version: what they said would be another thing.
     pub fn from_bytes(
         bytes: &[u8],
-        version: Version,
+        format: u8,
         parse: impl FnOnce(&[u8]) -> Option<Match>,
     ) -> Option<Flow> {
         let head: &[u8; HEAD] = bytes.first_chunk()?;
         let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-        if ![FORMAT, format_of(version)].contains(&head[0]) {
+        if ![FORMAT, format].contains(&head[0]) {
             return None;
         }
         let rest = &bytes[HEAD..];
@@ -288,14 +287,6 @@ const HEAD: usize = 20;
 
 /// First byte of a flow that was stored when it did not say of which version it is.
 pub(super) const FORMAT: u8 = 1;
-
-/// First byte of a stored flow.
-fn format_of(version: Version) -> u8 {
-    match version {
-        Version::V1_0 => 2,
-        _ => 3,
-    }
-}
 
 impl Flow {
     /// How many entries on the switch are meant to stand for it.

@@ -1,10 +1,12 @@
 //! What refusals of Weir mean, in words: by the check that refused, else by the error and the type of the request.
 
+use crate::flows::Head;
+use crate::messages;
 use alloc::format;
 use alloc::string::{String, ToString};
-use compile::{Reason, Refused};
+use compile::{Reason, Refused, Wire};
 use flowspace::Match;
-use openflow::{Header, Version, v10, v13};
+use openflow::{Header, Version, v13};
 
 /// Any type of request.
 const ANY: &str = "";
@@ -271,11 +273,7 @@ fn port(number: u32) -> String {
 }
 
 fn type_name(type_: u8, version: Version) -> &'static str {
-    let name = match version {
-        Version::V1_0 => v10::MessageType(type_).name(),
-        _ => v13::MessageType(type_).name(),
-    };
-    name.unwrap_or(UNKNOWN)
+    messages::type_name(Wire::of(version), type_).unwrap_or(UNKNOWN)
 }
 
 /// The request's type and, of a FLOW_MOD, command, priority and match, as far as the first bytes have them.
@@ -283,50 +281,28 @@ pub(super) fn request(excerpt: &[u8], version: Version) -> String {
     let Ok(header) = Header::parse(excerpt) else { return "unknown".to_string() };
     let name = type_name(header.type_, version);
     let body = excerpt.get(Header::LEN..).unwrap_or_default();
-    let entry = match version {
-        _ if name != "FLOW_MOD" || header.version != version => None,
-        Version::V1_0 => entry_v10(body),
-        _ => entry_v13(body),
-    };
-    match entry {
-        Some(entry) => format!("{name} {entry}"),
+    let is_flow_mod = name == "FLOW_MOD" && header.version == version;
+    match is_flow_mod.then(|| messages::head(Wire::of(version), body)).flatten() {
+        Some(head) => format!("{name} {}", entry(&head)),
         None => name.to_string(),
     }
 }
 
-fn entry_v10(body: &[u8]) -> Option<String> {
-    let match_ = v10::Match::parse(body.get(..40)?).ok()?;
-    let command = v10::FlowModCommand(u16_at(body, 48)?).name()?;
-    Some(entry(command, None, u16_at(body, 54)?, Some(Match::from_v10(&match_))))
-}
-
-fn entry_v13(body: &[u8]) -> Option<String> {
-    const MATCH: usize = 40;
-    let command = v13::FlowModCommand(*body.get(17)?).name()?;
-    // The match is padded to 8 bytes. A long one is not whole.
-    let length = usize::from(u16_at(body, MATCH + 2)?).next_multiple_of(8);
-    let match_ = body.get(MATCH..MATCH + length).and_then(|wire| v13::Match::parse(wire).ok());
-    let match_ = match_.and_then(|match_| Match::from_v13(&match_).ok());
-    Some(entry(command, body.get(16).copied(), u16_at(body, 22)?, match_))
-}
-
-fn entry(command: &str, table: Option<u8>, priority: u16, match_: Option<Match>) -> String {
+fn entry(head: &Head) -> String {
+    let &Head { command, table, priority, ref match_ } = head;
     let table = table.filter(|table| *table != 0).map(|table| format!("table={table},"));
     let match_ = match match_ {
-        Some(Match::ANY) => String::new(),
+        Some(match_) if *match_ == Match::ANY => String::new(),
         Some(match_) => format!(",{match_}"),
         None => ",...".to_string(),
     };
     format!("{command} {}priority={priority}{match_}", table.unwrap_or_default())
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use openflow::v10;
 
     #[test]
     fn each_row_names_an_error_and_a_type_that_there_are() {

@@ -19,6 +19,7 @@ mod numbers;
 
 use crate::ids::TenantIndex;
 use crate::named::named_of;
+use crate::semantics::Semantics;
 use crate::store::Kind;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -139,7 +140,7 @@ pub(crate) enum Deleted {
 
 /// All rules of tenants on one switch.
 pub(crate) struct Installed {
-    wire: Wire,
+    semantics: &'static Semantics,
     slots: Vec<Slot>,
     free: Vec<u32>,
     index: HashTable<u32>,
@@ -174,7 +175,7 @@ const WIDE: u32 = u32::MAX;
 impl Installed {
     pub(crate) fn new(wire: Wire) -> Installed {
         Installed {
-            wire,
+            semantics: Semantics::of(wire),
             slots: Vec::new(),
             free: Vec::new(),
             index: HashTable::new(),
@@ -298,7 +299,7 @@ impl Installed {
         let modifies = |it: &&Pending| matches!(it.effect, Effect::Replace(_));
         // What is added or deleted behind these is not meant: a new rule stands for a second at least.
         let open = self.pending.iter(slot.pending).filter(is_open);
-        let last = open.take_while(modifies).last().filter(|_| self.wire == Wire::V10);
+        let last = open.take_while(modifies).last().filter(|_| self.semantics.modify_adds);
         if let Some(&Pending { message, direct, .. }) = last {
             let doubt = Pending { message, direct, effect: Effect::Doubt(owner) };
             let is_behind = |it: &Pending| is_open(&it) && !modifies(&it);
@@ -309,7 +310,7 @@ impl Installed {
 
     /// Somebody else has deleted a rule.
     pub(crate) fn deleted_by_others(&mut self, key: &RuleKey, owner: Owner) -> Deleted {
-        let adds_missing = self.wire == Wire::V10;
+        let adds_missing = self.semantics.modify_adds;
         let Some(at) = self.find(key) else { return Deleted::Gone };
         let is_brought = self
             .is_pending(at, |effect| effect.sets(owner) || adds_missing && effect.replaces(owner));
@@ -350,7 +351,7 @@ impl Installed {
         let Some(at) = self.find(key) else { return State::Absent };
         let slot = &self.slots[at as usize];
         let effects = self.pending.iter(slot.pending).map(|it| &it.effect);
-        effects.fold(slot.confirmed.clone(), |state, effect| applied(self.wire, state, effect))
+        effects.fold(slot.confirmed.clone(), |state, effect| applied(self.semantics, state, effect))
     }
 
     /// How many of these rules the switch will hold for an entry.
@@ -383,7 +384,7 @@ impl Installed {
 
     /// The switch has carried out a message, and those before it. `None`: the switch has said so by a report of a deletion.
     fn carry_out(&mut self, at: u32, message: u32, unreported: Option<Instant>) {
-        let Installed { wire, slots, pending, .. } = self;
+        let Installed { semantics, slots, pending, .. } = self;
         let Some(slot) = slots.get_mut(at as usize) else { return };
         let is_open = |it: &Pending| !matches!(it.effect, Effect::Unreported(_));
         let open = pending.iter(slot.pending).filter(|it| is_open(it));
@@ -401,7 +402,7 @@ impl Installed {
                 let done = Pending { effect: Effect::Unreported(owner), ..done };
                 pending.push_before(&mut slot.pending, is_open, done);
             }
-            slot.confirmed = applied(*wire, before, &done.effect);
+            slot.confirmed = applied(semantics, before, &done.effect);
         }
         self.collect(at);
     }
@@ -487,19 +488,19 @@ pub(crate) fn is_later(message: u32, than: u32) -> bool {
 }
 
 /// What a rule is after a message.
-fn applied(wire: Wire, before: State, effect: &Effect) -> State {
+fn applied(semantics: &Semantics, before: State, effect: &Effect) -> State {
     match (effect, before) {
         (Effect::Set(content), _) => State::Present(content.clone()),
         (Effect::Replace(content), State::Present(before)) => {
             State::Present(Content { program: Arc::clone(&content.program), ..before })
         }
-        (Effect::Replace(content), State::Absent) if wire == Wire::V10 => {
+        (Effect::Replace(content), State::Absent) if semantics.modify_adds => {
             State::Present(content.clone())
         }
         (Effect::Replace(_), before) => before,
-        // On 1.3 a deletion names the entry by the cookie.
+        // A deletion that names the entry by the cookie leaves another entry.
         (Effect::Remove(owner), State::Present(before))
-            if wire != Wire::V10 && before.owner != *owner =>
+            if semantics.deletes_by_cookie && before.owner != *owner =>
         {
             State::Present(before)
         }

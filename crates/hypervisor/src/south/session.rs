@@ -14,6 +14,7 @@ use crate::counters::TYPES;
 use crate::ids::TenantIndex;
 use crate::outbox::Outbox;
 use crate::policy::Limits;
+use crate::semantics::Semantics;
 use crate::sheet::MessageClass;
 use crate::store::Journal;
 use crate::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use compile::{RuleKey, Wire};
 use hashbrown::HashMap;
-use openflow::{Header, NO_BUFFER, Version, frame};
+use openflow::{Header, NO_BUFFER, frame};
 
 /// After this much silence, a barrier finds out whether the last messages are done.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
@@ -33,7 +34,8 @@ const NOBODYS: [u8; 60] = [0; 60];
 
 /// One physical switch.
 pub(crate) struct Session {
-    version: Version,
+    /// What the version means that the switch speaks.
+    semantics: &'static Semantics,
     out: Outbox,
     /// What waits, by tenant.
     lanes: Vec<Lane>,
@@ -142,9 +144,9 @@ pub(crate) enum Ran {
 
 impl Session {
     /// The session with a switch that has just connected.
-    pub(crate) fn new(version: Version, limit: usize, patience: Duration, now: Instant) -> Session {
+    pub(crate) fn new(wire: Wire, limit: usize, patience: Duration, now: Instant) -> Session {
         Session {
-            version,
+            semantics: Semantics::of(wire),
             out: Outbox::bounded(limit),
             lanes: Vec::new(),
             scheduler: RoundRobin::default(),
@@ -153,7 +155,7 @@ impl Session {
             pending: Pending::default(),
             direct: VecDeque::new(),
             unconfirmed: VecDeque::new(),
-            installed: Installed::new(Wire::of(version)),
+            installed: Installed::new(wire),
             releases: HashMap::new(),
             open: Open { last_sent: now, ..Open::default() },
             resting: Vec::new(),
@@ -412,11 +414,12 @@ impl Session {
 
     /// Sends a barrier of Weir's own, so that work that has no reply is acknowledged. Gives its xid.
     pub(crate) fn send_barrier(&mut self, now: Instant) -> u32 {
-        let type_ = barrier_request(self.version);
+        let Semantics { version, types, .. } = self.semantics;
+        let type_ = types.barrier_request;
         let sent = self.window.on_send(0, now);
         let entry = entry(None, Awaits::OwnBarrier, Part::default(), sent);
         let xid = self.pending.add(entry).unwrap_or(0);
-        let written = frame::write(self.version, type_, xid, self.out.end(), |_| {});
+        let written = frame::write(*version, type_, xid, self.out.end(), |_| {});
         debug_assert!(written.is_ok());
         self.departures.count_own(Some(type_));
         self.open.unbarriered = false;
@@ -430,8 +433,9 @@ impl Session {
     pub(crate) fn answer_echo(&mut self, header: Header, body: &[u8]) {
         const ECHO_REPLY: u8 = 3;
         if !self.out.is_full() {
+            let version = self.semantics.version;
             // As long as the request was, so it fits.
-            let _ = frame::write(self.version, ECHO_REPLY, header.xid, self.out.end(), |out| {
+            let _ = frame::write(version, ECHO_REPLY, header.xid, self.out.end(), |out| {
                 out.extend_from_slice(body);
             });
         }
@@ -635,7 +639,8 @@ impl Session {
 
     /// Makes the PACKET_OUT at `start` of the outbox one that sends nothing by no action.
     fn send_nothing(&mut self, start: usize) {
-        let (length_at, head) = if self.version == Version::V1_0 { (14, 16) } else { (16, 24) };
+        let layout = &self.semantics.layout;
+        let (length_at, head) = (layout.packet_out_length, layout.packet_out_actions);
         let message = self.out.tail(start);
         let length = message.len();
         if let Some(actions_len) = message.get_mut(length_at..length_at + 2) {
@@ -743,14 +748,6 @@ pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant>
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
-    }
-}
-
-/// The type of a BARRIER_REQUEST. That of the reply is the next.
-pub(crate) fn barrier_request(version: Version) -> u8 {
-    match version {
-        Version::V1_0 => openflow::v10::MessageType::BARRIER_REQUEST.0,
-        _ => openflow::v13::MessageType::BARRIER_REQUEST.0,
     }
 }
 

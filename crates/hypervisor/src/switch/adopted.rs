@@ -9,10 +9,10 @@
 //! Not here: rules of networks, since their labels and ports went with the store, and rules that name groups or meters, which
 //! have no cookies. Start reading at [`Switch::adopt_rules`].
 
-use super::reconcile::read_match;
 use super::{Cause, Event, Switch};
 use crate::cookie::Cookie;
 use crate::flows::Flow;
+use crate::messages;
 use crate::south::held::Held;
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
@@ -20,8 +20,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::metadata::TENANT;
 use flowspace::{Field, Match, MiniMatch};
-use openflow::v13::Instruction;
-use openflow::{List, Version};
 
 /// Cookies in one item of the store.
 const OF_ITEM: usize = 4096;
@@ -99,9 +97,10 @@ impl Switch {
         let match_ = others.iter().fold(first.match_, |all, it| common(&all, &it.match_));
         let match_wire = self.tenants_match(match_)?;
         let (idle_timeout, hard_timeout, flags) = first.terms;
+        let first_table = self.target().first_table();
         let flow = Flow {
-            table: self.tenants_table(first.table)?,
-            match_: MiniMatch::new(&read_match(self.version, &match_wire)?),
+            table: first.table.checked_sub(first_table)?,
+            match_: MiniMatch::new(&messages::read_match(self.wire, &match_wire)?),
             priority: first.priority,
             cookie: 0,
             flags: flags & FLAGS,
@@ -109,7 +108,7 @@ impl Switch {
             hard_timeout,
             installed: held.iter().map(|it| it.installed(now)).min()?,
             match_wire: match_wire.into(),
-            actions: self.tenants_actions(&first.actions)?.into(),
+            actions: messages::tenants_actions(self.wire, &first.actions, first_table)?.into(),
             rules: Vec::new(),
             shadowed: Default::default(),
             past_packets: 0,
@@ -146,30 +145,6 @@ impl Switch {
         let (value, mask) = (value & !u128::from(TENANT), mask & !u128::from(TENANT));
         let match_ = match_.with_masked(Field::Metadata, value, mask);
         Some(self.rule_key(0, 0, &match_).match_wire.to_vec()).filter(|wire| !wire.is_empty())
-    }
-
-    fn tenants_table(&self, table: u8) -> Option<u8> {
-        match self.version {
-            Version::V1_0 => Some(0),
-            _ => table.checked_sub(self.target().first_table()),
-        }
-    }
-
-    /// The actions of a rule; instructions that lead to another table lead to the tenant's table.
-    fn tenants_actions(&self, actions: &[u8]) -> Option<Vec<u8>> {
-        if self.version == Version::V1_0 {
-            return Some(actions.to_vec());
-        }
-        let mut out = Vec::new();
-        for instruction in List::<Instruction<'_>>::parse(actions).ok()? {
-            match instruction {
-                Instruction::GotoTable(table) => {
-                    Instruction::GotoTable(self.tenants_table(table)?).write(&mut out);
-                }
-                other => other.write(&mut out),
-            }
-        }
-        Some(out)
     }
 }
 

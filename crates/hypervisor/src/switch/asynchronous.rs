@@ -11,7 +11,6 @@ use crate::north::Wanted;
 use crate::south::pending::Awaits;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::Version;
 use openflow::v13::{AsyncConfig as Masks, Message, PacketInReason};
 
 impl Switch {
@@ -28,7 +27,7 @@ impl Switch {
 
     /// Asks the switch for what is wanted now, if that is something else.
     pub(super) fn settle_asynchronous(&mut self, now: Instant) {
-        if self.version == Version::V1_0 || !self.datapath.asked().is_due() {
+        if !self.semantics().has_set_async || !self.datapath.asked().is_due() {
             return;
         }
         let invalid_ttl = self.is_wanted(PacketInReason::INVALID_TTL);

@@ -13,12 +13,13 @@ use super::{Cause, Switch};
 use crate::buffers::Buffered;
 use crate::flows::{Alike, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::south::diff::Change;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use change::{BulkAction, BulkChange};
 use compile::{Reason, Refused};
-use openflow::{NO_BUFFER, Version};
+use openflow::NO_BUFFER;
 
 impl Switch {
     /// Changes these entries, at least the first batch of them.
@@ -71,7 +72,7 @@ impl Switch {
     fn modify_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         let BulkAction::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
         let cause = bulk.cause;
-        let (version, at) = (self.version, cause.tenant.0 as usize);
+        let (wire, at) = (self.wire, cause.tenant.0 as usize);
         let most = self.batch();
         let asked = cause.operation.and_then(|at| self.change(at));
         let resets_counts = asked.is_some_and(|it| it.resets_counts);
@@ -95,19 +96,13 @@ impl Switch {
             }
         }
         if self.tenants[at].flows.become_one(&changed) {
-            return Err(Reason::SameRule.with(match version {
-                Version::V1_0 => openflow::error::v10::FLOW_MOD_FAILED_OVERLAP,
-                _ => openflow::error::v13::FLOW_MOD_FAILED_OVERLAP,
-            }));
+            return Err(Reason::SameRule.with(self.codes().overlap));
         }
         for (number, flow) in changed {
             let flows = &self.tenants[at].flows;
             let (before, flow) = (flows.get(number).cloned(), flows.placed(number, flow));
             self.put_flow(&cause, number, flow.clone());
-            let buffer_for = |rule: &Rule| match version {
-                Version::V1_0 => crate::v10::flow_mod::buffer_for(rule, &mut bulk.buffered),
-                _ => NO_BUFFER,
-            };
+            let buffer_for = |rule: &Rule| messages::buffer_for(wire, rule, &mut bulk.buffered);
             let change = Change::Modify;
             self.submit_rules(&cause, number, before.as_ref(), &flow, change, buffer_for);
             if resets_counts {
@@ -135,10 +130,8 @@ impl Switch {
 
     /// All entries are changed: a packet that went with none of them goes through the tables.
     fn end_bulk(&mut self, bulk: &BulkChange) {
-        let Some(left) = &bulk.buffered else { return };
-        match self.version {
-            Version::V1_0 => self.release_through_table(&bulk.cause, left),
-            _ => self.release_through_table_v13(&bulk.cause, left),
+        if let Some(left) = &bulk.buffered {
+            self.release_through_table(&bulk.cause, left);
         }
     }
 

@@ -18,7 +18,6 @@ use crate::work::LARGE;
 use alloc::vec::Vec;
 use collections::{Asked, Collection, State, TooLarge};
 use compile::Reason;
-use openflow::Version;
 
 /// So many bytes of an answer take as long to tell a tenant as it takes to examine an entry.
 const BYTES_EXAMINED: u64 = 16;
@@ -195,10 +194,7 @@ impl Switch {
     }
 
     fn answer_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
-        match self.version {
-            Version::V1_0 => self.answer_statistics_v10(type_, waiter, answers),
-            _ => self.answer_statistics_v13(type_, waiter, answers),
-        }
+        self.write_statistics(type_, waiter, answers);
         self.end_waiting(waiter);
     }
 

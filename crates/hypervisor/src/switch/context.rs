@@ -5,16 +5,14 @@ use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use alloc::vec::Vec;
 use compile::infra::{Infra, InfraTenant};
-use compile::{
-    Context, GroupTable, InfraRule, Instances, Network, Refused, Slice, Space, Target, Wire,
-};
+use compile::{Context, GroupTable, InfraRule, Instances, Network, Refused, Slice, Space, Target};
 use openflow::v13::PortNo;
 
 impl Switch {
     /// The switch, as the compiler sees it.
     pub(crate) fn target(&self) -> Target {
         Target {
-            wire: Wire::of(self.version),
+            wire: self.wire,
             tables: self.datapath.features().n_tables,
             is_joined: self.datapath.is_joined(),
         }

@@ -27,8 +27,8 @@ use crate::v13::statistics::question;
 use compile::Network;
 use fabric::embedding::PortKind;
 use flowspace::Match;
+use openflow::List;
 use openflow::v13::{FlowStats, FlowStatsRequest};
-use openflow::{List, Version};
 use port_counts::{Due, PortTotals};
 
 /// How long an answer waits for other switches.
@@ -64,7 +64,7 @@ impl Switch {
         self.take_up_postponed(now);
     }
 
-    /// Who may share an answer about a tenant's ports.
+    /// Who may share an answer about a tenant's ports. What comes in is counted by the rules that write the port to the metadata.
     pub(crate) fn share_of_ports(&self, tenant: TenantIndex) -> Share {
         let tells_more = |network: &Network| {
             network.ports().values().any(|port| match &port.kind {
@@ -74,7 +74,7 @@ impl Switch {
             })
         };
         let network = self.tenants[tenant.0 as usize].network.as_deref();
-        match self.version != Version::V1_0 && network.is_some_and(tells_more) {
+        match self.target().has_metadata() && network.is_some_and(tells_more) {
             true => Share::Ports,
             false => Share::Anybody,
         }
@@ -192,7 +192,7 @@ impl Switch {
         let Some(network) = state.network.as_deref() else { return };
         let numbers = network.ports().keys().copied();
         let received = |number| self.traffic(tenant, number).received.map(|it| (number, it));
-        let can_tell = self.version != Version::V1_0;
+        let can_tell = self.target().has_metadata();
         let received = can_tell.then(|| numbers.filter_map(received).collect());
         let counts = Counts { tenant: state.id, received };
         for to in askers {

@@ -6,12 +6,14 @@ use super::asynchronous::asked::Asked;
 use super::settings::StartError;
 use super::traffic::port_traffic::Traffic;
 use crate::cookie::Installation;
+use crate::messages;
 use crate::pool::Taken;
 use crate::sheet::Described;
+use crate::south::features::{Connected, Features};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use compile::PhysicalPort;
-use openflow::{Encode, Version, v10, v13};
+use compile::{PhysicalPort, Target, Wire};
+use openflow::Encode;
 
 /// Ports of one switch.
 const PORTS: usize = 4096;
@@ -45,15 +47,6 @@ pub(crate) struct Datapath {
     asked: Asked,
     /// What kind of switch it is, and its data sheet.
     described: Described,
-}
-
-/// What the switch can do.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Features {
-    pub n_buffers: u32,
-    pub n_tables: u8,
-    pub capabilities: u32,
-    pub actions: u32,
 }
 
 /// How far the switch is known.
@@ -136,38 +129,17 @@ impl Learned {
 
 impl Datapath {
     /// A switch that has connected; `reply` is the body of its FEATURES_REPLY.
-    pub(super) fn new(version: Version, reply: &[u8]) -> Result<Datapath, StartError> {
-        let mut ports = BTreeMap::new();
-        let (id, features) = match version {
-            Version::V1_0 => {
-                let reply = v10::FeaturesReply::parse(reply).map_err(StartError::Features)?;
-                ports.extend(reply.ports.iter().map(|port| crate::port_desc::known_v10(&port)));
-                let features = Features {
-                    n_buffers: reply.n_buffers,
-                    n_tables: reply.n_tables,
-                    capabilities: reply.capabilities.0,
-                    actions: reply.actions.0,
-                };
-                (reply.datapath_id, features)
-            }
-            Version::V1_3 => {
-                let reply = v13::FeaturesReply::parse(reply).map_err(StartError::Features)?;
-                if reply.n_tables < 2 && !crate::big_switch::is_key(reply.datapath_id) {
-                    return Err(StartError::TooFewTables);
-                }
-                let features = Features {
-                    n_buffers: reply.n_buffers,
-                    n_tables: reply.n_tables,
-                    capabilities: reply.capabilities.0,
-                    actions: 0,
-                };
-                (reply.datapath_id, features)
-            }
-            other => return Err(StartError::Version(other)),
-        };
+    pub(super) fn new(wire: Wire, reply: &[u8]) -> Result<Datapath, StartError> {
+        let Connected { datapath_id: id, features, ports } =
+            messages::connected(wire, reply).map_err(StartError::Features)?;
+        let is_joined = crate::big_switch::is_key(id);
+        let target = Target { wire, tables: features.n_tables, is_joined };
+        if target.tables <= target.first_table() && !is_joined {
+            return Err(StartError::TooFewTables);
+        }
         Ok(Datapath {
             id,
-            joins: crate::big_switch::is_key(id).then_some(id),
+            joins: is_joined.then_some(id),
             features,
             ports,
             phase: Phase::Learning(0),

@@ -3,6 +3,7 @@
 use crate::cookie::Installation;
 use crate::ids::ControllerIndex;
 use crate::policy::TenantId;
+use crate::port_desc::PortState;
 use crate::tally::Count;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -84,15 +85,6 @@ pub enum Event {
         /// Rules of which none could be made.
         left: usize,
     },
-}
-
-/// A port as its switch describes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortState {
-    /// Neither taken down by a controller nor without a link.
-    pub is_up: bool,
-    /// In kilobits per second, as the switch says it is now; 0 when it does not say.
-    pub speed: u64,
 }
 
 /// What one switch tells another of a tenant's ports there.

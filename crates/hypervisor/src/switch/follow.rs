@@ -144,7 +144,7 @@ impl Switch {
     }
 
     pub(crate) fn report_port(&mut self, tenant: TenantIndex, wire: &[u8], reason: u8) {
-        let version = self.version;
+        let version = self.version();
         self.notify(tenant, Asynchronous::PortStatus(reason), |out| {
             write_port_status(version, reason, wire, out)
         });

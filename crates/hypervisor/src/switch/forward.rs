@@ -5,6 +5,7 @@ use super::{Request, Switch};
 use crate::counters::count;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
+use crate::semantics::UNANSWERED;
 use crate::south::pending::{Awaits, Entry};
 use crate::south::queue::{Class, Item};
 use crate::south::session::{Part, Ran, Submitted};
@@ -159,7 +160,7 @@ impl Switch {
             if entry.awaits == Awaits::OwnBarrier {
                 self.inbox.barrier_returned();
             }
-            let verdict = Verdict::by_silence(self.codes().unanswered);
+            let verdict = Verdict::by_silence(UNANSWERED);
             self.not_answered(xid, &entry, verdict, now);
         }
         // Behind the loop: to give up on a request looks to the window like its answer.

@@ -9,19 +9,19 @@
 //! An entry that is one on the switch is left to the switch. What is known here is not stored: after a restart an entry
 //! has stood as long as the switch says of the oldest rule.
 
-use super::reconcile::read_match;
 use super::tenant::Answer;
 use super::{Cause, Switch, in_turn};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::south::diff::Change;
 use crate::south::held::{Removed, Timeout};
 use crate::south::installed::Owner;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item, Question};
 use crate::time::Instant;
-use openflow::{NO_BUFFER, Version};
+use openflow::NO_BUFFER;
 
 impl Switch {
     /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
@@ -135,13 +135,8 @@ impl Switch {
         };
         let Some(flow) = state.flows.get(number).filter(may_be_idle) else { return };
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
-        let unasked = match self.version {
-            Version::V1_0 => crate::v10::statistics::questions(flow, last),
-            _ => {
-                let table = flow.table.saturating_add(self.target().first_table());
-                crate::v13::statistics::questions(cookie, table)
-            }
-        };
+        let first_table = self.target().first_table();
+        let unasked = messages::questions_of(self.wire, flow, last, cookie, first_table);
         self.tenants[tenant.0 as usize].timeouts.begin_round(number, unasked, now);
         self.go_on_asking(tenant, number, now);
     }
@@ -186,17 +181,15 @@ impl Switch {
         more: bool,
         now: Instant,
     ) {
-        let version = self.version;
+        let wire = self.wire;
         let state = &mut self.tenants[tenant.0 as usize];
         let cookie = Cookie { tenant: state.id, number }.to_wire(self.settings.installation);
         if !state.timeouts.awaits(number, begun) {
             return;
         }
-        let used = match version {
-            Version::V1_0 => crate::v10::statistics::used(entries, cookie),
-            _ => crate::v13::statistics::used(entries, cookie),
-        };
-        let is_used = |wire: &[u8]| read_match(version, wire).is_some_and(|it| used.contains(&it));
+        let used = messages::used(wire, entries, cookie);
+        let is_used =
+            |bytes: &[u8]| messages::read_match(wire, bytes).is_some_and(|it| used.contains(&it));
         match state.timeouts.answered(number, (!used.is_empty()).then_some(is_used), more) {
             Answer::Nothing => {}
             Answer::GoOn => self.go_on_asking(tenant, number, now),

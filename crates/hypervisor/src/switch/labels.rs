@@ -6,11 +6,13 @@
 
 use super::Switch;
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::label::{EXPERIMENTER, EXPERIMENTER_LABEL, Label, UNKNOWN};
+use crate::label::{EXPERIMENTER, EXPERIMENTER_LABEL, Label};
+use crate::messages;
 use crate::north::controllers::Asynchronous;
 use crate::policy::{LabelForm, TenantId};
+use crate::semantics::Semantics;
 use alloc::vec::Vec;
-use openflow::{Version, frame, v13};
+use openflow::{Version, frame};
 
 impl Switch {
     /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.
@@ -21,20 +23,20 @@ impl Switch {
             return;
         }
         state.ports.set_label(port, label);
-        let (version, form) = (self.version, state.terms.label_form());
+        let form = state.terms.label_form();
+        let Semantics { version, label_form, .. } = *self.semantics();
         if !self.map.ownership().sees_port(tenant, port) {
             return;
         }
         let Some(known) = self.datapath.ports().get(&port) else { return };
-        match (form, version) {
-            (Some(LabelForm::OpenFlow10), Version::V1_0)
-            | (Some(LabelForm::OpenFlow13), Version::V1_3) => {
+        match form {
+            Some(form) if form == label_form => {
                 /// OFPPR_MODIFY, in both versions.
                 const MODIFY: u8 = 2;
                 let wire = self.with_label(tenant, port, known.description.clone());
                 self.report_port(tenant, &wire, MODIFY);
             }
-            (Some(LabelForm::Experimenter), _) => {
+            Some(LabelForm::Experimenter) => {
                 // A controller that wants no news of ports wants none of labels.
                 let kind = Asynchronous::Label;
                 self.notify(tenant, kind, |out| write_label(version, port, label, out));
@@ -44,29 +46,12 @@ impl Switch {
     }
 
     /// A port's description as a tenant is to see it: with its label in it, if that is the tenant's form.
-    pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, mut wire: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, wire: Vec<u8>) -> Vec<u8> {
         let state = &self.tenants[tenant.0 as usize];
-        let label = state.ports.label(port);
-        match (state.terms.label_form(), self.version) {
-            (Some(LabelForm::OpenFlow10), Version::V1_0) => {
-                let left = label.map_or(UNKNOWN, |label| label.left_kilobits());
-                wire.extend_from_slice(&left.to_be_bytes());
-            }
-            (Some(LabelForm::OpenFlow13), Version::V1_3) => {
-                if let (Some(label), Ok(port)) = (label, v13::Port::parse(&wire)) {
-                    let capacity = Label { left: label.capacity, ..label };
-                    wire.clear();
-                    v13::Port {
-                        curr_speed: label.left_kilobits(),
-                        max_speed: capacity.left_kilobits(),
-                        ..port
-                    }
-                    .write(&mut wire);
-                }
-            }
-            _ => {}
+        if state.terms.label_form() != Some(self.semantics().label_form) {
+            return wire;
         }
-        wire
+        messages::labelled(self.wire, wire, state.ports.label(port))
     }
 
     /// A controller has connected: one that is told by messages of their own is told what there is.
@@ -79,7 +64,7 @@ impl Switch {
         for (port, label) in state.ports.labels() {
             if self.map.ownership().sees_port(tenant, port) {
                 // It fits: a label is a few bytes.
-                let _ = write_label(self.version, port, label, &mut messages);
+                let _ = write_label(self.version(), port, label, &mut messages);
             }
         }
         self.answer(controller, &messages);

@@ -20,11 +20,10 @@ use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};
 use crate::south::queue::{Class, Item};
-use crate::south::session::barrier_request;
 use crate::store::Kind;
 use crate::time::Instant;
 use compile::Refused;
-use openflow::{ErrorCode, Header, Version};
+use openflow::{ErrorCode, Header};
 
 impl Switch {
     /// A request was handled: if it is a change, it is logged, unless it is done already.
@@ -79,19 +78,9 @@ impl Switch {
 
     /// Whether an error may be another one, or none, if a change before the request is refused.
     fn depends_on_tables(&self, request: &Request<'_>, code: ErrorCode) -> bool {
-        use openflow::error::{v10, v13};
-        let depends = match self.version {
-            Version::V1_0 => code.type_ == v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_,
-            _ => {
-                let by_tables = [
-                    v13::FLOW_MOD_FAILED_TABLE_FULL,
-                    v13::GROUP_MOD_FAILED_OUT_OF_GROUPS,
-                    v13::METER_MOD_FAILED_OUT_OF_METERS,
-                ];
-                code == v13::BAD_ACTION_BAD_OUT_GROUP
-                    || by_tables.iter().any(|of_type| code.type_ == of_type.type_)
-            }
-        };
+        // 1.0 has no such code, and does not give its number to another.
+        let is_of_group = code == openflow::error::v13::BAD_ACTION_BAD_OUT_GROUP;
+        let depends = is_of_group || self.codes().of_tables.contains(&code.type_);
         depends && self.changes_tables(request.header)
     }
 
@@ -190,12 +179,12 @@ impl Switch {
         };
         let barrier = Barrier { origin, outcome: None };
         self.tenants[tenant.0 as usize].log.push_back(Logged::Barrier(barrier));
-        let message = self.barrier_message(barrier_request(self.version));
+        let message = self.barrier_message(self.semantics().types.barrier_request);
         self.submit(tenant, item, &message);
     }
 
     fn barrier_message(&self, type_: u8) -> [u8; Header::LEN] {
-        [self.version.0, type_, 0, Header::LEN as u8, 0, 0, 0, 0]
+        [self.version().0, type_, 0, Header::LEN as u8, 0, 0, 0, 0]
     }
 
     /// A barrier is done, and with it everything before.
@@ -254,7 +243,7 @@ impl Switch {
     fn barrier_leaves(&mut self, origin: &Origin, outcome: Result<(), Verdict>) {
         match outcome {
             Ok(()) => {
-                let reply = self.barrier_message(barrier_request(self.version) + 1);
+                let reply = self.barrier_message(self.semantics().types.barrier_request + 1);
                 self.relay_reply(origin, &reply);
             }
             Err(verdict) => {

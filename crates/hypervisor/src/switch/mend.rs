@@ -6,6 +6,7 @@
 use super::{Cause, Object, Switch};
 use crate::flows::Rule;
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::south::diff;
 use crate::south::diff::Change;
 use crate::south::installed::{Effect, Owner, State};
@@ -13,7 +14,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::RuleKey;
 use hashbrown::{HashMap, HashSet};
-use openflow::{NO_BUFFER, Version};
+use openflow::NO_BUFFER;
 
 /// Rules of an entry that are searched one by one.
 const FEW: usize = 8;
@@ -140,17 +141,9 @@ impl Switch {
     fn submit_deletion(&mut self, cause: &Cause, key: RuleKey, owner: Owner) {
         let cookie = self.cookie_of(owner.tenant, owner.number);
         let mut message = self.scratch.take_message();
-        let RuleKey { table, priority, ref match_wire } = key;
-        let written = match self.version {
-            Version::V1_0 => {
-                crate::v10::flow_mod::write_removal(match_wire, priority, cookie, &mut message)
-            }
-            _ => {
-                let table = table.saturating_add(self.target().first_table());
-                let place = (table, priority);
-                crate::v13::flow_mod::write_removal(match_wire, place, cookie, &mut message)
-            }
-        };
+        let place = (key.table.saturating_add(self.target().first_table()), key.priority);
+        let written =
+            messages::write_removal(self.wire, &key.match_wire, place, cookie, &mut message);
         if written.is_ok() {
             self.submit_effect(cause, key, Effect::Remove(owner), &message);
         }

@@ -89,7 +89,7 @@ impl Switch {
             None => origin.excerpt.as_bytes(),
         };
         let error = Error { code, data };
-        if error.write_message(self.version, origin.xid, &mut message).is_ok() {
+        if error.write_message(self.version(), origin.xid, &mut message).is_ok() {
             self.answer(origin.controller, &message);
         }
         self.scratch.put_message(message);

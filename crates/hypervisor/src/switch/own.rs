@@ -6,6 +6,8 @@
 use super::{Cause, OwnChange, Switch, Tried};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
+use crate::messages;
+use crate::south::diff::Change;
 use crate::south::held::Held;
 use crate::south::pending::Awaits;
 use crate::tally;
@@ -14,15 +16,13 @@ use alloc::vec::Vec;
 use compile::{CountedPort, InfraRule, infra};
 use flowspace::Match;
 use hashbrown::HashMap;
-use openflow::{List, Version};
 
 impl Switch {
     /// After a new connection: what is held is kept, what is missing is installed, what is no longer wanted goes.
     /// Gives the numbers of each.
     pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
         let mut own = Vec::new();
-        let has_tables = self.version != Version::V1_0;
-        for held in held.iter().filter(|held| held.table == 0 || has_tables) {
+        for held in held {
             let counted = tally::counted(held.cookie, self.settings.installation);
             let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
             own.push(InfraRule { table, match_, priority: held.priority, actions, counted });
@@ -84,10 +84,11 @@ impl Switch {
     /// Appends the message that does this to a rule. False if the version cannot say it.
     pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange, out: &mut Vec<u8>) -> bool {
         let cookie = cookie_of(own).to_wire(self.settings.installation);
-        match self.version {
-            Version::V1_0 => write_v10(own, cookie, change, out),
-            _ => write_v13(own, cookie, change, out),
-        }
+        let change = match change {
+            OwnChange::Add => Change::Add,
+            OwnChange::Remove => Change::Delete,
+        };
+        messages::write_infra(self.wire, own, cookie, change, out)
     }
 }
 
@@ -108,38 +109,4 @@ fn cookie_of(own: &InfraRule) -> Cookie {
         (None, Some(tenant)) => Cookie { number: u32::from(tenant.0) << 16, ..nobodys },
         (None, None) => nobodys,
     }
-}
-
-fn write_v10(own: &InfraRule, cookie: u64, change: OwnChange, out: &mut Vec<u8>) -> bool {
-    use openflow::v10::{FlowMod, FlowModCommand};
-    let Ok(match_) = own.match_.to_v10() else { return false };
-    let (command, actions) = match change {
-        OwnChange::Add => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
-        OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
-    };
-    let priority = own.priority;
-    FlowMod { match_, cookie, command, priority, actions, ..FlowMod::default() }
-        .write_message(0, out)
-        .is_ok()
-}
-
-fn write_v13(own: &InfraRule, cookie: u64, change: OwnChange, out: &mut Vec<u8>) -> bool {
-    use openflow::v13::{FlowMod, FlowModCommand, MatchBuf};
-    let mut fields = MatchBuf::new();
-    let (command, instructions) = match change {
-        OwnChange::Add => (FlowModCommand::ADD, List::parse(&own.actions).unwrap_or_default()),
-        OwnChange::Remove => (FlowModCommand::DELETE_STRICT, List::EMPTY),
-    };
-    own.match_.to_v13(&mut fields).is_ok()
-        && FlowMod {
-            cookie,
-            table_id: own.table,
-            command,
-            priority: own.priority,
-            match_: fields.as_match(),
-            instructions,
-            ..FlowMod::default()
-        }
-        .write_message(0, out)
-        .is_ok()
 }

@@ -22,17 +22,16 @@ use super::{Cause, Object, OwnChange, Request, Switch, Tried};
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::north::controllers::Asynchronous;
-use crate::port_desc;
 use crate::port_desc::{PORT_MODIFY, write_port_status};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::{InfraRule, Network, Reason, Refused, RuleKey, infra};
-use flowspace::{Field, port_from_v10};
+use flowspace::Field;
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
-use openflow::{ErrorCode, List, Version, v13};
 
 /// What a tenant asks for.
 pub(crate) struct PortChange {
@@ -44,14 +43,6 @@ pub(crate) struct PortChange {
     pub advertises: bool,
 }
 
-struct Codes {
-    bad_port: ErrorCode,
-    bad_hw_addr: ErrorCode,
-    bad_config: ErrorCode,
-    bad_advertise: ErrorCode,
-    not_permitted: ErrorCode,
-}
-
 impl Switch {
     /// Carries out a PORT_MOD of a tenant with a network here.
     pub(crate) fn configure_port(
@@ -59,7 +50,7 @@ impl Switch {
         request: &Request<'_>,
         change: &PortChange,
     ) -> Result<(), Refused> {
-        let codes = codes(self.version);
+        let codes = &self.codes().port_mod;
         let (tenant, number) = (request.tenant, change.number);
         let state = &self.tenants[tenant.0 as usize];
         let Some(network) = state.network.clone() else { return Err(codes.bad_port.into()) };
@@ -69,7 +60,7 @@ impl Switch {
         }
         let before = network.config(number);
         let config = PortConfig(before.0 & !change.mask.0 | change.config.0 & change.mask.0);
-        if !can_hold(self.version, config) {
+        if !self.semantics().port_config.contains(config) {
             return Err(Reason::PortConfig.with(codes.bad_config));
         }
         if change.advertises {
@@ -106,8 +97,8 @@ impl Switch {
         // It ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
         // waits until the store has it, and the tenant cannot ask for more of them than are stored.
         self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);
-        let version = self.version;
-        if let Some(wire) = port_desc::of_port(&after, version, number) {
+        let version = self.version();
+        if let Some(wire) = messages::port_of(self.wire, &after, number) {
             let kind = Asynchronous::PortStatus(PORT_MODIFY);
             self.notify_others(tenant, doer, kind, |out| {
                 write_port_status(version, PORT_MODIFY, &wire, out)
@@ -121,7 +112,7 @@ impl Switch {
         for (key, bytes) in restored {
             let Some((Kind::Port, number)) = key.parts() else { continue };
             let config = bytes.first_chunk().map(|bytes| PortConfig(u32::from_be_bytes(*bytes)));
-            let config = config.filter(|config| can_hold(self.version, *config));
+            let config = config.filter(|config| self.semantics().port_config.contains(*config));
             let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
             let has_port = |network: &Network| network.has_port(number);
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
@@ -152,8 +143,10 @@ impl Switch {
         let admits = (before.admits(number), after.admits(number));
         let mut planned = HashMap::new();
         for (at, flow) in flows.iter() {
-            let sends = leaves && sends_by(self.version, flow, number);
-            let comes = self.version == Version::V1_0 && comes_otherwise(flow, number, admits);
+            let sends = leaves && messages::sends_by(self.wire, &flow.actions, number);
+            // Without metadata an entry is written for each ingress.
+            let is_by_ingress = !self.target().has_metadata();
+            let comes = is_by_ingress && comes_otherwise(flow, number, admits);
             if sends || comes {
                 let rules = self.plan_in(tenant, after, flow)?;
                 if rules != flow.rules {
@@ -162,7 +155,7 @@ impl Switch {
             }
         }
         match collide(flows, &planned) {
-            true => Err(Reason::PortInUse.with(codes(self.version).not_permitted)),
+            true => Err(Reason::PortInUse.with(self.codes().port_mod.not_permitted)),
             false => Ok(planned),
         }
     }
@@ -228,33 +221,6 @@ impl Switch {
     }
 }
 
-/// Whether what an entry does names a port, or whatever it may stand for.
-fn sends_by(version: Version, flow: &Flow, number: u32) -> bool {
-    if version == Version::V1_0 {
-        use v10::{Action, PortNo};
-        let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
-        let actions = List::<Action<'_>>::parse(&flow.actions).unwrap_or_default();
-        return actions.iter().any(|action| match action {
-            Action::Output { port, .. } if unnamed.contains(&port) => true,
-            Action::Output { port, .. } => port_from_v10(port.0) == number,
-            _ => false,
-        });
-    }
-    use v13::{Action, Instruction, PortNo};
-    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
-    let instructions = List::<Instruction<'_>>::parse(&flow.actions).unwrap_or_default();
-    instructions.iter().any(|instruction| match instruction {
-        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-            actions.iter().any(|action| match action {
-                Action::Output { port, .. } if unnamed.contains(&port) => true,
-                Action::Output { port, .. } => port.0 == number,
-                _ => false,
-            })
-        }
-        _ => false,
-    })
-}
-
 /// Whether an entry of 1.0 may have to be written otherwise for packets that come by a port. Where the port lets nothing
 /// in, that is but for entries of the highest priority, which one without wildcards has whatever it says.
 fn comes_otherwise(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
@@ -266,36 +232,4 @@ fn comes_otherwise(flow: &Flow, number: u32, (before, after): (bool, bool)) -> b
         Wildcards::IN_PORT | Wildcards::DL_SRC | Wildcards::DL_VLAN | Wildcards::DL_VLAN_PCP;
     let is_whole = |match_: v10::Match| match_.wildcards.without(arrival).is_empty();
     flow.priority == u16::MAX || v10::Match::parse(&flow.match_wire).is_ok_and(is_whole)
-}
-
-/// Whether a configuration can be held. Spanning-tree frames are not told apart: `NO_RECV_STP` is refused (1.0).
-fn can_hold(version: Version, config: PortConfig) -> bool {
-    let both =
-        PortConfig::PORT_DOWN | PortConfig::NO_RECV | PortConfig::NO_FWD | PortConfig::NO_PACKET_IN;
-    let known = match version {
-        Version::V1_0 => both | PortConfig::NO_STP | PortConfig::NO_FLOOD,
-        _ => both,
-    };
-    known.contains(config)
-}
-
-fn codes(version: Version) -> Codes {
-    use openflow::error::{v10, v13};
-    match version {
-        // 1.0 has a code of its own for the first two only.
-        Version::V1_0 => Codes {
-            bad_port: v10::PORT_MOD_FAILED_BAD_PORT,
-            bad_hw_addr: v10::PORT_MOD_FAILED_BAD_HW_ADDR,
-            bad_config: v10::BAD_REQUEST_EPERM,
-            bad_advertise: v10::BAD_REQUEST_EPERM,
-            not_permitted: v10::BAD_REQUEST_EPERM,
-        },
-        _ => Codes {
-            bad_port: v13::PORT_MOD_FAILED_BAD_PORT,
-            bad_hw_addr: v13::PORT_MOD_FAILED_BAD_HW_ADDR,
-            bad_config: v13::PORT_MOD_FAILED_BAD_CONFIG,
-            bad_advertise: v13::PORT_MOD_FAILED_BAD_ADVERTISE,
-            not_permitted: v13::PORT_MOD_FAILED_EPERM,
-        },
-    }
 }

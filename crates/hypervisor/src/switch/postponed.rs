@@ -17,14 +17,15 @@ pub(super) mod inbox;
 
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
-use crate::south::session::barrier_request;
+use crate::messages;
+use crate::semantics::UNANSWERED;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use compile::Reason;
+use compile::{Reason, Wire};
 use flowspace::Match;
 use inbox::{Line, Postponed};
+use openflow::Header;
 use openflow::v13::MessageType as It;
-use openflow::{Header, Version};
 
 impl Switch {
     /// Puts a request off until it is known what became of the changes before.
@@ -58,7 +59,7 @@ impl Switch {
     /// side by side.
     fn waits_for_members(&self, request: &Request<'_>) -> bool {
         let Request { tenant, header, frame, .. } = *request;
-        let is_add = |frame: &[u8]| adds_entry(self.version, frame);
+        let is_add = |frame: &[u8]| adds_entry(self.wire, frame);
         self.datapath.is_joined()
             && self.changes_tables(header)
             && self.changes_of(tenant).any(|it| !is_add(&it.frame) || !is_add(frame))
@@ -104,7 +105,7 @@ impl Switch {
     /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
         if self.is_full(request.tenant, request.controller) {
-            self.refuse(&request.origin(), Reason::Backlog.with(self.codes().unanswered));
+            self.refuse(&request.origin(), Reason::Backlog.with(UNANSWERED));
         } else {
             self.put_behind(request);
         }
@@ -179,17 +180,12 @@ impl Switch {
 
     /// Whether a message is one of those that do something.
     fn changes_something(&self, header: Header) -> bool {
-        let port_mod = match self.version {
-            Version::V1_0 => openflow::v10::MessageType::PORT_MOD.0,
-            _ => It::PORT_MOD.0,
-        };
+        let port_mod = self.semantics().types.port_mod;
         self.changes_tables(header) || [It::PACKET_OUT.0, port_mod].contains(&header.type_)
     }
 
     pub(super) fn changes_tables(&self, header: Header) -> bool {
-        let newer = [It::GROUP_MOD.0, It::METER_MOD.0];
-        header.type_ == It::FLOW_MOD.0
-            || self.version != Version::V1_0 && newer.contains(&header.type_)
+        self.semantics().types.changes_tables.contains(&header.type_)
     }
 
     /// Whether it goes to the switch, and there after what went before it. Members of a big switch do not wait for each other.
@@ -201,28 +197,21 @@ impl Switch {
     }
 
     fn is_barrier(&self, header: Header) -> bool {
-        header.type_ == barrier_request(self.version)
+        header.type_ == self.semantics().types.barrier_request
     }
 
     /// Whether it asks for a role, by which others lose theirs.
     fn asks_for_role(&self, header: Header) -> bool {
-        // Before 1.3 that is an extension.
-        header.type_
-            == match self.version {
-                Version::V1_0 => openflow::v10::MessageType::VENDOR.0,
-                _ => It::ROLE_REQUEST.0,
-            }
+        header.type_ == self.semantics().types.role_request
     }
 }
 
 /// Whether a message is a FLOW_MOD with the command ADD.
-fn adds_entry(version: Version, frame: &[u8]) -> bool {
-    let command = match version {
-        Version::V1_0 => frame.get(56..58),
-        _ => frame.get(24..26).and_then(|it| it.get(1..)),
-    };
+fn adds_entry(wire: Wire, frame: &[u8]) -> bool {
+    const ADD: u16 = 0;
+    let body = frame.get(Header::LEN..).unwrap_or_default();
     openflow::frame::type_(frame) == Some(It::FLOW_MOD.0)
-        && command.is_some_and(|it| it.iter().all(|byte| *byte == 0))
+        && messages::command(wire, body) == Some(ADD)
 }
 
 /// Whether it does nothing, or asks if somebody is there, which is not to wait for a switch. These have the numbers that they

@@ -5,6 +5,7 @@ use super::{Cause, Event, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::south::diff::Change;
 use crate::south::held::Held;
 use crate::south::installed::{Content, Owner};
@@ -14,13 +15,12 @@ use crate::work::PLAN;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::metadata::own_part;
 use compile::rule::check_reportable;
 use compile::wire::do_the_same;
-use compile::{Refused, RuleKey, Wire, entry};
-use flowspace::{Match, MiniMatch};
+use compile::{Refused, RuleKey, entry};
+use flowspace::Match;
 use hashbrown::HashSet;
-use openflow::{Encode, NO_BUFFER, Version, v13};
+use openflow::NO_BUFFER;
 
 impl Switch {
     /// Compares what the switch holds with what it should hold, and mends the difference.
@@ -34,10 +34,7 @@ impl Switch {
         self.restore(&numbers, now);
         let mut held: Vec<Held> = Vec::with_capacity(learned.flows.len());
         for rules in learned.flows.rules() {
-            match self.version {
-                Version::V1_0 => held.extend(crate::v10::statistics::held(rules)),
-                _ => held.extend(crate::v13::statistics::held(rules)),
-            }
+            held.extend(messages::held(self.wire, rules));
         }
         if is_to_adopt {
             left_cookies = self.adopt_rules(&held, now);
@@ -216,7 +213,7 @@ impl Switch {
     ) -> Result<Vec<Rule>, Refused> {
         let state = &self.tenants[tenant.0 as usize];
         state.flows.meter().add(PLAN);
-        check_reportable(Wire::of(self.version), &flow.match_wire, &flow.actions)?;
+        check_reportable(self.wire, &flow.match_wire, &flow.actions)?;
         let match_ = flow.match_.to_match();
         let standing = like.map_or(&[][..], |like| &like.rules);
         entry::compile_like(&self.context(tenant), &flow.spec(&match_), standing)
@@ -242,21 +239,16 @@ impl Switch {
             }
         }
         self.reconcile_numbers(held, now);
-        let version = self.version;
+        let (wire, stored_as) = (self.wire, self.semantics().stored_as);
         for (key, bytes) in restored {
             let Some((Kind::Flow, number)) = key.parts() else { continue };
-            let flow = Flow::from_bytes(&bytes, version, |wire| read_match(version, wire));
-            let flow = match version {
-                Version::V1_0 => flow.map(crate::v10::flow_mod::restored),
-                _ => flow,
-            };
-            let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, mut flow)| {
+            let read_match = |bytes: &[u8]| messages::read_match(wire, bytes);
+            let flow = Flow::from_bytes(&bytes, stored_as, read_match);
+            let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, flow)| {
+                let has_network = self.tenants[tenant.0 as usize].network.is_some();
+                let metadata_kept = self.target().metadata_kept(has_network);
+                let mut flow = messages::restored(wire, flow, metadata_kept)?;
                 flow.installed = now;
-                if version != Version::V1_0 {
-                    let has_network = self.tenants[tenant.0 as usize].network.is_some();
-                    let kept = self.target().metadata_kept(has_network);
-                    flow.match_ = MiniMatch::new(&own_part(&flow.match_.to_match(), kept).ok()?);
-                }
                 flow.rules = self.plan(tenant, &flow).ok()?;
                 let flows = &mut self.tenants[tenant.0 as usize].flows;
                 let same = flows.find(flow.table, &flow.match_.to_match(), flow.priority);
@@ -294,59 +286,28 @@ impl Switch {
     }
 
     pub(super) fn is_held(&self, flow: &Flow, rule: &Rule, entry: &Held) -> bool {
-        let wire = read_match(self.version, &rule.match_wire);
-        let table = match self.version {
-            Version::V1_0 => entry.table,
-            _ => flow.table.saturating_add(self.target().first_table()),
-        };
-        wire == Some(entry.match_) && rule.priority == entry.priority && table == entry.table
+        let match_ = messages::read_match(self.wire, &rule.match_wire);
+        let table = flow.table.saturating_add(self.target().first_table());
+        match_ == Some(entry.match_) && rule.priority == entry.priority && table == entry.table
     }
 
     pub(super) fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
-        do_the_same(Wire::of(self.version), a, b)
+        do_the_same(self.wire, a, b)
     }
 
     /// What identifies a rule that the switch speaks of.
     pub(crate) fn rule_key(&self, table: u8, priority: u16, match_: &Match) -> RuleKey {
-        let mut wire = Vec::new();
-        let table = match self.version {
-            Version::V1_0 => {
-                match_.to_v10().into_iter().for_each(|match_| match_.write(&mut wire));
-                0
-            }
-            _ => {
-                let mut fields = v13::MatchBuf::new();
-                if match_.to_v13(&mut fields).is_ok() {
-                    Encode::write(&fields.as_match(), &mut wire);
-                }
-                table.saturating_sub(self.target().first_table())
-            }
-        };
-        RuleKey { table, priority, match_wire: wire.into() }
+        let table = table.saturating_sub(self.target().first_table());
+        RuleKey { table, priority, match_wire: messages::write_match(self.wire, match_).into() }
     }
 
     fn delete_held(&mut self, entry: &Held, now: Instant) {
         let mut message = Vec::new();
         let Held { table, priority, cookie, ref match_wire, .. } = *entry;
-        let written = match self.version {
-            Version::V1_0 => {
-                crate::v10::flow_mod::write_removal(match_wire, priority, cookie, &mut message)
-            }
-            _ => {
-                let place = (table, priority);
-                crate::v13::flow_mod::write_removal(match_wire, place, cookie, &mut message)
-            }
-        };
+        let place = (table, priority);
+        let written = messages::write_removal(self.wire, match_wire, place, cookie, &mut message);
         if written.is_ok() {
             self.send_own(crate::south::pending::Awaits::Nothing, &message, now);
         }
-    }
-}
-
-/// A match from its wire form.
-pub(super) fn read_match(version: Version, wire: &[u8]) -> Option<Match> {
-    match version {
-        Version::V1_0 => crate::v10::read_match(wire),
-        _ => crate::v13::read_match(wire),
     }
 }

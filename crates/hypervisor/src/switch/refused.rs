@@ -15,7 +15,6 @@ use compile::network::at_hop;
 use compile::{InfraRule, infra, last_table};
 use fabric::embedding::Transit;
 use flowspace::Match;
-use openflow::Version;
 
 impl Switch {
     /// Sends the message that brings an entry of the hypervisor's own, as an operation.
@@ -47,10 +46,8 @@ impl Switch {
         {
             self.transit_refused(transit);
         }
-        if self.version != Version::V1_0 || own.table > 0 {
-            for (tenant, port) in self.ports_of(&own) {
-                self.refuse_port(tenant, port);
-            }
+        for (tenant, port) in self.ports_of(&own) {
+            self.refuse_port(tenant, port);
         }
     }
 
@@ -76,7 +73,7 @@ impl Switch {
         transits.find(|it| at_hop(&it.from) == *match_).copied()
     }
 
-    /// The ports that an entry is about.
+    /// The ports that an entry is about. Entries of 1.0 say of none.
     fn ports_of(&self, own: &InfraRule) -> Vec<(TenantIndex, u32)> {
         if let Some((id, name)) = last_table::selected_by(own)
             && let Some(tenant) = self.tenant_of(id)

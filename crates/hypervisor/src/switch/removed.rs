@@ -7,13 +7,13 @@ use super::{Gone, Object, Switch};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::north::controllers::Asynchronous;
 use crate::south::held::{Removed, Timeout};
 use crate::south::installed::{Deleted, Owner, is_later};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::RuleKey;
-use openflow::{TooLong, Version};
 
 const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
 const HARD_TIMEOUT: u8 = Timeout::Hard as u8;
@@ -148,21 +148,15 @@ impl Switch {
     ) {
         /// OFPFF_SEND_FLOW_REM, in both versions.
         const SEND_FLOW_REM: u16 = 1;
-        let version = self.version;
-        let next = match version {
-            Version::V1_0 => None,
-            _ => crate::v13::flow_mod::next_table(&flow.actions),
-        };
+        let wire = self.wire;
+        let next = messages::next_table(wire, &flow.actions);
         let packets = &mut self.tenants[tenant.0 as usize].packets;
         packets.entry_ended(flow.table, next, flow.past_packets);
         if flow.flags & SEND_FLOW_REM == 0 {
             return;
         }
-        self.notify(tenant, Asynchronous::FlowRemoved(reason), |out| -> Result<(), TooLong> {
-            match version {
-                Version::V1_0 => crate::v10::flow_mod::write_removed(flow, reason, stood, out),
-                _ => crate::v13::flow_mod::write_removed(flow, reason, stood, out),
-            }
+        self.notify(tenant, Asynchronous::FlowRemoved(reason), |out| {
+            messages::write_removed(wire, flow, reason, stood, out)
         });
     }
 }

@@ -30,7 +30,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, RuleKey, Variant};
 use openflow::error::v13 as code;
-use openflow::{ErrorCode, Header, Version};
+use openflow::{ErrorCode, Header};
 use recovery::{Back, Ended, Recovery};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
@@ -427,7 +427,7 @@ impl Switch {
     /// What was compiled for tables, ports or a map that have changed since is compiled again.
     fn compile_again(&mut self, tenant: TenantIndex, has_numbers: bool, now: Instant) {
         let at = tenant.0 as usize;
-        let has_numbers = has_numbers && self.version != Version::V1_0;
+        let has_numbers = has_numbers && self.semantics().has_groups;
         if has_numbers {
             self.reform_groups(tenant);
         }
@@ -478,7 +478,7 @@ impl Switch {
             switch.begin_own(&cause, repair)
         };
         let mut is_repaired = false;
-        if self.version != Version::V1_0 {
+        if self.semantics().has_groups {
             for (object, message) in self.numbers_difference(tenant) {
                 let cause = begin(self, object);
                 self.submit_number(&cause, &message);
@@ -490,7 +490,7 @@ impl Switch {
         let difference = self.difference(tenant, keys);
         is_repaired |= difference.deleted() + difference.added() > 0;
         self.submit_difference(&difference, |switch, number| begin(switch, Object::Entry(number)));
-        if self.version != Version::V1_0 {
+        if self.semantics().has_groups {
             is_repaired |= self.delete_unwanted(&cause);
         }
         if !is_repaired {
@@ -529,10 +529,7 @@ impl Switch {
             let cut = self.change_mut(at).filter(|it| it.is_cut && it.is_applied());
             let Some(buffered) = cut.and_then(|it| it.buffered.take()) else { continue };
             let cause = super::cause::in_turn(tenant, now);
-            match self.version {
-                Version::V1_0 => self.release_through_table(&cause, &buffered),
-                _ => self.release_through_table_v13(&cause, &buffered),
-            }
+            self.release_through_table(&cause, &buffered);
         }
     }
 

@@ -1,9 +1,9 @@
 //! What observers learn of the switch: events for the driver, and counts.
 
 use super::Event;
-use super::event::PortState;
 use crate::counters::{SwitchCounters, count};
 use crate::policy::TenantId;
+use crate::port_desc::PortState;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -5,6 +5,7 @@
 
 use super::{Event, Switch};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::policy::{Limits, TenantId};
 use crate::sheet::{MessageClass, RateBy, RateShare, Standing};
 use crate::south::pending::{Awaits, Purpose};
@@ -12,7 +13,6 @@ use crate::south::rates::{Pace, SheetShare};
 use crate::time::Instant;
 use alloc::string::String;
 use alloc::vec::Vec;
-use openflow::{Version, v10, v13};
 
 impl Switch {
     /// Whether there is a data sheet for the switch, and whether it is of this switch.
@@ -89,18 +89,7 @@ impl Switch {
         if !self.datapath.described_mut().ask() {
             return;
         }
-        let mut question = Vec::new();
-        let asked = match self.version {
-            Version::V1_0 => {
-                let body = v10::StatsRequestBody::Desc;
-                v10::StatsRequest::from(body).write_message(0, &mut question)
-            }
-            _ => {
-                let body = v13::MultipartRequestBody::Desc;
-                v13::MultipartRequest::from(body).write_message(0, &mut question)
-            }
-        };
-        debug_assert!(asked.is_ok());
+        let question = messages::description(self.wire);
         self.send_own(Awaits::Own(Purpose::Description), &question, now);
     }
 

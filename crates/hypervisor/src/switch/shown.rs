@@ -8,12 +8,13 @@ use super::{OwnChange, Switch, Tenant};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::policy::TenantId;
 use crate::refusals::Refusal;
 use crate::south::diff::{Change, Writing};
 use alloc::vec::Vec;
 use compile::InfraRule;
-use openflow::{NO_BUFFER, Version, v10, v13};
+use openflow::{NO_BUFFER, Version};
 
 /// Entries that a page has at most.
 const ENTRIES: usize = 256;
@@ -84,7 +85,7 @@ impl Switch {
     ) -> Option<FlowPage> {
         let at = self.served_tenant(tenant)?;
         let state = &self.tenants[at.0 as usize];
-        let (version, seen_as) = (self.version, self.datapath_of(at));
+        let (version, seen_as) = (self.version(), self.datapath_of(at));
         let mut page = FlowPage { seen_as, version, flow_mods: Vec::new(), next: None };
         let (mut examined, mut bytes, mut reached) = (0, 0, after);
         // More may be to be shown of the entry that a page ends with.
@@ -154,19 +155,15 @@ impl Switch {
             resets_counts: false,
         };
         let mut message = Vec::new();
-        let written = match self.version {
-            Version::V1_0 => crate::v10::flow_mod::write_rule(flow, rule, &writing, &mut message),
-            _ => {
-                let first = self.target().first_table();
-                crate::v13::flow_mod::write_rule(flow, rule, &writing, first, &mut message)
-            }
-        };
+        let first_table = self.target().first_table();
+        let written =
+            messages::write_rule(self.wire, flow, rule, &writing, first_table, &mut message);
         written.is_ok().then_some(message)
     }
 
     /// The FLOW_MOD by which the tenant would have this entry.
     pub(crate) fn as_written(&self, flow: &Flow) -> Option<Vec<u8>> {
-        as_written(flow, self.version)
+        messages::as_written(self.wire, flow)
     }
 
     /// The FLOW_MOD that adds a rule of Weir's own.
@@ -174,34 +171,4 @@ impl Switch {
         let mut message = Vec::new();
         self.write_own(own, OwnChange::Add, &mut message).then_some(message)
     }
-}
-
-fn as_written(flow: &Flow, version: Version) -> Option<Vec<u8>> {
-    let mut message = Vec::new();
-    let written = match version {
-        Version::V1_0 => v10::FlowMod {
-            match_: v10::Match::parse(&flow.match_wire).ok()?,
-            cookie: flow.cookie,
-            idle_timeout: flow.idle_timeout,
-            hard_timeout: flow.hard_timeout,
-            priority: flow.priority,
-            flags: v10::FlowModFlags(flow.flags),
-            actions: openflow::List::parse(&flow.actions).ok()?,
-            ..v10::FlowMod::default()
-        }
-        .write_message(0, &mut message),
-        _ => v13::FlowMod {
-            cookie: flow.cookie,
-            table_id: flow.table,
-            idle_timeout: flow.idle_timeout,
-            hard_timeout: flow.hard_timeout,
-            priority: flow.priority,
-            flags: v13::FlowModFlags(flow.flags),
-            match_: v13::Match::parse(&flow.match_wire).ok()?,
-            instructions: openflow::List::parse(&flow.actions).ok()?,
-            ..v13::FlowMod::default()
-        }
-        .write_message(0, &mut message),
-    };
-    written.is_ok().then_some(message)
 }

@@ -8,11 +8,11 @@ use super::logged::Configures;
 use super::port_mod::PortChange;
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
+use crate::messages;
 use crate::north::controllers::Asynchronous;
 use crate::port_desc::{PORT_MODIFY, write_port_status};
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::{Version, v10, v13};
 
 impl Switch {
     /// Sends a PORT_MOD on to the switch.
@@ -35,18 +35,7 @@ impl Switch {
     pub(super) fn port_configured(&mut self, tenant: TenantIndex, done: &Configures, now: Instant) {
         let bits = |before: u32| before & !done.mask.0 | done.config.0 & done.mask.0;
         let Some(known) = self.datapath.ports().get(&done.number) else { return };
-        let (_, port) = match self.version {
-            Version::V1_0 => {
-                let Ok(mut port) = v10::PhyPort::parse(&known.description) else { return };
-                port.config.0 = bits(port.config.0);
-                crate::port_desc::known_v10(&port)
-            }
-            _ => {
-                let Ok(mut port) = v13::Port::parse(&known.description) else { return };
-                port.config.0 = bits(port.config.0);
-                crate::switch::v13::switch::known(&port)
-            }
-        };
+        let Some(port) = messages::configured(self.wire, known, bits) else { return };
         if port.description == known.description {
             return;
         }
@@ -63,7 +52,7 @@ impl Switch {
         reason: u8,
         doer: Option<(TenantIndex, ControllerIndex)>,
     ) {
-        let version = self.version;
+        let version = self.version();
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             if self.tenants[at].network.is_none() && self.map.ownership().sees_port(tenant, number)

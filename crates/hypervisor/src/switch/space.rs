@@ -20,6 +20,7 @@ pub(crate) mod shares;
 use super::{Event, Switch, Tenant};
 use crate::flows::room::Room;
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
 use crate::time::Instant;
@@ -27,7 +28,7 @@ use crate::v13::ids::MAX_NUMBERS;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
-use openflow::{ErrorCode, List, Version, v10, v13};
+use openflow::{ErrorCode, List, v10, v13};
 use shares::{Claim, Holds, NumberShare, SaidBy, Space, TableShare, divide};
 
 /// From here on the figure of a switch says nothing: Open vSwitch says this of each table, and has no such bound.
@@ -72,10 +73,7 @@ impl Switch {
             true => Reason::RuleShare,
             false => Reason::RuleLimit,
         };
-        reason.with(match self.version {
-            Version::V1_0 => openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
-            _ => openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL,
-        })
+        reason.with(self.codes().table_full)
     }
 
     /// The operator has reloaded: tables that were found to be full may hold more than they did then.
@@ -128,12 +126,7 @@ impl Switch {
             return holds;
         };
         let measured = Holds { rules: table.rules, by: SaidBy::Sheet };
-        let tables = if self.version == Version::V1_0 {
-            1
-        } else {
-            self.datapath.features().n_tables.max(1)
-        };
-        for at in 0..tables {
+        for at in 0..self.datapath.features().n_tables.max(1) {
             let holds = holds.entry(at).or_insert(measured);
             if measured.rules < holds.rules {
                 *holds = measured;
@@ -169,7 +162,7 @@ impl Switch {
 
     /// How many groups and meters a tenant may have; nothing on 1.0.
     pub fn number_shares_of(&self, tenant: TenantId) -> Vec<NumberShare> {
-        let Some(at) = self.tenant_of(tenant).filter(|_| self.version != Version::V1_0) else {
+        let Some(at) = self.tenant_of(tenant).filter(|_| self.semantics().has_groups) else {
             return Vec::new();
         };
         let said = |holds: u32| Some(holds).filter(|holds| *holds > 0);
@@ -224,14 +217,7 @@ impl Switch {
     /// Asks the switch how much its tables hold. Nobody waits for the answer.
     pub(super) fn ask_space(&mut self, now: Instant) {
         if !self.datapath.is_joined() {
-            use v13::MultipartRequestBody as Body;
-            let questions = match self.version {
-                Version::V1_0 => Vec::from([ask_v10()]),
-                _ => [Body::TableFeatures(List::EMPTY), Body::GroupFeatures, Body::MeterFeatures]
-                    .map(ask_v13)
-                    .into(),
-            };
-            for question in questions {
+            for question in messages::room(self.wire) {
                 self.send_own(Awaits::Own(Purpose::Space), &question, now);
             }
         }
@@ -244,10 +230,7 @@ impl Switch {
             return;
         }
         self.space.asks = true;
-        let question = match self.version {
-            Version::V1_0 => ask_v10(),
-            _ => ask_v13(v13::MultipartRequestBody::Table),
-        };
+        let question = messages::rules_in_tables(self.wire);
         self.send_own(Awaits::Own(Purpose::Full(table)), &question, now);
     }
 
@@ -289,10 +272,7 @@ impl Switch {
 
     /// Whether an error says that there is no room for a rule.
     pub(super) fn means_full(&self, code: ErrorCode) -> bool {
-        code == match self.version {
-            Version::V1_0 => openflow::error::v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
-            _ => openflow::error::v13::FLOW_MOD_FAILED_TABLE_FULL,
-        }
+        code == self.codes().table_full
     }
 
     fn space_is(&mut self, table: u8, holds: Holds) {
@@ -307,25 +287,8 @@ impl Switch {
 
     /// What the switch calls a tenant's table.
     fn physical(&self, table: u8) -> u8 {
-        match self.version {
-            Version::V1_0 => 0,
-            _ => table.saturating_add(self.target().first_table()),
-        }
+        table.saturating_add(self.target().first_table())
     }
-}
-
-fn ask_v10() -> Vec<u8> {
-    let mut out = Vec::new();
-    let asked = v10::StatsRequest::from(v10::StatsRequestBody::Table).write_message(0, &mut out);
-    debug_assert!(asked.is_ok());
-    out
-}
-
-fn ask_v13(body: v13::MultipartRequestBody<'_>) -> Vec<u8> {
-    let mut out = Vec::new();
-    let asked = v13::MultipartRequest::from(body).write_message(0, &mut out);
-    debug_assert!(asked.is_ok());
-    out
 }
 
 #[cfg(test)]

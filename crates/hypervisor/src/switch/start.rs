@@ -9,9 +9,10 @@ use super::tenants::Tenants;
 use super::{Event, Operations, Settings, Switch};
 use crate::ids::TenantIndex;
 use crate::lldp::LldpKey;
+use crate::messages;
 use crate::north::{Controllers, NorthLimits};
 use crate::policy::Policy;
-use crate::port_desc;
+use crate::semantics::Semantics;
 use crate::south::Session;
 use crate::south::pending::{Awaits, Purpose};
 use crate::store::{Journal, Kind, StoreKey, StoreOp};
@@ -19,16 +20,7 @@ use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use openflow::{ErrorCode, Header, Version, frame};
-
-/// Error codes that mean the same on both versions.
-pub(crate) struct Codes {
-    /// The switch did not answer in time. OpenFlow has no code for that before 1.4: "permissions error" comes closest
-    /// to "not now".
-    pub unanswered: ErrorCode,
-    /// The answer is too large to be kept.
-    pub too_much: ErrorCode,
-}
+use openflow::{Header, Version, frame};
 
 /// OFPCML_NO_BUFFER, in both versions: packets are sent whole.
 const MISS_SEND_ALL: u16 = 0xffff;
@@ -51,9 +43,10 @@ impl Switch {
     ) -> Result<Switch, StartError> {
         let version = frame::version(features).unwrap_or(Version(0));
         let body = features.get(Header::LEN..).unwrap_or_default();
-        let datapath = Datapath::new(version, body)?;
+        let wire = Semantics::spoken(version).ok_or(StartError::Version(version))?;
+        let datapath = Datapath::new(wire, body)?;
         let mut switch = Switch {
-            version,
+            wire,
             datapath,
             map: Map::new(lldp),
             tenants: Tenants::default(),
@@ -62,7 +55,7 @@ impl Switch {
                 closed_beyond: settings.controller_bytes_limit,
                 of_tenant: settings.tenant_unread,
             }),
-            session: Session::new(version, settings.switch_bytes, settings.reply_timeout, now),
+            session: Session::new(wire, settings.switch_bytes, settings.reply_timeout, now),
             operations: Operations::default(),
             statistics: Default::default(),
             journal: Journal::new(restored, volatile),
@@ -80,20 +73,6 @@ impl Switch {
         Ok(switch)
     }
 
-    /// Codes that differ between the versions.
-    pub(crate) fn codes(&self) -> Codes {
-        match self.version {
-            Version::V1_0 => Codes {
-                unanswered: openflow::error::v10::BAD_REQUEST_EPERM,
-                too_much: openflow::error::v10::BAD_REQUEST_BAD_LEN,
-            },
-            _ => Codes {
-                unanswered: openflow::error::v13::BAD_REQUEST_EPERM,
-                too_much: openflow::error::v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
-            },
-        }
-    }
-
     /// Whether a tenant may change anything at all.
     pub(crate) fn may_write(&self, tenant: TenantIndex) -> bool {
         self.tenants[tenant.0 as usize].network.is_some() || self.map.ownership().may_write(tenant)
@@ -108,7 +87,7 @@ impl Switch {
     /// Descriptions of the ports that a tenant sees, by their numbers.
     pub(crate) fn described_ports(&self, tenant: TenantIndex) -> BTreeMap<u32, Vec<u8>> {
         match &self.tenants[tenant.0 as usize].network {
-            Some(network) => port_desc::of_network(network, self.version),
+            Some(network) => messages::ports_of(self.wire, network),
             None => {
                 let seen = |port: &&u32| self.map.ownership().sees_port(tenant, **port);
                 let described = |port: &u32| {
@@ -153,10 +132,7 @@ impl Switch {
     }
 
     fn ask(&mut self, now: Instant) {
-        let questions = match self.version {
-            Version::V1_0 => crate::v10::questions(MISS_SEND_ALL),
-            _ => crate::v13::questions(MISS_SEND_ALL),
-        };
+        let questions = messages::questions(self.wire, MISS_SEND_ALL);
         let open = questions.iter().filter(|(awaits, _)| *awaits != Awaits::Nothing).count();
         self.datapath.begin(open as u32);
         for (awaits, message) in questions {

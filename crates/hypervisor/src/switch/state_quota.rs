@@ -5,35 +5,35 @@
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::time::Instant;
 use compile::{Reason, Refused};
-use openflow::error::{v10 as code_v10, v13 as code_v13};
-use openflow::{Version, v13};
+use openflow::error::v13 as code;
+use openflow::v13;
 
 impl Switch {
     /// The error for a request that adds to the store or changes what is there, if the store takes nothing more of its tenant's.
     /// What takes away is done.
     pub(super) fn store_full(&self, request: &Request<'_>) -> Option<Refused> {
-        /// Where the command begins, and what deletes.
-        const FLOW_V10: (usize, &[u8]) = (48, &[3, 4]);
-        const FLOW_V13: (usize, &[u8]) = (17, &[3, 4]);
-        const NUMBERED: (usize, &[u8]) = (0, &[2]);
-        let (code, (at, deletes)) = match (self.version, request.header.type_) {
-            (Version::V1_0, FLOW_MOD) => (code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL, FLOW_V10),
-            (Version::V1_0, _) => return None,
-            (_, FLOW_MOD) => (code_v13::FLOW_MOD_FAILED_TABLE_FULL, FLOW_V13),
-            (_, GROUP_MOD) => (code_v13::GROUP_MOD_FAILED_OUT_OF_GROUPS, NUMBERED),
-            (_, METER_MOD) => (code_v13::METER_MOD_FAILED_OUT_OF_METERS, NUMBERED),
-            _ => return None,
-        };
+        let (type_, body) = (request.header.type_, request.body());
+        let is_change = matches!(type_, FLOW_MOD | GROUP_MOD | METER_MOD);
+        if !is_change || !self.semantics().types.changes_tables.contains(&type_) {
+            return None;
+        }
         let state = &self.tenants[request.tenant.0 as usize];
         if self.journal.is_volatile() || !state.backlog.account().is_store_full() {
             return None;
         }
-        // The command's last byte: its first one, where it has two, is 0, or the command is unknown.
-        let wide = usize::from(request.header.type_ != FLOW_MOD || self.version == Version::V1_0);
-        let command = request.body().get(at + wide)?;
-        (!deletes.contains(command)).then_some(Reason::StoreFull.with(code))
+        let numbered = || body.first_chunk().map(|command| u16::from_be_bytes(*command));
+        let (code, is_deletion) = match type_ {
+            GROUP_MOD => (code::GROUP_MOD_FAILED_OUT_OF_GROUPS, numbered()? == DELETES_NUMBER),
+            METER_MOD => (code::METER_MOD_FAILED_OUT_OF_METERS, numbered()? == DELETES_NUMBER),
+            _ => {
+                let command = messages::command(self.wire, body)?;
+                (self.codes().table_full, DELETES_ENTRIES.contains(&command))
+            }
+        };
+        (!is_deletion).then_some(Reason::StoreFull.with(code))
     }
 
     /// A request has made so many changes.
@@ -65,6 +65,10 @@ impl Switch {
     }
 }
 
+/// OFPFC_DELETE and OFPFC_DELETE_STRICT, in both versions.
+const DELETES_ENTRIES: [u16; 2] = [3, 4];
+/// OFPGC_DELETE and OFPMC_DELETE.
+const DELETES_NUMBER: u16 = 2;
 const FLOW_MOD: u8 = v13::MessageType::FLOW_MOD.0;
 const GROUP_MOD: u8 = v13::MessageType::GROUP_MOD.0;
 const METER_MOD: u8 = v13::MessageType::METER_MOD.0;

@@ -10,6 +10,7 @@ use crate::buffers::Buffered;
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::policy::TenantId;
 use crate::south::diff::{Change, Writing};
 use crate::south::installed::{Effect, Owner, Written};
@@ -22,7 +23,7 @@ use crate::work::MESSAGE;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::RuleKey;
-use openflow::{NO_BUFFER, Version};
+use openflow::NO_BUFFER;
 
 impl Switch {
     /// The change that a request makes: the first call begins it. While the request is applied again, it is the same change.
@@ -118,9 +119,9 @@ impl Switch {
 
     /// Puts an entry into the tenant's table as a part of an operation.
     pub(crate) fn put_flow(&mut self, cause: &Cause, number: u32, flow: Flow) {
+        let bytes = flow.to_bytes(self.semantics().stored_as);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         let key = StoreKey::new(state.id, Kind::Flow, number);
-        let bytes = flow.to_bytes(self.version);
         let before = state.flows.replace(number, flow);
         state.flows.count_change();
         if state.network.is_some() {
@@ -324,13 +325,9 @@ impl Switch {
             resets_counts,
         };
         let mut message = self.scratch.take_message();
-        let written = match self.version {
-            Version::V1_0 => crate::v10::flow_mod::write_rule(flow, rule, &writing, &mut message),
-            _ => {
-                let first = self.target().first_table();
-                crate::v13::flow_mod::write_rule(flow, rule, &writing, first, &mut message)
-            }
-        };
+        let first_table = self.target().first_table();
+        let written =
+            messages::write_rule(self.wire, flow, rule, &writing, first_table, &mut message);
         // What has a plan fits into a message (`flows::Taken`).
         debug_assert!(written.is_ok());
         if written.is_ok() {

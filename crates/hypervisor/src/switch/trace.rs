@@ -15,11 +15,10 @@ use crate::ids::TenantIndex;
 use crate::policy::TenantId;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use compile::Network;
+use compile::{Network, Wire};
 use fabric::embedding::{Hop, PortKind, Tag};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Field, Key, frame};
-use openflow::Version;
 pub use passage::{Claim, Doubt, Output, Owner, Packet, Passage, Step, To};
 use run::Run;
 
@@ -102,12 +101,12 @@ impl Switch {
             Owner::Transit | Owner::Nobody => None,
         };
         let mut run = Run::new(self, tenant);
-        match self.version {
-            Version::V1_0 => run.table_v10(packet),
-            _ => run.tables_v13(packet),
+        match self.wire {
+            Wire::V10 => run.table_v10(packet),
+            Wire::V13 => run.tables_v13(packet),
         }
         let (steps, outputs, is_cut) = run.end();
-        Passage { version: self.version, owner, steps, outputs, is_cut }
+        Passage { version: self.version(), owner, steps, outputs, is_cut }
     }
 
     fn put_label(&self, packet: &mut Vec<u8>, label: Tag) {

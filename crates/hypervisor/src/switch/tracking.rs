@@ -12,7 +12,6 @@ use crate::store::Kind;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flowspace::Match;
-use openflow::Version;
 
 /// An entry that came, changed or went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ impl Switch {
 
     fn entry(&self, tenant: TenantIndex, flow: &Flow) -> FlowEntry {
         let mut groups = Vec::new();
-        if self.version != Version::V1_0 {
+        if self.semantics().has_groups {
             for number in groups_of(&flow.actions) {
                 if let Some(known) = self.numbers(tenant, Kind::Group).get(number) {
                     groups.push((number, known.body.clone()));

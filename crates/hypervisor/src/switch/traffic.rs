@@ -11,13 +11,13 @@ pub(crate) mod port_traffic;
 use super::Switch;
 use super::counts::port_counts::PortTotals;
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::v13::{MultipartRequest, MultipartRequestBody};
-use openflow::{Version, v10, v13};
+use openflow::{v10, v13};
 use port_traffic::PortTraffic;
 
 impl Switch {
@@ -26,25 +26,10 @@ impl Switch {
         if !self.is_ready() || self.datapath.is_joined() || !self.datapath.traffic_mut().ask() {
             return;
         }
-        let mut message = Vec::new();
-        // Each fits: it is a few words.
-        let written = match self.version {
-            Version::V1_0 => {
-                let body = v10::StatsRequestBody::Port { port_no: v10::PortNo::NONE };
-                v10::StatsRequest::from(body).write_message(0, &mut message)
-            }
-            _ => {
-                let body = MultipartRequestBody::PortStats { port_no: v13::PortNo::ANY };
-                MultipartRequest::from(body).write_message(0, &mut message)
-            }
-        };
-        if written.is_ok() {
-            self.send_own(Awaits::Own(Purpose::PortCounters), &message, now);
-        }
+        let question = messages::port_counters(self.wire);
+        self.send_own(Awaits::Own(Purpose::PortCounters), &question, now);
         for at in 0..self.tenants.len() {
-            if self.version != Version::V1_0 && self.tenants[at].network.is_some() {
-                self.ask_received(TenantIndex(at as u32), now);
-            }
+            self.ask_received(TenantIndex(at as u32), now);
         }
     }
 

@@ -6,10 +6,10 @@
 
 use super::{Request, Settings, Switch};
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::policy::Statistics;
 use crate::time::Instant;
-use crate::work::{CHANGE, LARGE, MESSAGE, PLAN, TELL};
-use openflow::{Version, v10, v13};
+use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN, TELL};
 
 impl Switch {
     /// A turn of the event loop: the first of the tenants that have used up their credit, or that wait with a large request,
@@ -55,41 +55,20 @@ impl Switch {
         let state = &self.tenants[request.tenant.0 as usize];
         let all = state.flows.len() as u64;
         let is_cached = state.terms.statistics() != Statistics::Passthrough;
-        let tells_flows = |body: &[u8]| TELLING_FLOWS.iter().any(|it| body.starts_with(it));
-        let from_cache = |body| u64::from(is_cached && tells_flows(body)) * TELL;
         let every = PLAN + 3 * CHANGE + MESSAGE;
         if all * every < LARGE {
             return 0;
         }
-        let per_entry = match (self.version, request.header.type_) {
-            (Version::V1_0, FLOW_MOD) => match v10::FlowMod::parse(request.body()) {
-                Ok(flow_mod) => match flow_mod.command {
-                    v10::FlowModCommand::MODIFY | v10::FlowModCommand::DELETE => every,
-                    _ => u64::from(flow_mod.flags.contains(v10::FlowModFlags::CHECK_OVERLAP)),
-                },
-                Err(_) => 0,
-            },
-            (_, FLOW_MOD) => match v13::FlowMod::parse(request.body()) {
-                Ok(flow_mod) => match flow_mod.command {
-                    v13::FlowModCommand::MODIFY | v13::FlowModCommand::DELETE
-                        if flow_mod.cookie_mask == u64::MAX =>
-                    {
-                        let enough = (LARGE / every) as usize + 1;
-                        return state.flows.with_cookie(flow_mod.cookie).take(enough).count()
-                            as u64
-                            * every;
-                    }
-                    v13::FlowModCommand::MODIFY | v13::FlowModCommand::DELETE => every,
-                    _ => u64::from(flow_mod.flags.contains(v13::FlowModFlags::CHECK_OVERLAP)),
-                },
-                Err(_) => 0,
-            },
-            (Version::V1_0, STATS_REQUEST) => from_cache(request.body()),
-            (Version::V1_0, _) => 0,
-            (_, GROUP_MOD | METER_MOD) => every,
-            (_, MULTIPART_REQUEST) if request.body().starts_with(&TABLE_STATISTICS) => 1,
-            (_, MULTIPART_REQUEST) => from_cache(request.body()),
-            _ => 0,
+        let (type_, body) = (request.header.type_, request.body());
+        let per_entry = match messages::examines(self.wire, type_, body) {
+            Examines::Every => every,
+            Examines::WithCookie(cookie) => {
+                let enough = (LARGE / every) as usize + 1;
+                return state.flows.with_cookie(cookie).take(enough).count() as u64 * every;
+            }
+            Examines::Told if is_cached => TELL,
+            Examines::Glance => 1,
+            Examines::Told | Examines::Nothing => 0,
         };
         all * per_entry
     }
@@ -126,14 +105,6 @@ impl Switch {
 /// Messages of a tenant's changes that may wait for the switch before no more is read. What is applied to the tables and has not
 /// been sent is work for nothing if the switch refuses something before it.
 const UNSENT_CHANGES: usize = 32;
-const FLOW_MOD: u8 = v13::MessageType::FLOW_MOD.0;
-const GROUP_MOD: u8 = v13::MessageType::GROUP_MOD.0;
-const METER_MOD: u8 = v13::MessageType::METER_MOD.0;
-const MULTIPART_REQUEST: u8 = v13::MessageType::MULTIPART_REQUEST.0;
-const STATS_REQUEST: u8 = v10::MessageType::STATS_REQUEST.0;
-/// The types of requests for flow and aggregate statistics, in both versions.
-const TELLING_FLOWS: [[u8; 2]; 2] = [[0, 1], [0, 2]];
-const TABLE_STATISTICS: [u8; 2] = v13::MultipartType::TABLE.0.to_be_bytes();
 
 impl Switch {
     /// Whether so much of a tenant's requests is taken and not finished that no more are read.

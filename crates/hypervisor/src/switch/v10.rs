@@ -14,7 +14,7 @@ use crate::v10::unreadable;
 use compile::Refused;
 use openflow::error::v10 as code;
 use openflow::v10::MessageType;
-use openflow::{ErrorCode, Header, Version, frame};
+use openflow::{ErrorCode, Header, frame};
 
 impl Switch {
     /// From a controller.
@@ -25,7 +25,7 @@ impl Switch {
             MessageType::ECHO_REQUEST => {
                 self.reply(&request, |_, out| {
                     frame::write(
-                        Version::V1_0,
+                        request.header.version,
                         MessageType::ECHO_REPLY.0,
                         request.header.xid,
                         out,

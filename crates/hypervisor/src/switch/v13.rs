@@ -26,7 +26,7 @@ use compile::{Reason, Refused};
 use flowspace::Match;
 use openflow::error::v13 as code;
 use openflow::v13::MessageType;
-use openflow::{ErrorCode, Header, Version, frame};
+use openflow::{ErrorCode, Header, frame};
 
 impl Switch {
     /// From a controller.
@@ -46,9 +46,15 @@ impl Switch {
             MessageType::ECHO_REQUEST => {
                 self.reply(&request, |_, out| {
                     let xid = request.header.xid;
-                    frame::write(Version::V1_3, MessageType::ECHO_REPLY.0, xid, out, |out| {
-                        out.extend_from_slice(request.body());
-                    })
+                    frame::write(
+                        request.header.version,
+                        MessageType::ECHO_REPLY.0,
+                        xid,
+                        out,
+                        |out| {
+                            out.extend_from_slice(request.body());
+                        },
+                    )
                 });
                 Ok(())
             }

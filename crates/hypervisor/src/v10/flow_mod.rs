@@ -1,27 +1,42 @@
 //! The FLOW_MODs that Weir sends, and the FLOW_REMOVED that a tenant gets.
 
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Rule};
+use crate::flows::{Flow, Head, Rule};
 use crate::south::diff::{Change, Writing};
+use crate::work::Examines;
 use alloc::vec::Vec;
+use compile::InfraRule;
 use compile::entry::priority_v10 as priority_of;
+use flowspace::{Match, port_from_v10};
 use openflow::v10::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, PortNo,
 };
 use openflow::{List, NO_BUFFER, TooLong};
 
+/// A match from its wire form.
+pub(crate) fn read_match(wire: &[u8]) -> Option<Match> {
+    v10::Match::parse(wire).ok().map(|m| Match::from_v10(&m))
+}
+
+/// A match on the wire; nothing if 1.0 cannot say the match.
+pub(crate) fn write_match(match_: &Match) -> Vec<u8> {
+    let mut wire = Vec::new();
+    match_.to_v10().into_iter().for_each(|match_| match_.write(&mut wire));
+    wire
+}
+
 /// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
 pub(crate) fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
-    let takes =
-        |b: &mut Buffered| super::read_match(&rule.match_wire).is_some_and(|m| m.matches(&b.key));
+    let takes = |b: &mut Buffered| read_match(&rule.match_wire).is_some_and(|m| m.matches(&b.key));
     buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
 }
 
-/// Appends the FLOW_MOD that does this to one rule of an entry.
+/// Appends the FLOW_MOD that does this to one rule of an entry. A FLOW_MOD names no table.
 pub(crate) fn write_rule(
     flow: &Flow,
     rule: &Rule,
     writing: &Writing,
+    _first_table: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let &Writing { cookie, change, buffer_id, hard_timeout, .. } = writing;
@@ -51,10 +66,10 @@ pub(crate) fn write_rule(
     .write_message(0, out)
 }
 
-/// Appends the FLOW_MOD that removes an entry that the switch holds.
+/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
 pub(crate) fn write_removal(
     match_wire: &[u8],
-    priority: u16,
+    (_, priority): (u8, u16),
     cookie: u64,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
@@ -83,10 +98,89 @@ pub(crate) fn outputs_to(actions: &[u8], out_port: PortNo) -> bool {
 }
 
 /// An entry as it was stored, with the priority that it has.
-pub(crate) fn restored(flow: Flow) -> Flow {
+pub(crate) fn restored(flow: Flow, _metadata_kept: u64) -> Option<Flow> {
     let match_ = v10::Match::parse(&flow.match_wire);
     let priority = match_.map_or(flow.priority, |match_| priority_of(&match_, flow.priority));
-    Flow { priority, ..flow }
+    Some(Flow { priority, ..flow })
+}
+
+/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if a match of 1.0 cannot say the rule's.
+pub(crate) fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool {
+    let Ok(match_) = own.match_.to_v10() else { return false };
+    let (command, actions) = match change {
+        Change::Add => (FlowModCommand::ADD, own.actions.as_slice()),
+        Change::Modify => (FlowModCommand::MODIFY_STRICT, own.actions.as_slice()),
+        Change::Delete => (FlowModCommand::DELETE_STRICT, &[][..]),
+    };
+    let (priority, actions) = (own.priority, List::parse(actions).unwrap_or_default());
+    FlowMod { match_, cookie, command, priority, actions, ..FlowMod::default() }
+        .write_message(0, out)
+        .is_ok()
+}
+
+/// The FLOW_MOD by which a tenant would have this entry.
+pub(crate) fn as_written(flow: &Flow) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    let written = FlowMod {
+        match_: v10::Match::parse(&flow.match_wire).ok()?,
+        cookie: flow.cookie,
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        priority: flow.priority,
+        flags: FlowModFlags(flow.flags),
+        actions: List::parse(&flow.actions).ok()?,
+        ..FlowMod::default()
+    }
+    .write_message(0, &mut message);
+    written.is_ok().then_some(message)
+}
+
+/// The command of a FLOW_MOD.
+pub(crate) fn command(body: &[u8]) -> Option<u16> {
+    body.get(48..50)?.try_into().ok().map(u16::from_be_bytes)
+}
+
+/// What Weir examines to carry out a FLOW_MOD.
+pub(crate) fn examines(body: &[u8]) -> Examines {
+    let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
+    match flow_mod.command {
+        FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
+        _ if flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) => Examines::Glance,
+        _ => Examines::Nothing,
+    }
+}
+
+/// What the first bytes of a FLOW_MOD say.
+pub(crate) fn head(body: &[u8]) -> Option<Head> {
+    let match_ = v10::Match::parse(body.get(..40)?).ok()?;
+    let priority = body.get(54..56)?.try_into().ok()?;
+    Some(Head {
+        command: FlowModCommand(command(body)?).name()?,
+        table: None,
+        priority: u16::from_be_bytes(priority),
+        match_: Some(Match::from_v10(&match_)),
+    })
+}
+
+/// Whether a list of actions names a port, or whatever it may stand for.
+pub(crate) fn sends_by(actions: &[u8], number: u32) -> bool {
+    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
+    let actions = List::<Action<'_>>::parse(actions).unwrap_or_default();
+    actions.iter().any(|action| match action {
+        Action::Output { port, .. } if unnamed.contains(&port) => true,
+        Action::Output { port, .. } => port_from_v10(port.0) == number,
+        _ => false,
+    })
+}
+
+/// The table to which actions send packets on: none.
+pub(crate) fn next_table(_actions: &[u8]) -> Option<u8> {
+    None
+}
+
+/// The actions of a rule as a tenant would write them.
+pub(crate) fn tenants_actions(actions: &[u8], _first_table: u8) -> Option<Vec<u8>> {
+    Some(actions.to_vec())
 }
 
 /// Appends the report to a tenant that its entry has ended.

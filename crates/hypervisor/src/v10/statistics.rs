@@ -2,15 +2,29 @@
 
 use crate::flows::{Flow, Rule};
 use crate::south::held::Held;
+use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
+use alloc::vec;
 use alloc::vec::Vec;
 use compile::Network;
 use flowspace::{Match, port_from_v10, port_to_v10};
 use hashbrown::{HashMap, HashSet};
 use openflow::List;
 use openflow::v10::{
-    self, FlowStats, FlowStatsRequest, PortNo, PortStats, StatsRequest, StatsRequestBody,
+    self, ConfigFlags, FlowStats, FlowStatsRequest, Message, PortNo, PortStats, StatsRequest,
+    StatsRequestBody, SwitchConfig,
 };
+
+/// What a new switch is told and asked.
+pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
+    let mut config = Vec::new();
+    let written =
+        Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
+            .write(0, &mut config);
+    debug_assert!(written.is_ok());
+    let flows = question(StatsRequestBody::Flow(FlowStatsRequest::default()));
+    vec![(Awaits::Nothing, config), (Awaits::Own(Purpose::Flows), flows)]
+}
 
 /// The entries in the switch's answer about its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
@@ -21,7 +35,8 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
             let mut match_wire = Vec::with_capacity(v10::Match::LEN);
             entry.match_.write(&mut match_wire);
             Held {
-                table: entry.table_id,
+                // Which of its tables the switch has chosen is the switch's affair: no FLOW_MOD names a table.
+                table: 0,
                 match_: Match::from_v10(&entry.match_),
                 match_wire,
                 priority: entry.priority,
@@ -47,6 +62,26 @@ pub(crate) fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
     let written = StatsRequest::from(body).write_message(0, &mut out);
     debug_assert!(written.is_ok());
     out
+}
+
+/// Asks what kind of switch it is.
+pub(crate) fn description() -> Vec<u8> {
+    question(StatsRequestBody::Desc)
+}
+
+/// Asks what all ports have counted.
+pub(crate) fn port_counters() -> Vec<u8> {
+    question(StatsRequestBody::Port { port_no: PortNo::NONE })
+}
+
+/// Asks how much the tables hold.
+pub(crate) fn room() -> Vec<Vec<u8>> {
+    Vec::from([rules_in_tables()])
+}
+
+/// Asks how many rules are in the tables.
+pub(crate) fn rules_in_tables() -> Vec<u8> {
+    question(StatsRequestBody::Table)
 }
 
 /// What the switch is asked for the entries of a network: everything at the ports where it comes in.
@@ -101,7 +136,12 @@ fn not_counted(port_no: PortNo) -> PortStats {
 }
 
 /// One question for each rule but one, by its match: the answer has narrower entries as well.
-pub(crate) fn questions(flow: &Flow, except: &Rule) -> Vec<Question> {
+pub(crate) fn questions_of(
+    flow: &Flow,
+    except: &Rule,
+    _cookie: u64,
+    _first_table: u8,
+) -> Vec<Question> {
     let asked = flow.rules.iter().filter(|rule| rule.match_wire != except.match_wire);
     let matches = asked.filter_map(|rule| v10::Match::parse(&rule.match_wire).ok());
     let filters = matches.map(|match_| FlowStatsRequest { match_, ..FlowStatsRequest::default() });

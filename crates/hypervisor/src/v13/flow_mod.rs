@@ -1,14 +1,34 @@
 //! The FLOW_MODs that Weir sends, the FLOW_REMOVED that a tenant gets, and what instructions say.
 
+use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Rule};
+use crate::flows::{Flow, Head, Rule};
 use crate::south::diff::{Change, Writing};
+use crate::work::Examines;
 use alloc::vec::Vec;
+use compile::InfraRule;
+use compile::metadata::own_part;
+use flowspace::{Match as Space, MiniMatch};
 use openflow::v13::{
     Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
-    Instruction, Match, PortNo, TABLE_ALL,
+    Instruction, Match, MatchBuf, PortNo, TABLE_ALL,
 };
-use openflow::{List, ListBuf, TooLong};
+use openflow::{Encode, List, ListBuf, NO_BUFFER, TooLong};
+
+/// A match from its wire form, with the padding.
+pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
+    let wire = Match::parse(wire).ok()?;
+    Space::from_v13(&wire).ok()
+}
+
+/// A match on the wire, with the padding; nothing if 1.3 cannot say the match.
+pub(crate) fn write_match(match_: &Space) -> Vec<u8> {
+    let (mut wire, mut fields) = (Vec::new(), MatchBuf::new());
+    if match_.to_v13(&mut fields).is_ok() {
+        Encode::write(&fields.as_match(), &mut wire);
+    }
+    wire
+}
 
 /// What sends a packet through the tables.
 pub(crate) fn through_table() -> ListBuf<Action<'static>> {
@@ -20,12 +40,17 @@ pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
     if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(first) }
 }
 
-/// Appends the FLOW_MOD that does this to an entry.
+/// A buffered packet goes with no rule of a MODIFY: it goes through the tables afterwards (specification section 6.4).
+pub(crate) fn buffer_for(_rule: &Rule, _buffered: &mut Option<Buffered>) -> u32 {
+    NO_BUFFER
+}
+
+/// Appends the FLOW_MOD that does this to an entry; `first_table` is the first of the tenants' tables.
 pub(crate) fn write_rule(
     flow: &Flow,
     rule: &Rule,
     writing: &Writing,
-    first: u8,
+    first_table: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
@@ -41,7 +66,7 @@ pub(crate) fn write_rule(
         cookie,
         // A deletion is of this very entry, whatever else has come to stand in its place.
         cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
-        table_id: physical_table(flow.table, first),
+        table_id: physical_table(flow.table, first_table),
         command: match change {
             Change::Add => FlowModCommand::ADD,
             Change::Modify => FlowModCommand::MODIFY_STRICT,
@@ -61,7 +86,7 @@ pub(crate) fn write_rule(
     .write_message(0, out)
 }
 
-/// Appends the FLOW_MOD that removes an entry that the switch holds.
+/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
 pub(crate) fn write_removal(
     match_wire: &[u8],
     (table_id, priority): (u8, u16),
@@ -105,6 +130,111 @@ pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
         Instruction::GotoTable(next) => Some(next),
         _ => None,
     })
+}
+
+/// An entry as it was stored, without the bits of the metadata that are not the tenant's own.
+pub(crate) fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow> {
+    let match_ = own_part(&flow.match_.to_match(), metadata_kept).ok()?;
+    Some(Flow { match_: MiniMatch::new(&match_), ..flow })
+}
+
+/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if a match of 1.3 cannot say the rule's.
+pub(crate) fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool {
+    let mut fields = MatchBuf::new();
+    let (command, instructions) = match change {
+        Change::Add => (FlowModCommand::ADD, own.actions.as_slice()),
+        Change::Modify => (FlowModCommand::MODIFY_STRICT, own.actions.as_slice()),
+        Change::Delete => (FlowModCommand::DELETE_STRICT, &[][..]),
+    };
+    own.match_.to_v13(&mut fields).is_ok()
+        && FlowMod {
+            cookie,
+            table_id: own.table,
+            command,
+            priority: own.priority,
+            match_: fields.as_match(),
+            instructions: List::parse(instructions).unwrap_or_default(),
+            ..FlowMod::default()
+        }
+        .write_message(0, out)
+        .is_ok()
+}
+
+/// The FLOW_MOD by which a tenant would have this entry.
+pub(crate) fn as_written(flow: &Flow) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    let written = FlowMod {
+        cookie: flow.cookie,
+        table_id: flow.table,
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        priority: flow.priority,
+        flags: FlowModFlags(flow.flags),
+        match_: Match::parse(&flow.match_wire).ok()?,
+        instructions: List::parse(&flow.actions).ok()?,
+        ..FlowMod::default()
+    }
+    .write_message(0, &mut message);
+    written.is_ok().then_some(message)
+}
+
+/// The command of a FLOW_MOD.
+pub(crate) fn command(body: &[u8]) -> Option<u16> {
+    body.get(17).copied().map(u16::from)
+}
+
+/// What Weir examines to carry out a FLOW_MOD.
+pub(crate) fn examines(body: &[u8]) -> Examines {
+    let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
+    match flow_mod.command {
+        FlowModCommand::MODIFY | FlowModCommand::DELETE if flow_mod.cookie_mask == u64::MAX => {
+            Examines::WithCookie(flow_mod.cookie)
+        }
+        FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,
+        _ if flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) => Examines::Glance,
+        _ => Examines::Nothing,
+    }
+}
+
+/// What the first bytes of a FLOW_MOD say. A long match is not whole.
+pub(crate) fn head(body: &[u8]) -> Option<Head> {
+    const MATCH: usize = 40;
+    let u16_at = |at: usize| body.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes);
+    let command = FlowModCommand(*body.get(17)?).name()?;
+    // The match is padded to 8 bytes.
+    let length = usize::from(u16_at(MATCH + 2)?).next_multiple_of(8);
+    let match_ = body.get(MATCH..MATCH + length).and_then(read_match);
+    Some(Head { command, table: body.get(16).copied(), priority: u16_at(22)?, match_ })
+}
+
+/// Whether instructions name a port, or whatever it may stand for.
+pub(crate) fn sends_by(instructions: &[u8], number: u32) -> bool {
+    let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
+    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
+    instructions.iter().any(|instruction| match instruction {
+        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
+            actions.iter().any(|action| match action {
+                Action::Output { port, .. } if unnamed.contains(&port) => true,
+                Action::Output { port, .. } => port.0 == number,
+                _ => false,
+            })
+        }
+        _ => false,
+    })
+}
+
+/// The instructions of a rule as a tenant would write them: what leads to another table leads to the tenant's table.
+pub(crate) fn tenants_actions(instructions: &[u8], first_table: u8) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    for instruction in List::<Instruction<'_>>::parse(instructions).ok()? {
+        match instruction {
+            Instruction::GotoTable(table) => {
+                Instruction::GotoTable(table.checked_sub(first_table)?).write(&mut out);
+            }
+            other => other.write(&mut out),
+        }
+    }
+    Some(out)
 }
 
 /// The entry number and owner of a cookie that one of the tenants' entries has.

@@ -1,15 +1,37 @@
 //! What Weir asks a switch for statistics, and what answers say.
 
+use crate::flows::{Flow, Rule};
 use crate::south::held::Held;
+use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::v13::{
-    BucketCounter, FlowStats, FlowStatsRequest, GroupStats, MultipartRequest, MultipartRequestBody,
+    BucketCounter, ConfigFlags, FlowStats, FlowStatsRequest, GroupStats, METER_ALL, Message,
+    MultipartRequest, MultipartRequestBody, PortNo, SwitchConfig,
 };
 use openflow::{Encode, List, ListBuf};
+
+/// What a new switch is told and asked.
+pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
+    let mut config = Vec::new();
+    let told = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
+        .write(0, &mut config);
+    debug_assert!(told.is_ok());
+    vec![
+        (Awaits::Nothing, config),
+        (Awaits::Own(Purpose::Ports), ask(MultipartRequestBody::PortDesc)),
+        (Awaits::Own(Purpose::Groups), ask(MultipartRequestBody::GroupDesc)),
+        (
+            Awaits::Own(Purpose::Meters),
+            ask(MultipartRequestBody::MeterConfig { meter_id: METER_ALL }),
+        ),
+        (Awaits::Own(Purpose::Flows), ask(MultipartRequestBody::Flow(FlowStatsRequest::default()))),
+    ]
+}
 
 /// The entries in the switch's answer about its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
@@ -34,19 +56,50 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
         .collect()
 }
 
-/// One question, by the cookie; the table is the switch's.
-pub(crate) fn questions(cookie: u64, table_id: u8) -> Vec<Question> {
+/// One question, by the entry's cookie.
+pub(crate) fn questions_of(
+    flow: &Flow,
+    _except: &Rule,
+    cookie: u64,
+    first_table: u8,
+) -> Vec<Question> {
+    let table_id = flow.table.saturating_add(first_table);
     let filter = FlowStatsRequest { table_id, cookie, cookie_mask: u64::MAX, ..Default::default() };
     Vec::from([question(filter)])
 }
 
 /// What entries have counted (1.3).
 pub(crate) fn question(filter: FlowStatsRequest<'_>) -> Question {
-    let mut message = Vec::new();
-    let body = MultipartRequestBody::Flow(filter);
-    // It fits: it is a few words.
-    let _ = MultipartRequest::from(body).write_message(0, &mut message);
-    Question { message, cost: 1 }
+    Question { message: ask(MultipartRequestBody::Flow(filter)), cost: 1 }
+}
+
+/// The message.
+pub(crate) fn ask(body: MultipartRequestBody<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let written = MultipartRequest::from(body).write_message(0, &mut out);
+    debug_assert!(written.is_ok());
+    out
+}
+
+/// Asks what kind of switch it is.
+pub(crate) fn description() -> Vec<u8> {
+    ask(MultipartRequestBody::Desc)
+}
+
+/// Asks what all ports have counted.
+pub(crate) fn port_counters() -> Vec<u8> {
+    ask(MultipartRequestBody::PortStats { port_no: PortNo::ANY })
+}
+
+/// Asks how much the tables hold, and how many groups and meters there can be.
+pub(crate) fn room() -> Vec<Vec<u8>> {
+    use MultipartRequestBody as Body;
+    [Body::TableFeatures(List::EMPTY), Body::GroupFeatures, Body::MeterFeatures].map(ask).into()
+}
+
+/// Asks how many rules are in the tables.
+pub(crate) fn rules_in_tables() -> Vec<u8> {
+    ask(MultipartRequestBody::Table)
 }
 
 /// The rules of the entry with this cookie that have counted packets.

@@ -3,6 +3,7 @@
 use super::passage::{Doubt, Output, Packet, Step, To};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
+use crate::messages;
 use crate::store::Kind;
 use crate::switch::{Switch, Tenant};
 use alloc::vec::Vec;
@@ -17,7 +18,7 @@ use openflow::nicira::Resubmit;
 use openflow::v13::{
     Action, Bucket, GROUP_ANY, GroupMod, GroupModCommand, GroupType, Instruction, OxmField, PortNo,
 };
-use openflow::{Header, List, Version, v10};
+use openflow::{Header, List, v10};
 
 /// Groups and tables that actions send to nest at most this deep.
 const DEPTH: u32 = 16;
@@ -354,7 +355,8 @@ impl<'a> Run<'a> {
     }
 
     fn candidates(&mut self, table: u8, packet: &Moving, key: &Key) -> Vec<Candidate<'a>> {
-        let Some(table) = table.checked_sub(self.first_table()) else { return Vec::new() };
+        let first_table = self.switch.target().first_table();
+        let Some(table) = table.checked_sub(first_table) else { return Vec::new() };
         let (Some(state), Some(seen)) = (self.state(), self.seen(packet, key)) else {
             return Vec::new();
         };
@@ -383,24 +385,20 @@ impl<'a> Run<'a> {
         found
     }
 
-    /// The switch's first table that is the tenants'.
-    fn first_table(&self) -> u8 {
-        if self.switch.version == Version::V1_0 { 0 } else { self.switch.target().first_table() }
-    }
-
     /// The packet's headers as the tenant sees them.
     fn seen(&self, packet: &Moving, key: &Key) -> Option<Key> {
-        let is_old = self.switch.version == Version::V1_0;
         let Some(network) = self.network() else {
             let kept = self.switch.target().metadata_kept(false);
             return Some(key.with(Field::Metadata, u128::from(packet.metadata & !kept)));
         };
-        let port = match is_old {
-            true => network.ingress_of(key)?,
-            false => metadata::port(packet.metadata),
+        // Where there is metadata, table 0 has written the port there, and taken the label off.
+        let has_metadata = self.switch.target().has_metadata();
+        let port = match has_metadata {
+            true => metadata::port(packet.metadata),
+            false => network.ingress_of(key)?,
         };
         let mut seen = *key;
-        if is_old && network.is_labelled(port) {
+        if !has_metadata && network.is_labelled(port) {
             let mut bare = packet.frame.clone();
             frame::pop_vlan(&mut bare);
             seen = Key::extract(port, &bare);
@@ -411,10 +409,7 @@ impl<'a> Run<'a> {
     }
 
     fn read(&self, rule: &Rule) -> Option<Match> {
-        match self.switch.version {
-            Version::V1_0 => crate::v10::read_match(&rule.match_wire),
-            _ => crate::v13::read_match(&rule.match_wire),
-        }
+        messages::read_match(self.switch.wire, &rule.match_wire)
     }
 
     fn output(&mut self, port: u32, packet: &Moving) {

@@ -59,7 +59,7 @@ impl Switch {
             let taken = self.tenants.take_buffered(tenant, buffer_id);
             self.note_buffered(&cause, taken);
             if let Some(left) = buffered {
-                self.release_through_table(&cause, &left);
+                self.release_through_table_v10(&cause, &left);
             }
         }
         done
@@ -67,7 +67,7 @@ impl Switch {
 
     /// Sends a buffered packet that none of the changed entries took through the table, as the specification of 1.3 says
     /// what 1.0 leaves open (section 6.4): it would stay in the switch for ever.
-    pub(crate) fn release_through_table(&mut self, cause: &Cause, buffered: &Buffered) {
+    pub(crate) fn release_through_table_v10(&mut self, cause: &Cause, buffered: &Buffered) {
         let in_port = buffered.key.get(Field::InPort) as u32;
         let Some(in_port) = flowspace::port_to_v10(in_port) else { return };
         let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);

@@ -1,9 +1,9 @@
 //! PORT_STATUS and PORT_MOD.
 
-use crate::port_desc;
 use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v10::ports::known;
 use crate::v10::unreadable;
 use compile::{Reason, Refused};
 use flowspace::port_from_v10;
@@ -15,7 +15,7 @@ impl Switch {
     /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded again.
     pub(crate) fn port_status_v10(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let status = PortStatus::parse(body).map_err(unreadable)?;
-        let (number, port) = port_desc::known_v10(&status.desc);
+        let (number, port) = known(&status.desc);
         let wire = port.description.clone();
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         self.report_slices(number, &wire, status.reason.0, None);

@@ -22,7 +22,7 @@ use openflow::v10::{
     QueueStats, StatsFlags, StatsReply, StatsReplyBody, StatsRequest, StatsRequestBody, StatsType,
     TABLE_ALL, TableStats, Wildcards,
 };
-use openflow::{ErrorCode, List, Version, frame, v10};
+use openflow::{ErrorCode, List, frame, v10};
 
 impl Switch {
     /// A tenant asks for statistics.
@@ -145,7 +145,7 @@ impl Switch {
             StatsRequestBody::Flow(filter) => {
                 let entries = self.flow_statistics_v10(tenant, &filter, answers);
                 write_parts(
-                    Version::V1_0,
+                    self.version(),
                     StatsType::FLOW.0,
                     waiter.origin.xid,
                     entries.into_iter(),
@@ -155,7 +155,7 @@ impl Switch {
             StatsRequestBody::Table => {
                 let table = self.table_statistics_v10(tenant, answers);
                 let (type_, xid) = (StatsType::TABLE.0, waiter.origin.xid);
-                write_parts(Version::V1_0, type_, xid, core::iter::once(table), &mut out)
+                write_parts(self.version(), type_, xid, core::iter::once(table), &mut out)
             }
             StatsRequestBody::Aggregate(filter) => {
                 let mut sum = AggregateStats::default();
@@ -172,14 +172,14 @@ impl Switch {
             {
                 let counted = port_statistics(network, port_no, answers);
                 let (type_, xid) = (StatsType::PORT.0, waiter.origin.xid);
-                write_parts(Version::V1_0, type_, xid, counted.into_iter(), &mut out)
+                write_parts(self.version(), type_, xid, counted.into_iter(), &mut out)
             }
             StatsRequestBody::Port { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
                 let seen = all.iter().filter(|port| {
                     self.map.ownership().sees_port(tenant, port_from_v10(port.port_no.0))
                 });
-                write_parts(Version::V1_0, StatsType::PORT.0, waiter.origin.xid, seen, &mut out)
+                write_parts(self.version(), StatsType::PORT.0, waiter.origin.xid, seen, &mut out)
             }
             StatsRequestBody::Queue { .. } => {
                 let all = List::<QueueStats>::parse(answers).unwrap_or_default();
@@ -188,9 +188,9 @@ impl Switch {
                     queues.contains(&queue.queue_id)
                         && self.map.ownership().sees_port(tenant, port_from_v10(queue.port_no.0))
                 });
-                write_parts(Version::V1_0, StatsType::QUEUE.0, waiter.origin.xid, seen, &mut out)
+                write_parts(self.version(), StatsType::QUEUE.0, waiter.origin.xid, seen, &mut out)
             }
-            _ => write_part(Version::V1_0, type_, waiter.origin.xid, answers, false, &mut out),
+            _ => write_part(self.version(), type_, waiter.origin.xid, answers, false, &mut out),
         };
         match written {
             Ok(()) => self.answer(waiter.origin.controller, &out),

@@ -20,7 +20,7 @@ use openflow::v13::{
     GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MessageType, MeterConfig, MeterMod,
     MeterModCommand,
 };
-use openflow::{Encode, ErrorCode, List, TooLong, Version, frame};
+use openflow::{Encode, ErrorCode, List, TooLong, frame};
 
 impl Switch {
     /// Begins a change of groups or meters.
@@ -156,9 +156,9 @@ impl Switch {
 
     /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that are gone.
     pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
+        let has_groups = self.semantics().has_groups;
         let state = &mut self.tenants[tenant.0 as usize];
-        let is_old = self.version == Version::V1_0;
-        if is_old || !state.numbers.is_any_loose() || state.recovery.is_some() {
+        if !has_groups || !state.numbers.is_any_loose() || state.recovery.is_some() {
             return;
         }
         self.delete_unwanted(&Cause::own(tenant, now));
@@ -239,7 +239,7 @@ impl Switch {
     /// From the store.
     pub(crate) fn restore_number(&mut self, kind: Kind, id: TenantId, number: u32, bytes: &[u8]) {
         // Those of a switch that spoke 1.3 before are deleted when it does again.
-        let tenant = self.tenant_of(id).filter(|_| self.version != Version::V1_0);
+        let tenant = self.tenant_of(id).filter(|_| self.semantics().has_groups);
         match (tenant, Numbered::from_bytes(bytes)) {
             (Some(tenant), Some(numbered)) => {
                 self.ids.take(tenant, kind, numbered.instances.ids());
@@ -294,7 +294,7 @@ impl Switch {
 
     /// After a new connection: groups and meters are what the tables say. What nothing needs goes later, behind the entries.
     pub(crate) fn reconcile_numbers(&mut self, held: &Held, now: Instant) {
-        if self.version != Version::V1_0 {
+        if self.semantics().has_groups {
             self.learn_owned(held);
             self.resync_numbers(now);
         }
@@ -302,7 +302,7 @@ impl Switch {
 
     /// The policy or the ports have changed: groups are compiled again, and a tenant that is gone has no groups or meters.
     pub(crate) fn resync_numbers(&mut self, now: Instant) {
-        if self.version == Version::V1_0 {
+        if !self.semantics().has_groups {
             return;
         }
         for at in 0..self.tenants.len() {

@@ -229,7 +229,7 @@ impl Switch {
             Awaits::Own(Purpose::Ports) => {
                 if let MultipartReplyBody::PortDesc(ports) = reply.body {
                     for port in ports {
-                        let (number, port) = super::switch::known(&port);
+                        let (number, port) = crate::v13::ports::known(&port);
                         self.datapath.set_port(number, Some(port));
                     }
                 }
@@ -252,11 +252,23 @@ impl Switch {
         let written = match asked.body {
             MultipartRequestBody::Flow(filter) => {
                 let entries = self.flow_statistics_v13(tenant, &filter, answers);
-                write_parts(self.version, MultipartType::FLOW.0, xid, entries.into_iter(), &mut out)
+                write_parts(
+                    self.version(),
+                    MultipartType::FLOW.0,
+                    xid,
+                    entries.into_iter(),
+                    &mut out,
+                )
             }
             MultipartRequestBody::Table => {
                 let tables = self.table_statistics_v13(tenant, answers);
-                write_parts(self.version, MultipartType::TABLE.0, xid, tables.into_iter(), &mut out)
+                write_parts(
+                    self.version(),
+                    MultipartType::TABLE.0,
+                    xid,
+                    tables.into_iter(),
+                    &mut out,
+                )
             }
             MultipartRequestBody::Aggregate(filter) if type_ == MultipartType::FLOW.0 => {
                 let mut sum = AggregateStats::default();
@@ -273,14 +285,14 @@ impl Switch {
             {
                 let traffic = |number| self.traffic(tenant, number);
                 let counted = port_statistics(network, port_no, answers, traffic);
-                write_parts(self.version, type_, xid, counted.into_iter(), &mut out)
+                write_parts(self.version(), type_, xid, counted.into_iter(), &mut out)
             }
             MultipartRequestBody::PortStats { .. } => {
                 let all = List::<PortStats>::parse(answers).unwrap_or_default();
                 let seen = all
                     .iter()
                     .filter(|port| self.map.ownership().sees_port(tenant, port.port_no.0));
-                write_parts(self.version, type_, xid, seen, &mut out)
+                write_parts(self.version(), type_, xid, seen, &mut out)
             }
             MultipartRequestBody::Queue { .. } => {
                 let all = List::<QueueStats>::parse(answers).unwrap_or_default();
@@ -289,12 +301,12 @@ impl Switch {
                     allowed.contains(&queue.queue_id)
                         && self.map.ownership().sees_port(tenant, queue.port_no.0)
                 });
-                write_parts(self.version, type_, xid, seen, &mut out)
+                write_parts(self.version(), type_, xid, seen, &mut out)
             }
             MultipartRequestBody::Group { .. } => {
                 let own = self.group_statistics(tenant, answers);
                 let own = own.iter().map(Vec::as_slice);
-                write_parts(self.version, type_, xid, own, &mut out)
+                write_parts(self.version(), type_, xid, own, &mut out)
             }
             MultipartRequestBody::Meter { .. } => {
                 let all = List::<MeterStats<'_>>::parse(answers).unwrap_or_default();
@@ -303,28 +315,30 @@ impl Switch {
                     let meter_id = meters.of_physical(meter.meter_id)?;
                     Some(MeterStats { meter_id, ..meter })
                 });
-                write_parts(self.version, type_, xid, own, &mut out)
+                write_parts(self.version(), type_, xid, own, &mut out)
             }
             MultipartRequestBody::TableFeatures(_) => {
                 let tables = self.own_table_features(tenant, answers);
-                write_parts(self.version, type_, xid, tables.iter().map(Vec::as_slice), &mut out)
+                write_parts(self.version(), type_, xid, tables.iter().map(Vec::as_slice), &mut out)
             }
             MultipartRequestBody::GroupFeatures => {
                 let said = List::<GroupFeatures>::parse(answers).unwrap_or_default();
                 let own = said.iter().map(|said| self.own_group_features(tenant, said));
-                write_parts(self.version, type_, xid, own, &mut out)
+                write_parts(self.version(), type_, xid, own, &mut out)
             }
             MultipartRequestBody::MeterFeatures => {
                 let said = List::<MeterFeatures>::parse(answers).unwrap_or_default();
                 let own = said.iter().map(|said| self.own_meter_features(tenant, said));
-                write_parts(self.version, type_, xid, own, &mut out)
+                write_parts(self.version(), type_, xid, own, &mut out)
             }
             // Aggregates and experimenters' answers are one structure each.
-            _ => frame::write(self.version, MessageType::MULTIPART_REPLY.0, xid, &mut out, |out| {
-                Encode::write(&asked.type_(), out);
-                out.extend_from_slice(&[0; 6]);
-                out.extend_from_slice(answers);
-            }),
+            _ => {
+                frame::write(self.version(), MessageType::MULTIPART_REPLY.0, xid, &mut out, |out| {
+                    Encode::write(&asked.type_(), out);
+                    out.extend_from_slice(&[0; 6]);
+                    out.extend_from_slice(answers);
+                })
+            }
         };
         match written {
             Ok(()) => self.answer(waiter.origin.controller, &out),
@@ -507,7 +521,7 @@ impl Switch {
         let ports = self.described_ports(request.tenant);
         self.reply(request, |switch, out| {
             let seen = ports.values().map(Vec::as_slice);
-            write_parts(switch.version, MultipartType::PORT_DESC.0, request.header.xid, seen, out)
+            write_parts(switch.version(), MultipartType::PORT_DESC.0, request.header.xid, seen, out)
         });
     }
 
@@ -522,7 +536,7 @@ impl Switch {
                 Some(GroupDesc { type_, group_id, buckets })
             });
             write_parts(
-                switch.version,
+                switch.version(),
                 MultipartType::GROUP_DESC.0,
                 request.header.xid,
                 described,
@@ -549,7 +563,7 @@ impl Switch {
                 wanted.then_some(MeterConfig { flags, meter_id: number, bands })
             });
             write_parts(
-                switch.version,
+                switch.version(),
                 MultipartType::METER_CONFIG.0,
                 request.header.xid,
                 described,

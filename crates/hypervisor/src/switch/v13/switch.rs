@@ -7,24 +7,18 @@ use crate::south::queue::Class;
 use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
+use crate::v13::ports::known;
 use crate::v13::unreadable;
 use alloc::vec::Vec;
-use compile::{PhysicalPort, Reason, Refused};
+use compile::{Reason, Refused};
 use openflow::error::v13 as code;
 use openflow::v10::PortConfig;
 use openflow::v13::{
     AsyncConfig, Capabilities, ConfigFlags, Experimenter, FeaturesReply, Message, PacketQueue,
-    Port, PortMod, PortNo, PortReason, PortStatus, QueueGetConfigReply, QueueGetConfigRequest,
-    Role, RoleBody, SwitchConfig, TABLE_ALL, TableMod,
+    PortMod, PortNo, PortReason, PortStatus, QueueGetConfigReply, QueueGetConfigRequest, Role,
+    RoleBody, SwitchConfig, TABLE_ALL, TableMod,
 };
 use openflow::{ErrorCode, List, ListBuf};
-
-/// The core's number of a physical port of OpenFlow 1.3, and the description that Weir keeps.
-pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
-    let mut description = Vec::with_capacity(Port::LEN);
-    port.write(&mut description);
-    (port.port_no.0, PhysicalPort { description, no_flood: false })
-}
 
 impl Switch {
     /// The switch without the hypervisor's tables.

@@ -1,0 +1,151 @@
+//! The messages of the version that a switch speaks: what `v10` and `v13` both can read and write, each by a function of the same
+//! name. Only here is one of them chosen.
+
+use crate::buffers::Buffered;
+use crate::flows::{Flow, Head, Rule};
+use crate::label::Label;
+use crate::port_desc::PortState;
+use crate::south::diff::{Change, Writing};
+use crate::south::features::Connected;
+use crate::south::held::Held;
+use crate::south::pending::Awaits;
+use crate::south::queue::Question;
+use crate::work::Examines;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use compile::{InfraRule, Network, PhysicalPort, Wire};
+use fabric::embedding::VirtualPort;
+use flowspace::Match;
+use hashbrown::HashSet;
+use openflow::v10::PortConfig;
+use openflow::{DecodeError, TooLong};
+
+/// Makes of each of these functions of a module one that calls the version's.
+macro_rules! of_both_versions {
+    ($module:ident: $($(#[$doc:meta])* fn $name:ident($($argument:ident: $type_:ty),*) -> $result:ty;)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) fn $name(wire: Wire, $($argument: $type_),*) -> $result {
+                match wire {
+                    Wire::V10 => crate::v10::$module::$name($($argument),*),
+                    Wire::V13 => crate::v13::$module::$name($($argument),*),
+                }
+            }
+        )*
+    };
+}
+
+of_both_versions! { requests:
+    /// The name of a message type.
+    fn type_name(type_: u8) -> Option<&'static str>;
+
+    /// What Weir examines to do what a request of this type asks.
+    fn examines(type_: u8, body: &[u8]) -> Examines;
+}
+
+of_both_versions! { flow_mod:
+    /// A match from its wire form.
+    fn read_match(bytes: &[u8]) -> Option<Match>;
+
+    /// A match on the wire; nothing if the version cannot say the match.
+    fn write_match(match_: &Match) -> Vec<u8>;
+
+    /// The table to which an entry's actions send packets on.
+    fn next_table(actions: &[u8]) -> Option<u8>;
+
+    /// Whether an entry's actions name a port, or whatever it may stand for.
+    fn sends_by(actions: &[u8], number: u32) -> bool;
+
+    /// The actions of a rule as a tenant would write them.
+    fn tenants_actions(actions: &[u8], first_table: u8) -> Option<Vec<u8>>;
+
+    /// The command of a FLOW_MOD. Its numbers are the same in both versions.
+    fn command(body: &[u8]) -> Option<u16>;
+
+    /// What the first bytes of a FLOW_MOD say.
+    fn head(body: &[u8]) -> Option<Head>;
+
+    /// The buffer id for the MODIFY of a rule, if the buffered packet goes with the rule.
+    fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32;
+
+    /// Appends the FLOW_MOD that does this to one rule of an entry; `first_table` is the first of the tenants' tables.
+    fn write_rule(
+        flow: &Flow, rule: &Rule, writing: &Writing, first_table: u8, out: &mut Vec<u8>
+    ) -> Result<(), TooLong>;
+
+    /// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
+    fn write_removal(
+        match_wire: &[u8], place: (u8, u16), cookie: u64, out: &mut Vec<u8>
+    ) -> Result<(), TooLong>;
+
+    /// Appends the FLOW_MOD that does this to one of Weir's own rules. False if the version cannot say it.
+    fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool;
+
+    /// The FLOW_MOD by which a tenant would have this entry.
+    fn as_written(flow: &Flow) -> Option<Vec<u8>>;
+
+    /// An entry as it was stored, with the priority and the match that it has.
+    fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow>;
+
+    /// Appends the report to a tenant that its entry has ended, which stood for so many seconds and nanoseconds.
+    fn write_removed(
+        flow: &Flow, reason: u8, stood: (u32, u32), out: &mut Vec<u8>
+    ) -> Result<(), TooLong>;
+}
+
+of_both_versions! { ports:
+    /// A FEATURES_REPLY.
+    fn connected(body: &[u8]) -> Result<Connected, DecodeError>;
+
+    /// The description of a network's port.
+    fn describe(number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8>;
+
+    /// A physical port after a PORT_MOD that so changes the bits of its configuration.
+    fn configured(known: &PhysicalPort, change: impl Fn(u32) -> u32) -> Option<PhysicalPort>;
+
+    /// What the description of a physical port says of its state. A port of which the description cannot be read counts as down.
+    fn port_state(description: &[u8]) -> PortState;
+
+    /// A port's description with a label, in the form that the version has for it.
+    fn labelled(description: Vec<u8>, label: Option<Label>) -> Vec<u8>;
+
+    /// A PACKET_OUT of Weir's own; `None` for a port that the version cannot name.
+    fn packet_out(port: u32, frame: &[u8]) -> Option<Vec<u8>>;
+}
+
+of_both_versions! { statistics:
+    /// What a new switch is told and asked.
+    fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)>;
+
+    /// The entries in the switch's answer about its flows.
+    fn held(entries: &[u8]) -> Vec<Held>;
+
+    /// Asks what the rules of an entry have counted, all but one of them.
+    fn questions_of(flow: &Flow, except: &Rule, cookie: u64, first_table: u8) -> Vec<Question>;
+
+    /// In the answer: the rules of the entry with this cookie that have counted packets.
+    fn used(entries: &[u8], cookie: u64) -> HashSet<Match>;
+
+    /// Asks what kind of switch it is.
+    fn description() -> Vec<u8>;
+
+    /// Asks what all ports have counted.
+    fn port_counters() -> Vec<u8>;
+
+    /// Asks how much the tables hold, and how many groups and meters there can be.
+    fn room() -> Vec<Vec<u8>>;
+
+    /// Asks how many rules are in the tables.
+    fn rules_in_tables() -> Vec<u8>;
+}
+
+/// The description of one port of a network.
+pub(crate) fn port_of(wire: Wire, network: &Network, number: u32) -> Option<Vec<u8>> {
+    Some(describe(wire, number, network.ports().get(&number)?, network.config(number)))
+}
+
+/// The descriptions of all ports of a network, by number.
+pub(crate) fn ports_of(wire: Wire, network: &Network) -> BTreeMap<u32, Vec<u8>> {
+    let numbers = network.ports().keys();
+    numbers.filter_map(|&number| Some((number, port_of(wire, network, number)?))).collect()
+}

@@ -1,0 +1,186 @@
+//! What OpenFlow 1.0 and OpenFlow 1.3 differ in, as a record of facts for each of them. The sections are those of the specifications
+//! 1.0.0 and 1.3.5.
+//!
+//! Not here: the bytes of messages, which the modules `v10` and `v13` read and write; [`crate::messages`] calls these. What a version
+//! makes of a physical switch, such as table 0 and its metadata, is in [`compile::Target`].
+
+use crate::policy::LabelForm;
+use compile::Wire;
+use openflow::error::{v10 as code_v10, v13 as code_v13};
+use openflow::v10::PortConfig;
+use openflow::{ErrorCode, Version, v10, v13};
+
+/// The facts of one version.
+pub(crate) struct Semantics {
+    /// The version, as headers have it.
+    pub version: Version,
+    /// Whether a MODIFY that finds no entry adds one (1.0, section 4.6; 1.3, section 6.4).
+    pub modify_adds: bool,
+    /// Whether a DELETE can name entries by their cookie (1.3, section 6.4).
+    pub deletes_by_cookie: bool,
+    /// Whether there are groups and meters (1.3, sections 5.6 and 5.7).
+    pub has_groups: bool,
+    /// Whether a switch can be asked for the asynchronous messages that are wanted (1.3, section 7.3.10).
+    pub has_set_async: bool,
+    /// What can be configured at a port of a network (1.0, section 5.2.1; 1.3, section 7.2.1). Ports of networks do not tell
+    /// spanning-tree frames from others, so `OFPPC_NO_RECV_STP` is not among it.
+    pub port_config: PortConfig,
+    /// The form of labels that stand in port descriptions.
+    pub label_form: LabelForm,
+    /// The first byte of a stored entry: its match and its actions are those of the version.
+    pub stored_as: u8,
+    /// Numbers of message types.
+    pub types: Types,
+    /// Places in messages.
+    pub layout: Layout,
+    /// Error codes.
+    pub codes: Codes,
+}
+
+/// Numbers of message types that differ, or that only one version has.
+pub(crate) struct Types {
+    /// BARRIER_REQUEST. The number of BARRIER_REPLY is the next.
+    pub barrier_request: u8,
+    /// PORT_MOD.
+    pub port_mod: u8,
+    /// The request by which a controller takes a role: ROLE_REQUEST, or before 1.3 a VENDOR message.
+    pub role_request: u8,
+    /// STATS_REPLY or MULTIPART_REPLY.
+    pub statistics_reply: u8,
+    /// The requests that change tables: FLOW_MOD, GROUP_MOD, METER_MOD.
+    pub changes_tables: &'static [u8],
+}
+
+/// Where a message has what, in bytes from its beginning.
+pub(crate) struct Layout {
+    /// `actions_len` of a PACKET_OUT (1.0, section 5.3.6; 1.3, section 7.3.7).
+    pub packet_out_length: usize,
+    /// The actions of a PACKET_OUT.
+    pub packet_out_actions: usize,
+    /// What stands in a reply between the flags and the statistics (1.0, section 5.3.5; 1.3, section 7.3.5).
+    pub statistics_padding: &'static [u8],
+}
+
+/// Error codes that mean the same in both versions, and have other numbers.
+pub(crate) struct Codes {
+    /// Two entries overlap, or become one rule.
+    pub overlap: ErrorCode,
+    /// There is no room for a rule.
+    pub table_full: ErrorCode,
+    /// The answer is too large to be kept.
+    pub too_much: ErrorCode,
+    /// The types of errors that say that something has no place in the tables as they are.
+    pub of_tables: &'static [u16],
+    /// What can be wrong with a PORT_MOD.
+    pub port_mod: PortModCodes,
+}
+
+/// What can be wrong with a PORT_MOD. 1.0 has codes of its own for the first two only (section 5.4.4).
+pub(crate) struct PortModCodes {
+    pub bad_port: ErrorCode,
+    pub bad_hw_addr: ErrorCode,
+    pub bad_config: ErrorCode,
+    pub bad_advertise: ErrorCode,
+    pub not_permitted: ErrorCode,
+}
+
+/// The switch did not answer in time. OpenFlow has no code for that before 1.4: "permissions error" comes closest to "not now". Its
+/// number is the same in both versions.
+pub(crate) const UNANSWERED: ErrorCode = code_v13::BAD_REQUEST_EPERM;
+
+/// What can be configured at a port in both versions.
+const PORT_CONFIG: PortConfig = PortConfig(
+    PortConfig::PORT_DOWN.0
+        | PortConfig::NO_RECV.0
+        | PortConfig::NO_FWD.0
+        | PortConfig::NO_PACKET_IN.0,
+);
+
+static V10: Semantics = Semantics {
+    version: Version::V1_0,
+    modify_adds: true,
+    deletes_by_cookie: false,
+    has_groups: false,
+    has_set_async: false,
+    port_config: PortConfig(PORT_CONFIG.0 | PortConfig::NO_STP.0 | PortConfig::NO_FLOOD.0),
+    label_form: LabelForm::OpenFlow10,
+    stored_as: 2,
+    types: Types {
+        barrier_request: v10::MessageType::BARRIER_REQUEST.0,
+        port_mod: v10::MessageType::PORT_MOD.0,
+        role_request: v10::MessageType::VENDOR.0,
+        statistics_reply: v10::MessageType::STATS_REPLY.0,
+        changes_tables: &[v10::MessageType::FLOW_MOD.0],
+    },
+    layout: Layout { packet_out_length: 14, packet_out_actions: 16, statistics_padding: &[] },
+    codes: Codes {
+        overlap: code_v10::FLOW_MOD_FAILED_OVERLAP,
+        table_full: code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
+        too_much: code_v10::BAD_REQUEST_BAD_LEN,
+        of_tables: &[code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_],
+        port_mod: PortModCodes {
+            bad_port: code_v10::PORT_MOD_FAILED_BAD_PORT,
+            bad_hw_addr: code_v10::PORT_MOD_FAILED_BAD_HW_ADDR,
+            bad_config: code_v10::BAD_REQUEST_EPERM,
+            bad_advertise: code_v10::BAD_REQUEST_EPERM,
+            not_permitted: code_v10::BAD_REQUEST_EPERM,
+        },
+    },
+};
+
+static V13: Semantics = Semantics {
+    version: Version::V1_3,
+    modify_adds: false,
+    deletes_by_cookie: true,
+    has_groups: true,
+    has_set_async: true,
+    port_config: PORT_CONFIG,
+    label_form: LabelForm::OpenFlow13,
+    stored_as: 3,
+    types: Types {
+        barrier_request: v13::MessageType::BARRIER_REQUEST.0,
+        port_mod: v13::MessageType::PORT_MOD.0,
+        role_request: v13::MessageType::ROLE_REQUEST.0,
+        statistics_reply: v13::MessageType::MULTIPART_REPLY.0,
+        changes_tables: &[
+            v13::MessageType::FLOW_MOD.0,
+            v13::MessageType::GROUP_MOD.0,
+            v13::MessageType::METER_MOD.0,
+        ],
+    },
+    layout: Layout { packet_out_length: 16, packet_out_actions: 24, statistics_padding: &[0; 4] },
+    codes: Codes {
+        overlap: code_v13::FLOW_MOD_FAILED_OVERLAP,
+        table_full: code_v13::FLOW_MOD_FAILED_TABLE_FULL,
+        too_much: code_v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
+        of_tables: &[
+            code_v13::FLOW_MOD_FAILED_TABLE_FULL.type_,
+            code_v13::GROUP_MOD_FAILED_OUT_OF_GROUPS.type_,
+            code_v13::METER_MOD_FAILED_OUT_OF_METERS.type_,
+        ],
+        port_mod: PortModCodes {
+            bad_port: code_v13::PORT_MOD_FAILED_BAD_PORT,
+            bad_hw_addr: code_v13::PORT_MOD_FAILED_BAD_HW_ADDR,
+            bad_config: code_v13::PORT_MOD_FAILED_BAD_CONFIG,
+            bad_advertise: code_v13::PORT_MOD_FAILED_BAD_ADVERTISE,
+            not_permitted: code_v13::PORT_MOD_FAILED_EPERM,
+        },
+    },
+};
+
+impl Semantics {
+    /// The facts of a version.
+    #[inline]
+    pub(crate) fn of(wire: Wire) -> &'static Semantics {
+        match wire {
+            Wire::V10 => &V10,
+            Wire::V13 => &V13,
+        }
+    }
+
+    /// What a switch speaks, if Weir speaks it, too.
+    pub(crate) fn spoken(version: Version) -> Option<Wire> {
+        let wire = Wire::of(version);
+        (Semantics::of(wire).version == version).then_some(wire)
+    }
+}

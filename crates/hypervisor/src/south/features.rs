@@ -1,0 +1,23 @@
+//! What a FEATURES_REPLY says.
+
+use alloc::collections::BTreeMap;
+use compile::PhysicalPort;
+
+/// What the switch can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Features {
+    pub n_buffers: u32,
+    /// The tables that a FLOW_MOD can name. On 1.0 a FLOW_MOD names none, so all tables are one.
+    pub n_tables: u8,
+    pub capabilities: u32,
+    /// The actions (1.0).
+    pub actions: u32,
+}
+
+/// A switch that has connected.
+pub(crate) struct Connected {
+    pub datapath_id: u64,
+    pub features: Features,
+    /// Its ports, by the core's numbers. On 1.3 the switch is asked for them.
+    pub ports: BTreeMap<u32, PhysicalPort>,
+}
