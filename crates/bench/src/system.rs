@@ -203,14 +203,13 @@ impl System {
         Ok(target)
     }
 
-    /// The number of real switches for this system: a hypervisor's tenants share one switch, and with their own
-    /// networks each tenant has its own ports.
+    /// The number of real switches for this system, and of their ports. A hypervisor's tenants share one switch. With all systems
+    /// each tenant has its own ports: a switch takes packets of one port in batches, so packets of few ports cost a switch less.
     pub(crate) fn size(&self, setup: &Setup) -> Size {
         let each = if setup.switch.pairs { 2 } else { 1 };
         let (switches, ports) = match self {
             Self::Direct | Self::Haproxy { .. } => (setup.tenants, each),
-            Self::Weir { tenancy: Tenancy::Networks, .. } => (1, setup.tenants * each),
-            Self::Weir { .. } | Self::External { .. } => (1, each),
+            Self::Weir { .. } | Self::External { .. } => (1, setup.tenants * each),
         };
         Size { switches, ports }
     }
@@ -225,8 +224,9 @@ impl System {
                 setup.own_ports = each;
                 setup.switch.ports = setup.ports().max(setup.tenants * each);
             }
-            Self::Direct | Self::Haproxy { .. } => setup.own_ports = each,
-            Self::Weir { .. } | Self::External { .. } => {}
+            Self::Direct | Self::Haproxy { .. } | Self::Weir { .. } | Self::External { .. } => {
+                setup.own_ports = each;
+            }
         }
         setup
     }
