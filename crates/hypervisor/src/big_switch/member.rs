@@ -203,7 +203,8 @@ impl Member {
     /// A barrier has confirmed all that was sent before.
     pub(super) fn confirm(&mut self, xid: u32, now: Instant) {
         let number = self.number(xid);
-        while let Some(write) = self.writes.pop_front_if(|write| write.number <= number) {
+        while self.writes.front().is_some_and(|write| write.number <= number) {
+            let Some(write) = self.writes.pop_front() else { break };
             let Some(request) = write.request else { continue };
             self.held.apply(self.version, &request, now);
             if self.held.has(request.object) {
