@@ -26,6 +26,7 @@ mod leaving;
 mod log;
 mod member;
 mod ports;
+mod request;
 mod session;
 mod statistics;
 mod tables;
@@ -39,12 +40,12 @@ use alloc::vec::Vec;
 use buffered::Buffered;
 use leaving::AllLeaving;
 use log::{Change, Objects};
-use member::{Member, Progress, Sent};
+use member::{Member, Progress};
 use openflow::{Header, Version};
 use session::Front;
 use statistics::Ask;
 use tables::Tables;
-use wire::{Features, Kind};
+use wire::{Features, Kind, Sent};
 
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;

@@ -3,7 +3,7 @@
 use super::BigSwitch;
 use super::log::Objects;
 use super::member::Member;
-use super::tables::{Object, Request, To};
+use super::request::{Object, Request, To};
 use super::wire;
 use crate::named::{named_by, named_first};
 use crate::time::Instant;

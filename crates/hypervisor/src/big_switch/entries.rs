@@ -9,9 +9,9 @@
 //! entry, on that port's member; if that port is nowhere, on all alike.
 
 use super::leaving::Leaving;
-use super::member::Sent;
-use super::tables::{Entry, Object, Request, Spec};
-use super::wire::seconds;
+use super::request::{Object, Request, Spec};
+use super::tables::Entry;
+use super::wire::{Sent, seconds};
 use super::{BigSwitch, wire};
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;

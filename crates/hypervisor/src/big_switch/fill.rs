@@ -1,7 +1,9 @@
 //! A member that connects: Weir asks what it holds.
 
-use super::member::{Member, Progress, Sent};
-use super::tables::{Entry, Object, Spec, Value};
+use super::member::{Member, Progress};
+use super::request::Object;
+use super::tables::{Entry, Value};
+use super::wire::Sent;
 use super::{BigSwitch, wire};
 use crate::cookie::Cookie;
 use crate::time::Instant;
@@ -48,9 +50,12 @@ impl BigSwitch {
             let spec = match known {
                 Some(entry) => {
                     entry.since = entry.since.min(since);
-                    entry.spec.modified(version, &held.add(version))
+                    wire::spec(
+                        version,
+                        wire::modified(version, &entry.spec.add, &held.add(version)),
+                    )
                 }
-                None => Spec::new(version, held.add(version)),
+                None => wire::spec(version, held.add(version)),
             };
             let mut copy = Entry::new(spec, now);
             copy.packets = held.packets;

@@ -1,9 +1,7 @@
 //! Every message of the front and of the members has its place here.
 
 use super::BigSwitch;
-use super::member::Sent;
-use super::statistics::Asked;
-use super::wire::{self, Codes, Kind};
+use super::wire::{self, Asked, Codes, Kind, Sent};
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use compile::{Reason, Refused};

@@ -1,6 +1,6 @@
 //! Entries that are gone, while their last counts are collected.
 
-use super::tables::Spec;
+use super::request::Spec;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;

@@ -8,7 +8,8 @@
 
 use super::entries::{DELETED, GROUP_DELETED};
 use super::member::Progress;
-use super::tables::{Before, Object, Request, To, Value};
+use super::request::{Object, Request, To};
+use super::tables::{Before, Value};
 use super::wire::{self, Kind};
 use super::{BigSwitch, Event};
 use crate::refusals::Verdict;

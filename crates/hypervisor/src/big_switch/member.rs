@@ -1,7 +1,8 @@
 //! A member: its connection, what it holds, and what is on the way to it.
 
-use super::tables::{Entry, Object, Request, Tables, To};
-use super::wire;
+use super::request::{Object, Request, To};
+use super::tables::{Entry, Tables};
+use super::wire::{self, Sent};
 use crate::outbox::Outbox;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -66,21 +67,6 @@ pub(super) struct Write {
     pub(super) is_own: bool,
     /// Nothing for a barrier.
     pub(super) request: Option<Arc<Request>>,
-}
-
-/// What another message to a member was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    /// A message that is not answered; if it is refused, this request of the front's is.
-    Plain(Option<u32>),
-    /// A part of a question of the front's.
-    Part(u64),
-    Flows,
-    Groups,
-    Meters,
-    Ports,
-    /// Whether an entry has counted anything.
-    IdleCheck(u64),
 }
 
 impl Member {

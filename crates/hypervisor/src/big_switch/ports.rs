@@ -1,7 +1,9 @@
 //! Ports and packets of a big switch: each belongs to the member that has it.
 
-use super::member::{Progress, Sent};
-use super::tables::{Object, Value};
+use super::member::Progress;
+use super::request::Object;
+use super::tables::Value;
+use super::wire::Sent;
 use super::{BigSwitch, wire};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

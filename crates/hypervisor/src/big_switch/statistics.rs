@@ -1,7 +1,6 @@
 //! Questions: asked of all members, answered once.
 
-use super::member::Sent;
-use super::wire::seconds;
+use super::wire::{Asked, Sent, seconds};
 use super::{BigSwitch, wire};
 use crate::parts::write_parts;
 use crate::refusals::Verdict;
@@ -22,19 +21,6 @@ pub(super) struct Ask {
     asked: Asked,
     waiting: BTreeSet<u64>,
     answers: BTreeMap<u64, Vec<u8>>,
-}
-
-/// What the answers have to become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Flows,
-    Ports,
-    Groups,
-    Meters,
-    /// The big switch itself knows them.
-    PortDescriptions,
-    /// It is the same on all members: one answers.
-    One,
 }
 
 impl BigSwitch {

@@ -1,33 +1,12 @@
 //! Entries, groups, meters and configurations of ports: those that the big switch is to have, and those that a member holds.
 
+use super::request::{Object, Request, Spec, To};
 use super::wire;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::Version;
-
-/// What the front can change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Object {
-    /// By its cookie.
-    Entry(u64),
-    Group(u32),
-    Meter(u32),
-    /// The configuration of a port.
-    Port(u32),
-}
-
-/// What an entry is.
-pub(super) struct Spec {
-    /// The message that adds the entry, without a buffered packet.
-    pub(super) add: Vec<u8>,
-    pub(super) in_port: Option<u32>,
-    pub(super) idle: u16,
-    pub(super) hard: u16,
-    /// The groups and meters that the entry uses: without them the entry goes.
-    pub(super) uses: Vec<Object>,
-}
 
 /// An entry of the big switch, or a member's copy of the entry.
 #[derive(Clone)]
@@ -50,37 +29,12 @@ pub(super) enum Value {
     Config(u32),
 }
 
-/// A change of one object.
-pub(super) struct Request {
-    pub(super) object: Object,
-    pub(super) to: To,
-}
-
-pub(super) enum To {
-    Add { spec: Arc<Spec>, resets_counts: bool, is_again: bool },
-    Modify { by: Vec<u8>, resets_counts: bool },
-    Number(Arc<[u8]>),
-    Config { config: u32, mask: u32 },
-    Nothing,
-}
-
 /// What objects were before a change.
 pub(super) type Before = Vec<(Object, Option<Value>)>;
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Tables(BTreeMap<Object, Value>);
-
-impl Spec {
-    pub(super) fn new(version: Version, add: Vec<u8>) -> Arc<Spec> {
-        Arc::new(wire::spec(version, add))
-    }
-
-    /// The same entry, but for what it does.
-    pub(super) fn modified(&self, version: Version, by: &[u8]) -> Arc<Spec> {
-        Spec::new(version, wire::modified(version, &self.add, by))
-    }
-}
 
 impl Entry {
     pub(super) fn new(spec: Arc<Spec>, since: Instant) -> Entry {
@@ -107,16 +61,6 @@ impl Entry {
             hard => u16::try_from(u64::from(hard).saturating_sub(passed)).unwrap_or(hard).max(1),
         };
         wire::with_hard(version, &self.spec.add, left)
-    }
-}
-
-impl Request {
-    pub(super) fn adds(&self) -> bool {
-        matches!(self.to, To::Add { .. })
-    }
-
-    pub(super) fn deletes(&self) -> bool {
-        matches!(self.to, To::Nothing)
     }
 }
 
@@ -206,14 +150,17 @@ impl Tables {
                 Some(Value::Entry(entry))
             }
             (To::Modify { by, resets_counts }, Some(Value::Entry(before))) => {
-                let mut entry = Entry { spec: before.spec.modified(version, by), ..before.clone() };
+                let mut entry = Entry {
+                    spec: wire::spec(version, wire::modified(version, &before.spec.add, by)),
+                    ..before.clone()
+                };
                 if *resets_counts {
                     (entry.packets, entry.bytes) = (0, 0);
                 }
                 Some(Value::Entry(entry))
             }
             (To::Modify { by, .. }, _) => wire::added_by_modify(version, by)
-                .map(|add| Value::Entry(Entry::new(Spec::new(version, add), now))),
+                .map(|add| Value::Entry(Entry::new(wire::spec(version, add), now))),
             (To::Number(add), _) => Some(Value::Number(Arc::clone(add))),
             (To::Config { config, mask }, before) => {
                 let before = match before {

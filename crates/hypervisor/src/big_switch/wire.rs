@@ -1,20 +1,18 @@
 //! Messages of both versions, as far as a big switch looks into them.
 
-use super::member::Sent;
-use super::statistics::Asked;
-use super::tables::{Object, Request, Spec, To};
-use crate::named::named_of;
+use super::request::{Object, Request, Spec, To};
+use crate::named::groups_of;
 use crate::refusals::Verdict;
-use crate::store::Kind as Numbers;
 use crate::time::Duration;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flowspace::{Field, Match, port_from_v10};
 use openflow::error::Error;
 use openflow::v10::{self, StatsRequest, StatsRequestBody};
 use openflow::v13::{
-    self, GroupDesc, GroupMod, GroupModCommand, MeterConfig, MeterMod, MeterModCommand,
-    MultipartRequest, MultipartRequestBody,
+    self, GroupDesc, GroupMod, GroupModCommand, Instruction, MeterConfig, MeterMod,
+    MeterModCommand, MultipartRequest, MultipartRequestBody,
 };
 use openflow::{ErrorCode, Header, List, NO_BUFFER, Version, frame};
 
@@ -271,7 +269,7 @@ fn flow_mod(version: Version, message: &[u8]) -> Option<Request> {
         put(&mut add, 16, &[0; 8]);
     }
     let to = match command {
-        ADD => To::Add { spec: Spec::new(version, add), resets_counts, is_again: false },
+        ADD => To::Add { spec: spec(version, add), resets_counts, is_again: false },
         MODIFY_STRICT => To::Modify { by: add, resets_counts },
         DELETE_STRICT => To::Nothing,
         _ => return None,
@@ -290,7 +288,7 @@ fn cookie(version: Version, message: &[u8]) -> u64 {
 }
 
 /// The entry that this message adds.
-pub(super) fn spec(version: Version, add: Vec<u8>) -> Spec {
+pub(super) fn spec(version: Version, add: Vec<u8>) -> Arc<Spec> {
     let timeouts = fields(version, &add).command + 1;
     let (idle, hard) = (half(&add, timeouts), half(&add, timeouts + 2));
     let body = add.get(Header::LEN..).unwrap_or_default();
@@ -301,11 +299,13 @@ pub(super) fn spec(version: Version, add: Vec<u8>) -> Spec {
         in_port = port.map(|port| port as u32);
     } else if let Ok(it) = v13::FlowMod::parse(body) {
         in_port = it.match_.in_port().map(|port| port.0);
-        let named = |kind| named_of(kind, it.instructions.as_bytes()).into_iter();
-        uses.extend(named(Numbers::Group).map(Object::Group));
-        uses.extend(named(Numbers::Meter).map(Object::Meter));
+        uses.extend(groups_of(it.instructions.as_bytes()).into_iter().map(Object::Group));
+        uses.extend(it.instructions.iter().filter_map(|instruction| match instruction {
+            Instruction::Meter(number) => Some(Object::Meter(number)),
+            _ => None,
+        }));
     }
-    Spec { add, in_port, idle, hard, uses }
+    Arc::new(Spec { add, in_port, idle, hard, uses })
 }
 
 /// The message that adds an entry, with another hard timeout.
@@ -645,4 +645,32 @@ pub(super) fn ports_told(version: Version, answers: &[u8]) -> Vec<(u32, Vec<u8>)
     let length = if version == Version::V1_0 { 104 } else { 112 };
     let ports = answers.chunks_exact(length);
     ports.map(|port| (port_number(version, port), port.to_vec())).collect()
+}
+
+/// What another message to a member was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// A message that is not answered; if it is refused, this request of the front's is.
+    Plain(Option<u32>),
+    /// A part of a question of the front's.
+    Part(u64),
+    Flows,
+    Groups,
+    Meters,
+    Ports,
+    /// Whether an entry has counted anything.
+    IdleCheck(u64),
+}
+
+/// What the answers have to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Flows,
+    Ports,
+    Groups,
+    Meters,
+    /// The big switch itself knows them.
+    PortDescriptions,
+    /// It is the same on all members: one answers.
+    One,
 }
