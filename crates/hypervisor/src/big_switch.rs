@@ -3,7 +3,7 @@
 //! The members' sessions translate already: each of them is, to its controller, the tenant's whole switch, with
 //! ports on other members reached by tunnels. What is here is their one controller, and towards the tenant their one
 //! switch. In front of it stands a [`Switch`](crate::Switch) like that of any other switch, with a datapath id out of
-//! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, undoing, virtual
+//! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, replays, virtual
 //! tables and what outlives a restart are that one's, and are not done again here.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!                                          └──▶ Switch (physical 2) ──▶ switch 2
 //! ```
 //!
-//! What changes tables or ports goes to all members (`entries`), all or nothing; questions go to all, and the answers are added
+//! What changes tables or ports goes to all members (`log`), all or nothing; questions go to all, and the answers are added
 //! up (`statistics`); packets go to the member that has their port (`ports`). An ERROR carries who refused, and why
 //! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.

@@ -46,7 +46,7 @@ impl BigSwitch {
 
     // ---- Entries that have ended
 
-    /// The last counts of an entry's copies are awaited; then the front is told of the end, but not before a change has retired.
+    /// The last counts of an entry's copies are awaited; then the front is told that it has ended, but not while this change is in the log.
     pub(super) fn leave(
         &mut self,
         cookie: u64,

@@ -248,7 +248,7 @@ impl BigSwitch {
         }
     }
 
-    /// Whether a change of the log has not retired.
+    /// Whether a change is still in the log.
     pub(super) fn is_open(&self, seq: u64) -> bool {
         self.log.front().is_some_and(|first| first.seq <= seq)
     }
@@ -292,7 +292,7 @@ impl BigSwitch {
         for change in self.log.iter_mut().rev() {
             for (object, before) in change.before.drain(..).rev() {
                 self.dirty.insert(object);
-                self.desired.take_back(object, before);
+                self.desired.restore(object, before);
             }
         }
         let mut log = core::mem::take(&mut self.log);

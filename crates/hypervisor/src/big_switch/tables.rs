@@ -124,7 +124,7 @@ impl Tables {
     }
 
     /// An object is again what it was before a change.
-    pub(super) fn take_back(&mut self, object: Object, mut before: Option<Value>) {
+    pub(super) fn restore(&mut self, object: Object, mut before: Option<Value>) {
         // What copies have counted that have gone, they have counted all the same.
         if let (Some(Value::Entry(before)), Some(Value::Entry(now))) =
             (&mut before, self.0.get(&object))
