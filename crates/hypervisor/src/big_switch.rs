@@ -3,7 +3,7 @@
 //! The members' sessions translate already: each of them is, to its controller, the tenant's whole switch, with
 //! ports on other members reached by tunnels. What is here is their one controller, and towards the tenant their one
 //! switch. In front of it stands a [`Switch`](crate::Switch) like that of any other switch, with a datapath id out of
-//! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, undoing, virtual
+//! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, replays, virtual
 //! tables and what outlives a restart are that one's, and are not done again here.
 //!
 //! ```text
@@ -12,39 +12,40 @@
 //!                                          └──▶ Switch (physical 2) ──▶ switch 2
 //! ```
 //!
-//! What changes tables or ports goes to all members (`entries`), all or nothing; questions go to all, and the answers are added
+//! What changes tables or ports goes to all members (`log`), all or nothing; questions go to all, and the answers are added
 //! up (`statistics`); packets go to the member that has their port (`ports`). An ERROR carries who refused, and why
 //! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
 mod buffered;
-mod changes;
+mod difference;
 mod entries;
-mod entry;
+mod fill;
 mod front;
 mod leaving;
+mod log;
 mod member;
-mod objects;
-mod operation;
 mod ports;
+mod request;
 mod session;
 mod statistics;
+mod tables;
 mod wire;
 
 use crate::outbox::Outbox;
 pub use crate::policy::big_switches::{Plan, is_key, key, plans};
 use crate::time::Instant;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use buffered::Buffered;
-use entry::Entry;
 use leaving::AllLeaving;
-use member::{Learned, Member, Progress};
-use objects::Objects;
+use log::{Change, Objects};
+use member::{Member, Progress};
 use openflow::{Header, Version};
-use operation::{Ask, Operation};
 use session::Front;
-use wire::{Features, Rule, Sent};
+use statistics::Ask;
+use tables::Tables;
+use wire::{Features, Kind, Sent};
 
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;
@@ -70,12 +71,23 @@ pub struct BigSwitch {
     members: BTreeMap<u64, Member>,
     front: Front,
     features: Features,
-    entries: BTreeMap<u64, Entry>,
+    /// What the big switch is to have, after all changes of the log.
+    desired: Tables,
+    log: VecDeque<Change>,
+    /// The last change.
+    seq: u64,
+    /// Whether a member has refused something, or has come: see [`log`].
+    is_settling: bool,
+    /// What members may hold otherwise than the big switch is to have.
+    dirty: Objects,
+    /// Messages of the front that wait meanwhile, and how many bytes they are.
+    held_back: VecDeque<Vec<u8>>,
+    bytes_held_back: usize,
+    /// Members that are asked whether their copy of an entry is idle.
+    checks: BTreeMap<u64, BTreeSet<u64>>,
     leaving: AllLeaving,
-    objects: Objects,
-    operations: BTreeMap<u64, Operation>,
     asks: BTreeMap<u64, Ask>,
-    next: u64,
+    next_ask: u64,
     /// Packets that members keep.
     buffered: Buffered,
     events: VecDeque<Event>,
@@ -91,12 +103,17 @@ impl BigSwitch {
             members: BTreeMap::new(),
             front: Front::default(),
             features: Features::default(),
-            entries: BTreeMap::new(),
+            desired: Tables::default(),
+            log: VecDeque::new(),
+            seq: 0,
+            is_settling: false,
+            dirty: Objects::new(),
+            held_back: VecDeque::new(),
+            bytes_held_back: 0,
+            checks: BTreeMap::new(),
             leaving: AllLeaving::default(),
-            objects: Objects::default(),
-            operations: BTreeMap::new(),
             asks: BTreeMap::new(),
-            next: 0,
+            next_ask: 0,
             buffered: Buffered::default(),
             events: VecDeque::new(),
         }
@@ -132,6 +149,7 @@ impl BigSwitch {
         // Nobody takes what is kept for a front that is away: it comes back when members have answered.
         !self.front.is_started()
             || self.front.waiting() < MEMBER_BYTES
+                && self.bytes_held_back < MEMBER_BYTES
                 && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
     }
 
@@ -149,9 +167,7 @@ impl BigSwitch {
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(cookie) = self.leaving.late(now) {
-            self.report_removed(cookie, now);
-        }
+        self.report_late(now);
         self.maybe_start(now);
     }
 
@@ -167,7 +183,7 @@ impl BigSwitch {
         }
         self.refill(now);
         self.report_ports();
-        self.maybe_start(now);
+        self.advance(now);
     }
 
     /// A member's session has connected, and said this in its FEATURES_REPLY. What was connected for it before is gone.
@@ -190,23 +206,7 @@ impl BigSwitch {
             },
         };
         self.front.member_connected(now);
-        let questions = wire::questions(self.version);
-        let mut member = Member {
-            out: Outbox::default(),
-            ports,
-            progress: Progress::Learning(questions.len() as u8),
-            sent: BTreeMap::new(),
-            next: 1,
-            unanswered: 0,
-            learned: Learned::default(),
-            filled_during: None,
-            is_settling: false,
-            lacks: false,
-        };
-        for (what, question) in questions {
-            member.send(what, &question);
-        }
-        self.members.insert(dpid, member);
+        self.members.insert(dpid, Member::new(self.version, ports));
     }
 
     /// A member's session is gone: its ports are down, and nothing more is expected of it.
@@ -235,10 +235,14 @@ impl BigSwitch {
     }
 
     fn forget(&mut self) {
-        self.entries.clear();
+        self.desired.clear();
+        self.log.clear();
+        self.is_settling = false;
+        self.dirty.clear();
+        self.held_back.clear();
+        self.bytes_held_back = 0;
+        self.checks.clear();
         self.leaving.clear();
-        self.objects.clear();
-        self.operations.clear();
         self.asks.clear();
         self.front.forget();
         self.buffered.clear();
@@ -246,25 +250,17 @@ impl BigSwitch {
 
     /// A member is lost: what it would have said is not waited for.
     fn without(&mut self, dpid: u64, now: Instant) {
-        for entry in self.entries.values_mut() {
-            entry.at.remove(&dpid);
-        }
         let asks: Vec<u64> = self.asks.keys().copied().collect();
         for ask in asks {
             self.part_lost(ask, dpid, now);
         }
-        for cookie in self.leaving.cookies() {
-            self.counts_lost(cookie, dpid, now);
-        }
-        self.checks_lost(dpid, now);
-        let open = self.operations.iter().filter(|(_, it)| it.open.contains(&dpid));
-        let open: Vec<u64> = open.map(|(&number, _)| number).collect();
-        open.into_iter().for_each(|number| self.change_confirmed(number, dpid, now));
+        self.counts_lost(dpid, now);
+        self.advance(now);
     }
 
     /// Whether the front is away, and nothing changes that it will ask for.
     fn may_start(&self) -> bool {
-        !self.front.is_started() && self.operations.is_empty()
+        !self.front.is_started() && self.log.is_empty() && !self.is_settling
     }
 
     fn members_up(&self) -> usize {
@@ -300,8 +296,8 @@ impl BigSwitch {
 
     /// Members that get whatever all get.
     fn live(&self) -> Vec<u64> {
-        let live = |member: &Member| !matches!(member.progress, Progress::Learning(_));
-        self.members.iter().filter(|(_, member)| live(member)).map(|(&dpid, _)| dpid).collect()
+        let live = self.members.iter().filter(|(_, member)| member.is_live());
+        live.map(|(&dpid, _)| dpid).collect()
     }
 
     /// Takes one whole message of a member.
@@ -311,28 +307,28 @@ impl BigSwitch {
             return;
         }
         self.member_message(dpid, header, frame, now);
+        self.advance(now);
     }
 
     /// Takes one whole message of the front.
     pub fn handle_front(&mut self, frame: &[u8], now: Instant) {
         let Ok(header) = Header::parse(frame) else { return };
-        if header.version == self.version {
-            self.front_message(header, frame, now);
+        if header.version != self.version {
+            return;
         }
+        if self.is_settling && wire::kind(self.version, header.type_) != Kind::Echo {
+            self.bytes_held_back += frame.len();
+            self.held_back.push_back(frame.to_vec());
+            return;
+        }
+        self.front_message(header, frame, now);
+        self.advance(now);
     }
 
-    /// Brings an entry to a member that lacks it. Changes of it that are in flight come with it, even if other members refuse them.
-    fn bring(&mut self, cookie: u64, dpid: u64, message: &[u8]) {
-        self.bring_as(|rule| Sent::Own(Some(rule)), cookie, dpid, message);
-    }
-
-    fn bring_as(&mut self, what: impl Fn(Rule) -> Sent, cookie: u64, dpid: u64, message: &[u8]) {
-        let changes = self.entries.get(&cookie).map(|entry| [entry.made_by, entry.modified_by]);
-        for change in changes.into_iter().flatten() {
-            self.operations.entry(change).and_modify(|change| change.inherits = true);
-        }
-        let rule = Rule { cookie, by: self.next, is_whole: true };
-        self.send(dpid, what(rule), message);
+    fn take_held_back(&mut self) -> Option<Vec<u8>> {
+        let message = self.held_back.pop_front()?;
+        self.bytes_held_back -= message.len();
+        Some(message)
     }
 
     fn send(&mut self, dpid: u64, what: Sent, message: &[u8]) {

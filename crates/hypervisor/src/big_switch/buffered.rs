@@ -37,11 +37,6 @@ impl Buffered {
         self.next
     }
 
-    /// The packet of a buffer id.
-    pub(super) fn find(&self, number: u32) -> Option<Packet> {
-        self.packets.iter().find(|it| it.number == number).copied()
-    }
-
     /// Uses a buffer id up.
     pub(super) fn take(&mut self, number: u32) -> Option<Packet> {
         let at = self.packets.iter().position(|it| it.number == number)?;

@@ -1,39 +1,15 @@
 //! Every message of the front and of the members has its place here.
 
-use super::member::Progress;
-use super::operation::Asked;
-use super::wire::{Kind, Sent};
-use super::{BigSwitch, Event, wire};
+use super::BigSwitch;
+use super::wire::{self, Asked, Codes, Kind, Sent};
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use compile::{Reason, Refused};
-use openflow::{ErrorCode, Header, Version};
-
-/// Codes that differ between the versions.
-pub(super) struct Codes {
-    pub(super) bad_request: ErrorCode,
-    pub(super) not_now: ErrorCode,
-    pub(super) unknown_buffer: ErrorCode,
-    pub(super) too_much: ErrorCode,
-}
+use openflow::Header;
 
 impl BigSwitch {
     pub(super) fn codes(&self) -> Codes {
-        use openflow::error::{v10, v13};
-        match self.version {
-            Version::V1_0 => Codes {
-                bad_request: v10::BAD_REQUEST_BAD_TYPE,
-                not_now: v10::BAD_REQUEST_EPERM,
-                unknown_buffer: v10::BAD_REQUEST_BUFFER_UNKNOWN,
-                too_much: v10::BAD_REQUEST_BAD_LEN,
-            },
-            _ => Codes {
-                bad_request: v13::BAD_REQUEST_BAD_TYPE,
-                not_now: v13::BAD_REQUEST_EPERM,
-                unknown_buffer: v13::BAD_REQUEST_BUFFER_UNKNOWN,
-                too_much: v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
-            },
-        }
+        wire::codes(self.version)
     }
 
     /// The refusal where no member is there to ask.
@@ -71,19 +47,18 @@ impl BigSwitch {
             Kind::SetConfig => {
                 self.front.set_config(header.type_, frame);
                 for dpid in self.live() {
-                    self.send(dpid, Sent::Own(None), frame);
+                    self.send(dpid, Sent::Plain(None), frame);
                 }
             }
             Kind::PacketOut => self.packet_out(xid, frame),
-            Kind::FlowMod => self.flow_mod(xid, frame, now),
-            Kind::GroupMod => self.group_mod(xid, frame),
-            Kind::MeterMod => self.meter_mod(xid, frame),
-            Kind::PortMod => self.port_mod(xid, frame),
+            kind @ (Kind::FlowMod | Kind::GroupMod | Kind::MeterMod | Kind::PortMod) => {
+                self.change(xid, kind, frame, now);
+            }
             Kind::Vendor => match self.first() {
-                Some(dpid) => self.send(dpid, Sent::Plain(xid), frame),
+                Some(dpid) => self.send(dpid, Sent::Plain(Some(xid)), frame),
                 None => self.refuse(xid, self.no_member()),
             },
-            Kind::BarrierRequest => self.ask(xid, Asked::Barrier, frame, now),
+            Kind::BarrierRequest => self.barrier(xid, now),
             Kind::Question => self.question(xid, frame, now),
             Kind::QueueRequest => self.ask(xid, Asked::One, frame, now),
             // Answers to what was not asked, and HELLO: counted by the front's session, and in need of no answer.
@@ -121,52 +96,20 @@ impl BigSwitch {
     fn member_error(&mut self, dpid: u64, header: Header, frame: &[u8], now: Instant) {
         let body = frame.get(Header::LEN..).unwrap_or_default();
         let Ok(error) = openflow::error::Error::parse(body) else { return };
-        let Some(member) = self.members.get_mut(&dpid) else { return };
-        let number = member.number(header.xid);
-        let Some(what) = member.sent.remove(&number) else { return };
         let verdict = Verdict::of_error(&error);
-        match what {
-            Sent::Change(operation) => self.change_refused(operation, dpid, verdict, now),
-            Sent::Plain(xid) => self.refuse(xid, verdict),
-            Sent::Part(ask) => self.ask_refused(ask, dpid, verdict, now),
-            Sent::Own(Some(rule)) => self.not_brought(rule, dpid, now),
-            Sent::Again(rule) => self.do_without(rule, dpid),
-            // A member that has come during the change which is undone need not have it.
-            Sent::Undo(rule) if member.is_settling || member.filled_during.is_some() => {
-                self.do_without(rule, dpid);
-            }
-            Sent::Undo(rule) => self.not_taken_back(rule, now),
-            Sent::TakenBack(last) => self.taken_back(last, dpid, now),
-            Sent::IdleCheck(cookie) => self.idle_checked(cookie, dpid, &[], now),
+        if self.write_refused(dpid, header.xid, verdict, now) {
+            return;
+        }
+        let sent = self.members.get_mut(&dpid).and_then(|member| member.sent(header.xid, true));
+        match sent {
+            Some(Sent::Plain(Some(xid))) => self.refuse(xid, verdict),
+            Some(Sent::Part(ask)) => self.ask_refused(ask, verdict),
+            Some(Sent::IdleCheck(cookie)) => self.idle_checked(cookie, dpid, &[], now),
             // Not every switch has groups or meters: then there are none.
-            Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports => self.learned(dpid, now),
-            Sent::Sweep => self.sweep_again(dpid),
-            Sent::Settled => self.settled(dpid, now),
-            Sent::Filled => {
-                let why = "it does not say when it has done what it was told";
-                self.events.push_back(Event::CloseMember(dpid, why));
+            Some(Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports) => {
+                self.learned(dpid, now);
             }
-            Sent::Own(None) => member.lacks |= member.progress == Progress::Filling,
+            Some(Sent::Plain(None)) | None => {}
         }
-    }
-
-    /// One of the questions about what a member holds is answered in full.
-    pub(super) fn learned(&mut self, dpid: u64, now: Instant) {
-        let Some(member) = self.members.get_mut(&dpid) else { return };
-        if let Progress::Learning(open) = member.progress {
-            member.progress = Progress::Learning(open.saturating_sub(1));
-            if open <= 1 {
-                self.fill(dpid, now);
-            }
-        }
-    }
-
-    /// A member holds what it should: its ports come up.
-    pub(super) fn filled(&mut self, dpid: u64, now: Instant) {
-        if let Some(member) = self.members.get_mut(&dpid) {
-            member.progress = Progress::Up;
-        }
-        self.report_ports();
-        self.maybe_start(now);
     }
 }

@@ -1,7 +1,9 @@
 //! Entries that are gone, while their last counts are collected.
 
+use super::request::Spec;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// How long counts of a removed entry are waited for.
@@ -11,12 +13,14 @@ const CAPACITY: usize = 65_536;
 
 /// One of them.
 pub(super) struct Leaving {
-    pub(super) add: Vec<u8>,
+    pub(super) spec: Arc<Spec>,
     pub(super) reason: u8,
     pub(super) installed: Instant,
     pub(super) counts: (u64, u64),
     /// Members that have not told theirs.
     pub(super) awaiting: BTreeSet<u64>,
+    /// The change with which it goes, which a member may still refuse.
+    pub(super) change: Option<u64>,
     pub(super) since: Instant,
 }
 
@@ -32,6 +36,17 @@ impl AllLeaving {
     pub(super) fn insert(&mut self, cookie: u64, leaving: Leaving) {
         self.by_time.insert((leaving.since, cookie));
         self.by_cookie.insert(cookie, leaving);
+    }
+
+    pub(super) fn has(&self, cookie: u64) -> bool {
+        self.by_cookie.contains_key(&cookie)
+    }
+
+    /// One is waited for as long again.
+    pub(super) fn wait_again(&mut self, cookie: u64, now: Instant) {
+        if let Some(leaving) = self.remove(cookie) {
+            self.insert(cookie, Leaving { since: now, ..leaving });
+        }
     }
 
     pub(super) fn get_mut(&mut self, cookie: u64) -> Option<&mut Leaving> {

@@ -1,43 +1,52 @@
-//! A member: its connection, and how far it has come to hold what the big switch holds.
+//! A member: its connection, what it holds, and what is on the way to it.
 
-use super::wire;
-use super::wire::Sent;
+use super::request::{Object, Request, To};
+use super::tables::{Entry, Tables};
+use super::wire::{self, Sent};
 use crate::outbox::Outbox;
-use alloc::collections::BTreeMap;
+use crate::time::Instant;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::Version;
 
-/// Messages without an answer to a member, before a barrier shows that they need not be remembered.
-pub(super) const SWEEP: usize = 512;
+/// Messages without an answer to a member, before a barrier shows what became of them.
+const UNANSWERED: usize = 512;
 
 /// A member that is connected.
 pub(super) struct Member {
+    version: Version,
     pub(super) out: Outbox,
     /// The member's ports, by number, as the member describes them.
     pub(super) ports: BTreeMap<u32, Vec<u8>>,
     pub(super) progress: Progress,
-    /// Messages that may be answered, by a number of which the xid is the lower half.
-    pub(super) sent: BTreeMap<u64, Sent>,
-    pub(super) next: u64,
-    /// Messages without an answer since the last barrier.
-    pub(super) unanswered: usize,
-    /// What the member has reported of its tables, until Weir sends it the entries of the big switch.
+    /// What the member has reported of its tables, until Weir compares that with the tables of the big switch.
     pub(super) learned: Learned,
-    /// The last change that was in flight when Weir sent the member the entries of the big switch, until Weir knows whether the
-    /// members have accepted these changes.
-    pub(super) filled_during: Option<u64>,
-    /// Whether Weir knows the result of these changes, but not yet which of them the member has refused.
-    pub(super) is_settling: bool,
-    /// Whether the member has refused an entry, group or meter of the big switch.
-    pub(super) lacks: bool,
+    /// What the member holds, as far as barriers have confirmed.
+    pub(super) held: Tables,
+    /// Changes that no barrier has confirmed, in order.
+    writes: VecDeque<Write>,
+    /// Other messages that may be answered, by a number of which the xid is the lower half.
+    sent: BTreeMap<u64, Sent>,
+    next: u64,
+    /// Messages without an answer since the last barrier.
+    unanswered: usize,
+    /// Whether Weir has brought something since, and wants to know what became of it.
+    is_asking: bool,
+    /// Objects of which Weir does not know what the member holds.
+    pub(super) unknown: BTreeSet<Object>,
+    /// What the member has refused once when it was brought what it lacked.
+    pub(super) refused: BTreeSet<Object>,
+    /// What the member has to do without, since it has refused that.
+    pub(super) lacks: BTreeSet<Object>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// Weir has asked the member for its entries, groups and meters; this many answers are due.
     Learning(u8),
-    /// The member gets all changes, but no barrier has confirmed yet that it has the entries of the big switch.
-    Filling,
+    /// Weir knows what the member holds, and brings what it lacks; the barrier with this number confirms that.
+    Filling(u64),
     /// The member has the entries of the big switch.
     Up,
 }
@@ -49,39 +58,185 @@ pub(super) struct Learned {
     pub(super) meters: Vec<u8>,
 }
 
+/// A change on its way to a member, or a barrier.
+pub(super) struct Write {
+    number: u64,
+    /// The last change of the log by then.
+    pub(super) seq: u64,
+    /// Whether it is that change, or something that Weir brings by itself.
+    pub(super) is_own: bool,
+    /// Nothing for a barrier.
+    pub(super) request: Option<Arc<Request>>,
+}
+
 impl Member {
-    pub(super) fn send(&mut self, what: Sent, message: &[u8]) {
-        if self.unanswered >= SWEEP && !what.is_answered() {
-            self.unanswered = 0;
-            let version = openflow::frame::version(message).unwrap_or(Version::V1_3);
-            self.send(Sent::Sweep, &wire::barrier(version));
+    pub(super) fn new(version: Version, ports: BTreeMap<u32, Vec<u8>>) -> Member {
+        let questions = wire::questions(version);
+        let mut member = Member {
+            version,
+            out: Outbox::default(),
+            ports,
+            progress: Progress::Learning(questions.len() as u8),
+            learned: Learned::default(),
+            held: Tables::default(),
+            writes: VecDeque::new(),
+            sent: BTreeMap::new(),
+            next: 1,
+            unanswered: 0,
+            is_asking: false,
+            unknown: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            lacks: BTreeSet::new(),
+        };
+        for (what, question) in questions {
+            member.send(what, &question);
         }
-        self.unanswered = if what.is_answered() { 0 } else { self.unanswered + 1 };
+        member
+    }
+
+    /// Whether the member gets whatever all get.
+    pub(super) fn is_live(&self) -> bool {
+        !matches!(self.progress, Progress::Learning(_))
+    }
+
+    pub(super) fn is_filling(&self) -> bool {
+        matches!(self.progress, Progress::Filling(_))
+    }
+
+    // ---- What is on its way
+
+    pub(super) fn send(&mut self, what: Sent, message: &[u8]) {
+        let number = self.push(message);
+        self.sent.insert(number, what);
+        if matches!(what, Sent::Plain(_)) {
+            self.count_unanswered(self.writes.back().map_or(0, |last| last.seq));
+        }
+    }
+
+    /// Sends a change, of the front's or an own one.
+    pub(super) fn write(&mut self, seq: u64, is_own: bool, request: Arc<Request>, message: &[u8]) {
+        let number = self.push(message);
+        self.writes.push_back(Write { number, seq, is_own, request: Some(request) });
+        self.is_asking |= is_own;
+        self.count_unanswered(seq);
+    }
+
+    fn count_unanswered(&mut self, seq: u64) {
+        self.unanswered += 1;
+        if self.unanswered >= UNANSWERED {
+            self.barrier(seq);
+        }
+    }
+
+    /// Sends a barrier.
+    pub(super) fn barrier(&mut self, seq: u64) -> u64 {
+        let number = self.push(&wire::barrier(self.version));
+        self.writes.push_back(Write { number, seq, is_own: true, request: None });
+        (self.unanswered, self.is_asking) = (0, false);
+        number
+    }
+
+    /// Sees to it that a barrier shows what became of all changes that are on their way.
+    pub(super) fn drain(&mut self, seq: u64) {
+        if self.unanswered > 0 {
+            self.barrier(seq);
+        }
+    }
+
+    /// The same for what Weir has brought, if no barrier is on its way that will be answered first.
+    pub(super) fn ask(&mut self, seq: u64) {
+        if self.is_asking && self.writes.iter().all(|write| write.request.is_some()) {
+            self.barrier(seq);
+        }
+    }
+
+    fn push(&mut self, message: &[u8]) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.sent.insert(number, what);
         let start = self.out.len();
         self.out.end().extend_from_slice(message);
         openflow::frame::set_xid(self.out.tail(start), number as u32);
+        number
     }
 
     /// The number of a message by its xid.
-    pub(super) fn number(&self, xid: u32) -> u64 {
+    fn number(&self, xid: u32) -> u64 {
         self.next.wrapping_sub(u64::from((self.next as u32).wrapping_sub(xid)))
     }
 
-    /// A barrier with this number has confirmed all earlier messages. Takes those that need no answer of their own.
-    pub(super) fn confirm(&mut self, number: u64) -> Vec<Sent> {
-        let before: Vec<u64> = self.sent.range(..number).map(|(&before, _)| before).collect();
-        let mut done = Vec::new();
-        for before in before {
-            if let Some(&what) = self.sent.get(&before)
-                && !what.is_answered()
-            {
-                done.push(what);
-                self.sent.remove(&before);
+    /// What a message was for, by its xid. It is not answered any more if this is the last answer.
+    pub(super) fn sent(&mut self, xid: u32, is_last: bool) -> Option<Sent> {
+        let number = self.number(xid);
+        let what = self.sent.get(&number).copied();
+        if is_last {
+            self.sent.remove(&number);
+        }
+        what
+    }
+
+    /// Nobody waits for answers any more.
+    pub(super) fn forget_askers(&mut self) {
+        self.sent.retain(|_, what| !matches!(what, Sent::Plain(_)));
+    }
+
+    /// The member has refused a change or a barrier: takes it out.
+    pub(super) fn take_write(&mut self, xid: u32) -> Option<Write> {
+        let number = self.number(xid);
+        let at = self.writes.binary_search_by_key(&number, |write| write.number).ok()?;
+        self.writes.remove(at)
+    }
+
+    /// A barrier has confirmed all that was sent before.
+    pub(super) fn confirm(&mut self, xid: u32, now: Instant) {
+        let number = self.number(xid);
+        while self.writes.front().is_some_and(|write| write.number <= number) {
+            let Some(write) = self.writes.pop_front() else { break };
+            let Some(request) = write.request else { continue };
+            self.held.apply(self.version, &request, now);
+            if self.held.has(request.object) {
+                self.lacks.remove(&request.object);
             }
         }
-        done
+        self.sent.retain(|&at, what| at > number || !matches!(what, Sent::Plain(_)));
+        if matches!(self.progress, Progress::Filling(barrier) if barrier <= number) {
+            self.progress = Progress::Up;
+            self.refused.clear();
+        }
+    }
+
+    /// Whether no change is on its way.
+    pub(super) fn is_drained(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Whether the member has confirmed this change of the log.
+    pub(super) fn has_done(&self, seq: u64) -> bool {
+        self.writes.front().is_none_or(|write| write.seq > seq)
+    }
+
+    /// Changes of an object on their way.
+    pub(super) fn on_the_way(&self, object: Object) -> impl DoubleEndedIterator<Item = &Request> {
+        let requests = self.writes.iter().filter_map(|write| write.request.as_deref());
+        requests.filter(move |request| request.object == object)
+    }
+
+    // ---- Copies of entries
+
+    /// Whether the member has a copy of an entry, or is about to, and whether that is idle.
+    pub(super) fn copy(&self, cookie: u64) -> Option<bool> {
+        if let Some(Entry { is_idle, .. }) = self.held.entry(cookie) {
+            return Some(*is_idle);
+        }
+        self.on_the_way(Object::Entry(cookie)).find_map(|request| match &request.to {
+            To::Add { spec, is_again, .. } => Some(*is_again && spec.idle > 0),
+            To::Modify { by, .. } => wire::added_by_modify(self.version, by).map(|_| false),
+            _ => None,
+        })
+    }
+
+    /// Whether the member has no copy of an entry that it is to have.
+    pub(super) fn misses(&self, object: Object) -> bool {
+        let Object::Entry(cookie) = object else { return false };
+        self.is_live() && !self.lacks.contains(&object) && self.copy(cookie).is_none()
     }
 }

@@ -1,11 +1,13 @@
 //! Ports and packets of a big switch: each belongs to the member that has it.
 
 use super::member::Progress;
+use super::request::Object;
+use super::tables::Value;
 use super::wire::Sent;
 use super::{BigSwitch, wire};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use openflow::{Header, NO_BUFFER, Version, frame};
+use openflow::{Header, NO_BUFFER, frame};
 
 /// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
 const ADD: u8 = 0;
@@ -18,7 +20,7 @@ impl BigSwitch {
     pub(super) fn described(&self) -> BTreeMap<u32, Vec<u8>> {
         let (mut ports, mut down) = (BTreeMap::<u32, Vec<u8>>::new(), BTreeSet::new());
         for (dpid, member) in &self.members {
-            if matches!(member.progress, Progress::Learning(_)) {
+            if !member.is_live() {
                 continue;
             }
             for (&number, wire) in &member.ports {
@@ -69,14 +71,16 @@ impl BigSwitch {
         else {
             return;
         };
-        let Some(number) = wire::port_number(self.version, wire) else { return };
+        let number = wire::port_number(self.version, wire);
         let Some(member) = self.members.get_mut(&dpid) else { return };
         match reason {
             DELETE => drop(member.ports.remove(&number)),
             _ => drop(member.ports.insert(number, wire.to_vec())),
         }
+        let config = Value::Config(wire::port_config(self.version, wire));
+        member.held.set(Object::Port(number), Some(config));
         if !self.members.values().any(|member| member.ports.contains_key(&number)) {
-            self.objects.set_config(number, 0);
+            self.desired.set(Object::Port(number), None);
         }
         self.report_ports();
     }
@@ -113,12 +117,7 @@ impl BigSwitch {
         let mut part = message.to_vec();
         let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);
         let dpid = if kept == NO_BUFFER {
-            let port = frame::in_port(message).unwrap_or(u32::MAX);
-            let port = match (self.version, u16::try_from(port)) {
-                (Version::V1_0, Ok(port)) => flowspace::port_from_v10(port),
-                _ => port,
-            };
-            self.member_for(port)
+            self.member_for(wire::in_port(self.version, message))
         } else {
             let Some(packet) = self.buffered.take(kept) else {
                 self.refuse(xid, self.codes().unknown_buffer);
@@ -128,7 +127,7 @@ impl BigSwitch {
             Some(packet.member)
         };
         match dpid {
-            Some(dpid) => self.send(dpid, Sent::Plain(xid), &part),
+            Some(dpid) => self.send(dpid, Sent::Plain(Some(xid)), &part),
             None => self.refuse(xid, self.no_member()),
         }
     }

@@ -1,21 +1,27 @@
-//! Questions and barriers: asked of all members, answered once.
+//! Questions: asked of all members, answered once.
 
-use super::operation::{Ask, Asked};
-use super::wire::{Sent, seconds};
+use super::wire::{Asked, Sent, seconds};
 use super::{BigSwitch, wire};
 use crate::parts::write_parts;
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use crate::v13::statistics::GroupSums;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::Reason;
-use flowspace::port_from_v10;
-use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType};
-use openflow::{Encode, Header, List, ListBuf, Version, frame, v10, v13};
+use openflow::v13::{GroupStats, MeterBandCounter, MeterStats};
+use openflow::{Encode, Header, List, ListBuf, frame};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
+
+/// A question of the front's, while members answer it.
+pub(super) struct Ask {
+    xid: u32,
+    asked: Asked,
+    waiting: BTreeSet<u64>,
+    answers: BTreeMap<u64, Vec<u8>>,
+}
 
 impl BigSwitch {
     /// A statistics request of the front's.
@@ -24,19 +30,13 @@ impl BigSwitch {
             self.refuse(xid, self.codes().bad_request);
             return;
         };
-        if self.version == Version::V1_3 && type_ == MultipartType::PORT_DESC.0 {
-            let ports: Vec<Vec<u8>> = self.front.shown().values().cloned().collect();
-            self.reply(xid, type_, &ports);
-            return;
+        match wire::asked(self.version, type_) {
+            Asked::PortDescriptions => {
+                let ports: Vec<Vec<u8>> = self.front.shown().values().cloned().collect();
+                self.reply(xid, type_, &ports);
+            }
+            asked => self.ask(xid, asked, message, now),
         }
-        let asked = match (self.version, type_) {
-            (_, 1) => Asked::Flows,
-            (_, 4) => Asked::Ports,
-            (Version::V1_3, 6) => Asked::Groups,
-            (Version::V1_3, 9) => Asked::Meters,
-            _ => Asked::One,
-        };
-        self.ask(xid, asked, message, now);
     }
 
     /// Asks all members, or one.
@@ -49,58 +49,35 @@ impl BigSwitch {
             self.refuse(xid, self.no_member());
             return;
         }
-        let number = self.take_number();
+        self.next_ask += 1;
+        let number = self.next_ask;
         for &dpid in &members {
             self.send(dpid, Sent::Part(number), message);
         }
-        let waiting = members.into_iter().map(|dpid| (dpid, 1)).collect();
+        let waiting = members.into_iter().collect();
         self.asks.insert(number, Ask { xid, asked, waiting, answers: BTreeMap::new() });
         self.finish_ask(number, now);
-    }
-
-    /// A member gets one more barrier for all that are waited for: something has to be behind it that was sent late.
-    pub(super) fn barrier_again(&mut self, dpid: u64) {
-        let mut last = None;
-        for (&number, ask) in self.asks.iter_mut().filter(|(_, ask)| ask.asked == Asked::Barrier) {
-            *ask.waiting.entry(dpid).or_default() += 1;
-            last = Some(number);
-        }
-        if let Some(last) = last {
-            self.send(dpid, Sent::TakenBack(last), &wire::barrier(self.version));
-        }
-    }
-
-    /// What a member took back is done, which all barriers up to this one have waited for.
-    pub(super) fn taken_back(&mut self, last: u64, dpid: u64, now: Instant) {
-        let waiting = self.asks.range(..=last).filter(|(_, ask)| ask.asked == Asked::Barrier);
-        let waiting: Vec<u64> = waiting.map(|(&number, _)| number).collect();
-        waiting.into_iter().for_each(|number| self.part_done(number, dpid, now));
     }
 
     /// A part of an answer of a member.
     pub(super) fn answer(&mut self, dpid: u64, header: Header, message: &[u8], now: Instant) {
         let Some((_, entries, more)) = wire::answer(self.version, message) else { return };
         let Some(member) = self.members.get_mut(&dpid) else { return };
-        let number = member.number(header.xid);
-        let Some(&what) = member.sent.get(&number) else { return };
-        if !more {
-            member.sent.remove(&number);
-        }
+        let Some(what) = member.sent(header.xid, !more) else { return };
         match what {
             Sent::Flows => member.learned.flows.extend_from_slice(entries),
             Sent::Groups => member.learned.groups.extend_from_slice(entries),
             Sent::Meters => member.learned.meters.extend_from_slice(entries),
             Sent::Ports => {
-                for port in List::<v13::Port>::parse(entries).unwrap_or_default() {
-                    let mut wire = Vec::new();
-                    port.write(&mut wire);
-                    member.ports.insert(port.port_no.0, wire);
-                }
+                let ports = entries.chunks_exact(64).map(<[u8]>::to_vec);
+                member
+                    .ports
+                    .extend(ports.map(|port| (wire::port_number(self.version, &port), port)));
             }
             Sent::IdleCheck(cookie) => {
-                let asked = wire::held(self.version, entries);
                 // On 1.0 the answer has others as well, perhaps in several parts.
-                if !more || asked.iter().any(|held| held.cookie == cookie) {
+                let mut asked = wire::held(self.version, entries);
+                if !more || asked.any(|held| held.cookie == cookie) {
                     self.idle_checked(cookie, dpid, entries, now);
                 }
                 return;
@@ -145,13 +122,8 @@ impl BigSwitch {
     }
 
     fn part_done(&mut self, number: u64, dpid: u64, now: Instant) {
-        if let Some(ask) = self.asks.get_mut(&number)
-            && let Some(due) = ask.waiting.get_mut(&dpid)
-        {
-            *due -= 1;
-            if *due == 0 {
-                ask.waiting.remove(&dpid);
-            }
+        if let Some(ask) = self.asks.get_mut(&number) {
+            ask.waiting.remove(&dpid);
             self.finish_ask(number, now);
         }
     }
@@ -159,7 +131,7 @@ impl BigSwitch {
     /// A member is gone that was to answer.
     pub(super) fn part_lost(&mut self, number: u64, dpid: u64, now: Instant) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
-        if ask.waiting.remove(&dpid).is_none() {
+        if !ask.waiting.remove(&dpid) {
             return;
         }
         if ask.asked == Asked::One {
@@ -172,46 +144,31 @@ impl BigSwitch {
     }
 
     /// A member would not answer: neither does the whole.
-    pub(super) fn ask_refused(&mut self, number: u64, dpid: u64, verdict: Verdict, now: Instant) {
-        let Some(ask) = self.asks.get(&number) else { return };
-        if ask.asked == Asked::Barrier {
-            self.part_done(number, dpid, now);
-            return;
+    pub(super) fn ask_refused(&mut self, number: u64, verdict: Verdict) {
+        if let Some(ask) = self.asks.remove(&number) {
+            self.refuse(ask.xid, verdict);
         }
-        let xid = ask.xid;
-        self.asks.remove(&number);
-        self.refuse(xid, verdict);
     }
 
     /// A member's barrier is done, and with it all before.
     pub(super) fn barrier_reply(&mut self, dpid: u64, header: Header, now: Instant) {
         let Some(member) = self.members.get_mut(&dpid) else { return };
-        let number = member.number(header.xid);
-        let Some(what) = member.sent.remove(&number) else { return };
-        for done in member.confirm(number) {
-            if let Sent::Change(operation) = done {
-                self.change_confirmed(operation, dpid, now);
-            }
-        }
-        match what {
-            Sent::Part(ask) => self.part_done(ask, dpid, now),
-            Sent::TakenBack(last) => self.taken_back(last, dpid, now),
-            Sent::Filled => self.filled(dpid, now),
-            Sent::Settled => self.settled(dpid, now),
-            _ => {}
+        let was_filling = member.is_filling();
+        member.confirm(header.xid, now);
+        if was_filling && !member.is_filling() {
+            self.filled(now);
         }
     }
 
     /// An answer that goes on as it is.
     pub(super) fn relay(&mut self, dpid: u64, header: Header, message: &[u8], now: Instant) {
         let Some(member) = self.members.get_mut(&dpid) else { return };
-        let number = member.number(header.xid);
-        match member.sent.get(&number) {
-            Some(&Sent::Part(ask)) => {
-                member.sent.remove(&number);
+        match member.sent(header.xid, false) {
+            Some(Sent::Part(ask)) => {
+                member.sent(header.xid, true);
                 self.part(ask, dpid, message, &[], false, now);
             }
-            Some(&Sent::Plain(xid)) => {
+            Some(Sent::Plain(Some(xid))) => {
                 self.front.send_changed(message, |message| frame::set_xid(message, xid));
             }
             _ => {}
@@ -224,11 +181,7 @@ impl BigSwitch {
         }
         let Some(Ask { xid, asked, answers, .. }) = self.asks.remove(&number) else { return };
         match asked {
-            Asked::One => {}
-            Asked::Barrier => {
-                let reply = wire::barrier_reply(self.version, xid);
-                self.front.send(&reply);
-            }
+            Asked::One | Asked::PortDescriptions => {}
             Asked::Flows => {
                 let entries = self.merged_flows(&answers, now);
                 self.reply(xid, 1, &entries);
@@ -244,20 +197,17 @@ impl BigSwitch {
 
     /// Each entry once, with what all its copies have counted.
     fn merged_flows(&self, answers: &BTreeMap<u64, Vec<u8>>, now: Instant) -> Vec<Vec<u8>> {
-        let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for answers in answers.values() {
-            for held in wire::held(self.version, answers) {
-                let sum = sums.entry(held.cookie).or_default();
-                *sum = (sum.0.saturating_add(held.packets), sum.1.saturating_add(held.bytes));
-            }
+        let mut sums = BTreeMap::new();
+        for held in answers.values().flat_map(|answers| wire::held(self.version, answers)) {
+            let (_, packets, bytes) = sums.entry(held.cookie).or_insert((held, 0_u64, 0_u64));
+            *packets = packets.saturating_add(held.packets);
+            *bytes = bytes.saturating_add(held.bytes);
         }
-        let told = sums.into_iter().filter_map(|(cookie, sum)| {
-            let entry = self.entries.get(&cookie)?;
-            let counts = (sum.0.saturating_add(entry.past.0), sum.1.saturating_add(entry.past.1));
-            let mut wire = Vec::new();
-            let lived = seconds(now - entry.installed);
-            wire::write_held(self.version, &entry.add, counts, lived, &mut wire);
-            Some(wire)
+        let told = sums.into_iter().filter_map(|(cookie, (held, packets, bytes))| {
+            let mut entry = self.desired.entry(cookie)?.clone();
+            entry.count(packets, bytes);
+            let (counts, lived) = ((entry.packets, entry.bytes), seconds(now - entry.since));
+            Some(held.with_counts(self.version, entry.spec.hard, counts, lived))
         });
         told.collect()
     }
@@ -266,7 +216,7 @@ impl BigSwitch {
     fn merged_ports(&self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
         let mut merged: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         for (dpid, answers) in answers {
-            for (number, told) in ports_told(self.version, answers) {
+            for (number, told) in wire::ports_told(self.version, answers) {
                 if self.plan.owners.get(&number) == Some(dpid) {
                     merged.insert(number, told);
                 } else {
@@ -287,21 +237,7 @@ impl BigSwitch {
     }
 }
 
-/// The ports that a member tells of, by number.
-fn ports_told(version: Version, answers: &[u8]) -> Vec<(u32, Vec<u8>)> {
-    match version {
-        Version::V1_0 => {
-            let ports = List::<v10::PortStats>::parse(answers).unwrap_or_default();
-            ports.iter().map(|it| (port_from_v10(it.port_no.0), written(&it))).collect()
-        }
-        _ => {
-            let ports = List::<v13::PortStats>::parse(answers).unwrap_or_default();
-            ports.iter().map(|it| (it.port_no.0, written(&it))).collect()
-        }
-    }
-}
-
-pub(super) fn written(entry: &impl Encode) -> Vec<u8> {
+fn written(entry: &impl Encode) -> Vec<u8> {
     let mut out = Vec::new();
     entry.write(&mut out);
     out

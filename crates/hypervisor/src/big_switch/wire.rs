@@ -1,49 +1,33 @@
 //! Messages of both versions, as far as a big switch looks into them.
 
-use super::objects::Numbered;
+use super::request::{Object, Request, Spec, To};
 use crate::named::groups_of;
 use crate::refusals::Verdict;
 use crate::time::Duration;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flowspace::{Field, Match, port_from_v10};
 use openflow::error::Error;
 use openflow::v10::{self, StatsRequest, StatsRequestBody};
 use openflow::v13::{
-    self, GroupMod, GroupModCommand, GroupType, MeterMod, MeterModCommand, MultipartRequest,
-    MultipartRequestBody,
+    self, GroupDesc, GroupMod, GroupModCommand, Instruction, MeterConfig, MeterMod,
+    MeterModCommand, MultipartRequest, MultipartRequestBody,
 };
-use openflow::{Header, List, NO_BUFFER, Version, frame};
+use openflow::{ErrorCode, Header, List, NO_BUFFER, Version, frame};
 
-/// What is read of a FLOW_MOD.
-pub(super) struct FlowMod {
-    pub(super) command: Command,
-    pub(super) cookie: u64,
-    pub(super) buffer_id: u32,
-    /// Whether the entry begins to count at nothing.
-    pub(super) resets_counters: bool,
-    /// The message that adds the entry, without a buffered packet and without that.
-    pub(super) add: Vec<u8>,
-}
+/// OFPPS_LINK_DOWN, in both versions.
+const LINK_DOWN: u32 = 1;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
-    Add,
-    Modify,
-    Delete,
-}
-
-/// What an entry is, read from the message that adds it.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Terms {
-    pub(super) in_port: Option<u32>,
-    pub(super) idle: u16,
-    pub(super) hard: u16,
-}
+/// OFPFC_ADD, OFPFC_MODIFY_STRICT and OFPFC_DELETE_STRICT, in both versions.
+const ADD: u8 = 0;
+const MODIFY_STRICT: u8 = 2;
+const DELETE_STRICT: u8 = 4;
 
 /// An entry as a member counts it.
-pub(super) struct Held {
-    pub(super) add: Vec<u8>,
+#[derive(Clone, Copy)]
+pub(super) struct Held<'a> {
+    entry: &'a [u8],
     pub(super) cookie: u64,
     pub(super) packets: u64,
     pub(super) bytes: u64,
@@ -138,35 +122,22 @@ pub(super) fn error(version: Version, xid: u32, verdict: Verdict) -> Vec<u8> {
     out
 }
 
-/// What a member can do, and its ports as far as it has told them.
+/// What a member can do, and its ports as far as it has told them: on 1.0.
 pub(super) fn features(
     version: Version,
     message: &[u8],
 ) -> Option<(Features, BTreeMap<u32, Vec<u8>>)> {
-    let body = message.get(Header::LEN..)?;
-    if version == Version::V1_0 {
-        let reply = v10::FeaturesReply::parse(body).ok()?;
-        let features = Features {
-            n_buffers: reply.n_buffers,
-            n_tables: reply.n_tables,
-            capabilities: reply.capabilities.0,
-            actions: reply.actions.0,
-        };
-        let ports = reply.ports.iter().map(|port| {
-            let mut wire = Vec::new();
-            port.write(&mut wire);
-            (port_from_v10(port.port_no.0), wire)
-        });
-        return Some((features, ports.collect()));
-    }
-    let reply = v13::FeaturesReply::parse(body).ok()?;
+    let (&n_tables, ports) = message.get(20).zip(message.get(32..))?;
+    let is_v10 = version == Version::V1_0;
     let features = Features {
-        n_buffers: reply.n_buffers,
-        n_tables: reply.n_tables,
-        capabilities: reply.capabilities.0,
-        actions: 0,
+        n_buffers: word(message, 16),
+        n_tables,
+        capabilities: word(message, 24),
+        actions: if is_v10 { word(message, 28) } else { 0 },
     };
-    Some((features, BTreeMap::new()))
+    let ports = if is_v10 { ports } else { &[] };
+    let ports = ports.chunks_exact(48).map(|port| (port_number(version, port), port.to_vec()));
+    Some((features, ports.collect()))
 }
 
 /// The whole FEATURES_REPLY of the big switch; `None` if it has no room for all ports (1.0).
@@ -191,52 +162,33 @@ pub(super) fn write_features(
 /// What a new member is asked.
 pub(super) fn questions(version: Version) -> Vec<(Sent, Vec<u8>)> {
     if version == Version::V1_0 {
-        return Vec::from([(Sent::Flows, all_flows(version))]);
+        return Vec::from([(Sent::Flows, flows(version, None))]);
     }
     let meters = MultipartRequestBody::MeterConfig { meter_id: v13::METER_ALL };
     Vec::from([
         (Sent::Ports, ask(MultipartRequestBody::PortDesc)),
         (Sent::Groups, ask(MultipartRequestBody::GroupDesc)),
         (Sent::Meters, ask(meters)),
-        (Sent::Flows, all_flows(version)),
+        (Sent::Flows, flows(version, None)),
     ])
 }
 
-/// The question for all entries.
-pub(super) fn all_flows(version: Version) -> Vec<u8> {
+/// The question for all entries, or for the one that this message adds; on 1.0 the answer may have others as well.
+pub(super) fn flows(version: Version, of: Option<&[u8]>) -> Vec<u8> {
+    if version != Version::V1_0 {
+        let (cookie, cookie_mask) = of.map_or((0, 0), |add| (cookie(version, add), u64::MAX));
+        let asked = v13::FlowStatsRequest { cookie, cookie_mask, ..Default::default() };
+        return ask(MultipartRequestBody::Flow(asked));
+    }
+    let one = of.and_then(|add| v10::FlowMod::parse(add.get(Header::LEN..)?).ok());
+    let asked = v10::FlowStatsRequest {
+        match_: one.map_or(v10::Match::ANY, |it| it.match_),
+        table_id: v10::TABLE_ALL,
+        out_port: v10::PortNo::NONE,
+    };
     let mut out = Vec::new();
-    if version == Version::V1_0 {
-        let all = v10::FlowStatsRequest {
-            match_: v10::Match::ANY,
-            table_id: v10::TABLE_ALL,
-            out_port: v10::PortNo::NONE,
-        };
-        let _ = StatsRequest::from(StatsRequestBody::Flow(all)).write_message(0, &mut out);
-        return out;
-    }
-    ask(MultipartRequestBody::Flow(v13::FlowStatsRequest::default()))
-}
-
-/// The question for one entry; on 1.0 the answer may have others as well.
-pub(super) fn one_flow(version: Version, add: &[u8]) -> Vec<u8> {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    if version == Version::V1_0 {
-        let Ok(flow_mod) = v10::FlowMod::parse(body) else { return all_flows(version) };
-        let mut out = Vec::new();
-        let asked = v10::FlowStatsRequest {
-            match_: flow_mod.match_,
-            table_id: v10::TABLE_ALL,
-            out_port: v10::PortNo::NONE,
-        };
-        let _ = StatsRequest::from(StatsRequestBody::Flow(asked)).write_message(0, &mut out);
-        return out;
-    }
-    let cookie = frame::cookie(add).unwrap_or(0);
-    ask(MultipartRequestBody::Flow(v13::FlowStatsRequest {
-        cookie,
-        cookie_mask: u64::MAX,
-        ..v13::FlowStatsRequest::default()
-    }))
+    let _ = StatsRequest::from(StatsRequestBody::Flow(asked)).write_message(0, &mut out);
+    out
 }
 
 fn ask(body: MultipartRequestBody<'_>) -> Vec<u8> {
@@ -255,238 +207,248 @@ pub(super) fn answer(version: Version, message: &[u8]) -> Option<(u16, &[u8], bo
     Some((type_, body.get(start..)?, more))
 }
 
-/// Reads a FLOW_MOD.
-pub(super) fn flow_mod(version: Version, message: &[u8]) -> Option<FlowMod> {
+/// Where a FLOW_MOD has its fields. The flags are where they are, the time-outs behind the command.
+struct Fields {
+    command: usize,
+    flags: usize,
+    /// Its actions or instructions.
+    program: usize,
+}
+
+fn fields(version: Version, message: &[u8]) -> Fields {
+    match version {
+        Version::V1_0 => Fields { command: 57, flags: 70, program: 72 },
+        _ => {
+            let match_len = usize::from(half(message, 50));
+            Fields { command: 25, flags: 44, program: 48 + match_len.next_multiple_of(8) }
+        }
+    }
+}
+
+/// The change that a message of the front's asks for.
+pub(super) fn request(version: Version, kind: Kind, message: &[u8]) -> Option<Request> {
     let body = message.get(Header::LEN..)?;
     let mut add = Vec::new();
-    if version == Version::V1_0 {
-        let it = v10::FlowMod::parse(body).ok()?;
-        let command = match it.command {
-            v10::FlowModCommand::ADD => Command::Add,
-            v10::FlowModCommand::MODIFY_STRICT => Command::Modify,
-            v10::FlowModCommand::DELETE_STRICT => Command::Delete,
-            _ => return None,
-        };
-        let (cookie, buffer_id) = (it.cookie, it.buffer_id);
-        let added = v10::FlowMod { command: v10::FlowModCommand::ADD, buffer_id: NO_BUFFER, ..it };
-        added.write_message(0, &mut add).ok()?;
-        // There an addition always does, and a modification never.
-        let resets_counters = command == Command::Add;
-        return Some(FlowMod { command, cookie, buffer_id, resets_counters, add });
+    let (object, deletes) = match kind {
+        Kind::GroupMod => {
+            let group = GroupMod::parse(body).ok()?;
+            GroupMod { command: GroupModCommand::ADD, ..group }.write_message(0, &mut add).ok()?;
+            (Object::Group(group.group_id), group.command == GroupModCommand::DELETE)
+        }
+        Kind::MeterMod => {
+            let meter = MeterMod::parse(body).ok()?;
+            MeterMod { command: MeterModCommand::ADD, ..meter }.write_message(0, &mut add).ok()?;
+            (Object::Meter(meter.meter_id), meter.command == MeterModCommand::DELETE)
+        }
+        Kind::PortMod => {
+            let at = named_at(version);
+            body.get(at + 8..)?;
+            let to = To::Config { config: word(body, at), mask: word(body, at + 4) };
+            return Some(Request { object: Object::Port(port_number(version, body)), to });
+        }
+        _ => return flow_mod(version, message),
+    };
+    let to = if deletes { To::Nothing } else { To::Number(add.into()) };
+    Some(Request { object, to })
+}
+
+/// A FLOW_MOD of one entry, which its cookie names.
+fn flow_mod(version: Version, message: &[u8]) -> Option<Request> {
+    const RESET_COUNTS: u16 = 4;
+    let Fields { command, flags: flags_at, program } = fields(version, message);
+    message.get(program..)?;
+    let (command, mut add) = (*message.get(command)?, with_command(version, message, ADD));
+    frame::set_buffer_id(&mut add, NO_BUFFER);
+    frame::set_xid(&mut add, 0);
+    // On 1.0 an addition always does, and a modification never.
+    let mut resets_counts = command == ADD;
+    if version != Version::V1_0 {
+        let flags = half(message, flags_at);
+        resets_counts = flags & RESET_COUNTS != 0;
+        put(&mut add, flags_at, &(flags & !RESET_COUNTS).to_be_bytes());
+        put(&mut add, 16, &[0; 8]);
     }
-    let it = v13::FlowMod::parse(body).ok()?;
-    let command = match it.command {
-        v13::FlowModCommand::ADD => Command::Add,
-        v13::FlowModCommand::MODIFY_STRICT => Command::Modify,
-        v13::FlowModCommand::DELETE_STRICT => Command::Delete,
+    let to = match command {
+        ADD => To::Add { spec: spec(version, add), resets_counts, is_again: false },
+        MODIFY_STRICT => To::Modify { by: add, resets_counts },
+        DELETE_STRICT => To::Nothing,
         _ => return None,
     };
-    let (cookie, buffer_id) = (it.cookie, it.buffer_id);
-    let resets = v13::FlowModFlags::RESET_COUNTS;
-    let resets_counters = it.flags.contains(resets);
-    let added = v13::FlowMod {
-        command: v13::FlowModCommand::ADD,
-        cookie_mask: 0,
-        buffer_id: NO_BUFFER,
-        flags: v13::FlowModFlags(it.flags.0 & !resets.0),
-        ..it
-    };
-    added.write_message(0, &mut add).ok()?;
-    Some(FlowMod { command, cookie, buffer_id, resets_counters, add })
+    Some(Request { object: Object::Entry(cookie(version, message)), to })
 }
 
-/// What the message that adds an entry says of it.
-pub(super) fn terms(version: Version, add: &[u8]) -> Terms {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    if version == Version::V1_0 {
-        let Ok(it) = v10::FlowMod::parse(body) else { return Terms::default() };
-        let in_port = Match::from_v10(&it.match_).exact_value(Field::InPort);
-        let in_port = in_port.map(|port| port as u32);
-        return Terms { in_port, idle: it.idle_timeout, hard: it.hard_timeout };
-    }
-    let Ok(it) = v13::FlowMod::parse(body) else { return Terms::default() };
-    let in_port = it.match_.in_port().map(|port| port.0);
-    Terms { in_port, idle: it.idle_timeout, hard: it.hard_timeout }
-}
-
-/// The groups to which the entry sends that this message adds (1.3).
-pub(super) fn groups(add: &[u8]) -> Vec<u32> {
-    let flow_mod = v13::FlowMod::parse(add.get(Header::LEN..).unwrap_or_default());
-    flow_mod.map(|it| groups_of(it.instructions.as_bytes())).unwrap_or_default()
-}
-
-/// The message that adds an entry, with another hard timeout, or as another command.
-pub(super) fn as_command(version: Version, add: &[u8], command: Command, hard: u16) -> Vec<u8> {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        let Ok(it) = v10::FlowMod::parse(body) else { return out };
-        let command = match command {
-            Command::Add => v10::FlowModCommand::ADD,
-            Command::Modify => v10::FlowModCommand::MODIFY_STRICT,
-            Command::Delete => v10::FlowModCommand::DELETE_STRICT,
-        };
-        let deletes = command == v10::FlowModCommand::DELETE_STRICT;
-        let actions = if deletes { List::EMPTY } else { it.actions };
-        let _ =
-            v10::FlowMod { command, hard_timeout: hard, actions, ..it }.write_message(0, &mut out);
-        return out;
-    }
-    let Ok(it) = v13::FlowMod::parse(body) else { return out };
-    let deletes = command == Command::Delete;
-    let command = match command {
-        Command::Add => v13::FlowModCommand::ADD,
-        Command::Modify => v13::FlowModCommand::MODIFY_STRICT,
-        Command::Delete => v13::FlowModCommand::DELETE_STRICT,
-    };
-    let cookie_mask = if deletes { u64::MAX } else { 0 };
-    let instructions = if deletes { List::EMPTY } else { it.instructions };
-    let _ = v13::FlowMod { command, cookie_mask, hard_timeout: hard, instructions, ..it }
-        .write_message(0, &mut out);
+fn with_command(version: Version, message: &[u8], command: u8) -> Vec<u8> {
+    let mut out = message.to_vec();
+    put(&mut out, fields(version, message).command, &[command]);
     out
+}
+
+fn cookie(version: Version, message: &[u8]) -> u64 {
+    long(message, if version == Version::V1_0 { 48 } else { 8 })
+}
+
+/// The entry that this message adds.
+pub(super) fn spec(version: Version, add: Vec<u8>) -> Arc<Spec> {
+    let timeouts = fields(version, &add).command + 1;
+    let (idle, hard) = (half(&add, timeouts), half(&add, timeouts + 2));
+    let body = add.get(Header::LEN..).unwrap_or_default();
+    let (mut in_port, mut uses) = (None, Vec::new());
+    if version == Version::V1_0 {
+        let match_ = v10::FlowMod::parse(body).map(|it| Match::from_v10(&it.match_));
+        let port = match_.ok().and_then(|it| it.exact_value(Field::InPort));
+        in_port = port.map(|port| port as u32);
+    } else if let Ok(it) = v13::FlowMod::parse(body) {
+        in_port = it.match_.in_port().map(|port| port.0);
+        uses.extend(groups_of(it.instructions.as_bytes()).into_iter().map(Object::Group));
+        uses.extend(it.instructions.iter().filter_map(|instruction| match instruction {
+            Instruction::Meter(number) => Some(Object::Meter(number)),
+            _ => None,
+        }));
+    }
+    Arc::new(Spec { add, in_port, idle, hard, uses })
+}
+
+/// The message that adds an entry, with another hard timeout.
+pub(super) fn with_hard(version: Version, add: &[u8], hard: u16) -> Vec<u8> {
+    let mut out = add.to_vec();
+    put(&mut out, fields(version, add).command + 3, &hard.to_be_bytes());
+    out
+}
+
+/// The message that gives an entry the program with which this one adds it.
+pub(super) fn modify_entry(version: Version, add: &[u8]) -> Vec<u8> {
+    with_command(version, add, MODIFY_STRICT)
+}
+
+/// The message that deletes the entry that this one adds.
+pub(super) fn delete_entry(version: Version, add: &[u8]) -> Vec<u8> {
+    let mut out = with_command(version, add, DELETE_STRICT);
+    out.truncate(fields(version, add).program);
+    if version != Version::V1_0 {
+        put(&mut out, 16, &[0xff; 8]);
+    }
+    with_length(out)
 }
 
 /// The message that adds an entry, with what a modification does to it.
 pub(super) fn modified(version: Version, add: &[u8], by: &[u8]) -> Vec<u8> {
-    let (body, by) =
-        (add.get(Header::LEN..).unwrap_or_default(), by.get(Header::LEN..).unwrap_or_default());
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        let (Ok(it), Ok(by)) = (v10::FlowMod::parse(body), v10::FlowMod::parse(by)) else {
-            return out;
-        };
-        let _ = v10::FlowMod { actions: by.actions, ..it }.write_message(0, &mut out);
-        return out;
+    let kept = add.get(..fields(version, add).program).unwrap_or(add);
+    let program = by.get(fields(version, by).program..).unwrap_or_default();
+    with_length([kept, program].concat())
+}
+
+fn with_length(mut message: Vec<u8>) -> Vec<u8> {
+    let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
+    put(&mut message, 2, &length.to_be_bytes());
+    message
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    let two = bytes.get(at..at + 2).and_then(|two| two.try_into().ok());
+    two.map_or(0, u16::from_be_bytes)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+    four.map_or(0, u32::from_be_bytes)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) << 32 | u64::from(word(bytes, at + 4))
+}
+
+fn put(bytes: &mut [u8], at: usize, with: &[u8]) {
+    if let Some(place) = bytes.get_mut(at..at + with.len()) {
+        place.copy_from_slice(with);
     }
-    let (Ok(it), Ok(by)) = (v13::FlowMod::parse(body), v13::FlowMod::parse(by)) else {
-        return out;
-    };
-    let _ = v13::FlowMod { instructions: by.instructions, ..it }.write_message(0, &mut out);
-    out
+}
+
+/// Where an entry of a flow statistics reply has its fields.
+struct HeldFields {
+    lived: usize,
+    /// The priority, and the time-outs behind it.
+    priority: usize,
+    cookie: usize,
+    /// Packets, then bytes.
+    counts: usize,
+}
+
+fn held_fields(version: Version) -> HeldFields {
+    match version {
+        Version::V1_0 => HeldFields { lived: 44, priority: 52, cookie: 64, counts: 72 },
+        _ => HeldFields { lived: 4, priority: 12, cookie: 24, counts: 32 },
+    }
 }
 
 /// Entries of a flow statistics reply.
-pub(super) fn held(version: Version, entries: &[u8]) -> Vec<Held> {
-    if version == Version::V1_0 {
-        let entries = List::<v10::FlowStats<'_>>::parse(entries).unwrap_or_default();
-        let held = entries.iter().filter_map(|it| {
-            let mut add = Vec::new();
-            let added = v10::FlowMod {
-                match_: it.match_,
-                cookie: it.cookie,
-                idle_timeout: it.idle_timeout,
-                hard_timeout: it.hard_timeout,
-                priority: it.priority,
-                flags: v10::FlowModFlags::SEND_FLOW_REM,
-                actions: it.actions,
-                ..v10::FlowMod::default()
-            };
-            added.write_message(0, &mut add).ok()?;
-            let (packets, bytes) = (it.packet_count, it.byte_count);
-            Some(Held { add, cookie: it.cookie, packets, bytes, seconds: it.duration_sec })
-        });
-        return held.collect();
-    }
-    let entries = List::<v13::FlowStats<'_>>::parse(entries).unwrap_or_default();
-    let held = entries.iter().filter_map(|it| {
-        let mut add = Vec::new();
-        let added = v13::FlowMod {
-            cookie: it.cookie,
-            table_id: it.table_id,
-            idle_timeout: it.idle_timeout,
-            hard_timeout: it.hard_timeout,
-            priority: it.priority,
-            flags: it.flags,
-            match_: it.match_,
-            instructions: it.instructions,
-            ..v13::FlowMod::default()
+pub(super) fn held(version: Version, entries: &[u8]) -> impl Iterator<Item = Held<'_>> {
+    let at = held_fields(version);
+    let mut rest = entries;
+    core::iter::from_fn(move || {
+        let (entry, behind) = rest.split_at_checked(usize::from(half(rest, 0)))?;
+        entry.get(at.counts + 16..)?;
+        rest = behind;
+        Some(Held {
+            entry,
+            cookie: long(entry, at.cookie),
+            packets: long(entry, at.counts),
+            bytes: long(entry, at.counts + 8),
+            seconds: word(entry, at.lived),
+        })
+    })
+}
+
+impl Held<'_> {
+    /// The message that adds the entry.
+    pub(super) fn add(&self, version: Version) -> Vec<u8> {
+        const SEND_FLOW_REM: [u8; 2] = [0, 1];
+        let at = held_fields(version);
+        let part = |from, to| self.entry.get(from..to).unwrap_or_default();
+        let cookie = part(at.cookie, at.cookie + 8);
+        let priority = part(at.priority, at.priority + 2);
+        let timeouts = part(at.priority + 2, at.priority + 6);
+        let end = self.entry.len();
+        let body = match version {
+            Version::V1_0 => [
+                [part(4, 44), cookie, &[0, 0], timeouts, priority, &[0xff; 6]].concat(),
+                [&SEND_FLOW_REM, part(88, end)].concat(),
+            ],
+            _ => [
+                [cookie, &[0; 8], part(2, 3), &[0], timeouts, priority, &[0xff; 12]].concat(),
+                [part(18, 20), &[0, 0], part(48, end)].concat(),
+            ],
         };
-        added.write_message(0, &mut add).ok()?;
-        let (packets, bytes) = (it.packet_count, it.byte_count);
-        Some(Held { add, cookie: it.cookie, packets, bytes, seconds: it.duration_sec })
-    });
-    held.collect()
-}
+        bare(version, 14, 0, &body.concat())
+    }
 
-/// Whether two messages add the same, but for the time that is left.
-pub(super) fn same(version: Version, a: &[u8], b: &[u8]) -> bool {
-    let plain = |add: &[u8]| {
-        let mut out = as_command(version, add, Command::Modify, 0);
-        if version == Version::V1_3
-            && let Some(flags) = out.get_mut(44..46)
-        {
-            flags.fill(0);
-        }
+    /// The entry with other counts, and the hard time-out and the age of the whole.
+    pub(super) fn with_counts(
+        &self,
+        version: Version,
+        hard: u16,
+        (packets, bytes): (u64, u64),
+        (seconds, nanoseconds): (u32, u32),
+    ) -> Vec<u8> {
+        let (at, mut out) = (held_fields(version), self.entry.to_vec());
+        put(&mut out, at.lived, &seconds.to_be_bytes());
+        put(&mut out, at.lived + 4, &nanoseconds.to_be_bytes());
+        put(&mut out, at.priority + 4, &hard.to_be_bytes());
+        put(&mut out, at.counts, &packets.to_be_bytes());
+        put(&mut out, at.counts + 8, &bytes.to_be_bytes());
         out
-    };
-    plain(a) == plain(b)
-}
-
-/// Whether what the first message adds takes the place of what the second does, whatever their cookies are (1.0).
-pub(super) fn replaces(version: Version, a: &[u8], b: &[u8]) -> bool {
-    let place = |add: &[u8]| {
-        let body = add.get(Header::LEN..)?;
-        v10::FlowMod::parse(body).ok().map(|it| (it.match_, it.priority))
-    };
-    version == Version::V1_0 && place(a).is_some_and(|a| place(b) == Some(a))
-}
-
-/// Appends an entry as it is told in statistics.
-pub(super) fn write_held(
-    version: Version,
-    add: &[u8],
-    (packets, bytes): (u64, u64),
-    (seconds, nanoseconds): (u32, u32),
-    out: &mut Vec<u8>,
-) {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    if version == Version::V1_0 {
-        let Ok(it) = v10::FlowMod::parse(body) else { return };
-        v10::FlowStats {
-            table_id: 0,
-            match_: it.match_,
-            duration_sec: seconds,
-            duration_nsec: nanoseconds,
-            priority: it.priority,
-            idle_timeout: it.idle_timeout,
-            hard_timeout: it.hard_timeout,
-            cookie: it.cookie,
-            packet_count: packets,
-            byte_count: bytes,
-            actions: it.actions,
-        }
-        .write(out);
-        return;
     }
-    let Ok(it) = v13::FlowMod::parse(body) else { return };
-    v13::FlowStats {
-        table_id: it.table_id,
-        duration_sec: seconds,
-        duration_nsec: nanoseconds,
-        priority: it.priority,
-        idle_timeout: it.idle_timeout,
-        hard_timeout: it.hard_timeout,
-        flags: it.flags,
-        cookie: it.cookie,
-        packet_count: packets,
-        byte_count: bytes,
-        match_: it.match_,
-        instructions: it.instructions,
-    }
-    .write(out);
 }
 
 /// Reads a FLOW_REMOVED.
 pub(super) fn removed(version: Version, message: &[u8]) -> Option<Removed> {
-    let body = message.get(Header::LEN..)?;
-    if version == Version::V1_0 {
-        let it = v10::FlowRemoved::parse(body).ok()?;
-        let (packets, bytes) = (it.packet_count, it.byte_count);
-        return Some(Removed { cookie: it.cookie, reason: it.reason.0, packets, bytes });
-    }
-    let it = v13::FlowRemoved::parse(body).ok()?;
-    let (packets, bytes) = (it.packet_count, it.byte_count);
-    Some(Removed { cookie: it.cookie, reason: it.reason.0, packets, bytes })
+    let (cookie, reason, counts) = match version {
+        Version::V1_0 => (48, 58, 72),
+        _ => (8, 18, 32),
+    };
+    message.get(counts + 16..)?;
+    let (packets, bytes) = (long(message, counts), long(message, counts + 8));
+    let reason = *message.get(reason)?;
+    Some(Removed { cookie: long(message, cookie), reason, packets, bytes })
 }
 
 /// A FLOW_REMOVED of the entry that this message added.
@@ -494,121 +456,70 @@ pub(super) fn write_removed(
     version: Version,
     add: &[u8],
     reason: u8,
-    (packet_count, byte_count): (u64, u64),
-    (duration_sec, duration_nsec): (u32, u32),
+    (packets, bytes): (u64, u64),
+    (seconds, nanoseconds): (u32, u32),
 ) -> Vec<u8> {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        let Ok(it) = v10::FlowMod::parse(body) else { return out };
-        let removed = v10::FlowRemoved {
-            match_: it.match_,
-            cookie: it.cookie,
-            priority: it.priority,
-            reason: v10::FlowRemovedReason(reason),
-            duration_sec,
-            duration_nsec,
-            idle_timeout: it.idle_timeout,
-            packet_count,
-            byte_count,
-        };
-        let _ = removed.write_message(0, &mut out);
-        return out;
-    }
-    let Ok(it) = v13::FlowMod::parse(body) else { return out };
-    let removed = v13::FlowRemoved {
-        cookie: it.cookie,
-        priority: it.priority,
-        reason: v13::FlowRemovedReason(reason),
-        table_id: it.table_id,
-        duration_sec,
-        duration_nsec,
-        idle_timeout: it.idle_timeout,
-        hard_timeout: it.hard_timeout,
-        packet_count,
-        byte_count,
-        match_: it.match_,
+    let part = |from, to| add.get(from..to).unwrap_or_default();
+    let lived = [seconds.to_be_bytes(), nanoseconds.to_be_bytes()].concat();
+    let counts = [packets.to_be_bytes(), bytes.to_be_bytes()].concat();
+    let body = match version {
+        // The match, the cookie; the idle time-out.
+        Version::V1_0 => {
+            let begin = [part(8, 56), part(62, 64), &[reason, 0], &lived].concat();
+            [begin, [part(58, 60), &[0, 0], &counts].concat()].concat()
+        }
+        // The cookie; the time-outs; the match.
+        _ => {
+            let begin = [part(8, 16), part(30, 32), &[reason], part(24, 25), &lived].concat();
+            let match_ = part(48, fields(version, add).program);
+            [begin, [part(26, 30), &counts, match_].concat()].concat()
+        }
     };
-    let _ = removed.write_message(0, &mut out);
-    out
+    bare(version, 11, 0, &body)
 }
 
-/// A port's number, of a PORT_STATUS or of a description.
-pub(super) fn port_number(version: Version, wire: &[u8]) -> Option<u32> {
+/// The bytes before the name in a port's description: the number and the address. They begin a PORT_MOD as well.
+fn named_at(version: Version) -> usize {
+    if version == Version::V1_0 { 8 } else { 16 }
+}
+
+/// Where a port's description has the configuration; the state is behind it.
+fn config_at(version: Version) -> usize {
+    named_at(version) + 16
+}
+
+/// A port's number, of a description or a PORT_MOD.
+pub(super) fn port_number(version: Version, wire: &[u8]) -> u32 {
     match version {
-        Version::V1_0 => v10::PhyPort::parse(wire).ok().map(|port| port_from_v10(port.port_no.0)),
-        _ => v13::Port::parse(wire).ok().map(|port| port.port_no.0),
+        Version::V1_0 => port_from_v10(half(wire, 0)),
+        _ => word(wire, 0),
     }
 }
 
 /// A port's description, with the link down.
 pub(super) fn down(version: Version, wire: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        let Ok(port) = v10::PhyPort::parse(wire) else { return wire.to_vec() };
-        v10::PhyPort { state: v10::PortState::LINK_DOWN, ..port }.write(&mut out);
-        return out;
-    }
-    let Ok(port) = v13::Port::parse(wire) else { return wire.to_vec() };
-    v13::Port { state: v13::PortState::LINK_DOWN, ..port }.write(&mut out);
+    let mut out = wire.to_vec();
+    put(&mut out, config_at(version) + 4, &LINK_DOWN.to_be_bytes());
     out
 }
 
 /// Whether a port's description says that its link is down.
 pub(super) fn is_down(version: Version, wire: &[u8]) -> bool {
-    match version {
-        Version::V1_0 => v10::PhyPort::parse(wire)
-            .is_ok_and(|port| port.state.contains(v10::PortState::LINK_DOWN)),
-        _ => {
-            v13::Port::parse(wire).is_ok_and(|port| port.state.contains(v13::PortState::LINK_DOWN))
-        }
-    }
-}
-
-/// What a PORT_MOD asks for: the port's number, the bits and which of them change.
-pub(super) fn port_mod(version: Version, message: &[u8]) -> Option<(u32, u32, u32)> {
-    let body = message.get(Header::LEN..)?;
-    if version == Version::V1_0 {
-        let asked = v10::PortMod::parse(body).ok()?;
-        return Some((port_from_v10(asked.port_no.0), asked.config.0, asked.mask.0));
-    }
-    let asked = v13::PortMod::parse(body).ok()?;
-    Some((asked.port_no.0, asked.config.0, asked.mask.0))
+    word(wire, config_at(version) + 4) & LINK_DOWN != 0
 }
 
 /// What is configured of a port, by its description.
 pub(super) fn port_config(version: Version, wire: &[u8]) -> u32 {
-    match version {
-        Version::V1_0 => v10::PhyPort::parse(wire).map_or(0, |port| port.config.0),
-        _ => v13::Port::parse(wire).map_or(0, |port| port.config.0),
-    }
+    word(wire, config_at(version))
 }
 
 /// The PORT_MOD that configures a port so, by its description.
 pub(super) fn configure(version: Version, wire: &[u8], config: u32) -> Vec<u8> {
-    let mut out = Vec::new();
-    if version == Version::V1_0 {
-        let Ok(port) = v10::PhyPort::parse(wire) else { return out };
-        let asked = v10::PortMod {
-            port_no: port.port_no,
-            hw_addr: port.hw_addr,
-            config: v10::PortConfig(config),
-            mask: v10::PortConfig(u32::MAX),
-            advertise: v10::PortFeatures(0),
-        };
-        let _ = v10::Message::PortMod(asked).write(0, &mut out);
-        return out;
-    }
-    let Ok(port) = v13::Port::parse(wire) else { return out };
-    let asked = v13::PortMod {
-        port_no: port.port_no,
-        hw_addr: port.hw_addr,
-        config: v13::PortConfig(config),
-        mask: v13::PortConfig(u32::MAX),
-        advertise: v13::PortFeatures(0),
-    };
-    let _ = v13::Message::PortMod(asked).write(0, &mut out);
-    out
+    let mut body = wire.get(..named_at(version)).unwrap_or_default().to_vec();
+    body.extend_from_slice(&config.to_be_bytes());
+    body.extend_from_slice(&[0xff; 4]);
+    body.extend_from_slice(&[0; 8]);
+    bare(version, if version == Version::V1_0 { 15 } else { 16 }, 0, &body)
 }
 
 /// What all members can do.
@@ -626,104 +537,140 @@ pub(super) fn seconds(duration: Duration) -> (u32, u32) {
     (u32::try_from(seconds).unwrap_or(u32::MAX), rest as u32)
 }
 
-/// The message that deletes a group or meter.
-pub(super) fn delete_numbered(which: Numbered, number: u32) -> Vec<u8> {
-    let mut out = Vec::new();
-    // Neither is long.
-    let _ = match which {
-        Numbered::Group => GroupMod {
-            command: GroupModCommand::DELETE,
-            type_: GroupType::ALL,
-            group_id: number,
-            buckets: List::EMPTY,
-        }
-        .write_message(0, &mut out),
-        Numbered::Meter => MeterMod {
-            command: MeterModCommand::DELETE,
-            flags: Default::default(),
-            meter_id: number,
-            bands: List::EMPTY,
-        }
-        .write_message(0, &mut out),
-    };
+/// The message that deletes the group or meter that this one adds.
+pub(super) fn delete_number(add: &[u8]) -> Vec<u8> {
+    const DELETE: u16 = 2;
+    number_without_list(add, DELETE)
+}
+
+/// The message that adds a group which does nothing yet, in place of the one that this message adds.
+pub(super) fn add_without_buckets(add: &[u8]) -> Vec<u8> {
+    let mut out = number_without_list(add, 0);
+    // Its type is OFPGT_ALL.
+    put(&mut out, 10, &[0]);
     out
 }
 
-/// The message that adds a group which does nothing yet.
-pub(super) fn add_without_buckets(group_id: u32) -> Vec<u8> {
-    let mut out = Vec::new();
-    let (command, type_) = (GroupModCommand::ADD, GroupType::ALL);
-    // It is short.
-    let _ = GroupMod { command, type_, group_id, buckets: List::EMPTY }.write_message(0, &mut out);
-    out
+/// A GROUP_MOD or METER_MOD up to its buckets or bands: both have the command first.
+fn number_without_list(add: &[u8], command: u16) -> Vec<u8> {
+    let mut out = add.get(..16).unwrap_or(add).to_vec();
+    put(&mut out, 8, &command.to_be_bytes());
+    with_length(out)
 }
 
 /// The message that makes a group or meter what this one adds.
-pub(super) fn modify_numbered(which: Numbered, add: &[u8]) -> Vec<u8> {
-    let body = add.get(Header::LEN..).unwrap_or_default();
-    let mut out = Vec::new();
-    match which {
-        Numbered::Group => {
-            if let Ok(group) = GroupMod::parse(body) {
-                let group = GroupMod { command: GroupModCommand::MODIFY, ..group };
-                let _ = group.write_message(0, &mut out);
-            }
-        }
-        Numbered::Meter => {
-            if let Ok(meter) = MeterMod::parse(body) {
-                let meter = MeterMod { command: MeterModCommand::MODIFY, ..meter };
-                let _ = meter.write_message(0, &mut out);
-            }
-        }
-    }
+pub(super) fn modify_number(add: &[u8]) -> Vec<u8> {
+    const MODIFY: u16 = 1;
+    let mut out = add.to_vec();
+    put(&mut out, 8, &MODIFY.to_be_bytes());
     out
 }
 
-/// What a message to a member was for.
+/// Groups and meters of a report, and the messages that add them (1.3).
+pub(super) fn numbers_held(groups: &[u8], meters: &[u8]) -> Vec<(Object, Vec<u8>)> {
+    let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
+    let groups = groups.iter().map(|it| {
+        let mut add = Vec::new();
+        let command = GroupModCommand::ADD;
+        let group =
+            GroupMod { command, type_: it.type_, group_id: it.group_id, buckets: it.buckets };
+        let _ = group.write_message(0, &mut add);
+        (Object::Group(it.group_id), add)
+    });
+    let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
+    let meters = meters.iter().map(|it| {
+        let mut add = Vec::new();
+        let command = MeterModCommand::ADD;
+        let meter = MeterMod { command, flags: it.flags, meter_id: it.meter_id, bands: it.bands };
+        let _ = meter.write_message(0, &mut add);
+        (Object::Meter(it.meter_id), add)
+    });
+    groups.chain(meters).collect()
+}
+
+/// The message that adds an entry if this modification, as an addition, finds none: only on 1.0.
+pub(super) fn added_by_modify(version: Version, by: &[u8]) -> Option<Vec<u8>> {
+    (version == Version::V1_0).then(|| by.to_vec())
+}
+
+/// The port by which a PACKET_OUT says that the packet has come in.
+pub(super) fn in_port(version: Version, message: &[u8]) -> u32 {
+    let port = frame::in_port(message).unwrap_or(u32::MAX);
+    match (version, u16::try_from(port)) {
+        (Version::V1_0, Ok(port)) => port_from_v10(port),
+        _ => port,
+    }
+}
+
+/// Codes that differ between the versions.
+pub(super) struct Codes {
+    pub(super) bad_request: ErrorCode,
+    pub(super) not_now: ErrorCode,
+    pub(super) unknown_buffer: ErrorCode,
+    pub(super) too_much: ErrorCode,
+}
+
+pub(super) fn codes(version: Version) -> Codes {
+    use openflow::error::{v10, v13};
+    match version {
+        Version::V1_0 => Codes {
+            bad_request: v10::BAD_REQUEST_BAD_TYPE,
+            not_now: v10::BAD_REQUEST_EPERM,
+            unknown_buffer: v10::BAD_REQUEST_BUFFER_UNKNOWN,
+            too_much: v10::BAD_REQUEST_BAD_LEN,
+        },
+        _ => Codes {
+            bad_request: v13::BAD_REQUEST_BAD_TYPE,
+            not_now: v13::BAD_REQUEST_EPERM,
+            unknown_buffer: v13::BAD_REQUEST_BUFFER_UNKNOWN,
+            too_much: v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
+        },
+    }
+}
+
+/// What a question of this type is about.
+pub(super) fn asked(version: Version, type_: u16) -> Asked {
+    match (version, type_) {
+        (_, 1) => Asked::Flows,
+        (_, 4) => Asked::Ports,
+        (Version::V1_3, 6) => Asked::Groups,
+        (Version::V1_3, 9) => Asked::Meters,
+        (Version::V1_3, 13) => Asked::PortDescriptions,
+        _ => Asked::One,
+    }
+}
+
+/// The ports that a member tells of, by number.
+pub(super) fn ports_told(version: Version, answers: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let length = if version == Version::V1_0 { 104 } else { 112 };
+    let ports = answers.chunks_exact(length);
+    ports.map(|port| (port_number(version, port), port.to_vec())).collect()
+}
+
+/// What another message to a member was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// A part of a change that all members get.
-    Change(u64),
-    /// A message of the front's that one member gets, or all, and that is not answered.
-    Plain(u32),
-    /// A part of a question or barrier of the front's.
+    /// A message that is not answered; if it is refused, this request of the front's is.
+    Plain(Option<u32>),
+    /// A part of a question of the front's.
     Part(u64),
-    /// What makes up for something; if it fails, this entry is not there.
-    Own(Option<Rule>),
-    /// A message that gives one member its copy of this entry after the change itself. If the member refuses the message, it does without
-    /// the copy.
-    Again(Rule),
-    /// The message that undoes a change of this entry; if it fails, the entry is given up.
-    Undo(Rule),
     Flows,
     Groups,
     Meters,
     Ports,
-    /// The barrier behind the undone changes, for all barriers of the front's up to this one.
-    TakenBack(u64),
-    /// The barrier behind what a member was filled with.
-    Filled,
-    /// The barrier behind the changes that were in flight when a member got its entries, and behind their undoing. After the reply Weir
-    /// knows what the member lacks.
-    Settled,
-    /// A barrier that only shows that what was sent before needs not be remembered.
-    Sweep,
     /// Whether an entry has counted anything.
     IdleCheck(u64),
 }
 
-/// What a member was sent of an entry.
+/// What the answers have to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rule {
-    pub(super) cookie: u64,
-    /// The last number that had been given by then.
-    pub(super) by: u64,
-    /// All of it, or only what it does.
-    pub(super) is_whole: bool,
-}
-
-impl Sent {
-    pub(super) fn is_answered(self) -> bool {
-        !matches!(self, Sent::Change(_) | Sent::Plain(_) | Sent::Own(_) | Sent::Undo(_))
-    }
+pub(super) enum Asked {
+    Flows,
+    Ports,
+    Groups,
+    Meters,
+    /// The big switch itself knows them.
+    PortDescriptions,
+    /// It is the same on all members: one answers.
+    One,
 }

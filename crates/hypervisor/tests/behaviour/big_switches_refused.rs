@@ -187,7 +187,7 @@ fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
         for (refuses, keeps) in [(1, 2), (1, 3), (2, 3), (3, 2)] {
             let mut stage = stage(version);
             let before = everything(&stage);
-            say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem");
+            say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
             stage.plant(refuses, vec![RefuseOnce { nth: 1 }]);
             stage.plant(keeps, vec![RefuseOnce { nth: 2 }]);
             let add = "flow add match=ip prio=5 actions=output:3 flags=rem";

@@ -16,7 +16,7 @@ fn to(port: u32) -> Vec<Vec<u32>> {
 /// A change is refused on the second member, and the first will refuse the way back.
 fn on_the_way_back(version: Version) -> Stage {
     let mut stage = stage(version);
-    say(&mut stage, "flow add match=ip prio=5 actions=output:4 flags=rem");
+    say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
     stage.plant(1, vec![RefuseOnce { nth: 2 }]);
     stage.plant(2, vec![RefuseOnce { nth: 1 }]);
     stage.hand_to_members(0, 1, 11, "flow add match=ip prio=5 actions=output:3 flags=rem");

@@ -1,0 +1,144 @@
+//! The difference between what the big switch is to have and what a member holds, as messages.
+
+use super::BigSwitch;
+use super::log::Objects;
+use super::member::Member;
+use super::request::{Object, Request, To};
+use super::wire;
+use crate::named::{named_by, named_first};
+use crate::time::Instant;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use openflow::Header;
+use openflow::v13::GroupMod;
+
+type Messages = Vec<(Request, Vec<u8>)>;
+
+impl BigSwitch {
+    /// What a member is to be sent about these objects, or about all if it has just come: groups and meters before the entries that
+    /// use them, and behind when they go.
+    pub(super) fn difference(&self, member: &Member, dirty: &Objects, now: Instant) -> Messages {
+        let mut objects: Objects = dirty | &member.unknown;
+        if member.is_filling() {
+            objects = self.desired.objects().chain(member.held.objects()).collect();
+            objects.extend(member.ports.keys().map(|port| Object::Port(*port)));
+        }
+        let mut messages = Messages::new();
+        self.add_numbers(member, &objects, &mut messages);
+        for &object in &objects {
+            match object {
+                Object::Entry(cookie) => messages.extend(self.mend_entry(member, cookie, now)),
+                Object::Port(port) => messages.extend(self.configure(member, port)),
+                Object::Group(_) | Object::Meter(_) => {}
+            }
+        }
+        self.delete_numbers(member, &objects, &mut messages);
+        messages
+    }
+
+    fn mend_entry(&self, member: &Member, cookie: u64, now: Instant) -> Option<(Request, Vec<u8>)> {
+        let (version, object) = (self.version, Object::Entry(cookie));
+        let is_unknown = member.unknown.contains(&object);
+        let held = member.held.entry(cookie);
+        let Some(wanted) = self.desired.entry(cookie).filter(|_| !member.lacks.contains(&object))
+        else {
+            let message = wire::delete_entry(version, &held?.spec.add);
+            return Some((Request { object, to: To::Nothing }, message));
+        };
+        if let Some(held) = held.filter(|_| !is_unknown) {
+            if held.spec.add == wanted.spec.add {
+                return None;
+            }
+            if wire::modified(version, &held.spec.add, &wanted.spec.add) == wanted.spec.add {
+                let add = &wanted.spec.add;
+                let message = wire::modify_entry(version, add);
+                let to = To::Modify { by: add.clone(), resets_counts: false };
+                return Some((Request { object, to }, message));
+            }
+        }
+        Some((wanted.request(cookie), wanted.add_again(version, now)))
+    }
+
+    /// Groups come after those that they name. Where some watch each other, what is not there when it is named comes without
+    /// buckets first.
+    fn add_numbers(&self, member: &Member, objects: &Objects, messages: &mut Messages) {
+        let mut groups = BTreeMap::new();
+        for &object in objects {
+            let Some(add) = self.desired.number(object) else { continue };
+            if member.held.number(object) == Some(add) || member.lacks.contains(&object) {
+                continue;
+            }
+            match object {
+                Object::Group(number) => drop(groups.insert(number, add)),
+                _ => messages.push(number(object, add, member.held.has(object))),
+            }
+        }
+        let numbers: Vec<u32> = groups.keys().copied().collect();
+        let named = |number| groups.get(&number).map(|add| named_in(add)).unwrap_or_default();
+        let mut there = BTreeSet::new();
+        for of in named_first(&numbers, named) {
+            let mut is_there =
+                |number| member.held.has(Object::Group(number)) || !there.insert(number);
+            for named in named(of) {
+                if let Some(add) = groups.get(&named).filter(|_| !is_there(named)) {
+                    let empty = wire::add_without_buckets(add);
+                    messages.push(number(Object::Group(named), &empty.into(), false));
+                }
+            }
+            if let Some(add) = groups.get(&of) {
+                messages.push(number(Object::Group(of), add, is_there(of)));
+            }
+        }
+    }
+
+    /// Groups go before those that they name.
+    fn delete_numbers(&self, member: &Member, objects: &Objects, messages: &mut Messages) {
+        let gone: BTreeMap<Object, &Arc<[u8]>> = objects
+            .iter()
+            .filter(|object| !self.desired.has(**object))
+            .filter_map(|object| Some((*object, member.held.number(*object)?)))
+            .collect();
+        let groups = gone.keys().filter_map(|object| match object {
+            Object::Group(number) => Some(*number),
+            _ => None,
+        });
+        let groups: Vec<u32> = groups.collect();
+        let named = |of| gone.get(&Object::Group(of)).map(|add| named_in(add)).unwrap_or_default();
+        let groups = named_first(&groups, named).into_iter().rev().map(Object::Group);
+        let meters = gone.keys().copied().filter(|object| matches!(object, Object::Meter(_)));
+        let messages_of = groups.chain(meters).filter_map(|object| {
+            let message = wire::delete_number(gone.get(&object)?);
+            Some((Request { object, to: To::Nothing }, message))
+        });
+        messages.extend(messages_of);
+    }
+
+    fn configure(&self, member: &Member, port: u32) -> Option<(Request, Vec<u8>)> {
+        let (object, wire) = (Object::Port(port), member.ports.get(&port)?);
+        let wanted = self.desired.config(port).unwrap_or(0);
+        let held = member.held.config(port).unwrap_or(wire::port_config(self.version, wire));
+        if held == wanted || member.lacks.contains(&object) {
+            return None;
+        }
+        let to = To::Config { config: wanted, mask: u32::MAX };
+        Some((Request { object, to }, wire::configure(self.version, wire, wanted)))
+    }
+}
+
+fn number(object: Object, add: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
+    let message = match is_there {
+        true => wire::modify_number(add),
+        false => add.to_vec(),
+    };
+    (Request { object, to: To::Number(Arc::clone(add)) }, message)
+}
+
+/// What a group that is added by this message sends to or watches.
+fn named_in(add: &[u8]) -> Vec<u32> {
+    let group = GroupMod::parse(add.get(Header::LEN..).unwrap_or_default());
+    let named = group.into_iter().flat_map(|group| {
+        named_by(&group).chain(group.buckets.into_iter().map(|bucket| bucket.watch_group))
+    });
+    named.collect()
+}

@@ -1,0 +1,343 @@
+//! The front's changes in flight: each goes to all members at once, and retires in order when all have confirmed it.
+//!
+//! What the big switch is to have (`desired`) shows all changes in the log. What each member holds is known as far as barriers have
+//! confirmed. If a member refuses a change, Weir settles: messages of the front wait, each member confirms what is on its way, the
+//! tables go back to the state before the log, and all changes but the refused one are applied again. Then each member gets the
+//! difference between the tables and what it holds. This goes on until nothing is refused any more. A member that connects is
+//! brought what it lacks in the same way.
+
+use super::entries::{DELETED, GROUP_DELETED};
+use super::member::Progress;
+use super::request::{Object, Request, To};
+use super::tables::{Before, Value};
+use super::wire::{self, Kind};
+use super::{BigSwitch, Event};
+use crate::refusals::Verdict;
+use crate::time::Instant;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use openflow::{Header, NO_BUFFER, frame};
+
+/// A change of the front's, the end of an entry, or a barrier.
+pub(super) struct Change {
+    pub(super) seq: u64,
+    /// By which the front knows it; nothing if nobody waits for the result.
+    pub(super) xid: Option<u32>,
+    /// Whether the entry ends by itself: nobody can refuse that.
+    is_end: bool,
+    /// Nothing for a barrier.
+    request: Option<Arc<Request>>,
+    at: Instant,
+    before: Before,
+    refused: Option<Verdict>,
+}
+
+impl BigSwitch {
+    // ---- Changes
+
+    /// A change of the front's.
+    pub(super) fn change(&mut self, xid: u32, kind: Kind, message: &[u8], now: Instant) {
+        let Some(request) = wire::request(self.version, kind, message) else {
+            self.refuse(xid, self.codes().bad_request);
+            return;
+        };
+        if kind == Kind::PortMod && self.live().is_empty() {
+            self.refuse(xid, self.no_member());
+            return;
+        }
+        let mut buffered = None;
+        if let Object::Entry(cookie) = request.object {
+            if !request.deletes() {
+                // It hears of the end of one of that name before this is done, so it does not take it for that of this.
+                self.report_removed(cookie, now);
+            }
+            buffered = frame::buffer_id(message).and_then(|number| self.buffered.take(number));
+        }
+        let request = Arc::new(request);
+        let seq = self.begin(Some(xid), Some(Arc::clone(&request)), DELETED, now);
+        // Where an entry was idle, a modification installs the entry again.
+        let again = match (&request.to, request.object) {
+            (To::Modify { .. }, Object::Entry(cookie)) => self.add_again(cookie, now),
+            _ => None,
+        };
+        for (&dpid, member) in self.members.iter_mut().filter(|(_, member)| member.is_live()) {
+            let (request, mut part) = match &again {
+                Some((again, message)) if member.misses(again.object) => (again, message.clone()),
+                _ => (&request, message.to_vec()),
+            };
+            if kind == Kind::FlowMod {
+                let own = buffered.filter(|packet| packet.member == dpid);
+                frame::set_buffer_id(&mut part, own.map_or(NO_BUFFER, |packet| packet.at_member));
+            }
+            member.write(seq, false, Arc::clone(request), &part);
+        }
+    }
+
+    /// A barrier of the front's.
+    pub(super) fn barrier(&mut self, xid: u32, now: Instant) {
+        let seq = self.begin(Some(xid), None, DELETED, now);
+        for member in self.members.values_mut().filter(|member| member.is_live()) {
+            member.barrier(seq);
+        }
+    }
+
+    /// An entry ends by itself on all members. Where it has ended, what was on its way may have brought it back.
+    pub(super) fn end_entry(&mut self, cookie: u64, reason: u8, now: Instant) {
+        let Some(entry) = self.desired.entry(cookie) else { return };
+        let message = wire::delete_entry(self.version, &entry.spec.add);
+        let request = Arc::new(Request { object: Object::Entry(cookie), to: To::Nothing });
+        let seq = self.begin(None, Some(Arc::clone(&request)), reason, now);
+        for member in self.members.values_mut().filter(|member| member.is_live()) {
+            member.write(seq, true, Arc::clone(&request), &message);
+        }
+    }
+
+    /// Applies a change and puts it into the log.
+    fn begin(
+        &mut self,
+        xid: Option<u32>,
+        request: Option<Arc<Request>>,
+        reason: u8,
+        now: Instant,
+    ) -> u64 {
+        self.seq += 1;
+        let (seq, is_end) = (self.seq, xid.is_none());
+        let before = request
+            .as_ref()
+            .map(|it| self.desired.apply(self.version, it, now))
+            .unwrap_or_default();
+        if let Some((Object::Entry(cookie), Some(Value::Entry(entry)))) = before.first()
+            && !self.desired.has(Object::Entry(*cookie))
+        {
+            // What ends by itself ends behind all changes before.
+            self.leave(*cookie, entry, reason, is_end.then_some(seq), now);
+        }
+        self.leave_with(&before, seq, now);
+        self.log.push_back(Change { seq, xid, is_end, request, at: now, before, refused: None });
+        seq
+    }
+
+    /// Entries leave that have gone with their group or meter. Their ends are told when that has gone for good.
+    fn leave_with(&mut self, before: &Before, seq: u64, now: Instant) {
+        let reason = match before.first() {
+            Some((Object::Group(_), _)) => GROUP_DELETED,
+            _ => DELETED,
+        };
+        for (object, was) in before.iter().skip(1) {
+            if let (Object::Entry(cookie), Some(Value::Entry(entry))) = (object, was)
+                && !self.leaving.has(*cookie)
+            {
+                self.leave(*cookie, entry, reason, Some(seq), now);
+            }
+        }
+    }
+
+    // ---- What becomes of them
+
+    /// A member has refused a change, or something that Weir has brought. Says whether it was one of these.
+    pub(super) fn write_refused(
+        &mut self,
+        dpid: u64,
+        xid: u32,
+        verdict: Verdict,
+        now: Instant,
+    ) -> bool {
+        let Some(member) = self.members.get_mut(&dpid) else { return false };
+        let Some(write) = member.take_write(xid) else { return false };
+        let Some(request) = write.request else {
+            // The member's session has waited for the switch in vain, and takes it for done: nothing else will show it.
+            if member.is_filling() {
+                let why = "it does not say when it has done what it was told";
+                self.events.push_back(Event::CloseMember(dpid, why));
+            } else if self.front.is_started() {
+                member.confirm(xid, now);
+            } else {
+                member.barrier(self.seq);
+            }
+            return true;
+        };
+        let object = request.object;
+        self.is_settling = true;
+        self.dirty.insert(object);
+        if !write.is_own {
+            self.drop_change(write.seq, verdict);
+        } else if member.is_filling() {
+            // What it refuses for the sake of something else that it refuses, it takes when it has that.
+            if !member.refused.insert(object) {
+                member.lacks.insert(object);
+            }
+            member.progress = Progress::Filling(u64::MAX);
+        } else if !request.deletes() && self.desired.has(object) && !self.is_refused(object) {
+            match (self.last_change_of(object), object) {
+                (Some(seq), _) => self.drop_change(seq, verdict),
+                (None, Object::Entry(cookie)) => self.end_entry(cookie, DELETED, now),
+                (None, _) => {
+                    if let Some(member) = self.members.get_mut(&dpid) {
+                        member.lacks.insert(object);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn drop_change(&mut self, seq: u64, verdict: Verdict) {
+        let at = self.log.binary_search_by_key(&seq, |change| change.seq);
+        if let Some(change) = at.ok().and_then(|at| self.log.get_mut(at)) {
+            change.refused.get_or_insert(verdict);
+        }
+    }
+
+    /// Whether an object is still what a refused change makes it: then it will be something else.
+    fn is_refused(&self, object: Object) -> bool {
+        let mut refused = self.log.iter().filter(|change| change.refused.is_some());
+        refused.any(|change| change.before.iter().any(|(of, _)| *of == object))
+    }
+
+    /// The last change that makes an object what it is, of those that may still be dropped.
+    fn last_change_of(&self, object: Object) -> Option<u64> {
+        let is_of = |change: &&Change| {
+            change.request.as_ref().is_some_and(|request| request.object == object)
+                && change.refused.is_none()
+                && !change.is_end
+        };
+        self.log.iter().rev().find(is_of).map(|change| change.seq)
+    }
+
+    /// Goes on as far as possible: settles, retires changes, takes messages of the front that have waited.
+    pub(super) fn advance(&mut self, now: Instant) {
+        loop {
+            let was_settling = self.is_settling;
+            if was_settling && !self.settle(now) {
+                return;
+            }
+            self.retire(now);
+            if was_settling {
+                self.maybe_start(now);
+            }
+            self.members.values_mut().for_each(|member| member.ask(self.seq));
+            let Some(message) = self.take_held_back() else { break };
+            if let Ok(header) = Header::parse(&message) {
+                self.front_message(header, &message, now);
+            }
+        }
+    }
+
+    /// Takes changes out of the log that all members have confirmed.
+    fn retire(&mut self, now: Instant) {
+        while let Some(first) = self.log.front() {
+            if !self.members.values().all(|member| member.has_done(first.seq)) {
+                break;
+            }
+            let Some(Change { xid, request, before, refused, .. }) = self.log.pop_front() else {
+                break;
+            };
+            for (object, _) in &before {
+                if let Object::Entry(cookie) = object {
+                    self.report_if_known(*cookie, now);
+                }
+            }
+            match (xid, refused) {
+                (Some(xid), Some(verdict)) => self.refuse(xid, verdict),
+                (Some(xid), None) if request.is_none() => {
+                    self.front.send(&wire::barrier_reply(self.version, xid));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a change is still in the log.
+    pub(super) fn is_open(&self, seq: u64) -> bool {
+        self.log.front().is_some_and(|first| first.seq <= seq)
+    }
+
+    /// Makes all members hold what the big switch is to have. Says whether that is done.
+    fn settle(&mut self, now: Instant) -> bool {
+        if !self.members.values().all(|member| member.is_drained()) {
+            let seq = self.seq;
+            self.members.values_mut().for_each(|member| member.drain(seq));
+            return false;
+        }
+        self.replay(now);
+        let mut is_done = true;
+        let dirty = core::mem::take(&mut self.dirty);
+        for dpid in self.live() {
+            let Some(member) = self.members.get(&dpid) else { continue };
+            let difference = self.difference(member, &dirty, now);
+            let seq = self.seq;
+            let Some(member) = self.members.get_mut(&dpid) else { continue };
+            is_done &= difference.is_empty() || member.is_filling();
+            member.unknown.clear();
+            for (request, message) in difference {
+                member.write(seq, true, Arc::new(request), &message);
+            }
+            if member.is_filling() {
+                let barrier = member.barrier(seq);
+                member.progress = Progress::Filling(barrier);
+            } else {
+                member.drain(seq);
+            }
+        }
+        self.is_settling = !is_done;
+        if !is_done {
+            self.dirty = dirty;
+        }
+        is_done
+    }
+
+    /// Applies the changes of the log again, but for the refused ones.
+    fn replay(&mut self, now: Instant) {
+        for change in self.log.iter_mut().rev() {
+            for (object, before) in change.before.drain(..).rev() {
+                self.dirty.insert(object);
+                self.desired.restore(object, before);
+            }
+        }
+        let mut log = core::mem::take(&mut self.log);
+        for change in log.iter_mut().filter(|change| change.refused.is_none()) {
+            let Some(request) = &change.request else { continue };
+            change.before = self.desired.apply(self.version, request, change.at);
+            self.dirty.extend(change.before.iter().map(|(object, _)| *object));
+            // That may be others than the first time.
+            self.leave_with(&change.before, change.seq, now);
+        }
+        self.log = log;
+        let dirty: Vec<Object> = self.dirty.iter().copied().collect();
+        for object in dirty {
+            if let Object::Entry(cookie) = object
+                && let Some(entry) = self.desired.entry_mut(cookie)
+                && let Some(leaving) = self.leaving.remove(cookie)
+            {
+                // That it was to go is not told.
+                (entry.packets, entry.bytes) = leaving.counts;
+            }
+        }
+    }
+
+    // ---- Nobody waits for answers any more
+
+    /// Changes are still to be confirmed or dropped.
+    pub(super) fn forget_askers(&mut self) {
+        self.held_back.clear();
+        self.bytes_held_back = 0;
+        self.log.iter_mut().for_each(|change| change.xid = None);
+        let is_open = !self.log.is_empty();
+        for member in self.members.values_mut() {
+            member.forget_askers();
+            if is_open {
+                member.drain(self.seq);
+            }
+        }
+    }
+
+    /// Answers the front with an error, which carries the verdict.
+    pub(super) fn refuse(&mut self, xid: u32, verdict: impl Into<Verdict>) {
+        let error = wire::error(self.version, xid, verdict.into());
+        self.front.send(&error);
+    }
+}
+
+/// Objects in question, to compare.
+pub(super) type Objects = BTreeSet<Object>;

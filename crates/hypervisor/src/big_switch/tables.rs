@@ -1,0 +1,186 @@
+//! Entries, groups, meters and configurations of ports: those that the big switch is to have, and those that a member holds.
+
+use super::request::{Object, Request, Spec, To};
+use super::wire;
+use crate::time::Instant;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use openflow::Version;
+
+/// An entry of the big switch, or a member's copy of the entry.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) spec: Arc<Spec>,
+    /// Of the big switch: when the entry was added. Of a copy: since when the copy has counted no packet, as far as Weir has asked.
+    pub(super) since: Instant,
+    /// Of the big switch: what copies have counted that have gone. Of a copy: what the copy had counted when Weir last asked.
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Of a copy: Weir has installed the copy again, or the copy has counted no packet for as long as the idle time-out.
+    pub(super) is_idle: bool,
+}
+
+#[derive(Clone)]
+pub(super) enum Value {
+    Entry(Entry),
+    /// The message that adds the group or meter (1.3).
+    Number(Arc<[u8]>),
+    Config(u32),
+}
+
+/// What objects were before a change.
+pub(super) type Before = Vec<(Object, Option<Value>)>;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Tables(BTreeMap<Object, Value>);
+
+impl Entry {
+    pub(super) fn new(spec: Arc<Spec>, since: Instant) -> Entry {
+        Entry { spec, since, packets: 0, bytes: 0, is_idle: false }
+    }
+
+    pub(super) fn count(&mut self, packets: u64, bytes: u64) {
+        self.packets = self.packets.saturating_add(packets);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// What installs the entry again.
+    pub(super) fn request(&self, cookie: u64) -> Request {
+        let spec = Arc::clone(&self.spec);
+        let to = To::Add { spec, resets_counts: false, is_again: true };
+        Request { object: Object::Entry(cookie), to }
+    }
+
+    /// The message for that, with what is left of its hard time-out: at least a second.
+    pub(super) fn add_again(&self, version: Version, now: Instant) -> Vec<u8> {
+        let passed = (now - self.since).0 / 1_000_000_000;
+        let left = match self.spec.hard {
+            0 => 0,
+            hard => u16::try_from(u64::from(hard).saturating_sub(passed)).unwrap_or(hard).max(1),
+        };
+        wire::with_hard(version, &self.spec.add, left)
+    }
+}
+
+impl Tables {
+    pub(super) fn has(&self, object: Object) -> bool {
+        self.0.contains_key(&object)
+    }
+
+    pub(super) fn entry(&self, cookie: u64) -> Option<&Entry> {
+        match self.0.get(&Object::Entry(cookie)) {
+            Some(Value::Entry(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    pub(super) fn entry_mut(&mut self, cookie: u64) -> Option<&mut Entry> {
+        match self.0.get_mut(&Object::Entry(cookie)) {
+            Some(Value::Entry(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u64, &Entry)> {
+        let all = self.0.range(Object::Entry(0)..=Object::Entry(u64::MAX));
+        all.filter_map(|(object, value)| match (object, value) {
+            (Object::Entry(cookie), Value::Entry(entry)) => Some((*cookie, entry)),
+            _ => None,
+        })
+    }
+
+    pub(super) fn objects(&self) -> impl Iterator<Item = Object> {
+        self.0.keys().copied()
+    }
+
+    /// The message that adds a group or meter.
+    pub(super) fn number(&self, object: Object) -> Option<&Arc<[u8]>> {
+        match self.0.get(&object) {
+            Some(Value::Number(add)) => Some(add),
+            _ => None,
+        }
+    }
+
+    pub(super) fn config(&self, port: u32) -> Option<u32> {
+        match self.0.get(&Object::Port(port)) {
+            Some(Value::Config(config)) => Some(*config),
+            _ => None,
+        }
+    }
+
+    /// Sets an object, and gives what the object was before.
+    pub(super) fn set(&mut self, object: Object, value: Option<Value>) -> Option<Value> {
+        match value {
+            Some(value) => self.0.insert(object, value),
+            None => self.0.remove(&object),
+        }
+    }
+
+    /// Sets an object that is not there.
+    pub(super) fn adopt(&mut self, object: Object, value: Value) {
+        self.0.entry(object).or_insert(value);
+    }
+
+    /// An object is again what it was before a change.
+    pub(super) fn restore(&mut self, object: Object, mut before: Option<Value>) {
+        // What copies have counted that have gone, they have counted all the same.
+        if let (Some(Value::Entry(before)), Some(Value::Entry(now))) =
+            (&mut before, self.0.get(&object))
+            && before.since == now.since
+        {
+            (before.packets, before.bytes) = (now.packets, now.bytes);
+        }
+        self.set(object, before);
+    }
+
+    /// Carries out a change, and gives what it has replaced.
+    pub(super) fn apply(&mut self, version: Version, request: &Request, now: Instant) -> Before {
+        let object = request.object;
+        let after = match (&request.to, self.0.get(&object)) {
+            (To::Add { spec, resets_counts, is_again }, before) => {
+                let mut entry = Entry::new(Arc::clone(spec), now);
+                entry.is_idle = *is_again && spec.idle > 0;
+                if let Some(Value::Entry(before)) = before
+                    && !resets_counts
+                {
+                    entry.count(before.packets, before.bytes);
+                }
+                Some(Value::Entry(entry))
+            }
+            (To::Modify { by, resets_counts }, Some(Value::Entry(before))) => {
+                let mut entry = Entry {
+                    spec: wire::spec(version, wire::modified(version, &before.spec.add, by)),
+                    ..before.clone()
+                };
+                if *resets_counts {
+                    (entry.packets, entry.bytes) = (0, 0);
+                }
+                Some(Value::Entry(entry))
+            }
+            (To::Modify { by, .. }, _) => wire::added_by_modify(version, by)
+                .map(|add| Value::Entry(Entry::new(wire::spec(version, add), now))),
+            (To::Number(add), _) => Some(Value::Number(Arc::clone(add))),
+            (To::Config { config, mask }, before) => {
+                let before = match before {
+                    Some(Value::Config(before)) => *before,
+                    _ => 0,
+                };
+                Some(Value::Config(before & !mask | config & mask))
+            }
+            (To::Nothing, _) => None,
+        };
+        let mut before = Vec::from([(object, self.set(object, after))]);
+        if request.deletes() && matches!(object, Object::Group(_) | Object::Meter(_)) {
+            let using = self.entries().filter(|(_, entry)| entry.spec.uses.contains(&object));
+            let using: Vec<Object> = using.map(|(cookie, _)| Object::Entry(cookie)).collect();
+            before.extend(using.into_iter().map(|object| (object, self.0.remove(&object))));
+        }
+        before
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
