@@ -274,7 +274,7 @@ const NAME_VERSIONS: &[(&str, &str)] = &[
     ("v13", "reads and writes messages of 1.3"),
     ("switch::dispatch", "calls what a switch does with a message of the version"),
     ("switch::trace", "follows a packet through actions of 1.0, or instructions of 1.3"),
-    ("big_switch", "reads and writes messages of both versions"),
+    ("big_switch::wire", "reads and writes messages of both versions"),
 ];
 
 #[test]

@@ -18,6 +18,7 @@
 //! through `handle_*` and come out of the outboxes.
 
 mod buffered;
+mod change;
 mod difference;
 mod entries;
 mod fill;
@@ -38,12 +39,11 @@ use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use buffered::Buffered;
+use change::{Ask, Log};
 use leaving::AllLeaving;
-use log::{Change, Objects};
 use member::{Member, Progress};
 use openflow::{Header, Version};
 use session::Front;
-use statistics::Ask;
 use tables::Tables;
 use wire::{Features, Kind, Sent};
 
@@ -73,16 +73,7 @@ pub struct BigSwitch {
     features: Features,
     /// What the big switch is to have, after all changes of the log.
     desired: Tables,
-    log: VecDeque<Change>,
-    /// The last change.
-    seq: u64,
-    /// Whether a member has refused something, or has come: see [`log`].
-    is_settling: bool,
-    /// What members may hold otherwise than the big switch is to have.
-    dirty: Objects,
-    /// Messages of the front that wait meanwhile, and how many bytes they are.
-    held_back: VecDeque<Vec<u8>>,
-    bytes_held_back: usize,
+    log: Log,
     /// Members that are asked whether their copy of an entry is idle.
     checks: BTreeMap<u64, BTreeSet<u64>>,
     leaving: AllLeaving,
@@ -104,12 +95,7 @@ impl BigSwitch {
             front: Front::default(),
             features: Features::default(),
             desired: Tables::default(),
-            log: VecDeque::new(),
-            seq: 0,
-            is_settling: false,
-            dirty: Objects::new(),
-            held_back: VecDeque::new(),
-            bytes_held_back: 0,
+            log: Log::default(),
             checks: BTreeMap::new(),
             leaving: AllLeaving::default(),
             asks: BTreeMap::new(),
@@ -149,7 +135,7 @@ impl BigSwitch {
         // Nobody takes what is kept for a front that is away: it comes back when members have answered.
         !self.front.is_started()
             || self.front.waiting() < MEMBER_BYTES
-                && self.bytes_held_back < MEMBER_BYTES
+                && self.front.bytes_held_back() < MEMBER_BYTES
                 && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
     }
 
@@ -236,11 +222,7 @@ impl BigSwitch {
 
     fn forget(&mut self) {
         self.desired.clear();
-        self.log.clear();
-        self.is_settling = false;
-        self.dirty.clear();
-        self.held_back.clear();
-        self.bytes_held_back = 0;
+        self.log.forget();
         self.checks.clear();
         self.leaving.clear();
         self.asks.clear();
@@ -260,7 +242,7 @@ impl BigSwitch {
 
     /// Whether the front is away, and nothing changes that it will ask for.
     fn may_start(&self) -> bool {
-        !self.front.is_started() && self.log.is_empty() && !self.is_settling
+        !self.front.is_started() && self.log.changes.is_empty() && !self.log.is_settling
     }
 
     fn members_up(&self) -> usize {
@@ -316,19 +298,12 @@ impl BigSwitch {
         if header.version != self.version {
             return;
         }
-        if self.is_settling && wire::kind(self.version, header.type_) != Kind::Echo {
-            self.bytes_held_back += frame.len();
-            self.held_back.push_back(frame.to_vec());
+        if self.log.is_settling && wire::kind(self.version, header.type_) != Kind::Echo {
+            self.front.hold_back(frame);
             return;
         }
         self.front_message(header, frame, now);
         self.advance(now);
-    }
-
-    fn take_held_back(&mut self) -> Option<Vec<u8>> {
-        let message = self.held_back.pop_front()?;
-        self.bytes_held_back -= message.len();
-        Some(message)
     }
 
     fn send(&mut self, dpid: u64, what: Sent, message: &[u8]) {

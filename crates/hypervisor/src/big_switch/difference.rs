@@ -1,7 +1,6 @@
 //! The difference between what the big switch is to have and what a member holds, as messages.
 
 use super::BigSwitch;
-use super::log::Objects;
 use super::member::Member;
 use super::request::{Object, Request, To};
 use super::wire;
@@ -18,8 +17,13 @@ type Messages = Vec<(Request, Vec<u8>)>;
 impl BigSwitch {
     /// What a member is to be sent about these objects, or about all if it has just come: groups and meters before the entries that
     /// use them, and behind when they go.
-    pub(super) fn difference(&self, member: &Member, dirty: &Objects, now: Instant) -> Messages {
-        let mut objects: Objects = dirty | &member.unknown;
+    pub(super) fn difference(
+        &self,
+        member: &Member,
+        dirty: &BTreeSet<Object>,
+        now: Instant,
+    ) -> Messages {
+        let mut objects: BTreeSet<Object> = dirty | &member.unknown;
         if member.is_filling() {
             objects = self.desired.objects().chain(member.held.objects()).collect();
             objects.extend(member.ports.keys().map(|port| Object::Port(*port)));
@@ -62,7 +66,7 @@ impl BigSwitch {
 
     /// Groups come after those that they name. Where some watch each other, what is not there when it is named comes without
     /// buckets first.
-    fn add_numbers(&self, member: &Member, objects: &Objects, messages: &mut Messages) {
+    fn add_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
         let mut groups = BTreeMap::new();
         for &object in objects {
             let Some(add) = self.desired.number(object) else { continue };
@@ -93,7 +97,7 @@ impl BigSwitch {
     }
 
     /// Groups go before those that they name.
-    fn delete_numbers(&self, member: &Member, objects: &Objects, messages: &mut Messages) {
+    fn delete_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
         let gone: BTreeMap<Object, &Arc<[u8]>> = objects
             .iter()
             .filter(|object| !self.desired.has(**object))

@@ -86,8 +86,8 @@ impl BigSwitch {
         let change = leaving.change;
         if !change.is_some_and(|seq| self.is_open(seq)) {
             self.report_removed(cookie, now);
-        } else if !self.is_settling {
-            let seq = self.seq;
+        } else if !self.log.is_settling {
+            let seq = self.log.last;
             self.members.values_mut().for_each(|member| member.drain(seq));
         }
     }
@@ -150,7 +150,7 @@ impl BigSwitch {
             // may have come: the member gets it once more.
             if !matches!(removed.reason, IDLE | HARD) {
                 member.unknown.insert(object);
-                self.is_settling = true;
+                self.log.is_settling = true;
             }
             return;
         }
@@ -230,7 +230,7 @@ impl BigSwitch {
     fn bring(&mut self, cookie: u64, now: Instant) {
         let Some((request, message)) = self.add_again(cookie, now) else { return };
         for member in self.members.values_mut().filter(|member| member.misses(request.object)) {
-            member.write(self.seq, true, Arc::clone(&request), &message);
+            member.write(self.log.last, true, Arc::clone(&request), &message);
         }
     }
 

@@ -34,7 +34,7 @@ impl BigSwitch {
             self.adopt(&member);
         }
         self.members.insert(dpid, member);
-        self.is_settling = true;
+        self.log.is_settling = true;
     }
 
     fn take_report(&mut self, member: &mut Member, now: Instant) {
@@ -63,7 +63,7 @@ impl BigSwitch {
             if is_ours && !self.front.is_settled() && !self.desired.has(object) {
                 let entry = Entry::new(copy.spec.clone(), since);
                 self.desired.adopt(object, Value::Entry(entry));
-                self.dirty.insert(object);
+                self.log.dirty.insert(object);
             }
             member.held.adopt(object, Value::Entry(copy));
         }
@@ -79,7 +79,7 @@ impl BigSwitch {
         });
         for (object, value) in configs.chain(numbers).collect::<Vec<_>>() {
             self.desired.adopt(object, value);
-            self.dirty.insert(object);
+            self.log.dirty.insert(object);
         }
     }
 

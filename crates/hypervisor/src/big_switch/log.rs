@@ -6,6 +6,7 @@
 //! difference between the tables and what it holds. This goes on until nothing is refused any more. A member that connects is
 //! brought what it lacks in the same way.
 
+use super::change::Change;
 use super::entries::{DELETED, GROUP_DELETED};
 use super::member::Progress;
 use super::request::{Object, Request, To};
@@ -14,24 +15,9 @@ use super::wire::{self, Kind};
 use super::{BigSwitch, Event};
 use crate::refusals::Verdict;
 use crate::time::Instant;
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::{Header, NO_BUFFER, frame};
-
-/// A change of the front's, the end of an entry, or a barrier.
-pub(super) struct Change {
-    pub(super) seq: u64,
-    /// By which the front knows it; nothing if nobody waits for the result.
-    pub(super) xid: Option<u32>,
-    /// Whether the entry ends by itself: nobody can refuse that.
-    is_end: bool,
-    /// Nothing for a barrier.
-    request: Option<Arc<Request>>,
-    at: Instant,
-    before: Before,
-    refused: Option<Verdict>,
-}
 
 impl BigSwitch {
     // ---- Changes
@@ -101,8 +87,8 @@ impl BigSwitch {
         reason: u8,
         now: Instant,
     ) -> u64 {
-        self.seq += 1;
-        let (seq, is_end) = (self.seq, xid.is_none());
+        self.log.last += 1;
+        let (seq, is_end) = (self.log.last, xid.is_none());
         let before = request
             .as_ref()
             .map(|it| self.desired.apply(self.version, it, now))
@@ -114,7 +100,15 @@ impl BigSwitch {
             self.leave(*cookie, entry, reason, is_end.then_some(seq), now);
         }
         self.leave_with(&before, seq, now);
-        self.log.push_back(Change { seq, xid, is_end, request, at: now, before, refused: None });
+        self.log.changes.push_back(Change {
+            seq,
+            xid,
+            is_end,
+            request,
+            at: now,
+            before,
+            refused: None,
+        });
         seq
     }
 
@@ -153,13 +147,13 @@ impl BigSwitch {
             } else if self.front.is_started() {
                 member.confirm(xid, now);
             } else {
-                member.barrier(self.seq);
+                member.barrier(self.log.last);
             }
             return true;
         };
         let object = request.object;
-        self.is_settling = true;
-        self.dirty.insert(object);
+        self.log.is_settling = true;
+        self.log.dirty.insert(object);
         if !write.is_own {
             self.drop_change(write.seq, verdict);
         } else if member.is_filling() {
@@ -183,15 +177,15 @@ impl BigSwitch {
     }
 
     fn drop_change(&mut self, seq: u64, verdict: Verdict) {
-        let at = self.log.binary_search_by_key(&seq, |change| change.seq);
-        if let Some(change) = at.ok().and_then(|at| self.log.get_mut(at)) {
+        let at = self.log.changes.binary_search_by_key(&seq, |change| change.seq);
+        if let Some(change) = at.ok().and_then(|at| self.log.changes.get_mut(at)) {
             change.refused.get_or_insert(verdict);
         }
     }
 
     /// Whether an object is still what a refused change makes it: then it will be something else.
     fn is_refused(&self, object: Object) -> bool {
-        let mut refused = self.log.iter().filter(|change| change.refused.is_some());
+        let mut refused = self.log.changes.iter().filter(|change| change.refused.is_some());
         refused.any(|change| change.before.iter().any(|(of, _)| *of == object))
     }
 
@@ -202,13 +196,13 @@ impl BigSwitch {
                 && change.refused.is_none()
                 && !change.is_end
         };
-        self.log.iter().rev().find(is_of).map(|change| change.seq)
+        self.log.changes.iter().rev().find(is_of).map(|change| change.seq)
     }
 
     /// Goes on as far as possible: settles, retires changes, takes messages of the front that have waited.
     pub(super) fn advance(&mut self, now: Instant) {
         loop {
-            let was_settling = self.is_settling;
+            let was_settling = self.log.is_settling;
             if was_settling && !self.settle(now) {
                 return;
             }
@@ -216,8 +210,8 @@ impl BigSwitch {
             if was_settling {
                 self.maybe_start(now);
             }
-            self.members.values_mut().for_each(|member| member.ask(self.seq));
-            let Some(message) = self.take_held_back() else { break };
+            self.members.values_mut().for_each(|member| member.ask(self.log.last));
+            let Some(message) = self.front.take_held_back() else { break };
             if let Ok(header) = Header::parse(&message) {
                 self.front_message(header, &message, now);
             }
@@ -226,11 +220,12 @@ impl BigSwitch {
 
     /// Takes changes out of the log that all members have confirmed.
     fn retire(&mut self, now: Instant) {
-        while let Some(first) = self.log.front() {
+        while let Some(first) = self.log.changes.front() {
             if !self.members.values().all(|member| member.has_done(first.seq)) {
                 break;
             }
-            let Some(Change { xid, request, before, refused, .. }) = self.log.pop_front() else {
+            let Some(Change { xid, request, before, refused, .. }) = self.log.changes.pop_front()
+            else {
                 break;
             };
             for (object, _) in &before {
@@ -250,23 +245,23 @@ impl BigSwitch {
 
     /// Whether a change is still in the log.
     pub(super) fn is_open(&self, seq: u64) -> bool {
-        self.log.front().is_some_and(|first| first.seq <= seq)
+        self.log.changes.front().is_some_and(|first| first.seq <= seq)
     }
 
     /// Makes all members hold what the big switch is to have. Says whether that is done.
     fn settle(&mut self, now: Instant) -> bool {
         if !self.members.values().all(|member| member.is_drained()) {
-            let seq = self.seq;
+            let seq = self.log.last;
             self.members.values_mut().for_each(|member| member.drain(seq));
             return false;
         }
         self.replay(now);
         let mut is_done = true;
-        let dirty = core::mem::take(&mut self.dirty);
+        let dirty = core::mem::take(&mut self.log.dirty);
         for dpid in self.live() {
             let Some(member) = self.members.get(&dpid) else { continue };
             let difference = self.difference(member, &dirty, now);
-            let seq = self.seq;
+            let seq = self.log.last;
             let Some(member) = self.members.get_mut(&dpid) else { continue };
             is_done &= difference.is_empty() || member.is_filling();
             member.unknown.clear();
@@ -280,31 +275,31 @@ impl BigSwitch {
                 member.drain(seq);
             }
         }
-        self.is_settling = !is_done;
+        self.log.is_settling = !is_done;
         if !is_done {
-            self.dirty = dirty;
+            self.log.dirty = dirty;
         }
         is_done
     }
 
     /// Applies the changes of the log again, but for the refused ones.
     fn replay(&mut self, now: Instant) {
-        for change in self.log.iter_mut().rev() {
+        for change in self.log.changes.iter_mut().rev() {
             for (object, before) in change.before.drain(..).rev() {
-                self.dirty.insert(object);
+                self.log.dirty.insert(object);
                 self.desired.restore(object, before);
             }
         }
-        let mut log = core::mem::take(&mut self.log);
+        let mut log = core::mem::take(&mut self.log.changes);
         for change in log.iter_mut().filter(|change| change.refused.is_none()) {
             let Some(request) = &change.request else { continue };
             change.before = self.desired.apply(self.version, request, change.at);
-            self.dirty.extend(change.before.iter().map(|(object, _)| *object));
+            self.log.dirty.extend(change.before.iter().map(|(object, _)| *object));
             // That may be others than the first time.
             self.leave_with(&change.before, change.seq, now);
         }
-        self.log = log;
-        let dirty: Vec<Object> = self.dirty.iter().copied().collect();
+        self.log.changes = log;
+        let dirty: Vec<Object> = self.log.dirty.iter().copied().collect();
         for object in dirty {
             if let Object::Entry(cookie) = object
                 && let Some(entry) = self.desired.entry_mut(cookie)
@@ -320,14 +315,13 @@ impl BigSwitch {
 
     /// Changes are still to be confirmed or dropped.
     pub(super) fn forget_askers(&mut self) {
-        self.held_back.clear();
-        self.bytes_held_back = 0;
-        self.log.iter_mut().for_each(|change| change.xid = None);
-        let is_open = !self.log.is_empty();
+        self.front.forget_held_back();
+        self.log.changes.iter_mut().for_each(|change| change.xid = None);
+        let is_open = !self.log.changes.is_empty();
         for member in self.members.values_mut() {
             member.forget_askers();
             if is_open {
-                member.drain(self.seq);
+                member.drain(self.log.last);
             }
         }
     }
@@ -338,6 +332,3 @@ impl BigSwitch {
         self.front.send(&error);
     }
 }
-
-/// Objects in question, to compare.
-pub(super) type Objects = BTreeSet<Object>;

@@ -2,7 +2,7 @@
 
 use crate::outbox::Outbox;
 use crate::time::{Duration, Instant};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 /// How long members that have not connected are waited for before the switch is shown without them.
@@ -23,6 +23,9 @@ pub(super) struct Front {
     shown: BTreeMap<u32, Vec<u8>>,
     /// The front's last SET_CONFIG and SET_ASYNC, by their types. A new member gets them.
     configs: BTreeMap<u8, Vec<u8>>,
+    /// Messages of the front that wait while members settle, and how many bytes they are.
+    held_back: VecDeque<Vec<u8>>,
+    bytes_held_back: usize,
     /// Whether Weir has logged that a controller cannot get all ports (1.0).
     has_too_many: bool,
 }
@@ -48,6 +51,30 @@ impl Front {
         let start = self.out.len();
         self.out.end().extend_from_slice(message);
         change(self.out.tail(start));
+    }
+
+    /// Keeps a message of the front's until the members have settled.
+    pub(super) fn hold_back(&mut self, message: &[u8]) {
+        self.bytes_held_back += message.len();
+        self.held_back.push_back(message.to_vec());
+    }
+
+    /// The first message that waits.
+    pub(super) fn take_held_back(&mut self) -> Option<Vec<u8>> {
+        let message = self.held_back.pop_front()?;
+        self.bytes_held_back -= message.len();
+        Some(message)
+    }
+
+    /// How many bytes wait until the members have settled.
+    pub(super) fn bytes_held_back(&self) -> usize {
+        self.bytes_held_back
+    }
+
+    /// Nobody waits for the results of these messages any more.
+    pub(super) fn forget_held_back(&mut self) {
+        self.held_back.clear();
+        self.bytes_held_back = 0;
     }
 
     // ---- When it is started
@@ -107,6 +134,7 @@ impl Front {
     pub(super) fn forget(&mut self) {
         self.shown.clear();
         self.out.clear();
+        self.forget_held_back();
         self.is_settled = false;
         self.first_member = None;
     }

@@ -1,12 +1,13 @@
 //! Questions: asked of all members, answered once.
 
+use super::change::Ask;
 use super::wire::{Asked, Sent, seconds};
 use super::{BigSwitch, wire};
 use crate::parts::write_parts;
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use crate::v13::statistics::GroupSums;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::Reason;
 use openflow::v13::{GroupStats, MeterBandCounter, MeterStats};
@@ -14,14 +15,6 @@ use openflow::{Encode, Header, List, ListBuf, frame};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
-
-/// A question of the front's, while members answer it.
-pub(super) struct Ask {
-    xid: u32,
-    asked: Asked,
-    waiting: BTreeSet<u64>,
-    answers: BTreeMap<u64, Vec<u8>>,
-}
 
 impl BigSwitch {
     /// A statistics request of the front's.
