@@ -1,10 +1,10 @@
-//! A big switch: a virtual switch on several physical ones, made one.
+//! A big switch: one virtual switch on several physical switches, its members.
 //!
-//! The members' sessions translate already: each of them is, to its controller, the tenant's whole switch, with
-//! ports on other members reached by tunnels. What is here is their one controller, and towards the tenant their one
-//! switch. In front of it stands a [`Switch`](crate::Switch) like that of any other switch, with a datapath id out of
-//! [a range of its own](is_key), on which everything belongs to the one tenant; roles, fairness, limits, replays, virtual
-//! tables and what outlives a restart are that one's, and are not done again here.
+//! The session of each member translates already: to its controller the session is the tenant's whole switch, and tunnels lead to
+//! the ports on other members. A [`BigSwitch`] is the controller of all these sessions, and towards the tenant it is one switch.
+//! In front of it stands the *front*: a [`Switch`](crate::Switch) like that of any other switch, with a datapath id of
+//! [a special range](is_key), on which everything belongs to one tenant. Roles, fairness, limits, replays, virtual tables and the
+//! state that survives a restart are the front's.
 //!
 //! ```text
 //!                                          ┌──▶ Switch (physical 1) ──▶ switch 1
@@ -12,9 +12,9 @@
 //!                                          └──▶ Switch (physical 2) ──▶ switch 2
 //! ```
 //!
-//! What changes tables or ports goes to all members (`log`), all or nothing; questions go to all, and the answers are added
-//! up (`statistics`); packets go to the member that has their port (`ports`). An ERROR carries who refused, and why
-//! ([`carried`](crate::refusals)): the front keeps that for the tenant. Nothing here does any I/O: bytes go in
+//! Changes of tables or ports go to all members (`log`), all or nothing. Statistics requests go to all members, and the answers are added
+//! up (`statistics`). Packets go to the member that has their port (`ports`). An ERROR carries the member that refused, and the reason
+//! ([`carried`](crate::refusals)): the front keeps both for the tenant. This module does no I/O: bytes go in
 //! through `handle_*` and come out of the outboxes.
 
 mod buffered;
@@ -53,13 +53,13 @@ const MEMBER_BYTES: usize = 1 << 20;
 /// What the driver has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Enough members are there: connect it to its front, as a switch with this FEATURES_REPLY.
+    /// Enough members are connected: connect the big switch to its front, as a switch with this FEATURES_REPLY.
     Start(Vec<u8>),
     /// No member is left: close the connection to the front.
     Stop,
     /// This member cannot take part: close its connection.
     CloseMember(u64, &'static str),
-    /// It has so many ports, more than a controller can get (1.0): it is not shown to anybody.
+    /// The big switch has this many ports, more than a FEATURES_REPLY of 1.0 has room for. Nobody gets to see the big switch.
     TooManyPorts(usize),
 }
 
@@ -132,7 +132,7 @@ impl BigSwitch {
 
     /// Whether the front should be read from: not too much is waiting for it or for a member.
     pub fn wants_front(&self) -> bool {
-        // Nobody takes what is kept for a front that is away: it comes back when members have answered.
+        // A front that is away takes no messages. It comes back when the members have answered, so they are read in any case.
         !self.front.is_started()
             || self.front.waiting() < MEMBER_BYTES
                 && self.front.bytes_held_back() < MEMBER_BYTES
@@ -157,7 +157,7 @@ impl BigSwitch {
         self.maybe_start(now);
     }
 
-    /// Another map: its ports may be elsewhere. Members that are no more are closed.
+    /// Another map: ports may be on other members. Connections of members that the map no longer has are closed.
     pub fn handle_plan(&mut self, plan: Plan, now: Instant) {
         if self.plan == plan {
             return;
@@ -172,7 +172,7 @@ impl BigSwitch {
         self.advance(now);
     }
 
-    /// A member's session has connected, and said this in its FEATURES_REPLY. What was connected for it before is gone.
+    /// A member's session has connected with this FEATURES_REPLY. An earlier connection of the member is gone.
     pub fn member_connected(&mut self, dpid: u64, features: &[u8], now: Instant) {
         self.member_disconnected(dpid, now);
         let fits = self.plan.members.contains(&dpid)
@@ -195,7 +195,7 @@ impl BigSwitch {
         self.members.insert(dpid, Member::new(self.version, ports));
     }
 
-    /// A member's session is gone: its ports are down, and nothing more is expected of it.
+    /// A member's session is gone: the member's ports are down, and Weir waits for none of its answers.
     pub fn member_disconnected(&mut self, dpid: u64, now: Instant) {
         if self.members.remove(&dpid).is_none() {
             return;
@@ -213,7 +213,7 @@ impl BigSwitch {
         self.maybe_start(now);
     }
 
-    /// The front's connection is closed; it is to be connected again, once it is known what became of all its changes.
+    /// The front's connection is closed. Weir connects the front again when the results of all its changes are known.
     pub fn front_closed(&mut self, now: Instant) {
         self.front.closed((!self.members.is_empty()).then_some(now));
         self.asks.clear();
@@ -230,7 +230,7 @@ impl BigSwitch {
         self.buffered.clear();
     }
 
-    /// A member is lost: what it would have said is not waited for.
+    /// A member is lost: Weir waits for none of its answers.
     fn without(&mut self, dpid: u64, now: Instant) {
         let asks: Vec<u64> = self.asks.keys().copied().collect();
         for ask in asks {
@@ -240,7 +240,7 @@ impl BigSwitch {
         self.advance(now);
     }
 
-    /// Whether the front is away, and nothing changes that it will ask for.
+    /// Whether the front is away and no change is in flight.
     fn may_start(&self) -> bool {
         !self.front.is_started() && self.log.changes.is_empty() && !self.log.is_settling
     }
@@ -250,7 +250,7 @@ impl BigSwitch {
         self.members.values().filter(up).count()
     }
 
-    /// Shows the switch once all members are there, or have been waited for.
+    /// Shows the switch when all members are connected, or when Weir has waited long enough.
     fn maybe_start(&mut self, now: Instant) {
         if !self.may_start() {
             return;
@@ -276,7 +276,7 @@ impl BigSwitch {
         self.members.get(&dpid).is_some_and(|member| member.progress == Progress::Up)
     }
 
-    /// Members that get whatever all get.
+    /// Members that get each change.
     fn live(&self) -> Vec<u64> {
         let live = self.members.iter().filter(|(_, member)| member.is_live());
         live.map(|(&dpid, _)| dpid).collect()

@@ -1,4 +1,4 @@
-//! What waits for the members: changes of the front's in the log, and questions.
+//! What waits for answers of the members: changes in the log, and questions of the front.
 
 use super::request::{Object, Request};
 use super::tables::Before;
@@ -9,12 +9,12 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A change of the front's, the end of an entry, or a barrier.
+/// A change that the front has asked for, the end of an entry, or a barrier.
 pub(super) struct Change {
     pub(super) seq: u64,
-    /// By which the front knows it; nothing if nobody waits for the result.
+    /// The transaction id of the front's message; nothing if nobody waits for the result.
     pub(super) xid: Option<u32>,
-    /// Whether the entry ends by itself: nobody can refuse that.
+    /// Whether an entry ends by itself: a member cannot refuse such an end.
     pub(super) is_end: bool,
     /// Nothing for a barrier.
     pub(super) request: Option<Arc<Request>>,
@@ -29,9 +29,9 @@ pub(super) struct Log {
     pub(super) changes: VecDeque<Change>,
     /// The number of the last change.
     pub(super) last: u64,
-    /// Whether a member has refused something, or has come: see [`super::log`].
+    /// Whether a member has refused a message, or has connected: see [`super::log`].
     pub(super) is_settling: bool,
-    /// Objects that members may hold otherwise than the big switch is to have them.
+    /// Objects in which a member may differ from the big switch.
     pub(super) dirty: BTreeSet<Object>,
 }
 

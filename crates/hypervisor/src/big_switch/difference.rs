@@ -15,8 +15,8 @@ use openflow::v13::GroupMod;
 type Messages = Vec<(Request, Vec<u8>)>;
 
 impl BigSwitch {
-    /// What a member is to be sent about these objects, or about all if it has just come: groups and meters before the entries that
-    /// use them, and behind when they go.
+    /// The messages that make a member hold these objects, or all objects if the member has just connected. Groups and meters are added
+    /// before the entries that use them, and deleted behind these entries.
     pub(super) fn difference(
         &self,
         member: &Member,
@@ -64,8 +64,8 @@ impl BigSwitch {
         Some((wanted.request(cookie), wanted.add_again(version, now)))
     }
 
-    /// Groups come after those that they name. Where some watch each other, what is not there when it is named comes without
-    /// buckets first.
+    /// A group comes after the groups that it names. If groups watch each other, one of them is added without buckets first, and
+    /// gets its buckets when the others exist.
     fn add_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
         let mut groups = BTreeMap::new();
         for &object in objects {
@@ -96,7 +96,7 @@ impl BigSwitch {
         }
     }
 
-    /// Groups go before those that they name.
+    /// A group is deleted before the groups that it names.
     fn delete_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
         let gone: BTreeMap<Object, &Arc<[u8]>> = objects
             .iter()
@@ -138,7 +138,7 @@ fn number(object: Object, add: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>)
     (Request { object, to: To::Number(Arc::clone(add)) }, message)
 }
 
-/// What a group that is added by this message sends to or watches.
+/// The groups that a group sends to or watches, read from the message that adds the group.
 fn named_in(add: &[u8]) -> Vec<u32> {
     let group = GroupMod::parse(add.get(Header::LEN..).unwrap_or_default());
     let named = group.into_iter().flat_map(|group| {

@@ -1,12 +1,12 @@
-//! Entries: each stands on all members, and ends when it has ended on all.
+//! Entries: each has a copy on all members, and ends when its copies have ended.
 //!
-//! An entry is idle when all its copies are. One that has been idle by itself on a member is asked about on the others:
-//! if any of them has counted packets within the idle time, the copy is installed again at once, and what it counted is
-//! kept; if none has, the entry ends on all. So an entry ends an idle time after its last packet, wherever that came in,
-//! as precisely as the switches themselves tell it and the messages between take.
+//! An entry is idle when all its copies are idle. When one copy times out, Weir asks the other members for the counters of their
+//! copies. If a copy has counted packets within the idle time-out, Weir installs the missing copy again at once and keeps its
+//! counters. If none has, the entry ends on all members. So an entry ends one idle time-out after its last packet, on whatever member the packet
+//! arrived, as precisely as the switches measure, plus the time of these messages.
 //!
-//! A copy counts only where packets can come to it: on a member that has a port, and if the entry names the port of
-//! entry, on that port's member; if that port is nowhere, on all alike.
+//! A copy matters only on a member where packets can match the entry: on a member with a port of the big switch, and if the entry matches an
+//! ingress port, on the member of that port. If no member has that port, all copies matter alike.
 
 use super::leaving::Leaving;
 use super::request::{Object, Request, Spec};
@@ -26,7 +26,7 @@ pub(super) const DELETED: u8 = 2;
 pub(super) const GROUP_DELETED: u8 = 3;
 
 impl BigSwitch {
-    /// Whether packets can come to an entry on this member. Where they can come to it nowhere, all members are the same.
+    /// Whether packets can match an entry on this member. If they can match the entry on no member, all members count.
     fn counts_at(&self, spec: &Spec, dpid: u64) -> bool {
         let owners = &self.plan.owners;
         match spec.in_port {
@@ -46,7 +46,8 @@ impl BigSwitch {
 
     // ---- Entries that have ended
 
-    /// The last counts of an entry's copies are awaited; then the front is told that it has ended, but not while this change is in the log.
+    /// An entry has ended. Weir waits for the last counters of its copies, and until this change has left the log; then the front gets a
+    /// FLOW_REMOVED.
     pub(super) fn leave(
         &mut self,
         cookie: u64,
@@ -55,7 +56,7 @@ impl BigSwitch {
         change: Option<u64>,
         now: Instant,
     ) {
-        // One of that name that has left before.
+        // An earlier entry with the same cookie.
         self.report_removed(cookie, now);
         self.checks.remove(&cookie);
         let copies = self.copies(cookie, &entry.spec).into_iter();
@@ -77,7 +78,7 @@ impl BigSwitch {
         }
     }
 
-    /// Tells the front of the end of an entry, if nothing more is waited for.
+    /// Sends the front a FLOW_REMOVED, if Weir waits for nothing more.
     pub(super) fn report_if_known(&mut self, cookie: u64, now: Instant) {
         let Some(leaving) = self.leaving.get_mut(cookie) else { return };
         if !leaving.awaiting.is_empty() {
@@ -92,7 +93,7 @@ impl BigSwitch {
         }
     }
 
-    /// Tells the front of the end of an entry.
+    /// Sends the front a FLOW_REMOVED.
     pub(super) fn report_removed(&mut self, cookie: u64, now: Instant) {
         let Some(leaving) = self.leaving.remove(cookie) else { return };
         let lived = seconds(now - leaving.installed);
@@ -101,7 +102,7 @@ impl BigSwitch {
         self.front.send(&message);
     }
 
-    /// Ends that nothing more is waited for, since that takes too long.
+    /// Reports removed entries for which Weir has waited too long.
     pub(super) fn report_late(&mut self, now: Instant) {
         while let Some(cookie) = self.leaving.late(now) {
             let change = self.leaving.get_mut(cookie).and_then(|leaving| leaving.change);
@@ -112,7 +113,7 @@ impl BigSwitch {
         }
     }
 
-    /// A member that is gone tells no counts any more, nor whether entries are idle there.
+    /// A member is gone: Weir waits neither for its counters nor for its idle checks.
     pub(super) fn counts_lost(&mut self, dpid: u64, now: Instant) {
         for cookie in self.leaving.cookies() {
             if let Some(leaving) = self.leaving.get_mut(cookie) {
@@ -146,8 +147,8 @@ impl BigSwitch {
             return;
         }
         if is_added {
-            // It is of what that replaces: timeouts are a second at least, and a change is confirmed far sooner. But what is deleted
-            // may have come: the member gets it once more.
+            // The FLOW_REMOVED speaks of the replaced entry: time-outs are at least a second, and a change is confirmed far sooner. A
+            // deletion may have removed the new copy, too: the member gets the copy once more.
             if !matches!(removed.reason, IDLE | HARD) {
                 member.unknown.insert(object);
                 self.log.is_settling = true;
@@ -158,19 +159,19 @@ impl BigSwitch {
         entry.count(removed.packets, removed.bytes);
         match removed.reason {
             IDLE => self.check_idle(cookie, dpid, now),
-            // If it is deleted, it was given up there, or somebody has taken it from the switch.
+            // The member has evicted the copy, or somebody has deleted its rules on the switch.
             reason => self.end_entry(cookie, reason, now),
         }
     }
 
     // ---- Idle entries
 
-    /// A copy was idle: what of the others?
+    /// A copy has timed out: asks whether the other copies are idle.
     fn check_idle(&mut self, cookie: u64, dpid: u64, now: Instant) {
         let Some(entry) = self.desired.entry(cookie) else { return };
         let copies = self.copies(cookie, &entry.spec);
         if !self.counts_at(&entry.spec, dpid) {
-            // Where packets come to it they find none: it ends when the first of the others does.
+            // No packet can match this copy: the entry ends when the first of the other copies times out.
             let lacks = |(dpid, _): &(u64, Option<bool>)| {
                 self.members.get(dpid).is_some_and(|it| it.lacks.contains(&Object::Entry(cookie)))
             };
@@ -189,7 +190,7 @@ impl BigSwitch {
         self.decide_idle(cookie, now);
     }
 
-    /// A member has said what its copy has counted.
+    /// A member has reported the counters of its copy.
     pub(super) fn idle_checked(&mut self, cookie: u64, dpid: u64, entries: &[u8], now: Instant) {
         if !self.checks.get_mut(&cookie).is_some_and(|asked| asked.remove(&dpid)) {
             return;
@@ -205,14 +206,14 @@ impl BigSwitch {
             if has_counted {
                 (copy.packets, copy.since, copy.is_idle) = (held.packets, now, false);
             } else if now - copy.since >= patience {
-                // It would have expired, if anything stood for it on the switch.
+                // A copy without rules on the switch cannot time out there, so Weir measures its time.
                 copy.is_idle = true;
             }
         }
         self.decide_idle(cookie, now);
     }
 
-    /// Once all have answered: the entry ends, or comes back where it was idle.
+    /// When all members have answered: the entry ends, or Weir installs the copies again that have timed out.
     fn decide_idle(&mut self, cookie: u64, now: Instant) {
         if self.checks.get(&cookie).is_some_and(|asked| !asked.is_empty()) {
             return;
@@ -226,7 +227,7 @@ impl BigSwitch {
         self.bring(cookie, now);
     }
 
-    /// Installs an entry again on members that miss it.
+    /// Installs an entry again on the members that miss their copy.
     fn bring(&mut self, cookie: u64, now: Instant) {
         let Some((request, message)) = self.add_again(cookie, now) else { return };
         for member in self.members.values_mut().filter(|member| member.misses(request.object)) {
@@ -234,13 +235,13 @@ impl BigSwitch {
         }
     }
 
-    /// What installs an entry again.
+    /// The message that installs an entry again.
     pub(super) fn add_again(&self, cookie: u64, now: Instant) -> Option<(Arc<Request>, Vec<u8>)> {
         let entry = self.desired.entry(cookie)?;
         Some((Arc::new(entry.request(cookie)), entry.add_again(self.version, now)))
     }
 
-    /// Ports are elsewhere: installs entries where packets can come to them now.
+    /// Ports have moved to other members: installs entries where packets can match them now.
     pub(super) fn refill(&mut self, now: Instant) {
         let misses = self.desired.entries().filter(|(cookie, entry)| {
             !self.checks.contains_key(cookie)

@@ -1,4 +1,4 @@
-//! A member that connects: Weir asks what it holds.
+//! A member that connects: Weir asks for its entries, groups and meters.
 
 use super::member::{Member, Progress};
 use super::request::Object;
@@ -21,8 +21,8 @@ impl BigSwitch {
         }
     }
 
-    /// A member has said what it holds: it gets what it should. Before the front has been there, what members hold counts, and all
-    /// others get it.
+    /// A member has reported its tables: Weir sends the difference. Until the front has been connected for the first time, the reported tables
+    /// become those of the big switch, and all other members get them.
     fn compare(&mut self, dpid: u64, now: Instant) {
         let Some(mut member) = self.members.remove(&dpid) else { return };
         member.progress = Progress::Filling(u64::MAX);
@@ -83,7 +83,7 @@ impl BigSwitch {
         }
     }
 
-    /// The member holds what it should: its ports come up.
+    /// The member holds all objects: its ports come up.
     pub(super) fn filled(&mut self, now: Instant) {
         self.report_ports();
         self.maybe_start(now);

@@ -1,4 +1,4 @@
-//! Every message of the front and of the members has its place here.
+//! What happens to each message of the front and of the members.
 
 use super::BigSwitch;
 use super::wire::{self, Asked, Codes, Kind, Sent};
@@ -12,12 +12,12 @@ impl BigSwitch {
         wire::codes(self.version)
     }
 
-    /// The refusal where no member is there to ask.
+    /// The refusal of a request when no member is connected.
     pub(super) fn no_member(&self) -> Refused {
         Reason::NoMember.with(self.codes().not_now)
     }
 
-    /// The refusal of an answer for which messages have no room.
+    /// The refusal of a request with an answer that is too large.
     pub(super) fn too_large(&self) -> Refused {
         Reason::AnswerTooLarge.with(self.codes().too_much)
     }
@@ -61,7 +61,7 @@ impl BigSwitch {
             Kind::BarrierRequest => self.barrier(xid, now),
             Kind::Question => self.question(xid, frame, now),
             Kind::QueueRequest => self.ask(xid, Asked::One, frame, now),
-            // Answers to what was not asked, and HELLO: counted by the front's session, and in need of no answer.
+            // HELLO, and answers that nobody has asked for: the front's session counts them, and they need no answer.
             Kind::Nothing | Kind::Error | Kind::Answer | Kind::BarrierReply | Kind::QueueReply => {}
             Kind::PacketIn | Kind::FlowRemoved | Kind::PortStatus | Kind::Other => {
                 self.refuse(xid, self.codes().bad_request);
@@ -88,7 +88,7 @@ impl BigSwitch {
             Kind::Answer => self.answer(dpid, header, frame, now),
             Kind::BarrierReply => self.barrier_reply(dpid, header, now),
             Kind::QueueReply | Kind::Vendor => self.relay(dpid, header, frame, now),
-            // Nothing else is asked of members, and a controller owes them nothing.
+            // Weir asks members for nothing else, and a controller need not answer other messages.
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ impl BigSwitch {
             Some(Sent::Plain(Some(xid))) => self.refuse(xid, verdict),
             Some(Sent::Part(ask)) => self.ask_refused(ask, verdict),
             Some(Sent::IdleCheck(cookie)) => self.idle_checked(cookie, dpid, &[], now),
-            // Not every switch has groups or meters: then there are none.
+            // A switch without groups or meters refuses the question: then it has none.
             Some(Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports) => {
                 self.learned(dpid, now);
             }

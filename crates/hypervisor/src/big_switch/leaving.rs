@@ -6,25 +6,25 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// How long counts of a removed entry are waited for.
+/// How long Weir waits for the counters of a removed entry.
 const LAST_COUNTS: Duration = Duration::from_secs(5);
-/// Removed entries of which the last counts are waited for; others are reported with the counts that are known.
+/// For how many removed entries Weir waits; others are reported with the known counters.
 const CAPACITY: usize = 65_536;
 
-/// One of them.
+/// A removed entry.
 pub(super) struct Leaving {
     pub(super) spec: Arc<Spec>,
     pub(super) reason: u8,
     pub(super) installed: Instant,
     pub(super) counts: (u64, u64),
-    /// Members that have not told theirs.
+    /// Members that have not reported the counters of their copy.
     pub(super) awaiting: BTreeSet<u64>,
-    /// The change with which it goes, which a member may still refuse.
+    /// The change that removes the entry; a member may still refuse this change.
     pub(super) change: Option<u64>,
     pub(super) since: Instant,
 }
 
-/// All of them, by cookie.
+/// All removed entries, by cookie.
 #[derive(Default)]
 pub(super) struct AllLeaving {
     by_cookie: BTreeMap<u64, Leaving>,
@@ -32,7 +32,7 @@ pub(super) struct AllLeaving {
 }
 
 impl AllLeaving {
-    /// There is none of this cookie.
+    /// Adds an entry; there is none with this cookie.
     pub(super) fn insert(&mut self, cookie: u64, leaving: Leaving) {
         self.by_time.insert((leaving.since, cookie));
         self.by_cookie.insert(cookie, leaving);
@@ -42,7 +42,7 @@ impl AllLeaving {
         self.by_cookie.contains_key(&cookie)
     }
 
-    /// One is waited for as long again.
+    /// Starts the time anew for the entry with this cookie.
     pub(super) fn wait_again(&mut self, cookie: u64, now: Instant) {
         if let Some(leaving) = self.remove(cookie) {
             self.insert(cookie, Leaving { since: now, ..leaving });
@@ -72,12 +72,12 @@ impl AllLeaving {
         self.by_cookie.keys().copied().collect()
     }
 
-    /// When the first of them is not waited for any longer.
+    /// When Weir stops to wait for the first entry.
     pub(super) fn ends(&self) -> Option<Instant> {
         self.by_time.first().map(|(since, _)| *since + LAST_COUNTS)
     }
 
-    /// One that is not waited for any longer.
+    /// An entry for which Weir has waited long enough.
     pub(super) fn late(&self, now: Instant) -> Option<u64> {
         let (since, cookie) = *self.by_time.first()?;
         (now - since >= LAST_COUNTS).then_some(cookie)

@@ -1,10 +1,9 @@
 //! The front's changes in flight: each goes to all members at once, and retires in order when all have confirmed it.
 //!
-//! What the big switch is to have (`desired`) shows all changes in the log. What each member holds is known as far as barriers have
-//! confirmed. If a member refuses a change, Weir settles: messages of the front wait, each member confirms what is on its way, the
-//! tables go back to the state before the log, and all changes but the refused one are applied again. Then each member gets the
-//! difference between the tables and what it holds. This goes on until nothing is refused any more. A member that connects is
-//! brought what it lacks in the same way.
+//! The tables of the big switch (`desired`) include all changes in the log. The tables of each member (`held`) include what barriers have
+//! confirmed. If a member refuses a change, Weir settles: messages of the front wait, each member confirms the messages on their way, `desired`
+//! goes back to the state before the log, and all changes but the refused one are applied again. Then each member gets the
+//! difference between `desired` and `held`. Weir repeats this until no member refuses a message. A member that connects takes the same path.
 
 use super::change::Change;
 use super::entries::{DELETED, GROUP_DELETED};
@@ -22,7 +21,7 @@ use openflow::{Header, NO_BUFFER, frame};
 impl BigSwitch {
     // ---- Changes
 
-    /// A change of the front's.
+    /// A change that the front asks for.
     pub(super) fn change(&mut self, xid: u32, kind: Kind, message: &[u8], now: Instant) {
         let Some(request) = wire::request(self.version, kind, message) else {
             self.refuse(xid, self.codes().bad_request);
@@ -35,14 +34,15 @@ impl BigSwitch {
         let mut buffered = None;
         if let Object::Entry(cookie) = request.object {
             if !request.deletes() {
-                // It hears of the end of one of that name before this is done, so it does not take it for that of this.
+                // The front gets the FLOW_REMOVED of an earlier entry with this cookie first: behind the change the front would
+                // take it for the end of the new entry.
                 self.report_removed(cookie, now);
             }
             buffered = frame::buffer_id(message).and_then(|number| self.buffered.take(number));
         }
         let request = Arc::new(request);
         let seq = self.begin(Some(xid), Some(Arc::clone(&request)), DELETED, now);
-        // Where an entry was idle, a modification installs the entry again.
+        // Where a copy has timed out, a modification installs the copy again.
         let again = match (&request.to, request.object) {
             (To::Modify { .. }, Object::Entry(cookie)) => self.add_again(cookie, now),
             _ => None,
@@ -60,7 +60,7 @@ impl BigSwitch {
         }
     }
 
-    /// A barrier of the front's.
+    /// The front sends a barrier.
     pub(super) fn barrier(&mut self, xid: u32, now: Instant) {
         let seq = self.begin(Some(xid), None, DELETED, now);
         for member in self.members.values_mut().filter(|member| member.is_live()) {
@@ -68,7 +68,7 @@ impl BigSwitch {
         }
     }
 
-    /// An entry ends by itself on all members. Where it has ended, what was on its way may have brought it back.
+    /// An entry ends by itself on all members, also on those where it has ended: a message on its way may have brought it back.
     pub(super) fn end_entry(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.desired.entry(cookie) else { return };
         let message = wire::delete_entry(self.version, &entry.spec.add);
@@ -96,7 +96,7 @@ impl BigSwitch {
         if let Some((Object::Entry(cookie), Some(Value::Entry(entry)))) = before.first()
             && !self.desired.has(Object::Entry(*cookie))
         {
-            // What ends by itself ends behind all changes before.
+            // An entry that ends by itself ends behind all earlier changes.
             self.leave(*cookie, entry, reason, is_end.then_some(seq), now);
         }
         self.leave_with(&before, seq, now);
@@ -112,7 +112,7 @@ impl BigSwitch {
         seq
     }
 
-    /// Entries leave that have gone with their group or meter. Their ends are told when that has gone for good.
+    /// Entries go with their group or meter. The front gets their FLOW_REMOVEDs when the deletion of the group or meter has retired.
     fn leave_with(&mut self, before: &Before, seq: u64, now: Instant) {
         let reason = match before.first() {
             Some((Object::Group(_), _)) => GROUP_DELETED,
@@ -127,9 +127,9 @@ impl BigSwitch {
         }
     }
 
-    // ---- What becomes of them
+    // ---- Results of changes
 
-    /// A member has refused a change, or something that Weir has brought. Says whether it was one of these.
+    /// A member has refused a message. Says whether the message was a change, a part of a difference, or a barrier.
     pub(super) fn write_refused(
         &mut self,
         dpid: u64,
@@ -140,7 +140,7 @@ impl BigSwitch {
         let Some(member) = self.members.get_mut(&dpid) else { return false };
         let Some(write) = member.take_write(xid) else { return false };
         let Some(request) = write.request else {
-            // The member's session has waited for the switch in vain, and takes it for done: nothing else will show it.
+            // The member's session has waited for the switch in vain: no other answer will confirm the messages before the barrier.
             if member.is_filling() {
                 let why = "it does not say when it has done what it was told";
                 self.events.push_back(Event::CloseMember(dpid, why));
@@ -157,7 +157,7 @@ impl BigSwitch {
         if !write.is_own {
             self.drop_change(write.seq, verdict);
         } else if member.is_filling() {
-            // What it refuses for the sake of something else that it refuses, it takes when it has that.
+            // The member may have refused the object only because it lacked another one: the object gets a second chance.
             if !member.refused.insert(object) {
                 member.lacks.insert(object);
             }
@@ -183,13 +183,13 @@ impl BigSwitch {
         }
     }
 
-    /// Whether an object is still what a refused change makes it: then it will be something else.
+    /// Whether a refused change is still part of an object: then the replay will change the object.
     fn is_refused(&self, object: Object) -> bool {
         let mut refused = self.log.changes.iter().filter(|change| change.refused.is_some());
         refused.any(|change| change.before.iter().any(|(of, _)| *of == object))
     }
 
-    /// The last change that makes an object what it is, of those that may still be dropped.
+    /// The last change of an object that can still be dropped.
     fn last_change_of(&self, object: Object) -> Option<u64> {
         let is_of = |change: &&Change| {
             change.request.as_ref().is_some_and(|request| request.object == object)
@@ -248,7 +248,7 @@ impl BigSwitch {
         self.log.changes.front().is_some_and(|first| first.seq <= seq)
     }
 
-    /// Makes all members hold what the big switch is to have. Says whether that is done.
+    /// Makes all members hold `desired`. Says whether they do.
     fn settle(&mut self, now: Instant) -> bool {
         if !self.members.values().all(|member| member.is_drained()) {
             let seq = self.log.last;
@@ -295,7 +295,7 @@ impl BigSwitch {
             let Some(request) = &change.request else { continue };
             change.before = self.desired.apply(self.version, request, change.at);
             self.log.dirty.extend(change.before.iter().map(|(object, _)| *object));
-            // That may be others than the first time.
+            // These may be other entries than the first time.
             self.leave_with(&change.before, change.seq, now);
         }
         self.log.changes = log;
@@ -305,15 +305,15 @@ impl BigSwitch {
                 && let Some(entry) = self.desired.entry_mut(cookie)
                 && let Some(leaving) = self.leaving.remove(cookie)
             {
-                // That it was to go is not told.
+                // The entry stays: the front gets no FLOW_REMOVED.
                 (entry.packets, entry.bytes) = leaving.counts;
             }
         }
     }
 
-    // ---- Nobody waits for answers any more
+    // ---- The front is gone
 
-    /// Changes are still to be confirmed or dropped.
+    /// Nobody waits for results any more; members still have to confirm the changes.
     pub(super) fn forget_askers(&mut self) {
         self.front.forget_held_back();
         self.log.changes.iter_mut().for_each(|change| change.xid = None);
@@ -326,7 +326,7 @@ impl BigSwitch {
         }
     }
 
-    /// Answers the front with an error, which carries the verdict.
+    /// Answers the front with an ERROR that carries the verdict.
     pub(super) fn refuse(&mut self, xid: u32, verdict: impl Into<Verdict>) {
         let error = wire::error(self.version, xid, verdict.into());
         self.front.send(&error);

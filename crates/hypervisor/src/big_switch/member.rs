@@ -1,4 +1,4 @@
-//! A member: its connection, what it holds, and what is on the way to it.
+//! A member: its connection, its tables, and the messages on their way to the member.
 
 use super::request::{Object, Request, To};
 use super::tables::{Entry, Tables};
@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::Version;
 
-/// Messages without an answer to a member, before a barrier shows what became of them.
+/// How many messages without an answer go to a member before Weir sends a barrier.
 const UNANSWERED: usize = 512;
 
 /// A member that is connected.
@@ -22,7 +22,7 @@ pub(super) struct Member {
     pub(super) progress: Progress,
     /// What the member has reported of its tables, until Weir compares that with the tables of the big switch.
     pub(super) learned: Learned,
-    /// What the member holds, as far as barriers have confirmed.
+    /// The member's tables, as far as barriers have confirmed them.
     pub(super) held: Tables,
     /// Changes that no barrier has confirmed, in order.
     writes: VecDeque<Write>,
@@ -31,13 +31,13 @@ pub(super) struct Member {
     next: u64,
     /// Messages without an answer since the last barrier.
     unanswered: usize,
-    /// Whether Weir has brought something since, and wants to know what became of it.
+    /// Whether Weir has sent a part of a difference since the last barrier.
     is_asking: bool,
     /// Objects of which Weir does not know what the member holds.
     pub(super) unknown: BTreeSet<Object>,
-    /// What the member has refused once when it was brought what it lacked.
+    /// Objects of the difference that the member has refused once since it connected.
     pub(super) refused: BTreeSet<Object>,
-    /// What the member has to do without, since it has refused that.
+    /// Objects that the member does without, since it has refused them.
     pub(super) lacks: BTreeSet<Object>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Member {
 pub(super) enum Progress {
     /// Weir has asked the member for its entries, groups and meters; this many answers are due.
     Learning(u8),
-    /// Weir knows what the member holds, and brings what it lacks; the barrier with this number confirms that.
+    /// Weir knows the member's tables and has sent the difference; the barrier with this number confirms the difference.
     Filling(u64),
     /// The member has the entries of the big switch.
     Up,
@@ -61,9 +61,9 @@ pub(super) struct Learned {
 /// A change on its way to a member, or a barrier.
 pub(super) struct Write {
     number: u64,
-    /// The last change of the log by then.
+    /// The number of the last change in the log when Weir sent the message.
     pub(super) seq: u64,
-    /// Whether it is that change, or something that Weir brings by itself.
+    /// Whether the message is a part of a difference, and not that change.
     pub(super) is_own: bool,
     /// Nothing for a barrier.
     pub(super) request: Option<Arc<Request>>,
@@ -94,7 +94,7 @@ impl Member {
         member
     }
 
-    /// Whether the member gets whatever all get.
+    /// Whether the member gets each change.
     pub(super) fn is_live(&self) -> bool {
         !matches!(self.progress, Progress::Learning(_))
     }
@@ -103,7 +103,7 @@ impl Member {
         matches!(self.progress, Progress::Filling(_))
     }
 
-    // ---- What is on its way
+    // ---- Messages on their way
 
     pub(super) fn send(&mut self, what: Sent, message: &[u8]) {
         let number = self.push(message);
@@ -113,7 +113,7 @@ impl Member {
         }
     }
 
-    /// Sends a change, of the front's or an own one.
+    /// Sends a change of the front, or a part of a difference.
     pub(super) fn write(&mut self, seq: u64, is_own: bool, request: Arc<Request>, message: &[u8]) {
         let number = self.push(message);
         self.writes.push_back(Write { number, seq, is_own, request: Some(request) });
@@ -136,14 +136,14 @@ impl Member {
         number
     }
 
-    /// Sees to it that a barrier shows what became of all changes that are on their way.
+    /// Makes sure that a barrier follows all messages on their way.
     pub(super) fn drain(&mut self, seq: u64) {
         if self.unanswered > 0 {
             self.barrier(seq);
         }
     }
 
-    /// The same for what Weir has brought, if no barrier is on its way that will be answered first.
+    /// Sends a barrier behind the parts of a difference, if no barrier is on its way.
     pub(super) fn ask(&mut self, seq: u64) {
         if self.is_asking && self.writes.iter().all(|write| write.request.is_some()) {
             self.barrier(seq);
@@ -164,7 +164,7 @@ impl Member {
         self.next.wrapping_sub(u64::from((self.next as u32).wrapping_sub(xid)))
     }
 
-    /// What a message was for, by its xid. It is not answered any more if this is the last answer.
+    /// The purpose of a message, by its xid. `is_last`: no other answer will come.
     pub(super) fn sent(&mut self, xid: u32, is_last: bool) -> Option<Sent> {
         let number = self.number(xid);
         let what = self.sent.get(&number).copied();
@@ -179,14 +179,14 @@ impl Member {
         self.sent.retain(|_, what| !matches!(what, Sent::Plain(_)));
     }
 
-    /// The member has refused a change or a barrier: takes it out.
+    /// The member has refused a change or a barrier: takes the message out of those on their way.
     pub(super) fn take_write(&mut self, xid: u32) -> Option<Write> {
         let number = self.number(xid);
         let at = self.writes.binary_search_by_key(&number, |write| write.number).ok()?;
         self.writes.remove(at)
     }
 
-    /// A barrier has confirmed all that was sent before.
+    /// A barrier reply has confirmed all messages before the barrier.
     pub(super) fn confirm(&mut self, xid: u32, now: Instant) {
         let number = self.number(xid);
         while self.writes.front().is_some_and(|write| write.number <= number) {
@@ -222,7 +222,7 @@ impl Member {
 
     // ---- Copies of entries
 
-    /// Whether the member has a copy of an entry, or is about to, and whether that is idle.
+    /// Whether the member has a copy of an entry, or one is on its way, and whether the copy is idle.
     pub(super) fn copy(&self, cookie: u64) -> Option<bool> {
         if let Some(Entry { is_idle, .. }) = self.held.entry(cookie) {
             return Some(*is_idle);
@@ -234,7 +234,7 @@ impl Member {
         })
     }
 
-    /// Whether the member has no copy of an entry that it is to have.
+    /// Whether the member misses its copy of an entry.
     pub(super) fn misses(&self, object: Object) -> bool {
         let Object::Entry(cookie) = object else { return false };
         self.is_live() && !self.lacks.contains(&object) && self.copy(cookie).is_none()

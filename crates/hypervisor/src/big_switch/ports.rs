@@ -15,8 +15,8 @@ const DELETE: u8 = 1;
 const MODIFY: u8 = 2;
 
 impl BigSwitch {
-    /// All ports as the front is to see them: each as the member says that has it, and down while that is not there, or while
-    /// another member says so: by that nothing gets to the port.
+    /// All ports as the front sees them: each as its member describes it. A port is down while its member is not connected, and while
+    /// another member says so, since no packet of that member gets to the port.
     pub(super) fn described(&self) -> BTreeMap<u32, Vec<u8>> {
         let (mut ports, mut down) = (BTreeMap::<u32, Vec<u8>>::new(), BTreeSet::new());
         for (dpid, member) in &self.members {
@@ -41,7 +41,7 @@ impl BigSwitch {
         ports
     }
 
-    /// Tells the front what of its ports is different.
+    /// Sends the front a PORT_STATUS for each port that differs.
     pub(super) fn report_ports(&mut self) {
         if !self.front.is_started() {
             return;
@@ -85,19 +85,19 @@ impl BigSwitch {
         self.report_ports();
     }
 
-    /// The member that a packet from this port goes to: the port's, else any, always the same.
+    /// The member for a packet from this port: the port's member, else the first.
     fn member_for(&self, port: u32) -> Option<u64> {
         let owner = self.plan.owners.get(&port).copied().filter(|dpid| self.is_up(*dpid));
         owner.or_else(|| self.first())
     }
 
-    /// The member that stands for all: the first that takes part.
+    /// The first member that is up, else the first that gets changes: its answer stands for those of all members.
     pub(super) fn first(&self) -> Option<u64> {
         let up = self.members.iter().find(|(_, member)| member.progress == Progress::Up);
         up.map(|(&dpid, _)| dpid).or_else(|| self.live().first().copied())
     }
 
-    /// A packet from a member, for the front: with a number of our own, if it is kept.
+    /// A packet from a member, for the front: with another buffer id, if the member buffers the packet.
     pub(super) fn packet_in(&mut self, dpid: u64, message: &[u8]) {
         if !self.front.is_started() {
             return;
@@ -112,7 +112,7 @@ impl BigSwitch {
         }
     }
 
-    /// A packet of the front's goes out by the member that has its ingress port, or that buffers the packet.
+    /// A PACKET_OUT goes to the member that has its ingress port, or that buffers the packet.
     pub(super) fn packet_out(&mut self, xid: u32, message: &[u8]) {
         let mut part = message.to_vec();
         let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);

@@ -1,4 +1,4 @@
-//! What the front asks for: a change of one object.
+//! A change of one object, as the front asks for it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ pub(super) enum Object {
     Port(u32),
 }
 
-/// What an entry is.
+/// The contents of an entry.
 pub(super) struct Spec {
     /// The message that adds the entry, without a buffered packet.
     pub(super) add: Vec<u8>,

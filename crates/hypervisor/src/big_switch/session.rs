@@ -53,7 +53,7 @@ impl Front {
         change(self.out.tail(start));
     }
 
-    /// Keeps a message of the front's until the members have settled.
+    /// Keeps a message of the front until the members have settled.
     pub(super) fn hold_back(&mut self, message: &[u8]) {
         self.bytes_held_back += message.len();
         self.held_back.push_back(message.to_vec());
@@ -71,7 +71,7 @@ impl Front {
         self.bytes_held_back
     }
 
-    /// Nobody waits for the results of these messages any more.
+    /// Drops the messages that wait: nobody waits for their results any more.
     pub(super) fn forget_held_back(&mut self) {
         self.held_back.clear();
         self.bytes_held_back = 0;

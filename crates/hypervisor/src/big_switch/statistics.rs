@@ -1,4 +1,4 @@
-//! Questions: asked of all members, answered once.
+//! Statistics requests and other questions: asked of all members, answered once.
 
 use super::change::Ask;
 use super::wire::{Asked, Sent, seconds};
@@ -17,7 +17,7 @@ use openflow::{Encode, Header, List, ListBuf, frame};
 const LIMIT: usize = 16 << 20;
 
 impl BigSwitch {
-    /// A statistics request of the front's.
+    /// The front sends a statistics request.
     pub(super) fn question(&mut self, xid: u32, message: &[u8], now: Instant) {
         let Some((type_, ..)) = wire::answer(self.version, message) else {
             self.refuse(xid, self.codes().bad_request);
@@ -68,7 +68,7 @@ impl BigSwitch {
                     .extend(ports.map(|port| (wire::port_number(self.version, &port), port)));
             }
             Sent::IdleCheck(cookie) => {
-                // On 1.0 the answer has others as well, perhaps in several parts.
+                // On 1.0 the answer has other entries as well, perhaps in several parts.
                 let mut asked = wire::held(self.version, entries);
                 if !more || asked.any(|held| held.cookie == cookie) {
                     self.idle_checked(cookie, dpid, entries, now);
@@ -121,7 +121,7 @@ impl BigSwitch {
         }
     }
 
-    /// A member is gone that was to answer.
+    /// A member is gone, perhaps before it has answered.
     pub(super) fn part_lost(&mut self, number: u64, dpid: u64, now: Instant) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
         if !ask.waiting.remove(&dpid) {
@@ -136,14 +136,14 @@ impl BigSwitch {
         self.finish_ask(number, now);
     }
 
-    /// A member would not answer: neither does the whole.
+    /// A member refuses a question: then the big switch refuses it.
     pub(super) fn ask_refused(&mut self, number: u64, verdict: Verdict) {
         if let Some(ask) = self.asks.remove(&number) {
             self.refuse(ask.xid, verdict);
         }
     }
 
-    /// A member's barrier is done, and with it all before.
+    /// A member has answered a barrier, so it has done all messages before.
     pub(super) fn barrier_reply(&mut self, dpid: u64, header: Header, now: Instant) {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         let was_filling = member.is_filling();
@@ -153,7 +153,7 @@ impl BigSwitch {
         }
     }
 
-    /// An answer that goes on as it is.
+    /// Passes an answer on unchanged.
     pub(super) fn relay(&mut self, dpid: u64, header: Header, message: &[u8], now: Instant) {
         let Some(member) = self.members.get_mut(&dpid) else { return };
         match member.sent(header.xid, false) {

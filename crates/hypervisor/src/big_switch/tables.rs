@@ -1,4 +1,4 @@
-//! Entries, groups, meters and configurations of ports: those that the big switch is to have, and those that a member holds.
+//! Entries, groups, meters and configurations of ports: those of the big switch, and those that a member holds.
 
 use super::request::{Object, Request, Spec, To};
 use super::wire;
@@ -12,9 +12,9 @@ use openflow::Version;
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) spec: Arc<Spec>,
-    /// Of the big switch: when the entry was added. Of a copy: since when the copy has counted no packet, as far as Weir has asked.
+    /// Of the big switch: when the entry was added. Of a copy: the last time at which Weir knows that the copy had counted a packet.
     pub(super) since: Instant,
-    /// Of the big switch: what copies have counted that have gone. Of a copy: what the copy had counted when Weir last asked.
+    /// Of the big switch: the counters of removed copies. Of a copy: its counters when Weir last asked.
     pub(super) packets: u64,
     pub(super) bytes: u64,
     /// Of a copy: Weir has installed the copy again, or the copy has counted no packet for as long as the idle time-out.
@@ -29,7 +29,7 @@ pub(super) enum Value {
     Config(u32),
 }
 
-/// What objects were before a change.
+/// Objects before a change.
 pub(super) type Before = Vec<(Object, Option<Value>)>;
 
 /// See the module.
@@ -46,14 +46,14 @@ impl Entry {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// What installs the entry again.
+    /// The request that installs the entry again.
     pub(super) fn request(&self, cookie: u64) -> Request {
         let spec = Arc::clone(&self.spec);
         let to = To::Add { spec, resets_counts: false, is_again: true };
         Request { object: Object::Entry(cookie), to }
     }
 
-    /// The message for that, with what is left of its hard time-out: at least a second.
+    /// The message that installs the entry again, with the rest of its hard time-out: at least a second.
     pub(super) fn add_again(&self, version: Version, now: Instant) -> Vec<u8> {
         let passed = (now - self.since).0 / 1_000_000_000;
         let left = match self.spec.hard {
@@ -110,7 +110,7 @@ impl Tables {
         }
     }
 
-    /// Sets an object, and gives what the object was before.
+    /// Sets an object. Returns the object before.
     pub(super) fn set(&mut self, object: Object, value: Option<Value>) -> Option<Value> {
         match value {
             Some(value) => self.0.insert(object, value),
@@ -123,9 +123,9 @@ impl Tables {
         self.0.entry(object).or_insert(value);
     }
 
-    /// An object is again what it was before a change.
+    /// Restores an object as it was before a change.
     pub(super) fn restore(&mut self, object: Object, mut before: Option<Value>) {
-        // What copies have counted that have gone, they have counted all the same.
+        // The counters of removed copies stay.
         if let (Some(Value::Entry(before)), Some(Value::Entry(now))) =
             (&mut before, self.0.get(&object))
             && before.since == now.since
@@ -135,7 +135,7 @@ impl Tables {
         self.set(object, before);
     }
 
-    /// Carries out a change, and gives what it has replaced.
+    /// Carries out a change. Returns the replaced objects.
     pub(super) fn apply(&mut self, version: Version, request: &Request, now: Instant) -> Before {
         let object = request.object;
         let after = match (&request.to, self.0.get(&object)) {
