@@ -69,12 +69,18 @@ function status() {
   put(live, text);
 }
 
+let failures = 0;
+
 async function begin() {
   try {
     await open();
+    failures = 0;
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) return ask(token.get() ? "This token is not known, or has expired." : "");
-    content.replaceChildren(el("div.card.center", {}, el("h1", {}, "Weir does not answer"), el("p", {}, error.message), el("button", { onclick: begin }, "Try again")));
+    failures += 1;
+    const next = setTimeout(begin, Math.min(500 * 2 ** failures, 10_000));
+    const now = () => (clearTimeout(next), begin());
+    content.replaceChildren(el("div.card.center", {}, el("h1", {}, "Weir does not answer"), el("p", {}, error.message), el("button", { onclick: now }, "Try again")));
     return;
   }
   leave.hidden = false;
