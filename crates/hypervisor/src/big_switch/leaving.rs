@@ -42,7 +42,7 @@ impl AllLeaving {
         self.by_cookie.contains_key(&cookie)
     }
 
-    /// Starts the time anew for the entry with this cookie.
+    /// Starts the time again for the entry with this cookie.
     pub(super) fn wait_again(&mut self, cookie: u64, now: Instant) {
         if let Some(leaving) = self.remove(cookie) {
             self.insert(cookie, Leaving { since: now, ..leaving });

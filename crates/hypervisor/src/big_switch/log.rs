@@ -112,7 +112,7 @@ impl BigSwitch {
         seq
     }
 
-    /// Entries go with their group or meter. The front gets their FLOW_REMOVEDs when the deletion of the group or meter has retired.
+    /// Entries go with their group or meter. The front gets their FLOW_REMOVEDs when the deletion of the group or meter has left the log.
     fn leave_with(&mut self, before: &Before, seq: u64, now: Instant) {
         let reason = match before.first() {
             Some((Object::Group(_), _)) => GROUP_DELETED,
