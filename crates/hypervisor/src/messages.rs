@@ -114,7 +114,7 @@ of_both_versions! { ports:
 }
 
 of_both_versions! { statistics:
-    /// What a new switch is told and asked.
+    /// The configuration and the questions that a switch gets when it connects.
     fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)>;
 
     /// The entries in the switch's answer about its flows.

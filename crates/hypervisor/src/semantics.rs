@@ -1,4 +1,4 @@
-//! What OpenFlow 1.0 and OpenFlow 1.3 differ in, as a record of facts for each of them. The sections are those of the specifications
+//! The differences between OpenFlow 1.0 and OpenFlow 1.3, as a record of facts for each version. The sections are those of the specifications
 //! 1.0.0 and 1.3.5.
 //!
 //! Not here: the bytes of messages, which the modules `v10` and `v13` read and write; [`crate::messages`] calls these. What a version
@@ -22,8 +22,8 @@ pub(crate) struct Semantics {
     pub has_groups: bool,
     /// Whether a switch can be asked for the asynchronous messages that are wanted (1.3, section 7.3.10).
     pub has_set_async: bool,
-    /// What can be configured at a port of a network (1.0, section 5.2.1; 1.3, section 7.2.1). Ports of networks do not tell
-    /// spanning-tree frames from others, so `OFPPC_NO_RECV_STP` is not among it.
+    /// The configuration bits of a network's port (1.0, section 5.2.1; 1.3, section 7.2.1). Ports of networks do not tell
+    /// spanning-tree frames from others, so `OFPPC_NO_RECV_STP` is not among them.
     pub port_config: PortConfig,
     /// The form of labels that stand in port descriptions.
     pub label_form: LabelForm,
@@ -51,13 +51,13 @@ pub(crate) struct Types {
     pub changes_tables: &'static [u8],
 }
 
-/// Where a message has what, in bytes from its beginning.
+/// Offsets of fields in messages, in bytes from the beginning of the message.
 pub(crate) struct Layout {
     /// `actions_len` of a PACKET_OUT (1.0, section 5.3.6; 1.3, section 7.3.7).
     pub packet_out_length: usize,
     /// The actions of a PACKET_OUT.
     pub packet_out_actions: usize,
-    /// What stands in a reply between the flags and the statistics (1.0, section 5.3.5; 1.3, section 7.3.5).
+    /// The padding between the flags and the statistics of a reply (1.0, section 5.3.5; 1.3, section 7.3.5).
     pub statistics_padding: &'static [u8],
 }
 
@@ -71,11 +71,11 @@ pub(crate) struct Codes {
     pub too_much: ErrorCode,
     /// The types of errors that say that something has no place in the tables as they are.
     pub of_tables: &'static [u16],
-    /// What can be wrong with a PORT_MOD.
+    /// Error codes of a refused PORT_MOD.
     pub port_mod: PortModCodes,
 }
 
-/// What can be wrong with a PORT_MOD. 1.0 has codes of its own for the first two only (section 5.4.4).
+/// Error codes of a refused PORT_MOD. 1.0 has special codes only for the first two errors (section 5.4.4).
 pub(crate) struct PortModCodes {
     pub bad_port: ErrorCode,
     pub bad_hw_addr: ErrorCode,
@@ -84,11 +84,11 @@ pub(crate) struct PortModCodes {
     pub not_permitted: ErrorCode,
 }
 
-/// The switch did not answer in time. OpenFlow has no code for that before 1.4: "permissions error" comes closest to "not now". Its
-/// number is the same in both versions.
+/// The switch did not answer in time. OpenFlow 1.0 and 1.3 have no code for a time-out: "permissions error" comes closest to "not now". This
+/// code has the same number in both versions.
 pub(crate) const UNANSWERED: ErrorCode = code_v13::BAD_REQUEST_EPERM;
 
-/// What can be configured at a port in both versions.
+/// The configuration bits of a port that both versions have.
 const PORT_CONFIG: PortConfig = PortConfig(
     PortConfig::PORT_DOWN.0
         | PortConfig::NO_RECV.0

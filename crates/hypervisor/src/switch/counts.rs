@@ -64,7 +64,7 @@ impl Switch {
         self.take_up_postponed(now);
     }
 
-    /// Who may share an answer about a tenant's ports. What comes in is counted by the rules that write the port to the metadata.
+    /// The tenants that may share an answer about a tenant's ports. The rules that write the ingress port to the metadata count received packets.
     pub(crate) fn share_of_ports(&self, tenant: TenantIndex) -> Share {
         let tells_more = |network: &Network| {
             network.ports().values().any(|port| match &port.kind {

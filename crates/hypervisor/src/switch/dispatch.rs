@@ -1,4 +1,4 @@
-//! Where [`Switch`] chooses what it does with a message by the version that is spoken.
+//! [`Switch`] calls the function for a message by the version of OpenFlow that the switch speaks.
 
 use super::{Cause, Request, Switch, Waiter};
 use crate::buffers::Buffered;

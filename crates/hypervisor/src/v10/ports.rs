@@ -44,7 +44,7 @@ pub(crate) fn configured(
     Some(self::known(&port).1)
 }
 
-/// What a description says of the port. A port of which the description cannot be read counts as down.
+/// The state of a port, read from its description. A port counts as down if its description cannot be read.
 pub(crate) fn port_state(wire: &[u8]) -> PortState {
     PhyPort::parse(wire).map_or(PortState::default(), |port| PortState {
         is_up: !port.config.contains(PortConfig::PORT_DOWN)
@@ -71,7 +71,7 @@ pub(crate) fn describe(number: u32, port: &VirtualPort, config: PortConfig) -> V
     out
 }
 
-/// A description with a label: what is left of the link follows the description.
+/// A port description with a label. The free bandwidth of the link, in kilobits per second, follows the description.
 pub(crate) fn labelled(mut wire: Vec<u8>, label: Option<Label>) -> Vec<u8> {
     let left = label.map_or(UNKNOWN, |label| label.left_kilobits());
     wire.extend_from_slice(&left.to_be_bytes());

@@ -15,7 +15,7 @@ use openflow::v10::{
     StatsRequestBody, SwitchConfig,
 };
 
-/// What a new switch is told and asked.
+/// The configuration and the questions that a switch gets when it connects.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
     let written =

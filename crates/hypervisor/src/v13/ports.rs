@@ -43,7 +43,7 @@ pub(crate) fn configured(
     Some(self::known(&port).1)
 }
 
-/// What a description says of the port. A port of which the description cannot be read counts as down.
+/// The state of a port, read from its description. A port counts as down if its description cannot be read.
 pub(crate) fn port_state(wire: &[u8]) -> PortState {
     Port::parse(wire).map_or(PortState::default(), |port| PortState {
         is_up: !port.config.contains(PortConfig::PORT_DOWN)
@@ -83,7 +83,7 @@ pub(crate) fn describe(number: u32, port: &VirtualPort, config: v10::PortConfig)
     out
 }
 
-/// A description with a label: what is left of the link is the current speed, and the link's capacity the highest.
+/// A port description with a label. The current speed is the free bandwidth of the link, and the highest speed is the link's capacity.
 pub(crate) fn labelled(wire: Vec<u8>, label: Option<Label>) -> Vec<u8> {
     let (Some(label), Ok(port)) = (label, Port::parse(&wire)) else { return wire };
     let capacity = Label { left: label.capacity, ..label };

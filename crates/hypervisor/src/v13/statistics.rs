@@ -15,7 +15,7 @@ use openflow::v13::{
 };
 use openflow::{Encode, List, ListBuf};
 
-/// What a new switch is told and asked.
+/// The configuration and the questions that a switch gets when it connects.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
     let told = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
