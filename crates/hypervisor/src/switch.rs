@@ -269,7 +269,6 @@ impl Switch {
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(at) = known.map(Controller::tenant) else { return false };
         let is_unwanted = self.controllers.is_behind(controller)
-            || self.map.has_upcoming()
             || self.is_full(at, controller)
             || !self.inbox.may(at)
             || self.has_too_much(at);
@@ -301,6 +300,7 @@ impl Switch {
         self.journal.confirm(number);
         self.session.send_safe(&self.journal, now);
         self.follow(now);
+        self.take_up_postponed(now);
         self.session.activate_all();
         self.run(now);
         self.drain(now);

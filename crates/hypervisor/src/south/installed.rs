@@ -58,6 +58,17 @@ pub(crate) enum State {
     Unknown(Owner),
 }
 
+impl State {
+    /// Whose rule the switch has, or may have.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        match self {
+            State::Absent => None,
+            State::Present(content) => Some(content.owner),
+            State::Unknown(owner) => Some(*owner),
+        }
+    }
+}
+
 /// What a message does to a rule.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
@@ -370,12 +381,15 @@ impl Installed {
     fn push(&mut self, key: RuleKey, effect: Effect, left: Option<u32>) -> u32 {
         let at = self.slot_for(key);
         let (message, direct) = (self.messages, left.is_some());
+        let tenant = effect.owner().tenant;
         let item = Pending { message, direct, effect };
         let chain = &mut self.slots[at as usize].pending;
         match left {
             None => self.pending.push(chain, item),
             Some(left) => {
-                let waits = |it: &Pending| !it.direct && is_later(it.message, left);
+                let waits = |it: &Pending| {
+                    !it.direct && it.effect.owner().tenant == tenant && is_later(it.message, left)
+                };
                 self.pending.push_before(chain, waits, item);
             }
         }

@@ -200,14 +200,4 @@ impl Switch {
             operation.remaining = operation.remaining.saturating_sub(1);
         }
     }
-
-    /// Changes all batches at once: what the entries are compiled for is about to change.
-    pub(super) fn end_all_bulk(&mut self, now: Instant) {
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            while self.has_bulk(tenant) {
-                self.continue_bulk_anyway(tenant, now);
-            }
-        }
-    }
 }

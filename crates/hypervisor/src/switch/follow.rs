@@ -2,14 +2,19 @@
 //!
 //! ```text
 //!   handle_policy ─┐
-//!                  ├─► upcoming ──(everything in the queues is safe)──► queues sent ─► tables follow
-//!   port_changed ──┘      └─► tenants are not read meanwhile
+//!                  ├─► upcoming ──(everything in the queues is safe)──► queues sent ─► in force ─► entries compiled again, in batches
+//!   port_changed ──┘      └──────────────── requests of tenants wait ─────────────────────────────────────────────┘
 //! ```
+//! Requests that were checked under the old policy are sent before anything is done under the new policy, and no request is sent before
+//! the store has it. So a change waits for one commit of the store.
 //!
-//! What was checked under the old policy has to be sent before anything that is done under the new one, and nothing may
-//! be sent before the store has it. So a change waits until it has, which takes one commit, and tenants wait with it.
+//! A table may have many entries. One turn of the event loop compiles a batch of them again; then come other switches. Until the last batch
+//! tenants' requests wait, all but ECHO and PACKET_OUT, so no request sees entries of two policies. If a tenant's changes are replayed
+//! meanwhile, all other entries follow at once.
 
-use super::{Event, Switch};
+use super::map::Stale;
+use super::{Cause, Event, Switch};
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::north::Asynchronous;
 use crate::policy::Policy;
@@ -18,7 +23,7 @@ use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use compile::PhysicalPort;
+use compile::{PhysicalPort, RuleKey};
 
 /// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
 const PORT_ADD: u8 = 0;
@@ -27,8 +32,9 @@ const PORT_DELETE: u8 = 1;
 static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 
 impl Switch {
-    /// The policy has changed: tables, views and connections follow, as one step, once the store has everything that
-    /// was accepted under the old one. Of several changes in a row the newest counts.
+    /// The policy has changed: views, connections and tables follow once the store has everything that was accepted under the old policy.
+    /// Of several changes in a row the newest counts. If [`is_turn_awaited`](Self::is_turn_awaited) says so, entries have still to
+    /// follow, in further turns.
     pub fn handle_policy(&mut self, policy: Arc<Policy>, now: Instant) {
         if !self.is_ready() {
             self.adopt(policy);
@@ -36,6 +42,7 @@ impl Switch {
         }
         self.map.plan_policy(policy);
         self.follow(now);
+        self.take_up_postponed(now);
     }
 
     /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
@@ -55,12 +62,11 @@ impl Switch {
         }
     }
 
-    /// Does what is due, if nothing in the queues waits for the store.
+    /// Begins to follow what has changed, if nothing in the queues waits for the store.
     pub(crate) fn follow(&mut self, now: Instant) {
-        if !self.map.has_upcoming() {
+        if !self.map.has_upcoming() || self.map.is_stale() || self.operations.has_any_bulk() {
             return;
         }
-        self.end_all_bulk(now);
         if !self.session.is_safe(&self.journal) || self.tenants.is_any_recovering() {
             return;
         }
@@ -70,9 +76,6 @@ impl Switch {
             None => self.resync(now),
         }
         self.take_over(now);
-        for at in 0..self.tenants.len() {
-            self.resume(TenantIndex(at as u32));
-        }
         self.run(now);
     }
 
@@ -105,6 +108,98 @@ impl Switch {
                 }
                 (false, false) => {}
             }
+        }
+    }
+
+    /// The policy or the ports have changed: groups, Weir's own rules and a first batch of entries follow now.
+    fn resync(&mut self, now: Instant) {
+        // Groups come before the entries that use them, and go after those.
+        self.resync_numbers(now);
+        self.resync_own(now);
+        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
+        let entries = tenants.flat_map(|tenant| {
+            self.tenants[tenant.0 as usize].flows.iter().map(move |(number, _)| (tenant, number))
+        });
+        self.map.set_stale(Stale::new(entries.collect()));
+        self.compile_stale(self.settings.batch, now);
+    }
+
+    /// The next batch of entries follows.
+    pub(super) fn continue_following(&mut self, now: Instant) {
+        self.compile_stale(self.settings.batch, now);
+        self.follow(now);
+    }
+
+    /// All entries follow: a replay needs one policy for all of them.
+    pub(super) fn end_following(&mut self, now: Instant) {
+        self.compile_stale(usize::MAX, now);
+    }
+
+    /// Compiles at most so many entries again, and fewer if that changes many rules.
+    fn compile_stale(&mut self, most: usize, now: Instant) {
+        let Some(mut stale) = self.map.take_stale() else { return };
+        let (mut tenant, mut keys, mut changed) = (TenantIndex(0), Vec::new(), 0);
+        for _ in 0..most {
+            let next = stale.next();
+            if next.is_none_or(|it| it.0 != tenant) {
+                changed += keys.len();
+                self.mend(&Cause::own(tenant, now), core::mem::take(&mut keys));
+            }
+            let Some(entry) = next else { return self.all_follow(now) };
+            tenant = entry.0;
+            self.compile_entry(&mut stale, entry, &mut keys, now);
+            if changed + keys.len() >= most {
+                break;
+            }
+        }
+        changed += keys.len();
+        self.mend(&Cause::own(tenant, now), keys);
+        if changed > 0 {
+            // The answer confirms this batch alone: to confirm all of a large table at once takes long.
+            self.session.send_barrier(now);
+        }
+        self.map.set_stale(stale);
+    }
+
+    /// Compiles an entry again. Appends the rules that may have to change on the switch.
+    fn compile_entry(
+        &mut self,
+        stale: &mut Stale,
+        (tenant, number): (TenantIndex, u32),
+        keys: &mut Vec<RuleKey>,
+        now: Instant,
+    ) {
+        let cause = Cause::own(tenant, now);
+        let state = &self.tenants[tenant.0 as usize];
+        let Some(flow) = state.flows.get(number) else { return };
+        let planned = match state.terms.is_present() {
+            true => self.plan(tenant, flow).ok(),
+            false => None,
+        };
+        let wanted =
+            planned.map(|rules| Flow { rules, shadowed: Default::default(), ..flow.clone() });
+        let collides = wanted.as_ref().is_some_and(|it| state.flows.collides(number, it));
+        let grows = wanted.as_ref().is_some_and(|it| it.planned() > flow.planned());
+        if (collides || grows) && stale.put_off((tenant, number)) {
+            return;
+        }
+        let Some(wanted) = wanted.filter(|_| !collides) else {
+            self.give_up(&cause, number);
+            return;
+        };
+        let wanted = state.flows.placed(number, wanted);
+        if !wanted.is_placed_as(flow) {
+            keys.extend(flow.keys().chain(wanted.keys()));
+            self.put_flow(&cause, number, wanted);
+        }
+    }
+
+    /// All entries follow the policy in force. Requests that have waited are looked at.
+    fn all_follow(&mut self, now: Instant) {
+        self.sweep_all_numbers(now);
+        for at in 0..self.tenants.len() {
+            self.tenants[at].backlog.note_decided();
+            self.resume(TenantIndex(at as u32));
         }
     }
 

@@ -1,6 +1,8 @@
 //! The map of the physical network as far as it is about this switch, and what derives from it: who owns which packets, Weir's own
 //! rules on the switch, and which of those the switch has refused. What is to be followed next is here as well.
 
+mod stale;
+
 use crate::lldp::LldpKey;
 use crate::policy::Policy;
 use alloc::collections::BTreeSet;
@@ -9,6 +11,7 @@ use alloc::vec::Vec;
 use compile::ownership::Claims;
 use compile::{InfraRule, Ownership};
 use fabric::embedding::Transit;
+pub(crate) use stale::Stale;
 
 /// How many refused rules of one map are reported: a switch without room refuses them all.
 const TOLD: usize = 16;
@@ -21,6 +24,8 @@ pub(crate) struct Map {
     upcoming: Option<Arc<Policy>>,
     /// Whether the switch's ports have changed, and rules have to follow.
     has_other_ports: bool,
+    /// Entries that do not follow the policy in force or the present ports yet.
+    stale: Option<Stale>,
     /// Weir's own rules that the switch holds.
     infra: Vec<InfraRule>,
     /// Whether the switch has refused rules of ports, and these ports are not down yet.
@@ -43,6 +48,7 @@ impl Map {
             ownership: Ownership::new(&Claims::default()),
             upcoming: None,
             has_other_ports: false,
+            stale: None,
             infra: Vec::new(),
             has_refused_ports: false,
             refused_transits: BTreeSet::new(),
@@ -112,6 +118,28 @@ impl Map {
     pub(super) fn take_upcoming(&mut self) -> Option<Arc<Policy>> {
         self.has_other_ports = false;
         self.upcoming.take()
+    }
+
+    /// Whether entries do not follow yet.
+    #[inline]
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale.is_some()
+    }
+
+    /// Whether a change of the policy or of the ports is not followed by all entries yet.
+    #[inline]
+    pub(super) fn is_changing(&self) -> bool {
+        self.has_upcoming() || self.is_stale()
+    }
+
+    /// These entries do not follow yet.
+    pub(super) fn set_stale(&mut self, stale: Stale) {
+        self.stale = Some(stale);
+    }
+
+    /// Takes the entries that do not follow yet.
+    pub(super) fn take_stale(&mut self) -> Option<Stale> {
+        self.stale.take()
     }
 
     // ---- Weir's own rules

@@ -66,6 +66,11 @@ impl Switch {
                 Some((flow.content(Owner { tenant, number }, rule), rule))
             });
             let projected = self.session.installed().projected(&key);
+            // Another tenant has taken the place.
+            let is_anothers = |owner: Owner| owner.tenant != tenant;
+            if wanted.is_none() && projected.owner().is_some_and(is_anothers) {
+                continue;
+            }
             let change = diff::change(wanted.as_ref().map(|(content, _)| content), &projected);
             match (change, wanted, projected) {
                 (Some(Change::Delete), _, State::Present(held)) => {

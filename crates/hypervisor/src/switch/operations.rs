@@ -116,6 +116,11 @@ impl Operations {
         self.bulk.contains_key(&tenant)
     }
 
+    /// Whether a change of any tenant is applied in part.
+    pub(super) fn has_any_bulk(&self) -> bool {
+        !self.bulk.is_empty()
+    }
+
     /// A change of the tenant is applied in part.
     pub(super) fn set_bulk(&mut self, tenant: TenantIndex, bulk: BulkChange) {
         self.bulk.insert(tenant, bulk);

@@ -7,6 +7,7 @@
 //!   while a port is configured in a slice      a description of ports
 //!   for the tenant's turn                      what may be much work
 //!   while a change is applied in batches       everything of the tenant
+//!   while entries follow a new policy          everything but PACKET_OUT
 //! ```
 //! On each connection all requests but ECHO wait behind a waiting request; of a tenant's others, what changes tables or roles; and all of a
 //! tenant's, behind what waits of a connection that has gone.
@@ -75,6 +76,7 @@ impl Switch {
         };
         let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
         self.has_bulk(tenant)
+            || self.map.is_changing() && header.type_ != It::PACKET_OUT.0
             || self.inbox.lines.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
             || self.tenants[tenant.0 as usize].recovery.is_some() && self.changes_tables(header)

@@ -144,51 +144,6 @@ impl Switch {
         }
     }
 
-    /// The policy or the ports have changed: each entry's rules follow.
-    pub(crate) fn resync(&mut self, now: Instant) {
-        // Groups come before the entries that use them, and go after those.
-        self.resync_numbers(now);
-        self.resync_own(now);
-        let mut keys: Vec<Vec<RuleKey>> = Vec::new();
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let cause = Cause::own(tenant, now);
-            let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
-            let mut changed = Vec::new();
-            for number in numbers {
-                let Some(flow) = self.tenants[at].flows.get(number).cloned() else { continue };
-                let planned = match self.tenants[at].terms.is_present() {
-                    true => self.plan(tenant, &flow).ok(),
-                    false => None,
-                };
-                let (flows, shadowed) = (&self.tenants[at].flows, Default::default());
-                let as_wanted = planned.map(|rules| Flow { rules, shadowed, ..flow.clone() });
-                let stays = as_wanted.filter(|it| !flows.collides(number, it));
-                let Some(wanted) = stays.map(|it| flows.placed(number, it)) else {
-                    self.give_up(&cause, number);
-                    continue;
-                };
-                if !wanted.is_placed_as(&flow) {
-                    changed.extend(flow.keys().chain(wanted.keys()));
-                    self.put_flow(&cause, number, wanted);
-                }
-            }
-            keys.push(changed);
-        }
-        // Deletions first, over all tenants: what one tenant loses another may gain.
-        let mut differences = Vec::new();
-        for (at, changed) in keys.into_iter().enumerate() {
-            let cause = Cause::own(TenantIndex(at as u32), now);
-            let difference = self.difference(cause.tenant, changed);
-            self.submit_deletions(&cause, &difference);
-            differences.push((cause, difference));
-        }
-        for (cause, difference) in differences {
-            self.submit_additions(&cause, &difference);
-        }
-        self.sweep_all_numbers(now);
-    }
-
     /// An entry cannot stand any more.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };

@@ -205,6 +205,7 @@ impl Switch {
                 round.blame(blamed, verdict);
             }
         }
+        self.end_following(now);
         for (at, verdict) in round.refused {
             let Some(change) = self.change_mut(at) else { continue };
             let verdict = verdict_of(change.numbers_before.is_empty(), verdict);

@@ -155,7 +155,10 @@ impl Switch {
     /// Entries take over what others have given up that was the same on the switch. If the switch refuses that, the entry is
     /// lost, as one of which it loses a part, and the next takes over.
     pub(crate) fn take_over(&mut self, now: Instant) {
-        let Switch { tenants, operations, .. } = self;
+        let Switch { tenants, operations, map, .. } = self;
+        if map.is_stale() {
+            return;
+        }
         // A change that is applied in part may take more entries away.
         let mut freed = tenants.take_freed(|tenant| operations.has_bulk(tenant));
         while let Some(tenant) = freed.pop() {

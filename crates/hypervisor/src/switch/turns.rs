@@ -13,9 +13,16 @@ use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN, TELL};
 
 impl Switch {
     /// A turn of the event loop: the first of the tenants that have used up their credit, or that wait with a large request,
-    /// gets its share. Says whether any still waits; then this is to be called in the next turn, too, which is not to be
+    /// gets its share, and a batch of entries follows a changed policy. Says whether any still waits; then this is to be called in the next turn, too, which is not to be
     /// put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
+        if self.map.is_changing() {
+            self.continue_following(now);
+            self.take_over(now);
+            self.take_up_postponed(now);
+            self.run(now);
+            self.drain(now);
+        }
         if let Some(tenant) = self.inbox.next_turn() {
             self.continue_bulk(tenant, now);
             self.answer_in_turn(tenant);
@@ -30,9 +37,9 @@ impl Switch {
         self.is_turn_awaited()
     }
 
-    /// Whether a tenant waits for its turn.
+    /// Whether a tenant waits for its turn, or entries have to follow a changed policy.
     pub fn is_turn_awaited(&self) -> bool {
-        self.inbox.is_turn_awaited()
+        self.inbox.is_turn_awaited() || self.map.is_stale()
     }
 
     /// Charges a tenant for what has been done for it.

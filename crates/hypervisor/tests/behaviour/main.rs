@@ -52,6 +52,7 @@ mod message_policy;
 mod meters_kept;
 mod mixed;
 mod networks;
+mod new_policy;
 mod odd_switches;
 mod on_open_vswitch;
 mod one_rule;

@@ -169,8 +169,13 @@ impl WarmCore {
 
     /// What the driver does after each message.
     fn carry(&mut self) {
+        while self.turn() {}
+    }
+
+    /// One turn of the event loop. Says whether another is awaited.
+    fn turn(&mut self) -> bool {
         self.now += 1_000;
-        while self.timed(Switch::next_turn) {}
+        let is_awaited = self.timed(Switch::next_turn);
         while let Some(controller) = self.switch.poll_controller() {
             let outbox = self.switch.controller_outbox(controller).unwrap();
             self.north += u64::from(!outbox.is_empty());
@@ -203,6 +208,7 @@ impl WarmCore {
             self.timed(Switch::handle_timeout);
         }
         while self.switch.poll_resumed().is_some() {}
+        is_awaited
     }
 }
 

@@ -250,10 +250,15 @@ impl World {
     }
 
     pub fn set_policy(&mut self, policy: Policy) {
+        self.begin_policy(policy);
+        self.pump();
+    }
+
+    /// The same without what comes of it: nothing is carried.
+    pub fn begin_policy(&mut self, policy: Policy) {
         self.names = policy.tenants.iter().map(|t| (t.name.clone(), t.id)).collect();
         self.policy = Arc::new(policy);
         self.core.handle_policy(self.policy.clone(), Instant(self.now));
-        self.pump();
     }
 
     /// A controller of the tenant connects.
