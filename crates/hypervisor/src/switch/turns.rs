@@ -13,16 +13,9 @@ use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN, TELL};
 
 impl Switch {
     /// A turn of the event loop: the first of the tenants that have used up their credit, or that wait with a large request,
-    /// gets its share, and a batch of entries follows a changed policy. Says whether any still waits; then this is to be called in the next turn, too, which is not to be
-    /// put off.
+    /// gets its share, and a batch of entries follows a changed policy. Says whether more waits; then this is to be called in the next
+    /// turn, too, which is not to be put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
-        if self.map.is_changing() {
-            self.continue_following(now);
-            self.take_over(now);
-            self.take_up_postponed(now);
-            self.run(now);
-            self.drain(now);
-        }
         if let Some(tenant) = self.inbox.next_turn() {
             self.continue_bulk(tenant, now);
             self.answer_in_turn(tenant);
@@ -31,6 +24,13 @@ impl Switch {
             }
             self.inbox.end_turn();
             self.resume(tenant);
+            self.run(now);
+            self.drain(now);
+        }
+        if self.map.is_changing() {
+            self.continue_following(now);
+            self.take_over(now);
+            self.take_up_postponed(now);
             self.run(now);
             self.drain(now);
         }
