@@ -2,9 +2,9 @@
 
 use crate::ids::TenantIndex;
 use crate::north::{Role as Held, Wanted};
+use crate::port_desc::PortChange;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
-use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use crate::v13::ports::known;
