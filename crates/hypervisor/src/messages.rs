@@ -7,7 +7,7 @@ use crate::label::Label;
 use crate::port_desc::PortState;
 use crate::south::diff::{Change, Writing};
 use crate::south::features::Connected;
-use crate::south::held::Held;
+use crate::south::held::{Held, Removed};
 use crate::south::pending::Awaits;
 use crate::south::queue::Question;
 use crate::work::Examines;
@@ -18,7 +18,7 @@ use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::v10::PortConfig;
-use openflow::{DecodeError, TooLong};
+use openflow::{DecodeError, ErrorCode, TooLong};
 
 /// Makes of each of these functions of a module one that calls the version's.
 macro_rules! of_both_versions {
@@ -86,6 +86,9 @@ of_both_versions! { flow_mod:
 
     /// An entry as it was stored, with the priority and the match that it has.
     fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow>;
+
+    /// The switch's report that a rule has gone; `first_table` is the first of the tenants' tables.
+    fn removed(body: &[u8], first_table: u8) -> Result<Removed, ErrorCode>;
 
     /// Appends the report to a tenant that its entry has ended, which stood for so many seconds and nanoseconds.
     fn write_removed(

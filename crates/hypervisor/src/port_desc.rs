@@ -1,7 +1,18 @@
 //! What both versions of OpenFlow say of ports in the same way.
 
 use alloc::vec::Vec;
+use openflow::v10::PortConfig;
 use openflow::{TooLong, Version, frame};
+
+/// What a PORT_MOD of a tenant asks for.
+pub(crate) struct PortChange {
+    pub number: u32,
+    pub hw_addr: [u8; 6],
+    pub config: PortConfig,
+    pub mask: PortConfig,
+    /// Whether it asks for features to be advertised; a virtual port has none.
+    pub advertises: bool,
+}
 
 /// A port as its switch describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

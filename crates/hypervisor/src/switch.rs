@@ -17,7 +17,6 @@ mod dispatch;
 pub(crate) mod event;
 mod follow;
 mod forward;
-mod idle;
 mod labels;
 mod log;
 mod logged;
@@ -46,12 +45,12 @@ mod state_quota;
 mod tables;
 mod tenant;
 mod tenants;
+mod timeouts;
 mod topology;
 pub mod trace;
 pub(crate) mod tracking;
 pub(crate) mod traffic;
 mod turns;
-mod uninstalled;
 mod v10;
 mod v13;
 
@@ -347,7 +346,7 @@ impl Switch {
         if !self.statistics.is_empty() {
             first = earlier(first, self.next_due());
         }
-        earlier(earlier(first, self.next_unused()), self.tenants.next_over())
+        earlier(earlier(first, self.next_unused()), self.tenants.next_end())
     }
 
     /// Time has passed.
@@ -360,7 +359,9 @@ impl Switch {
         }
         self.session.handle_timeout(now);
         self.finish_due(now);
-        self.end_uninstalled(now);
+        if self.tenants.next_end().is_some_and(|at| at <= now) {
+            self.end_late(now);
+        }
         self.take_up_postponed(now);
         self.settle_unused(now);
         self.settle_asynchronous(now);

@@ -122,6 +122,13 @@ impl Flow {
         (left > 0).then_some(left)
     }
 
+    /// Whether its tenant asked for a report of its end.
+    pub(crate) fn is_end_reported(&self) -> bool {
+        /// OFPFF_SEND_FLOW_REM, in both versions.
+        const SEND_FLOW_REM: u16 = 1;
+        self.flags & SEND_FLOW_REM != 0
+    }
+
     /// How long it has stood: seconds and nanoseconds.
     pub(crate) fn stood(&self, now: Instant) -> (u32, u32) {
         let stood = (now - self.installed).0;

@@ -1,6 +1,7 @@
 //! What the switch says that it holds, and what it has removed.
 
 use crate::time::Instant;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::RuleKey;
 use flowspace::Match;
@@ -24,6 +25,12 @@ impl Held {
         let (seconds, rest) = self.stood;
         Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
     }
+}
+
+/// Groups and meters that the switch says it holds, by their ids: see [`content_of`](super::installed::content_of).
+pub(crate) struct HeldNumbers {
+    pub groups: BTreeMap<u32, Vec<u8>>,
+    pub meters: BTreeMap<u32, Vec<u8>>,
 }
 
 /// A rule that has gone.

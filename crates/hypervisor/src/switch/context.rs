@@ -9,6 +9,14 @@ use compile::{Context, GroupTable, InfraRule, Instances, Network, Refused, Slice
 use openflow::v13::PortNo;
 
 impl Switch {
+    /// Whether a tenant's switch has the port.
+    pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
+        match &self.tenants[tenant.0 as usize].network {
+            Some(network) => network.has_port(number),
+            None => self.map.ownership().sees_port(tenant, number),
+        }
+    }
+
     /// The switch, as the compiler sees it.
     pub(crate) fn target(&self) -> Target {
         Target {

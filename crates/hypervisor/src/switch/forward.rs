@@ -149,7 +149,8 @@ impl Switch {
         if !self.session.begin_silence_check(now) {
             return;
         }
-        self.settle_removals(now);
+        self.session.installed_mut().settle(self.settings.reply_timeout, now);
+        self.end_late(now);
         let late: Vec<u32> = self.session.late(|entry| self.is_late(entry, now));
         let mut is_silent = false;
         for xid in late {
@@ -166,17 +167,6 @@ impl Switch {
         // Behind the loop: to give up on a request looks to the window like its answer.
         if is_silent {
             self.session.note_silence();
-        }
-    }
-
-    /// Tells the end of entries whose last counts the switch has not told in time, and does not wait for more.
-    fn settle_removals(&mut self, now: Instant) {
-        let patience = self.settings.reply_timeout;
-        self.session.installed_mut().settle(patience, now);
-        for at in 0..self.tenants.len() {
-            for flow in self.tenants[at].timeouts.take_late(patience, now) {
-                self.report_lost(TenantIndex(at as u32), &flow);
-            }
         }
     }
 }

@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::Reason;
 use openflow::error::Error;
-use openflow::{TooLong, frame};
+use openflow::{ErrorCode, TooLong, frame};
 
 impl Switch {
     /// Answers a request at once; `write` appends whole messages. If they have no room for the answer, the request is refused.
@@ -152,6 +152,21 @@ impl Switch {
         self.answer(origin.controller, &message);
         self.scratch.put_message(message);
         self.answered(origin.tenant);
+    }
+
+    /// The answer to an experimenter's message goes to the controller that sent the message.
+    pub(crate) fn relay_experimenter(
+        &mut self,
+        xid: u32,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let unasked = openflow::error::v13::BAD_REQUEST_BAD_EXPERIMENTER;
+        let origin = self.acknowledge(xid, now).and_then(|entry| entry.origin).ok_or(unasked)?;
+        let mut message = frame.to_vec();
+        frame::set_xid(&mut message, origin.xid);
+        self.answer(origin.controller, &message);
+        Ok(())
     }
 
     /// What waits for a tenant's controllers is counted together with what waits on other switches, for all controllers that

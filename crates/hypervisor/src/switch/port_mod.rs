@@ -24,7 +24,7 @@ use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::north::controllers::Asynchronous;
-use crate::port_desc::{PORT_MODIFY, write_port_status};
+use crate::port_desc::{PORT_MODIFY, PortChange, write_port_status};
 use crate::store::{Kind, StoreKey, StoreOp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,16 +32,6 @@ use compile::{InfraRule, Network, Reason, Refused, RuleKey, infra};
 use flowspace::Field;
 use hashbrown::{HashMap, HashSet};
 use openflow::v10::{self, PortConfig, Wildcards};
-
-/// What a tenant asks for.
-pub(crate) struct PortChange {
-    pub number: u32,
-    pub hw_addr: [u8; 6],
-    pub config: PortConfig,
-    pub mask: PortConfig,
-    /// Whether it asks for features to be advertised; a virtual port has none.
-    pub advertises: bool,
-}
 
 impl Switch {
     /// Carries out a PORT_MOD of a tenant with a network here.

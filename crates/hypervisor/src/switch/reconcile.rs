@@ -1,13 +1,12 @@
 //! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
 
-use super::v13::numbers::Held as Numbers;
 use super::{Cause, Event, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
-use crate::south::held::Held;
+use crate::south::held::{Held, HeldNumbers as Numbers};
 use crate::south::installed::{Content, Owner};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;

@@ -2,28 +2,34 @@
 //!
 //! Both versions go this way; they differ in how the message is read and written.
 
-use super::tenant::Leaving;
+use super::timeouts::states::Leaving;
 use super::{Gone, Object, Switch};
 use crate::cookie::Cookie;
-use crate::flows::{Flow, Rule};
+use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::north::controllers::Asynchronous;
 use crate::south::held::{Removed, Timeout};
 use crate::south::installed::{Deleted, Owner, is_later};
 use crate::time::Instant;
-use alloc::vec::Vec;
 use compile::RuleKey;
+use openflow::ErrorCode;
 
 const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
 const HARD_TIMEOUT: u8 = Timeout::Hard as u8;
-const DELETE: u8 = 2;
+pub(super) const DELETE: u8 = 2;
 /// With a group that it uses (1.3).
 const GROUP_DELETE: u8 = 3;
 
 impl Switch {
-    /// The switch has removed a rule.
-    pub(crate) fn rule_removed(&mut self, removed: &Removed, now: Instant) {
+    /// The switch says that it has removed a rule.
+    pub(crate) fn flow_removed(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
+        let removed = messages::removed(self.wire, body, self.target().first_table())?;
+        self.rule_removed(&removed, now);
+        Ok(())
+    }
+
+    fn rule_removed(&mut self, removed: &Removed, now: Instant) {
         let Removed { ref key, reason, counted, .. } = *removed;
         let cookie = Cookie::from_wire(removed.cookie, self.settings.installation);
         let Some(cookie) = cookie.filter(|cookie| !cookie.is_own()) else { return };
@@ -38,7 +44,7 @@ impl Switch {
             self.session.installed_mut().expired(key, owner);
         }
         if self.tenants[tenant.0 as usize].timeouts.is_leaving(number) {
-            self.rule_left(owner, removed);
+            self.rule_left(owner, removed, now);
             return;
         }
         // A stray report is about what stood for the entry, or for one of its number, before.
@@ -76,21 +82,13 @@ impl Switch {
             HARD_TIMEOUT => self.end_over(owner, removed, now),
             _ => false,
         };
-        if is_dealt_with {
-            return;
-        }
-        let stood = self.stood(tenant, number, now).unwrap_or(removed.stood);
-        if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
-            flow.count_past(counted);
-        }
-        if let Some(flow) = self.lose_rule(tenant, number, |rule| rule.match_wire == key.match_wire)
-        {
-            self.report_removed(tenant, &flow, reason, stood);
+        if !is_dealt_with {
+            self.lose_rule(owner, removed, now);
         }
     }
 
     /// A rule of an entry that ends.
-    fn rule_left(&mut self, owner: Owner, removed: &Removed) {
+    fn rule_left(&mut self, owner: Owner, removed: &Removed, now: Instant) {
         let timeouts = &mut self.tenants[owner.tenant.0 as usize].timeouts;
         if let Some(Leaving { flow, over, .. }) = timeouts.rule_left(owner.number, removed.counted)
         {
@@ -99,6 +97,7 @@ impl Switch {
                 None => (removed.reason, removed.stood),
             };
             self.report_after(owner.tenant, owner.number, flow, reason, stood);
+            self.tenants.keep_time(owner.tenant, owner.number, now);
         }
     }
 
@@ -115,27 +114,21 @@ impl Switch {
         true
     }
 
-    /// A rule of an entry is not on the switch any more. Gives the entry if that was all of it.
-    fn lose_rule(
-        &mut self,
-        tenant: TenantIndex,
-        number: u32,
-        is_it: impl Fn(&Rule) -> bool,
-    ) -> Option<Flow> {
+    /// A rule of an entry is not on the switch any more. If that was all of the entry, it is over.
+    fn lose_rule(&mut self, owner: Owner, removed: &Removed, now: Instant) {
+        let Owner { tenant, number } = owner;
         let state = &mut self.tenants[tenant.0 as usize];
-        let flow = state.flows.get_mut(number)?;
-        let lost: Vec<Rule> = flow.rules.extract_if(.., |rule| is_it(rule)).collect();
+        let Some(flow) = state.flows.get_mut(number) else { return };
+        flow.count_past(removed.counted);
+        let at = flow.rules.iter().position(|rule| rule.match_wire == removed.key.match_wire);
+        let Some(rule) = at.map(|at| flow.rules.remove(at)) else { return };
+        let stood = if state.timeouts.is_apart(number) { flow.stood(now) } else { removed.stood };
         let (table, is_over) = (flow.table, flow.rules.is_empty());
-        for rule in &lost {
-            state.flows.forget_rule(table, rule);
-        }
+        state.flows.forget_rule(table, &rule);
         self.tenants.note_freed(tenant);
-        if lost.is_empty() || !is_over { None } else { self.drop_flow(tenant, number) }
-    }
-
-    /// Tells a tenant that an entry is gone, with the counts that are known.
-    pub(crate) fn report_lost(&mut self, tenant: TenantIndex, flow: &Flow) {
-        self.report_removed(tenant, flow, DELETE, (0, 0));
+        if is_over && let Some(flow) = self.drop_flow(tenant, number) {
+            self.report_removed(tenant, &flow, removed.reason, stood);
+        }
     }
 
     /// Tells the tenant, if it asked to be told, of the end of its entry.
@@ -146,13 +139,11 @@ impl Switch {
         reason: u8,
         stood: (u32, u32),
     ) {
-        /// OFPFF_SEND_FLOW_REM, in both versions.
-        const SEND_FLOW_REM: u16 = 1;
         let wire = self.wire;
         let next = messages::next_table(wire, &flow.actions);
         let packets = &mut self.tenants[tenant.0 as usize].packets;
         packets.entry_ended(flow.table, next, flow.past_packets);
-        if flow.flags & SEND_FLOW_REM == 0 {
+        if !flow.is_end_reported() {
             return;
         }
         self.notify(tenant, Asynchronous::FlowRemoved(reason), |out| {

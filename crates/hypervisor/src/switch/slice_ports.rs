@@ -5,12 +5,11 @@
 //! flooded (1.0), and the controllers hear of it, but for the one that asked.
 
 use super::logged::Configures;
-use super::port_mod::PortChange;
 use super::{Request, Switch};
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::messages;
 use crate::north::controllers::Asynchronous;
-use crate::port_desc::{PORT_MODIFY, write_port_status};
+use crate::port_desc::{PORT_MODIFY, PortChange, write_port_status};
 use crate::time::Instant;
 use alloc::vec::Vec;
 

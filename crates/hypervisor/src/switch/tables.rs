@@ -4,7 +4,6 @@
 //! were before is kept in the [log](super::log) until the switch has carried out all messages; what happens if the switch refuses
 //! one is in [`super::replay`].
 
-use super::tenant::Leaving;
 use super::{Cause, LoggedChange, NumberBefore, Object, Operation, Request, Switch, What};
 use crate::buffers::Buffered;
 use crate::cookie::Cookie;
@@ -97,12 +96,6 @@ impl Switch {
         }
     }
 
-    /// Installs a rule of an entry again that had timed out by itself, while the entry lives on.
-    pub(crate) fn revive(&mut self, cause: &Cause, number: u32, flow: &Flow, rule: &Rule) {
-        let cause = self.begin_repair(cause, Object::Entry(number));
-        self.submit_rule(&cause, number, flow, rule, Change::Add, NO_BUFFER);
-    }
-
     /// A number for an entry that a request adds. When the request is applied again, the entry gets the same number.
     pub(crate) fn entry_number(&mut self, cause: &Cause) -> u32 {
         let again = self.is_replay();
@@ -136,19 +129,9 @@ impl Switch {
 
     /// Takes an entry out of the tenant's table as a part of an operation.
     pub(crate) fn take_flow(&mut self, cause: &Cause, number: u32) -> Option<Flow> {
-        let state = &mut self.tenants[cause.tenant.0 as usize];
-        let flow = state.flows.remove(number)?;
-        if state.network.is_some() {
-            self.ids.note_unneeded();
-        }
-        state.flows.count_change();
-        state.timeouts.forget(number);
-        let key = StoreKey::new(state.id, Kind::Flow, number);
-        self.tenants.forget_time(cause.tenant, number);
+        let flow = self.drop_flow(cause.tenant, number)?;
         self.note_dirty(cause.tenant, number, Some(&flow));
         self.remember(cause.operation, number, Some(flow.clone()));
-        self.journal.push(StoreOp::Delete(key));
-        self.tenants.note_freed(cause.tenant);
         Some(flow)
     }
 
@@ -179,27 +162,6 @@ impl Switch {
         if let Some(change) = operation.and_then(|at| self.change_mut(at)) {
             change.remember(number, before);
         }
-    }
-
-    /// Keeps a removed entry until the switch has told its last counts, if the tenant wants to hear of it.
-    pub(crate) fn await_removal(&mut self, cause: &Cause, number: u32, flow: Flow) {
-        /// OFPFF_SEND_FLOW_REM, in both versions.
-        const SEND_FLOW_REM: u16 = 1;
-        if flow.flags & SEND_FLOW_REM == 0 || self.leaves_again(cause.tenant, number) {
-            return;
-        }
-        let owner = Owner { tenant: cause.tenant, number };
-        let rules = match self.tenants[cause.tenant.0 as usize].recovery {
-            Some(_) => self.session.installed().held_of(flow.keys(), owner),
-            None => flow.rules.len(),
-        };
-        if rules == 0 {
-            // Nothing stands for it on the switch, which therefore will not tell of its end.
-            self.report_after(cause.tenant, number, flow, 2, (0, 0));
-            return;
-        }
-        let leaving = Leaving { flow, rules, since: cause.now, over: None };
-        self.tenants[cause.tenant.0 as usize].timeouts.await_counts(number, leaving);
     }
 
     /// Remembers groups or meters as they were before a change.
@@ -314,10 +276,7 @@ impl Switch {
         let resets_counts = change != Change::Delete && asked.is_some_and(|it| it.resets_counts);
         let state = &mut self.tenants[cause.tenant.0 as usize];
         if change == Change::Add {
-            if flow.hard_timeout > 0 && flow.installed < cause.now {
-                state.timeouts.watch(number);
-            }
-            state.timeouts.rule_installed(number, rule);
+            state.timeouts.rule_installed(number, flow, rule, cause.now);
         }
         let writing = Writing {
             cookie: self.cookie_of(cause.tenant, number),
@@ -392,7 +351,6 @@ impl Switch {
         state.timeouts.forget(number);
         state.flows.count_change();
         let key = StoreKey::new(state.id, Kind::Flow, number);
-        self.tenants.forget_time(tenant, number);
         self.journal.push(StoreOp::Delete(key));
         self.tenants.note_freed(tenant);
         Some(flow)

@@ -4,11 +4,12 @@ mod backlog;
 mod packets;
 mod ports;
 mod terms;
-mod timeouts;
 
 use super::Logged;
 use super::counts::port_counts::PortCounts;
 use super::replay::recovery::Recovery;
+pub(crate) use super::timeouts::states::Leaving;
+use super::timeouts::states::Timeouts;
 use crate::counters::Counters;
 use crate::flows::FlowTable;
 use crate::north::Connections;
@@ -26,8 +27,6 @@ use compile::Network;
 use packets::Packets;
 use ports::Ports;
 use terms::Terms;
-use timeouts::Timeouts;
-pub(crate) use timeouts::{Answer, Leaving};
 
 /// One tenant on one switch.
 pub(crate) struct Tenant {
@@ -48,7 +47,7 @@ pub(crate) struct Tenant {
     /// Requests that Weir has accepted and not finished.
     pub(super) backlog: Backlog,
     pub(super) flows: FlowTable,
-    /// Entries that are about to end.
+    /// The time of the entries.
     pub(super) timeouts: Timeouts,
     pub(super) numbers: Numbers,
     /// Packets on their way to its controllers.

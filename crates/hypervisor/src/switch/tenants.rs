@@ -2,11 +2,10 @@
 
 use super::Tenant;
 use super::replay::recovery::Recovery;
-use super::uninstalled::entries::Uninstalled;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::policy::{Policy, TenantId};
-use crate::south::held::Timeout;
+use crate::south::session::earlier;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -24,8 +23,8 @@ pub(crate) struct Tenants {
     recovering: BTreeSet<TenantIndex>,
     /// The tenant of each buffered packet, and the tenant's buffer id; by the switch's buffer id.
     buffered: HashMap<u32, (TenantIndex, u32)>,
-    /// Entries without rules on the switch.
-    uninstalled: Uninstalled,
+    /// No entry of which Weir keeps the time ends before.
+    next_end: Option<Instant>,
     /// Whether the driver fetches changes of flow tables.
     tracks_flows: bool,
 }
@@ -186,34 +185,27 @@ impl Tenants {
         Some(taken)
     }
 
-    // ---- Entries for which nothing stands on the switch
+    // ---- Entries of which Weir keeps the time
 
     /// An entry has changed. If the entry has no rule on the switch, Weir keeps its time-outs.
     pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        let flow = self.all[tenant.0 as usize].flows.get(number);
-        self.uninstalled.keep(tenant, number, flow, now);
+        let Tenant { flows, timeouts, .. } = &mut self.all[tenant.0 as usize];
+        let end = flows.get(number).and_then(|flow| timeouts.keep(number, flow, now));
+        end.into_iter().for_each(|at| self.note_end(at));
     }
 
-    /// Weir does not keep the time-outs of this entry any longer.
-    pub(super) fn forget_time(&mut self, tenant: TenantIndex, number: u32) {
-        self.uninstalled.remove(tenant, number);
+    /// Weir has to look at an entry then.
+    pub(super) fn note_end(&mut self, at: Instant) {
+        self.next_end = earlier(self.next_end, Some(at));
     }
 
-    /// When the first time-out is over that Weir keeps.
-    pub(super) fn next_over(&self) -> Option<Instant> {
-        self.uninstalled.next()
+    /// Weir has looked at all entries whose time had come.
+    pub(super) fn find_next_end(&mut self) {
+        self.next_end = self.all.iter().filter_map(|tenant| tenant.timeouts.next_end()).min();
     }
 
-    /// An entry without rules whose time is over, and which of its time-outs that is.
-    pub(super) fn first_over(&self, now: Instant) -> Option<(TenantIndex, u32, Option<Timeout>)> {
-        let (tenant, number) = self.uninstalled.first(now)?;
-        let flow = self.all[tenant.0 as usize].flows.get(number);
-        let timeout = flow.and_then(|flow| self.uninstalled.timeout(tenant, number, flow));
-        Some((tenant, number, timeout))
-    }
-
-    /// Weir looks again at the time-outs of this entry at this time.
-    pub(super) fn look_again(&mut self, tenant: TenantIndex, number: u32, at: Instant) {
-        self.uninstalled.look_again(tenant, number, at);
+    /// No entry is to be looked at before.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.next_end
     }
 }

@@ -1,7 +1,6 @@
 //! Slices on OpenFlow 1.0: every message type, in each direction, has its place here.
 
 mod flow_mod;
-mod flow_removed;
 mod network_packet;
 pub(super) mod packet;
 pub(super) mod ports;
@@ -75,7 +74,7 @@ impl Switch {
             }
             MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, now),
             MessageType::STATS_REPLY => self.statistics_reply_v10(header.xid, body, now),
-            MessageType::FLOW_REMOVED => self.flow_removed_v10(body, now),
+            MessageType::FLOW_REMOVED => self.flow_removed(body, now),
             MessageType::PORT_STATUS => self.port_status_v10(body, now),
             MessageType::ERROR => {
                 let error = openflow::error::Error::parse(body).map_err(unreadable)?;

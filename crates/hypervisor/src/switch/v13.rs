@@ -7,7 +7,6 @@
 
 mod features;
 mod flow_mod;
-mod flow_removed;
 pub(super) mod groups;
 mod meters;
 pub(super) mod network_statistics;
@@ -103,7 +102,7 @@ impl Switch {
             }
             MessageType::BARRIER_REPLY => self.barrier_reply(header.xid, now),
             MessageType::MULTIPART_REPLY => self.statistics_reply_v13(header.xid, body, now),
-            MessageType::FLOW_REMOVED => self.flow_removed_v13(body, now),
+            MessageType::FLOW_REMOVED => self.flow_removed(body, now),
             MessageType::PORT_STATUS => self.port_status_v13(body, now),
             MessageType::ERROR => {
                 let error = openflow::error::Error::parse(body).map_err(unreadable)?;

@@ -1,17 +1,19 @@
-//! The FLOW_MODs that Weir sends, and the FLOW_REMOVED that a tenant gets.
+//! The FLOW_MODs that Weir sends, and FLOW_REMOVED of a switch and to a tenant.
 
+use super::unreadable;
 use crate::buffers::Buffered;
 use crate::flows::{Flow, Head, Rule};
 use crate::south::diff::{Change, Writing};
+use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
-use compile::InfraRule;
 use compile::entry::priority_v10 as priority_of;
+use compile::{InfraRule, RuleKey};
 use flowspace::{Match, port_from_v10};
 use openflow::v10::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, PortNo,
 };
-use openflow::{List, NO_BUFFER, TooLong};
+use openflow::{ErrorCode, List, NO_BUFFER, TooLong};
 
 /// A match from its wire form.
 pub(crate) fn read_match(wire: &[u8]) -> Option<Match> {
@@ -181,6 +183,19 @@ pub(crate) fn next_table(_actions: &[u8]) -> Option<u8> {
 /// The actions of a rule as a tenant would write them.
 pub(crate) fn tenants_actions(actions: &[u8], _first_table: u8) -> Option<Vec<u8>> {
     Some(actions.to_vec())
+}
+
+/// The switch's report that a rule has gone. The report names no table.
+pub(crate) fn removed(body: &[u8], _first_table: u8) -> Result<Removed, ErrorCode> {
+    let removed = FlowRemoved::parse(body).map_err(unreadable)?;
+    let match_wire = write_match(&Match::from_v10(&removed.match_)).into();
+    Ok(Removed {
+        cookie: removed.cookie,
+        key: RuleKey { table: 0, priority: removed.priority, match_wire },
+        reason: removed.reason.0,
+        counted: (removed.packet_count, removed.byte_count),
+        stood: (removed.duration_sec, removed.duration_nsec),
+    })
 }
 
 /// Appends the report to a tenant that its entry has ended.

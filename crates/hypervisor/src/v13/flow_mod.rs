@@ -1,19 +1,21 @@
-//! The FLOW_MODs that Weir sends, the FLOW_REMOVED that a tenant gets, and what instructions say.
+//! The FLOW_MODs that Weir sends, FLOW_REMOVED of a switch and to a tenant, and what instructions say.
 
+use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Head, Rule};
 use crate::south::diff::{Change, Writing};
+use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
-use compile::InfraRule;
 use compile::metadata::own_part;
+use compile::{InfraRule, RuleKey};
 use flowspace::{Match as Space, MiniMatch};
 use openflow::v13::{
     Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
     Instruction, Match, MatchBuf, PortNo, TABLE_ALL,
 };
-use openflow::{Encode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 /// A match from its wire form, with the padding.
 pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
@@ -240,6 +242,20 @@ pub(crate) fn tenants_actions(instructions: &[u8], first_table: u8) -> Option<Ve
 /// The entry number and owner of a cookie that one of the tenants' entries has.
 pub(crate) fn owner_of(cookie: u64, by: Installation) -> Option<Cookie> {
     Cookie::from_wire(cookie, by).filter(|cookie| !cookie.is_own())
+}
+
+/// The switch's report that a rule has gone.
+pub(crate) fn removed(body: &[u8], first_table: u8) -> Result<Removed, ErrorCode> {
+    let removed = FlowRemoved::parse(body).map_err(unreadable)?;
+    let match_ = Space::from_v13(&removed.match_).map_err(|error| error.error_code())?;
+    let (table, match_wire) = (removed.table_id.saturating_sub(first_table), write_match(&match_));
+    Ok(Removed {
+        cookie: removed.cookie,
+        key: RuleKey { table, priority: removed.priority, match_wire: match_wire.into() },
+        reason: removed.reason.0,
+        counted: (removed.packet_count, removed.byte_count),
+        stood: (removed.duration_sec, removed.duration_nsec),
+    })
 }
 
 /// Appends the report to a tenant that its entry has ended.

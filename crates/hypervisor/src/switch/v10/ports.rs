@@ -1,6 +1,6 @@
 //! PORT_STATUS and PORT_MOD.
 
-use crate::switch::port_mod::PortChange;
+use crate::port_desc::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use crate::v10::ports::known;

@@ -134,19 +134,4 @@ impl Switch {
         self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
         Ok(())
     }
-
-    /// A vendor's answer goes to whom it answers.
-    pub(crate) fn relay_experimenter(
-        &mut self,
-        xid: u32,
-        frame: &[u8],
-        now: Instant,
-    ) -> Result<(), ErrorCode> {
-        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_VENDOR)?;
-        let Some(origin) = entry.origin else { return Err(code::BAD_REQUEST_BAD_VENDOR) };
-        let mut message = frame.to_vec();
-        openflow::frame::set_xid(&mut message, origin.xid);
-        self.answer(origin.controller, &message);
-        Ok(())
-    }
 }

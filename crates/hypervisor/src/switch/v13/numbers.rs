@@ -7,6 +7,7 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::named::{named_by, named_first, named_of};
 use crate::policy::TenantId;
+use crate::south::held::HeldNumbers;
 use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What};
@@ -266,10 +267,10 @@ impl Switch {
 
     /// All groups and meters that the switch holds are in use. A group or meter that is in no tenant's table may be somebody
     /// else's, who shares the switch with the hypervisor: its number is not given out.
-    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> Held {
+    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> HeldNumbers {
         let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
         let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
-        let held = Held {
+        let held = HeldNumbers {
             groups: groups.iter().map(|it| (it.group_id, held_group(&it))).collect(),
             meters: meters.iter().map(|it| (it.meter_id, held_meter(&it))).collect(),
         };
@@ -279,7 +280,7 @@ impl Switch {
     }
 
     /// What the switch holds of the tenants' groups and meters is known.
-    fn learn_owned(&mut self, held: &Held) {
+    fn learn_owned(&mut self, held: &HeldNumbers) {
         for (key, tenant) in self.ids.of_tenants() {
             let (kind, id) = key;
             let content = match kind {
@@ -293,7 +294,7 @@ impl Switch {
     }
 
     /// After a new connection: groups and meters are what the tables say. What nothing needs goes later, behind the entries.
-    pub(crate) fn reconcile_numbers(&mut self, held: &Held, now: Instant) {
+    pub(crate) fn reconcile_numbers(&mut self, held: &HeldNumbers, now: Instant) {
         if self.semantics().has_groups {
             self.learn_owned(held);
             self.resync_numbers(now);
@@ -364,12 +365,6 @@ impl Switch {
         }
         messages
     }
-}
-
-/// What the switch holds, by the ids: see [`content_of`].
-pub(crate) struct Held {
-    pub groups: BTreeMap<u32, Vec<u8>>,
-    pub meters: BTreeMap<u32, Vec<u8>>,
 }
 
 /// The groups that a group on the switch sends to.

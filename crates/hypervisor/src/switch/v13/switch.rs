@@ -1,10 +1,9 @@
 //! The switch as a whole: FEATURES, configuration, ports, queues, tables, roles, asynchronous messages, experimenters.
 
-use crate::ids::TenantIndex;
 use crate::north::{Role as Held, Wanted};
+use crate::port_desc::PortChange;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
-use crate::switch::port_mod::PortChange;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
 use crate::v13::ports::known;
@@ -70,14 +69,6 @@ impl Switch {
         self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
         self.report_slices(number, &wire, status.reason.0, None);
         Ok(())
-    }
-
-    /// Whether a tenant's switch has the port.
-    pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
-        match &self.tenants[tenant.0 as usize].network {
-            Some(network) => network.has_port(number),
-            None => self.map.ownership().sees_port(tenant, number),
-        }
     }
 
     /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.

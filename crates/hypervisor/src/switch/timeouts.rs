@@ -1,0 +1,150 @@
+//! The time of entries: their time-outs, and the wait for their last counts. [`Timeouts`](states::Timeouts) has the state of each
+//! entry.
+//!
+//! | state | rules on the switch | who keeps the time |
+//! |---|---|---|
+//! | together | all came with the entry | the switch |
+//! | apart | some have been idle, or came later | the switch for each rule; [`idle`] for the entry |
+//! | uninstalled | none: its link has no path, or no packet that it matches can come | Weir, until an instant |
+//! | leaving | the switch removes them; the entry is not in the table any more | Weir waits for their counts, until an instant |
+//!
+//! | event | from | to |
+//! |---|---|---|
+//! | a rule is idle and others are there, or a rule comes later | together | apart |
+//! | the entry has no rule any more | together, apart | uninstalled |
+//! | a rule comes | uninstalled | apart |
+//! | the entry is added again, with rules | apart, uninstalled | together |
+//! | all rules are idle | apart | gone |
+//! | the hard time-out is over for one of several rules | apart | leaving |
+//! | the last rule has timed out | together, apart | gone |
+//! | the idle or the hard time-out is over | uninstalled | gone |
+//! | the entry is deleted | together, apart | leaving, or gone if its tenant wants no report |
+//! | the switch has reported the last rule, or has not in time | leaving | gone |
+//!
+//! The hard time-out of an entry goes on in each state. An entry without rules has been idle since it lost its rules. No state is
+//! stored: after a restart an entry has stood as long as the switch says of the oldest rule, and an entry without rules begins again.
+
+pub(super) mod apart;
+pub(super) mod idle;
+pub(super) mod states;
+
+use super::removed::DELETE;
+use super::{Cause, Switch, in_turn};
+use crate::flows::Flow;
+use crate::ids::TenantIndex;
+use crate::south::diff::Change;
+use crate::south::held::Timeout;
+use crate::south::installed::Owner;
+use crate::time::Instant;
+use hashbrown::HashSet;
+use openflow::NO_BUFFER;
+use states::{Leaving, State};
+
+impl Switch {
+    /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it.
+    pub(super) fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
+        self.changes_of(tenant).any(|change| change.changes(number))
+    }
+
+    /// A change adds an entry, also in the place of what it was: its time begins again.
+    pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
+        self.tenants[cause.tenant.0 as usize].timeouts.set_together(number);
+        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+            change.begins = Some(number);
+        }
+    }
+
+    /// The entry begins to count again: packets that its deleted rules have counted and not yet reported belong to the entry as it
+    /// was before.
+    pub(crate) fn reset_counters(&mut self, cause: &Cause, number: u32) {
+        let last = self.session.installed().last_message();
+        let change = cause.operation.and_then(|at| self.change_mut(at));
+        let since = change.map_or(last, |it| *it.counts_since.get_or_insert(last));
+        if let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get_mut(number) {
+            flow.counts_since = since;
+        }
+    }
+
+    /// A change that was accepted earlier is sent: the time of an entry that it adds begins now.
+    pub(super) fn begin_time(&mut self, operation: u32, accepted: Instant, now: Instant) {
+        let Some(change) = self.change_mut(operation) else { return };
+        let Some(number) = change.begins else { return };
+        change.at = now;
+        let tenant = change.origin.tenant;
+        let flow = self.tenants[tenant.0 as usize].flows.get_mut(number);
+        if let Some(flow) = flow.filter(|flow| flow.installed == accepted) {
+            flow.installed = now;
+        }
+    }
+
+    /// Rules of an entry may have begun its hard timeout at different times.
+    pub(super) fn keep_together(&mut self, tenant: TenantIndex, number: u32) {
+        let state = &mut self.tenants[tenant.0 as usize];
+        if state.flows.get(number).is_some_and(|flow| flow.hard_timeout > 0) {
+            state.timeouts.set_apart(number);
+        }
+    }
+
+    /// Keeps a removed entry until the switch has reported its last counts, if the tenant wants to hear of it.
+    pub(crate) fn await_removal(&mut self, cause: &Cause, number: u32, flow: Flow) {
+        self.await_counts(cause, number, flow, None);
+    }
+
+    /// The same. `over` says how long an entry has stood whose hard timeout is over.
+    fn await_counts(&mut self, cause: &Cause, number: u32, flow: Flow, over: Option<(u32, u32)>) {
+        let Cause { tenant, now, .. } = *cause;
+        if !flow.is_end_reported() || self.leaves_again(tenant, number) {
+            return;
+        }
+        let rules = match self.tenants[tenant.0 as usize].recovery {
+            Some(_) => self.session.installed().held_of(flow.keys(), Owner { tenant, number }),
+            None => flow.rules.len(),
+        };
+        if rules == 0 {
+            // Nothing stands for it on the switch, which therefore will not tell of its end.
+            self.report_after(tenant, number, flow, DELETE, (0, 0));
+            return;
+        }
+        let until = now + self.settings.reply_timeout;
+        let leaving = Leaving { flow, rules, until, over };
+        self.tenants[tenant.0 as usize].timeouts.await_counts(number, leaving);
+        self.tenants.note_end(until);
+    }
+
+    /// Ends the entries without rules whose time is over, and waits no longer for counts that have not come in time.
+    pub(super) fn end_late(&mut self, now: Instant) {
+        for tenant in (0..self.tenants.len()).map(|at| TenantIndex(at as u32)) {
+            let next = self.tenants[tenant.0 as usize].timeouts.next_end();
+            if next.is_none_or(|at| at > now) {
+                continue;
+            }
+            // There can be thousands whose time is over, and a change can be of thousands.
+            let before = self.changes_of(tenant).flat_map(|it| &it.before);
+            let changing: HashSet<u32> = before.map(|(number, _)| *number).collect();
+            let is_changing = |number| changing.contains(&number);
+            while let Some((number, state)) =
+                self.tenants[tenant.0 as usize].timeouts.take_over(is_changing, now)
+            {
+                match state {
+                    State::Uninstalled(it) => self.end_timed_out(tenant, number, it.timeout, now),
+                    State::Leaving(late) => {
+                        self.report_removed(tenant, &late.flow, DELETE, (0, 0));
+                        self.tenants.keep_time(tenant, number, now);
+                    }
+                    State::Apart(_) => {}
+                }
+            }
+        }
+        self.tenants.find_next_end();
+    }
+
+    /// Ends an entry and tells its tenant why.
+    fn end_timed_out(&mut self, tenant: TenantIndex, number: u32, timeout: Timeout, now: Instant) {
+        let Some(flow) = self.drop_flow(tenant, number) else { return };
+        let cause = in_turn(tenant, now);
+        for rule in &flow.rules {
+            self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
+        }
+        self.report_removed(tenant, &flow, timeout as u8, flow.stood(now));
+    }
+}

@@ -1,0 +1,140 @@
+//! Entries that are several on the switch: such an entry is idle when all its rules are.
+//!
+//! A rule that is idle by itself is installed again at once, in the tenant's turn. Like any that comes later than the entry,
+//! it gets what is left of the entry's hard timeout; when that is over for one, the entry ends. When each has been idle, the
+//! switch is asked whether any has counted a packet since: if none has, the entry has been idle as long as the last of them, and
+//! ends. On 1.3 that is one question. On 1.0, which does not know of cookies in questions, it is one for each rule, of which few
+//! are on their way at a time; the first rule that has been used ends the asking, until that one is idle in its turn.
+
+use crate::flows::Rule;
+use crate::ids::TenantIndex;
+use crate::messages;
+use crate::south::diff::Change;
+use crate::south::held::{Removed, Timeout};
+use crate::south::installed::Owner;
+use crate::south::pending::Awaits;
+use crate::south::queue::{Class, Item, Question};
+use crate::switch::{Object, Switch, in_turn};
+use crate::time::Instant;
+use openflow::NO_BUFFER;
+
+impl Switch {
+    /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
+    pub(crate) fn revive_idle(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
+        let Owner { tenant, number } = owner;
+        let Some(rule) = self.one_of_several(owner, removed) else { return false };
+        let state = &mut self.tenants[tenant.0 as usize];
+        state.timeouts.set_apart(number);
+        let Some(flow) = state.flows.get_mut(number) else { return false };
+        if flow.left(now).is_none() {
+            return self.end_over(owner, removed, now);
+        }
+        flow.count_past(removed.counted);
+        let terms = flow.without_rules();
+        let cause = self.begin_repair(&in_turn(tenant, now), Object::Entry(number));
+        self.submit_rule(&cause, number, &terms, &rule, Change::Add, NO_BUFFER);
+        let (cookie, first_table) = (self.cookie_of(tenant, number), self.target().first_table());
+        let state = &mut self.tenants[tenant.0 as usize];
+        if let (Some(flow), Some(apart)) = (state.flows.get(number), state.timeouts.apart(number))
+            && apart.rule_unused(flow, &rule)
+        {
+            // All rules but the last that was idle may be used.
+            let unasked = messages::questions_of(self.wire, flow, &rule, cookie, first_table);
+            apart.begin_round(unasked, now);
+            self.go_on_asking(tenant, number, now);
+        }
+        true
+    }
+
+    /// The hard timeout is over for a rule. For others, which were installed later, it may be over some time later; the entry
+    /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
+    pub(crate) fn end_over(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
+        let Owner { tenant, number } = owner;
+        if !self.tenants[tenant.0 as usize].timeouts.is_apart(number) {
+            return false;
+        }
+        let Some(rule) = self.one_of_several(owner, removed) else { return false };
+        let Some(mut flow) = self.drop_flow(tenant, number) else { return false };
+        flow.count_past(removed.counted);
+        flow.rules.retain(|it| it.match_wire != rule.match_wire);
+        let cause = in_turn(tenant, now);
+        for rule in &flow.rules {
+            self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
+        }
+        let stood = flow.stood(now);
+        self.await_counts(&cause, number, flow, Some(stood));
+        true
+    }
+
+    /// The rule that has gone, if the entry has others.
+    fn one_of_several(&self, owner: Owner, removed: &Removed) -> Option<Rule> {
+        let flow = self.tenants[owner.tenant.0 as usize].flows.get(owner.number)?;
+        flow.rule_at(&removed.key).filter(|_| flow.rules.len() > 1).cloned()
+    }
+
+    fn go_on_asking(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
+        let next = |switch: &mut Switch| {
+            switch.tenants[tenant.0 as usize].timeouts.apart(number)?.next_question()
+        };
+        while let Some((question, begun)) = next(self) {
+            self.ask_in_turn(tenant, question, Awaits::Idle(tenant, number, begun), now);
+        }
+    }
+
+    /// Asks the switch for Weir itself, in the tenant's turn.
+    pub(crate) fn ask_in_turn(
+        &mut self,
+        tenant: TenantIndex,
+        question: Question,
+        awaits: Awaits,
+        now: Instant,
+    ) {
+        let item = Item {
+            origin: None,
+            awaits,
+            operation: None,
+            written: None,
+            // The tenant's rate is for what it asks itself.
+            class: Class::Other,
+            cost: question.cost,
+            share: question.cost,
+            gate: 0,
+            arrived: now,
+        };
+        self.submit(tenant, item, &question.message);
+    }
+
+    /// A part of the switch's answer to a question of the round that began then.
+    pub(crate) fn idle_part(
+        &mut self,
+        (tenant, number, begun): (TenantIndex, u32, Instant),
+        entries: &[u8],
+        more: bool,
+        now: Instant,
+    ) {
+        let (wire, cookie) = (self.wire, self.cookie_of(tenant, number));
+        let state = &mut self.tenants[tenant.0 as usize];
+        let apart = state.timeouts.apart(number).filter(|apart| apart.awaits(begun));
+        let (Some(apart), Some(flow)) = (apart, state.flows.get(number)) else { return };
+        let used = messages::used(wire, entries, cookie);
+        let is_used =
+            |bytes: &[u8]| messages::read_match(wire, bytes).is_some_and(|it| used.contains(&it));
+        if !used.is_empty() && apart.rules_used(is_used) || more {
+            return;
+        }
+        if !apart.answered() {
+            self.go_on_asking(tenant, number, now);
+        } else if apart.may_be_idle(flow) && !self.is_changing(tenant, number) {
+            // An entry that is changing is idle the next time, too.
+            self.end_timed_out(tenant, number, Timeout::Idle, now);
+        }
+    }
+
+    /// The switch does not answer: it is asked again when a rule has timed out the next time.
+    pub(crate) fn idle_failed(&mut self, tenant: TenantIndex, number: u32, begun: Instant) {
+        let apart = self.tenants[tenant.0 as usize].timeouts.apart(number);
+        if let Some(apart) = apart.filter(|apart| apart.awaits(begun)) {
+            apart.end_round();
+        }
+    }
+}
