@@ -34,7 +34,8 @@ pub use instruments::{Counter, Gauge, Histogram, SharedCounter, Snapshot};
 pub use kinds::{Direction, DropReason, Kind, Rejection};
 pub use registry::Registry;
 pub use series::{
-    AgentMetrics, Grant, LabelMetrics, ProcessMetrics, SheetUse, SwitchMetrics, TenantMetrics,
+    AgentMetrics, EventLoopMetrics, Grant, LabelMetrics, ProcessMetrics, SheetUse, SwitchMetrics,
+    TenantMetrics,
 };
 pub use text::{Detail, encode};
 pub use totals::Sums;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hypervisor::{Account, TenantId};
 
-use super::series::{ProcessMetrics, SwitchMetrics};
+use super::series::{EventLoopMetrics, ProcessMetrics, SwitchMetrics};
 use super::totals::{Sums, TenantTotals, Totals};
 
 /// By tenant: the totals, and the counts on disconnected switches.
@@ -19,6 +19,7 @@ pub struct Registry {
     /// Metrics of tenants over all switches.
     pub totals: Arc<Totals>,
     switches: Mutex<BTreeMap<u64, Weak<SwitchMetrics>>>,
+    event_loops: Mutex<BTreeMap<usize, Arc<EventLoopMetrics>>>,
     accounts: Mutex<Accounts>,
 }
 
@@ -58,6 +59,18 @@ impl Registry {
         switches.retain(|_, switch| switch.strong_count() > 0);
         switches.insert(dpid, Arc::downgrade(&metrics));
         metrics
+    }
+
+    /// Instruments for the event loop with this number.
+    pub fn event_loop(&self, number: usize) -> Arc<EventLoopMetrics> {
+        let mut event_loops = self.event_loops.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(event_loops.entry(number).or_default())
+    }
+
+    /// The instruments of all event loops, by ascending number.
+    pub(super) fn event_loops(&self) -> Vec<(usize, Arc<EventLoopMetrics>)> {
+        let event_loops = self.event_loops.lock().unwrap_or_else(PoisonError::into_inner);
+        event_loops.iter().map(|(number, metrics)| (*number, Arc::clone(metrics))).collect()
     }
 
     /// The resources that a tenant uses on all switches together.

@@ -382,6 +382,15 @@ pub struct ProcessMetrics {
     pub store_commit: Histogram,
 }
 
+/// The counters of one event loop, which is the only writer.
+#[derive(Debug, Default)]
+pub struct EventLoopMetrics {
+    /// 1 while turns are coalesced.
+    pub coalesced: Gauge,
+    /// The time in which turns were coalesced, in nanoseconds.
+    pub coalesced_nanos: Counter,
+}
+
 /// Followed flows, and sent labels. One writer.
 #[derive(Debug, Default)]
 pub struct LabelMetrics {

@@ -17,7 +17,7 @@ use super::series::{AgentMetrics, LabelMetrics, SwitchMetrics, TenantMetrics};
 use families::*;
 use hypervisor::PortTraffic;
 use sums::{OfTenant, sum};
-use writer::{Text, dpid};
+use writer::{Text, dpid, seconds};
 
 /// The detail of tenants' counters on switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub fn encode(registry: &Registry, detail: Detail, take: &mut dyn FnMut(String) 
         .collect();
     let mut text = Text::new(take);
     text.process(registry);
+    text.event_loops(registry);
     let contacts = totals.iter().map(|(name, (totals, _))| (name.as_str(), &totals.contacts));
     text.contacts(contacts.collect());
     text.switches(&switches);
@@ -146,6 +147,29 @@ impl Text<'_> {
             "Time of one group commit of the store.",
         );
         self.histogram("weir_store_commit_seconds", &[], &process.store_commit);
+    }
+
+    fn event_loops(&mut self, registry: &Registry) {
+        let event_loops: Vec<_> = registry
+            .event_loops()
+            .into_iter()
+            .map(|(number, metrics)| (number.to_string(), metrics))
+            .collect();
+        const COALESCED: &str = "weir_event_loop_coalesced";
+        self.family(
+            COALESCED,
+            "gauge",
+            "1 while the event loop has fewer turns because threads wait for a core.",
+        );
+        for (number, metrics) in &event_loops {
+            self.sample(COALESCED, &[("event_loop", number)], metrics.coalesced.get());
+        }
+        const TIME: &str = "weir_event_loop_coalesced_seconds_total";
+        self.family(TIME, "counter", "Time in which the event loop had fewer turns.");
+        for (number, metrics) in &event_loops {
+            let time = seconds(metrics.coalesced_nanos.get());
+            self.sample(TIME, &[("event_loop", number)], time);
+        }
     }
 
     fn agents(&mut self, agents: &AgentMetrics) {

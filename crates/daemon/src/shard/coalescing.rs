@@ -11,8 +11,10 @@
 //! The kernel's pressure stall information (`/proc/pressure/cpu`) has the time for which threads waited. Without this file
 //! the event loop has all its turns.
 
+use crate::metrics::EventLoopMetrics;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The time from one turn to the next while turns are coalesced.
@@ -44,13 +46,14 @@ pub(super) struct Coalescing {
     /// Messages of switches since the last decision.
     messages: u64,
     is_on: bool,
+    metrics: Arc<EventLoopMetrics>,
 }
 
 impl Coalescing {
     /// Every turn comes at once.
-    pub(super) fn new(now: Instant) -> Coalescing {
+    pub(super) fn new(now: Instant, metrics: Arc<EventLoopMetrics>) -> Coalescing {
         let pressure = File::open(PRESSURE).ok();
-        Coalescing { pressure, waited: None, decided: now, messages: 0, is_on: false }
+        Coalescing { pressure, waited: None, decided: now, messages: 0, is_on: false, metrics }
     }
 
     /// The event loop has handled a message of a switch.
@@ -68,9 +71,18 @@ impl Coalescing {
         let messages = per_second(std::mem::take(&mut self.messages), passed);
         // At low rates the file is not worth a system call.
         let waiting = if messages < ENDS.messages { 0 } else { self.waiting(now) };
-        let is_on = decide(self.is_on, Load { messages, waiting });
-        let changes = std::mem::replace(&mut self.is_on, is_on) != is_on;
-        changes.then_some(if is_on { INTERVAL } else { Duration::ZERO })
+        self.settle(passed, Load { messages, waiting })
+    }
+
+    /// Decides by the load of the time that passed since the last decision.
+    fn settle(&mut self, passed: Duration, load: Load) -> Option<Duration> {
+        let is_on = decide(self.is_on, load);
+        let was_on = std::mem::replace(&mut self.is_on, is_on);
+        self.metrics.coalesced.set(u64::from(is_on));
+        if was_on {
+            self.metrics.coalesced_nanos.add(passed.as_nanos() as u64);
+        }
+        (is_on != was_on).then_some(if is_on { INTERVAL } else { Duration::ZERO })
     }
 
     /// The percentage of the time since the last reading for which threads waited; 0 if the kernel does not count.
@@ -138,11 +150,25 @@ mod tests {
     #[test]
     fn decisions_come_once_per_period_and_few_messages_end_the_interval() {
         let start = Instant::now();
-        let mut coalescing = Coalescing::new(start);
+        let mut coalescing = Coalescing::new(start, Arc::default());
         coalescing.is_on = true;
         assert_eq!(coalescing.turn(start + PERIOD / 2), None);
         coalescing.count();
         assert_eq!(coalescing.turn(start + PERIOD), Some(Duration::ZERO));
         assert_eq!(coalescing.turn(start + 2 * PERIOD), None, "nothing changes");
+    }
+
+    #[test]
+    fn the_metrics_have_the_state_and_its_time() {
+        let metrics = Arc::<EventLoopMetrics>::default();
+        let mut coalescing = Coalescing::new(Instant::now(), Arc::clone(&metrics));
+        let mut check = |passed: u64, waiting: u64, coalesced: (u64, u64)| {
+            coalescing.settle(Duration::from_nanos(passed), Load { messages: 40_000, waiting });
+            assert_eq!((metrics.coalesced.get(), metrics.coalesced_nanos.get()), coalesced);
+        };
+        check(20, 50, (1, 0));
+        check(20, 50, (1, 20));
+        check(40, 0, (0, 60));
+        check(20, 0, (0, 60));
     }
 }

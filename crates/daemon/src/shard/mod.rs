@@ -159,7 +159,7 @@ impl Shard {
                 notify.send(Command::Store(event));
             })
             .map_err(SetupError::Store)?;
-        let coalescing = Coalescing::new(events.now());
+        let coalescing = Coalescing::new(events.now(), setup.metrics.event_loop(number));
         let shard = Shard {
             number,
             events,

@@ -119,6 +119,9 @@ fn a_populated_registry_reads_back() {
     red.added_northbound.observe(9_000_000_000);
     nasty.queue_southbound.set(7);
     registry.process.rejected(Kind::Switch, Rejection::Tls).increment();
+    registry.event_loop(1).coalesced.set(1);
+    registry.event_loop(1).coalesced_nanos.add(20_000_000);
+    registry.event_loop(0);
 
     let scrape = Scrape::parse(&encoded(&registry, Detail::Product)).unwrap();
     let dpid = "switch=00:00:00:00:00:00:00:10";
@@ -160,6 +163,9 @@ fn a_populated_registry_reads_back() {
         ),
         (&format!("weir_added_latency_seconds_sum|{dpid}|tenant=red|towards=north"), "9.0000015"),
         ("weir_connections_rejected_total|peer=switch|reason=tls", "1"),
+        ("weir_event_loop_coalesced|event_loop=0", "0"),
+        ("weir_event_loop_coalesced|event_loop=1", "1"),
+        ("weir_event_loop_coalesced_seconds_total|event_loop=1", "0.02"),
     ] {
         assert_eq!(
             scrape.samples.get(series).map(String::as_str),
