@@ -12,7 +12,8 @@ use crate::criterion::{self, Judge, Ruling};
 use crate::load::{Kind, Load, Plan, Stream};
 use crate::measure::{CPU_PER_MESSAGE, Collector, Measurement, OWN_MESSAGES, ceiling};
 use crate::outcome::Outcome;
-use crate::plan::{GROUP_NS, Setup, Topology};
+use crate::pacing::{GROUP_NS, Pacing, SPIN_RATE};
+use crate::plan::{Setup, Topology};
 use crate::probing::PROBE_EVERY_NS;
 use crate::real::RealSwitches;
 use crate::session::Session;
@@ -301,6 +302,9 @@ fn settings(results: &mut Results, options: &Options) {
         (pacing.0, (pacing.1 as f64 / 1e3).into()),
     ];
     results.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
+    if options.switches.is_some() {
+        results.settings.insert("spins_up_to_per_s".to_owned(), SPIN_RATE.into());
+    }
 }
 
 /// The time to start systems before a run and to end them after the run.
@@ -381,7 +385,7 @@ fn measure_once(
     let mut company = case.beside.map(prepare).transpose()?;
     let tenants = controllers.addresses().len();
     let setup = Setup { topology: target.topology.clone(), tenants, ..setup };
-    let mut session = Session::open_until(setup, &controllers, options.stop.clone())?;
+    let mut session = Session::open_until(setup.clone(), &controllers, options.stop.clone())?;
     if let (Some(switches), Topology::Interfaces { .. }) = (switches, &target.topology) {
         switches.forget(size).map_err(Error::System)?;
     }
@@ -390,6 +394,8 @@ fn measure_once(
     }
     let before = target.southbound();
     let load = Load { seed: options.seed.wrapping_add(run as u64), ..case.load.clone() };
+    let pacing =
+        matches!(target.topology, Topology::Interfaces { .. }).then(|| Pacing::of(&setup, &load));
     let outcome = session.run_under(&load, &target.pids, options.control.as_deref())?;
     // If the generator has its own CPU and still falls behind, other work of the machine is the reason: such a run is
     // no measurement.
@@ -404,6 +410,9 @@ fn measure_once(
     }
     if kept == Kept::Yes {
         collector.add(&outcome);
+        if let Some(pacing) = pacing {
+            collector.sample("spin_us", "µs", Better::Neither, pacing.spin_us());
+        }
         if let Some(percent) = before.zip(target.southbound()).and_then(own_percent) {
             collector.sample(OWN_MESSAGES, "%", Better::Lower, percent);
         }

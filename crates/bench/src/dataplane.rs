@@ -112,7 +112,7 @@ impl Injector {
             let Some(&Reverse((at, due))) = run.due.peek() else { return IDLE_NS };
             let now = clock.now();
             if at > now {
-                return self.setup.sleep_ns(at - now).min(IDLE_NS);
+                return run.pacing.sleep_ns(at - now).min(IDLE_NS);
             }
             run.due.pop();
             let place = match due {

@@ -40,6 +40,7 @@ pub mod matrix;
 pub mod measure;
 pub mod observe;
 pub mod outcome;
+mod pacing;
 pub mod plan;
 mod probing;
 mod progress;

@@ -148,6 +148,12 @@ impl Load {
         Some(Schedule::new(arrivals, phase, self.seed_of(number)))
     }
 
+    /// The sum of the streams' mean rates in messages per second; `None` if a stream has no schedule.
+    pub(crate) fn mean_rate(&self) -> Option<f64> {
+        let seconds = self.duration_ms as f64 / 1e3;
+        self.streams.iter().map(|stream| stream.arrivals.mean_rate(seconds)).sum()
+    }
+
     /// The window of intended times that counts, in ns since the run's start.
     #[must_use]
     pub fn window_ns(&self) -> (u64, u64) {

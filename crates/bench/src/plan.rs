@@ -251,9 +251,6 @@ fn default_spin_ns() -> u64 {
     30_000
 }
 
-/// The time between two groups of messages to real switches.
-pub(crate) const GROUP_NS: u64 = 50_000;
-
 fn one_dpid() -> u64 {
     1
 }
@@ -280,18 +277,6 @@ impl Setup {
             apart: false,
             spin_ns: default_spin_ns(),
             handshake_ms: ten_thousand(),
-        }
-    }
-
-    /// How long a thread sleeps if the next message is due in `left` ns.
-    ///
-    /// Real switches and the system under test get the generator's core between two messages: there a thread never spins. Messages
-    /// that are due more often than every [`GROUP_NS`] are sent in groups, one every `GROUP_NS`.
-    pub(crate) fn sleep_ns(&self, left: u64) -> u64 {
-        match self.topology {
-            Topology::Interfaces { .. } if left < GROUP_NS / 2 => GROUP_NS,
-            Topology::Interfaces { .. } => left,
-            _ => left.saturating_sub(self.spin_ns),
         }
     }
 
@@ -451,21 +436,6 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn beside_a_real_switch_no_thread_spins() {
-        let ports = Topology::Interfaces { ports: Vec::new(), switches: 1, dpid: 1 };
-        let real = Setup::new(ports, 1);
-        assert_eq!(real.sleep_ns(40_000), 40_000, "25,000 messages per second: each for itself");
-        assert_eq!(
-            real.sleep_ns(16_000),
-            GROUP_NS,
-            "60,000 messages per second: in groups of three"
-        );
-        let emulated = Setup::new(Topology::Direct, 1);
-        assert_eq!(emulated.sleep_ns(40_000), 10_000);
-        assert_eq!(emulated.sleep_ns(16_000), 0);
-    }
 
     #[test]
     fn tenants_have_disjoint_networks() {

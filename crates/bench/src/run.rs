@@ -2,6 +2,7 @@
 
 use crate::fault::Faults;
 use crate::load::{Kind, Load, MAX_STREAMS, Stream};
+use crate::pacing::Pacing;
 use crate::plan::Setup;
 use crate::probing::{Forwarded, Prober};
 use crate::progress::Progress;
@@ -38,6 +39,7 @@ pub(crate) enum Due {
 pub(crate) struct Run {
     pub(crate) id: u16,
     pub(crate) load: Arc<Load>,
+    pub(crate) pacing: Pacing,
     pub(crate) window: Window,
     pub(crate) senders: Vec<Sender>,
     /// Where this thread sends probes into the data plane.
@@ -85,6 +87,7 @@ impl Run {
         let precision = if load.streams.len() > 64 { Precision::Coarse } else { Precision::Fine };
         let mut run = Self {
             id,
+            pacing: Pacing::of(setup, &load),
             window,
             senders: Vec::new(),
             probers: Vec::new(),
@@ -119,6 +122,7 @@ impl Run {
 
     /// Goes on with a changed load, which has further streams, or in which streams end earlier.
     pub(crate) fn change(&mut self, setup: &Setup, load: Arc<Load>, sides: Sides) {
+        self.pacing = Pacing::of(setup, &load);
         self.load = load;
         for number in self.sender_of.len()..self.load.streams.len() {
             self.sender_of.push(None);

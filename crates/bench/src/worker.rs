@@ -6,7 +6,7 @@
 //!     ▲                    │  loop:                           │
 //!     │                    │   1. build what is due, write it │◀──▶ switches' sockets
 //!     └──parts of results──│   2. epoll: sleep until the next │◀──▶ controllers' sockets
-//!                          │      is due (Setup::sleep_ns)    │
+//!                          │      is due (Pacing::sleep_ns)   │
 //!                          │   3. read what has come          │
 //!                          └──────────────────────────────────┘
 //! ```
@@ -267,7 +267,7 @@ impl Worker {
             let Some(&Reverse((at, due))) = run.due.peek() else { break IDLE_NS };
             let now = self.clock.now();
             if at > now {
-                break self.setup.sleep_ns(at - now);
+                break run.pacing.sleep_ns(at - now);
             }
             if budget == 0 || self.dirty.len() >= CONNECTIONS_TURN {
                 break 0;
