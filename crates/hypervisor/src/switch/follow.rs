@@ -62,7 +62,7 @@ impl Switch {
         }
     }
 
-    /// Begins to follow what has changed, if nothing in the queues waits for the store.
+    /// Puts a new policy or changed ports into force, if no message in the queues waits for the store.
     pub(crate) fn follow(&mut self, now: Instant) {
         if !self.map.has_upcoming() || self.map.is_stale() || self.operations.has_any_bulk() {
             return;

@@ -46,7 +46,7 @@ impl Switch {
         self.changes_of(tenant).any(|change| change.changes(number))
     }
 
-    /// A change adds an entry, also in the place of what it was: its time begins again.
+    /// A change adds an entry, or replaces an entry: the time of the entry begins again.
     pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
         self.tenants[cause.tenant.0 as usize].timeouts.set_together(number);
         if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {

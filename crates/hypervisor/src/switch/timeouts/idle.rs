@@ -1,10 +1,10 @@
 //! Entries that are several on the switch: such an entry is idle when all its rules are.
 //!
-//! A rule that is idle by itself is installed again at once, in the tenant's turn. Like any that comes later than the entry,
-//! it gets what is left of the entry's hard timeout; when that is over for one, the entry ends. When each has been idle, the
-//! switch is asked whether any has counted a packet since: if none has, the entry has been idle as long as the last of them, and
-//! ends. On 1.3 that is one question. On 1.0, which does not know of cookies in questions, it is one for each rule, of which few
-//! are on their way at a time; the first rule that has been used ends the asking, until that one is idle in its turn.
+//! Weir installs a rule that has timed out as idle again at once, in the tenant's turn. A rule that Weir installs later than the entry
+//! gets the rest of the entry's hard time-out. When the hard time-out is over for one rule, the entry ends. When each rule has been
+//! idle, Weir asks the switch whether any rule has counted a packet since. If no rule has, the entry has been idle as long as its last
+//! rule, and ends. On 1.3 Weir asks one question. On 1.0 a question cannot name a cookie, so Weir asks one question for each rule, a
+//! few at a time. The first rule that has been used ends the round; the next round begins when that rule has been idle.
 
 use crate::flows::Rule;
 use crate::ids::TenantIndex;
@@ -94,7 +94,7 @@ impl Switch {
             awaits,
             operation: None,
             written: None,
-            // The tenant's rate is for what it asks itself.
+            // The tenant's rate limits the tenant's own questions only.
             class: Class::Other,
             cost: question.cost,
             share: question.cost,

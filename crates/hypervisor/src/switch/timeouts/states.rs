@@ -116,7 +116,7 @@ impl Timeouts {
         matches!(self.states.get(&number), Some(State::Apart(_)))
     }
 
-    /// What is known of an entry whose rules may time out at different times.
+    /// The state of an entry whose rules may time out at different times.
     pub(super) fn apart(&mut self, number: u32) -> Option<&mut Apart> {
         match self.states.get_mut(&number)? {
             State::Apart(apart) => Some(apart),

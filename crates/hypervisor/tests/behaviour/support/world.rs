@@ -254,7 +254,7 @@ impl World {
         self.pump();
     }
 
-    /// The same without what comes of it: nothing is carried.
+    /// Sets the policy, but carries no messages.
     pub fn begin_policy(&mut self, policy: Policy) {
         self.names = policy.tenants.iter().map(|t| (t.name.clone(), t.id)).collect();
         self.policy = Arc::new(policy);
