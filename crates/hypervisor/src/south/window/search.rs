@@ -33,9 +33,11 @@ const ROUND_UNITS: u32 = 8;
 /// Rounds in a row in which the switch ran dry before the limit grows. One such round may be the hypervisor's own stall.
 const DRY_ROUNDS: u32 = 3;
 /// A lower limit may cost this fraction of the rate, in percent.
-const MAY_COST: u64 = 8;
-/// A higher limit must bring this fraction of what it would bring if only the limit bound, in percent.
-const MUST_PAY: u64 = 40;
+const MAY_COST: u64 = 5;
+/// Twice the limit must bring this fraction of the rate, in percent. Some switches have work beside messages, for example a look at
+/// each port. Their rate rises with the limit, at first much, then less and less. For such a switch the two numbers together
+/// mean some nine tenths of its full rate.
+const MUST_PAY: u64 = 10;
 /// Rounds between two comparisons, and the longest time between them.
 const SHORTEST_REST: u32 = 8;
 const LONGEST_REST: u32 = 256;
@@ -51,7 +53,6 @@ pub(super) struct Search {
     phase: Phase,
     /// By how much a lower limit is lower. Large steps first: at the beginning the limit may be far too high.
     step: Step,
-    growth: Growth,
     round: Round,
     /// Messages wait because the window is closed.
     waiting: bool,
@@ -72,15 +73,6 @@ enum Phase {
     Fewer(u32),
     /// Under a higher limit.
     More(u32),
-}
-
-/// How a higher limit is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Growth {
-    /// Nothing is known yet, or the switch has run dry: the limit doubles.
-    Fast,
-    /// The limit grows by half.
-    Slow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +115,6 @@ impl Search {
             floor: LEAST,
             phase: Phase::Rest,
             step: Step::Quarter,
-            growth: Growth::Fast,
             round: Round::new(now),
             waiting: false,
             is_settling: false,
@@ -196,8 +187,7 @@ impl Search {
         if let Phase::Fewer(_) = self.phase {
             self.keep_from_fewer(now);
         } else {
-            self.growth = Growth::Fast;
-            self.limit = self.more(self.limit());
+            self.limit = more(self.limit());
             self.step = Step::Half;
             self.turn_to(Phase::Rest, now);
         }
@@ -225,7 +215,7 @@ impl Search {
                     (self.base, self.limit) = (rate, self.limit());
                     let fewer = self.fewer(self.limit);
                     let phase = match self.rest.then_more || fewer == self.limit {
-                        true => Phase::More(self.more(self.limit)),
+                        true => Phase::More(more(self.limit)),
                         false => Phase::Fewer(fewer),
                     };
                     self.turn_to(phase, now);
@@ -242,7 +232,7 @@ impl Search {
             Phase::Fewer(_) => self.keep_from_fewer(now),
             Phase::More(trial) => {
                 let next = match self.judge_more(trial, rate) {
-                    true => Phase::More(self.more(trial)),
+                    true => Phase::More(more(trial)),
                     false => Phase::Rest,
                 };
                 self.turn_to(next, now);
@@ -252,26 +242,15 @@ impl Search {
 
     /// Keeps a higher limit if it pays; says whether it does.
     fn judge_more(&mut self, trial: u32, rate: u64) -> bool {
-        let gain = self.base * u64::from(trial - self.limit) / u64::from(self.limit);
-        let pays = trial > self.limit && rate >= self.base + gain / 100 * MUST_PAY;
+        let pays = trial > self.limit && rate >= self.base + self.base / 100 * MUST_PAY;
         if pays {
             (self.limit, self.base) = (trial, rate);
             self.rest.long = SHORTEST_REST;
         } else {
-            self.growth = Growth::Slow;
             self.rest.then_more = false;
             self.rest.long = (self.rest.long * 2).clamp(SHORTEST_REST, LONGEST_REST);
         }
         pays
-    }
-
-    /// The next higher limit.
-    fn more(&self, limit: u32) -> u32 {
-        let more = match self.growth {
-            Growth::Fast => limit * 2,
-            Growth::Slow => limit + (limit / 2).max(1),
-        };
-        more.min(MOST)
     }
 
     /// The next lower limit.
@@ -286,6 +265,11 @@ impl Search {
         self.rates.clear();
         (self.rest.since, self.rest.rounds) = (now, 0);
     }
+}
+
+/// The next higher limit.
+fn more(limit: u32) -> u32 {
+    (limit * 2).min(MOST)
 }
 
 impl Step {
