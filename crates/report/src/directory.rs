@@ -1,15 +1,16 @@
-//! A results directory: `result.json`, `histograms.hlog`, `metrics.csv`, `tenants.csv` and `report.html`; a result's own
-//! figures are in `figures/`.
+//! A results directory: `result.json` (or `result.json.gz`), `histograms.hlog`, `metrics.csv`, `tenants.csv` and `report.html`;
+//! a result's own figures are in `figures/`.
 
 use crate::figure::{Figure, WIDE, palette_of};
 use crate::histogram::{Histogram, write_log};
 use crate::page;
 use crate::results::{Extras, Results, SCHEMA};
 use crate::table::Table;
+use flate2::read::GzDecoder;
 use serde::Deserialize;
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -138,13 +139,13 @@ impl Results {
         }
     }
 
-    /// Reads `result.json` from a results directory, or from that file itself.
+    /// Reads `result.json` or `result.json.gz` from a results directory, or from that file itself.
     ///
     /// # Errors
     /// See [`Error`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
-        let text = fs::read_to_string(&path).map_err(|error| Error::Io(path.clone(), error))?;
+        let path = if path.is_dir() { result_in(path) } else { path.to_owned() };
+        let text = read_text(&path).map_err(|error| Error::Io(path.clone(), error))?;
         // Of another schema the rest may have any form, so the number comes first.
         #[derive(Deserialize)]
         struct Version {
@@ -220,4 +221,20 @@ impl Results {
         }
         table
     }
+}
+
+/// The result file of a results directory. A directory that is kept for long may have the file compressed.
+fn result_in(dir: &Path) -> PathBuf {
+    let (plain, compressed) = (dir.join("result.json"), dir.join("result.json.gz"));
+    if !plain.exists() && compressed.exists() { compressed } else { plain }
+}
+
+/// The text of a file, also of a file that gzip compressed.
+fn read_text(path: &Path) -> io::Result<String> {
+    if path.extension().is_none_or(|it| it != "gz") {
+        return fs::read_to_string(path);
+    }
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
 }

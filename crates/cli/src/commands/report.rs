@@ -25,7 +25,7 @@ enum Command {
 
 /// Draw the report of results again: report.html, and the figures with their data
 ///
-/// Reads result.json and, where it is there, figures.json; writes report.html and figures/ beside them. Nothing is measured.
+/// Reads result.json (or result.json.gz) and, where it is there, figures.json; writes report.html and figures/ beside them. Nothing is measured.
 /// So reports of older versions of Weir get the form of this one.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  weir report draw results/")]
@@ -59,7 +59,7 @@ Example:
   weir bench relay --quick --out after/
   weir report compare before/ after/ --metric p50_us --metric p99_us")]
 struct Compare {
-    /// Results directories (or their result.json), at least two
+    /// Results directories (or their result.json, or result.json.gz), at least two
     #[arg(required = true, num_args = 2..)]
     results: Vec<PathBuf>,
     /// Only metrics of this name, such as p50_us; several times for several
