@@ -5,6 +5,7 @@
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
 pub(super) mod entry;
+mod flow_mod;
 mod head;
 pub(crate) mod room;
 mod shadowed;
@@ -20,6 +21,7 @@ use compile::RuleKey;
 use core::hash::BuildHasher;
 use entry::Long;
 pub use entry::{Flow, Shadowed};
+pub(crate) use flow_mod::{FlowMod, Wanted};
 use flowspace::{Match, MatchIndex, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;

@@ -2,7 +2,7 @@
 //! name. Only here is one of them chosen.
 
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Head, Rule};
+use crate::flows::{Flow, FlowMod, Head, Rule, Wanted};
 use crate::label::Label;
 use crate::port_desc::PortState;
 use crate::south::diff::{Change, Writing};
@@ -13,7 +13,7 @@ use crate::south::queue::Question;
 use crate::work::Examines;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use compile::{InfraRule, Network, PhysicalPort, Wire};
+use compile::{InfraRule, Network, PhysicalPort, Refused, Wire};
 use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
@@ -52,6 +52,12 @@ of_both_versions! { flow_mod:
 
     /// The table to which an entry's actions send packets on.
     fn next_table(actions: &[u8]) -> Option<u8>;
+
+    /// A tenant's FLOW_MOD; `metadata_kept` are the bits of the metadata that are not the tenant's own.
+    fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<FlowMod<'_>, Refused>;
+
+    /// Whether an entry's actions send to the port and the group that a request wants.
+    fn sends_to(actions: &[u8], wanted: &Wanted) -> bool;
 
     /// Whether an entry's actions name a port, or whatever it may stand for.
     fn sends_by(actions: &[u8], number: u32) -> bool;

@@ -16,6 +16,14 @@ pub(crate) struct Semantics {
     pub version: Version,
     /// Whether a MODIFY that finds no entry adds one (1.0, section 4.6; 1.3, section 6.4).
     pub modify_adds: bool,
+    /// Whether a MODIFY gives entries its cookie (1.0, section 4.6; 1.3, section 6.4).
+    pub modify_sets_cookie: bool,
+    /// Whether an ADD that replaces an entry always sets the counts to 0 (1.0, section 4.6).
+    pub add_resets_counts: bool,
+    /// The flag of a FLOW_MOD that sets the counts to 0 (1.3, section 6.4), or 0.
+    pub reset_counts_flag: u16,
+    /// The flag of a FLOW_MOD for an emergency entry (1.0, section 5.3.3), or 0.
+    pub emergency_flag: u16,
     /// Whether a DELETE can name entries by their cookie (1.3, section 6.4).
     pub deletes_by_cookie: bool,
     /// Whether there are groups and meters (1.3, sections 5.6 and 5.7).
@@ -67,6 +75,10 @@ pub(crate) struct Codes {
     pub overlap: ErrorCode,
     /// There is no room for a rule.
     pub table_full: ErrorCode,
+    /// A FLOW_MOD of a tenant that may not write.
+    pub flow_mod_not_permitted: ErrorCode,
+    /// The command of a FLOW_MOD is unknown.
+    pub bad_command: ErrorCode,
     /// The answer is too large to be kept.
     pub too_much: ErrorCode,
     /// The types of errors that say that something has no place in the tables as they are.
@@ -99,6 +111,10 @@ const PORT_CONFIG: PortConfig = PortConfig(
 static V10: Semantics = Semantics {
     version: Version::V1_0,
     modify_adds: true,
+    modify_sets_cookie: true,
+    add_resets_counts: true,
+    reset_counts_flag: 0,
+    emergency_flag: v10::FlowModFlags::EMERG.0,
     deletes_by_cookie: false,
     has_groups: false,
     has_set_async: false,
@@ -116,6 +132,8 @@ static V10: Semantics = Semantics {
     codes: Codes {
         overlap: code_v10::FLOW_MOD_FAILED_OVERLAP,
         table_full: code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
+        flow_mod_not_permitted: code_v10::FLOW_MOD_FAILED_EPERM,
+        bad_command: code_v10::FLOW_MOD_FAILED_BAD_COMMAND,
         too_much: code_v10::BAD_REQUEST_BAD_LEN,
         of_tables: &[code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_],
         port_mod: PortModCodes {
@@ -131,6 +149,10 @@ static V10: Semantics = Semantics {
 static V13: Semantics = Semantics {
     version: Version::V1_3,
     modify_adds: false,
+    modify_sets_cookie: false,
+    add_resets_counts: false,
+    reset_counts_flag: v13::FlowModFlags::RESET_COUNTS.0,
+    emergency_flag: 0,
     deletes_by_cookie: true,
     has_groups: true,
     has_set_async: true,
@@ -152,6 +174,8 @@ static V13: Semantics = Semantics {
     codes: Codes {
         overlap: code_v13::FLOW_MOD_FAILED_OVERLAP,
         table_full: code_v13::FLOW_MOD_FAILED_TABLE_FULL,
+        flow_mod_not_permitted: code_v13::FLOW_MOD_FAILED_EPERM,
+        bad_command: code_v13::FLOW_MOD_FAILED_BAD_COMMAND,
         too_much: code_v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
         of_tables: &[
             code_v13::FLOW_MOD_FAILED_TABLE_FULL.type_,

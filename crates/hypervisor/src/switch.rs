@@ -15,6 +15,7 @@ mod counts;
 mod datapath;
 mod dispatch;
 pub(crate) mod event;
+mod flow_mod;
 mod follow;
 mod forward;
 mod labels;

@@ -26,6 +26,16 @@ impl Switch {
         }
     }
 
+    /// The number of tables that a tenant sees.
+    pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
+        self.target().tenant_tables(self.tenants[tenant.0 as usize].network.is_some())
+    }
+
+    /// The bits of the metadata that are not the tenant's own.
+    pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
+        self.target().metadata_kept(self.tenants[tenant.0 as usize].network.is_some())
+    }
+
     /// A tenant on the switch.
     pub(crate) fn context(&self, tenant: TenantIndex) -> Context<'_> {
         let state = &self.tenants[tenant.0 as usize];

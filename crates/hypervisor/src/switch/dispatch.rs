@@ -35,8 +35,7 @@ impl Switch {
     pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         match (self.wire, MessageType(request.header.type_)) {
             // The number is that of 1.0, too.
-            (Wire::V10, MessageType::FLOW_MOD) => self.flow_mod_v10(request),
-            (Wire::V13, MessageType::FLOW_MOD) => self.flow_mod_v13(request),
+            (_, MessageType::FLOW_MOD) => self.flow_mod(request),
             (Wire::V13, MessageType::GROUP_MOD) => self.group_mod_v13(request),
             (Wire::V13, MessageType::METER_MOD) => self.meter_mod_v13(request),
             (Wire::V10 | Wire::V13, _) => Ok(()),

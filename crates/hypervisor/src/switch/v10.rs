@@ -1,6 +1,5 @@
 //! Slices on OpenFlow 1.0: every message type, in each direction, has its place here.
 
-mod flow_mod;
 mod network_packet;
 pub(super) mod packet;
 pub(super) mod ports;
@@ -20,7 +19,7 @@ impl Switch {
     pub(crate) fn controller_message_v10(&mut self, request: Request<'_>) -> Result<(), Refused> {
         match MessageType(request.header.type_) {
             MessageType::PACKET_OUT => self.packet_out_v10(&request),
-            MessageType::FLOW_MOD => self.flow_mod_v10(&request),
+            MessageType::FLOW_MOD => self.flow_mod(&request),
             MessageType::ECHO_REQUEST => {
                 self.reply(&request, |_, out| {
                     frame::write(

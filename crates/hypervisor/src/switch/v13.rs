@@ -6,7 +6,6 @@
 //! hypervisor's as well ([`compile::last_table`]).
 
 mod features;
-mod flow_mod;
 pub(super) mod groups;
 mod meters;
 pub(super) mod network_statistics;
@@ -16,13 +15,10 @@ mod statistics;
 pub(super) mod switch;
 
 use super::{Request, Switch};
-use crate::ids::TenantIndex;
 use crate::north::Role;
 use crate::time::Instant;
 use crate::v13::unreadable;
-use compile::metadata::own_part;
 use compile::{Reason, Refused};
-use flowspace::Match;
 use openflow::error::v13 as code;
 use openflow::v13::MessageType;
 use openflow::{ErrorCode, Header, frame};
@@ -39,7 +35,7 @@ impl Switch {
         }
         match type_ {
             MessageType::PACKET_OUT => self.packet_out_v13(&request),
-            MessageType::FLOW_MOD => self.flow_mod_v13(&request),
+            MessageType::FLOW_MOD => self.flow_mod(&request),
             MessageType::GROUP_MOD => self.group_mod_v13(&request),
             MessageType::METER_MOD => self.meter_mod_v13(&request),
             MessageType::ECHO_REQUEST => {
@@ -120,23 +116,6 @@ impl Switch {
             | MessageType::ROLE_REPLY => Ok(()),
             _ => Err(code::BAD_REQUEST_BAD_TYPE),
         }
-    }
-
-    /// A match in a tenant's request, without the bits of the metadata that are not the tenant's own: the tenant sees them as 0,
-    /// so a match on 0 there says nothing, and one on anything else means no packet.
-    pub(crate) fn match_of_v13(
-        &self,
-        tenant: TenantIndex,
-        wire: &openflow::v13::Match<'_>,
-    ) -> Result<Match, Refused> {
-        let match_ = Match::from_v13(wire).map_err(|error| error.error_code())?;
-        let has_network = self.tenants[tenant.0 as usize].network.is_some();
-        own_part(&match_, self.target().metadata_kept(has_network))
-    }
-
-    /// Tables that a tenant sees.
-    pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
-        self.target().tenant_tables(self.tenants[tenant.0 as usize].network.is_some())
     }
 
     fn is_slave(&self, controller: crate::ids::ControllerIndex) -> bool {

@@ -2,18 +2,18 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, Head, Rule};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, Wanted};
 use crate::south::diff::{Change, Writing};
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
-use compile::{InfraRule, RuleKey};
+use compile::{InfraRule, Refused, RuleKey};
 use flowspace::{Match, port_from_v10};
 use openflow::v10::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, PortNo,
 };
-use openflow::{ErrorCode, List, NO_BUFFER, TooLong};
+use openflow::{ErrorCode, List, NO_BUFFER, TooLong, v13};
 
 /// A match from its wire form.
 pub(crate) fn read_match(wire: &[u8]) -> Option<Match> {
@@ -86,17 +86,42 @@ pub(crate) fn write_removal(
     .write_message(0, out)
 }
 
-/// Whether a list of actions outputs to the port, as the out_port filter of requests means it.
-pub(crate) fn outputs_to(actions: &[u8], out_port: PortNo) -> bool {
-    if out_port == PortNo::NONE {
-        return true;
-    }
-    List::<Action<'_>>::parse(actions).is_ok_and(|actions| {
-        actions.iter().any(|action| match action {
-            Action::Output { port, .. } | Action::Enqueue { port, .. } => port == out_port,
-            _ => false,
-        })
+/// A tenant's FLOW_MOD, with the priority that the entry has.
+pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
+    let it = FlowMod::parse(body).map_err(unreadable)?;
+    let mut match_wire = Vec::with_capacity(v10::Match::LEN);
+    it.match_.write(&mut match_wire);
+    Ok(Asked {
+        command: v13::FlowModCommand(u8::try_from(it.command.0).unwrap_or(u8::MAX)),
+        wanted: Wanted { table: Some(0), ..wanted(&it.match_, it.out_port) },
+        match_wire,
+        priority: priority_of(&it.match_, it.priority),
+        cookie: it.cookie,
+        flags: it.flags.0,
+        idle_timeout: it.idle_timeout,
+        hard_timeout: it.hard_timeout,
+        buffer_id: it.buffer_id,
+        actions: it.actions.as_bytes(),
     })
+}
+
+/// What a request means by these two.
+pub(crate) fn wanted(match_: &v10::Match, out_port: PortNo) -> Wanted {
+    let out_port = v13::PortNo(port_from_v10(out_port.0));
+    Wanted { match_: Match::from_v10(match_), out_port, ..Wanted::EVERYTHING }
+}
+
+/// Whether a list of actions outputs to the port, as the out_port filter of requests means it.
+pub(crate) fn sends_to(actions: &[u8], &Wanted { out_port, .. }: &Wanted) -> bool {
+    out_port == v13::PortNo::ANY
+        || List::<Action<'_>>::parse(actions).is_ok_and(|actions| {
+            actions.iter().any(|action| match action {
+                Action::Output { port, .. } | Action::Enqueue { port, .. } => {
+                    port_from_v10(port.0) == out_port.0
+                }
+                _ => false,
+            })
+        })
 }
 
 /// An entry as it was stored, with the priority that it has.

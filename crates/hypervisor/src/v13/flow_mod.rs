@@ -3,13 +3,13 @@
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::cookie::{Cookie, Installation};
-use crate::flows::{Flow, Head, Rule};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, Wanted};
 use crate::south::diff::{Change, Writing};
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::metadata::own_part;
-use compile::{InfraRule, RuleKey};
+use compile::{InfraRule, Refused, RuleKey};
 use flowspace::{Match as Space, MiniMatch};
 use openflow::v13::{
     Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
@@ -107,8 +107,42 @@ pub(crate) fn write_removal(
     .write_message(0, out)
 }
 
+/// A tenant's FLOW_MOD.
+pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
+    let it = FlowMod::parse(body).map_err(unreadable)?;
+    let mut match_wire = Vec::new();
+    Encode::write(&it.match_, &mut match_wire);
+    Ok(Asked {
+        command: it.command,
+        wanted: Wanted {
+            match_: tenants_match(&it.match_, metadata_kept)?,
+            table: (it.table_id != TABLE_ALL).then_some(it.table_id),
+            cookie: it.cookie,
+            cookie_mask: it.cookie_mask,
+            out_port: it.out_port,
+            out_group: it.out_group,
+        },
+        match_wire,
+        priority: it.priority,
+        cookie: it.cookie,
+        flags: it.flags.0,
+        idle_timeout: it.idle_timeout,
+        hard_timeout: it.hard_timeout,
+        buffer_id: it.buffer_id,
+        actions: it.instructions.as_bytes(),
+    })
+}
+
+/// A match in a tenant's request, without the bits of the metadata that are not the tenant's own: the tenant sees them as 0,
+/// so a match on 0 there says nothing, and one on anything else means no packet.
+pub(crate) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Space, Refused> {
+    let match_ = Space::from_v13(match_).map_err(|error| error.error_code())?;
+    own_part(&match_, metadata_kept)
+}
+
 /// Whether instructions send to the port and the group, as the filters of requests mean it.
-pub(crate) fn sends_to(instructions: &[u8], out_port: PortNo, out_group: u32) -> bool {
+pub(crate) fn sends_to(instructions: &[u8], wanted: &Wanted) -> bool {
+    let &Wanted { out_port, out_group, .. } = wanted;
     let any = |test: &dyn Fn(&Action<'_>) -> bool| {
         List::<Instruction<'_>>::parse(instructions).is_ok_and(|list| {
             list.iter().any(|instruction| match instruction {

@@ -7,7 +7,7 @@ use crate::north::controllers::Asynchronous;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::south::session::set_length;
-use crate::switch::{Request, Switch};
+use crate::switch::{Cause, Request, Switch};
 use crate::time::Instant;
 use crate::v10::unreadable;
 use compile::packet::{self, Sent};
@@ -15,7 +15,7 @@ use compile::{Actions, Reason, Refused, Space};
 use flowspace::{Field, Key, port_from_v10, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
-use openflow::{ErrorCode, Header, List, NO_BUFFER, frame};
+use openflow::{ErrorCode, Header, List, ListBuf, NO_BUFFER, frame};
 
 /// Most rules among which the one for a packet is looked up here: everybody waits meanwhile.
 const MOST_LOOKED_UP: usize = 4096;
@@ -262,6 +262,25 @@ impl Switch {
         self.notify(request.tenant, Asynchronous::PacketIn(told.reason.0), |out| {
             told.write_message(0, out)
         });
+    }
+
+    /// Sends a buffered packet that none of the changed entries took through the table, as the specification of 1.3 says
+    /// what 1.0 leaves open (section 6.4): it would stay in the switch for ever.
+    pub(crate) fn release_through_table_v10(&mut self, cause: &Cause, buffered: &Buffered) {
+        let in_port = buffered.key.get(Field::InPort) as u32;
+        let Some(in_port) = port_to_v10(in_port) else { return };
+        let actions = ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }]);
+        let mut message = self.scratch.take_message();
+        let packet = PacketOut {
+            buffer_id: buffered.physical,
+            in_port: PortNo(in_port),
+            actions: actions.as_list(),
+            data: &[],
+        };
+        if packet.write_message(0, &mut message).is_ok() {
+            self.submit_change(cause, &message);
+        }
+        self.scratch.put_message(message);
     }
 
     fn build_packet_out_v10(

@@ -7,7 +7,7 @@ use crate::parts::{write_part, write_parts};
 use crate::south::pending::{Awaits, Purpose};
 use crate::switch::{Request, Share, Switch, Waiter};
 use crate::time::Instant;
-use crate::v10::flow_mod::outputs_to;
+use crate::v10::flow_mod::{sends_to, wanted as asked_for};
 use crate::v10::statistics::{FLOWS_COST, port_questions, port_statistics, question};
 use crate::v10::unreadable;
 use alloc::string::ToString;
@@ -238,7 +238,7 @@ impl Switch {
             .into_iter()
             .filter_map(|number| {
                 let flow = state.flows.get(number)?;
-                if !outputs_to(&flow.actions, filter.out_port) {
+                if !sends_to(&flow.actions, &asked_for(&filter.match_, filter.out_port)) {
                     return None;
                 }
                 let sum = sums.remove(&number).unwrap_or_default();

@@ -1,11 +1,11 @@
 //! Statistics of a network: an entry's rules are added up, ports go by their virtual numbers.
 
-use crate::flows::Flow;
+use crate::flows::{Flow, Wanted};
 use crate::ids::TenantIndex;
 use crate::switch::Switch;
 use crate::switch::counts::port_counts::PortTotals;
 use crate::tally::Count;
-use crate::v13::flow_mod::{owner_of, sends_to};
+use crate::v13::flow_mod::{owner_of, sends_to, tenants_match};
 use alloc::vec::Vec;
 use compile::Network;
 use hashbrown::HashMap;
@@ -32,7 +32,9 @@ impl Switch {
         answers: &[u8],
     ) -> Vec<FlowStats<'_>> {
         let state = &self.tenants[tenant.0 as usize];
-        let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
+        let Ok(wanted) = tenants_match(&filter.match_, self.metadata_kept(tenant)) else {
+            return Vec::new();
+        };
         let mut sums: HashMap<u32, Sum> = HashMap::new();
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             if let Some(cookie) =
@@ -47,7 +49,14 @@ impl Switch {
         let table = (filter.table_id != TABLE_ALL).then_some(filter.table_id);
         let meant = |flow: &Flow| {
             (flow.cookie ^ filter.cookie) & filter.cookie_mask == 0
-                && sends_to(&flow.actions, filter.out_port, filter.out_group)
+                && sends_to(
+                    &flow.actions,
+                    &Wanted {
+                        out_port: filter.out_port,
+                        out_group: filter.out_group,
+                        ..Wanted::EVERYTHING
+                    },
+                )
         };
         let numbers = state.flows.matching(table, &wanted).into_iter();
         numbers

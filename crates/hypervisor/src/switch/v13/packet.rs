@@ -8,9 +8,9 @@ use crate::lldp;
 use crate::north::controllers::Asynchronous;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
-use crate::switch::{Request, Switch};
+use crate::switch::{Cause, Request, Switch};
 use crate::time::Instant;
-use crate::v13::flow_mod::owner_of;
+use crate::v13::flow_mod::{owner_of, through_table};
 use crate::v13::unreadable;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent, ingress_by_metadata};
@@ -270,6 +270,35 @@ impl Switch {
         }
         self.scratch.put_message(message);
         built
+    }
+
+    /// Sends a buffered packet through the tables after a change that it did not go with, as the specification has it (section
+    /// 6.4): the change may have become several messages, or none, and the packet is to go once.
+    pub(crate) fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
+        let came = PortNo(buffered.key.get(Field::InPort) as u32);
+        let through = through_table();
+        let cx = self.context(cause.tenant);
+        let entered = match cx.space {
+            Space::Slice(_) => Ok((came, through.clone().into_bytes())),
+            Space::Network(network) => {
+                let sent = Sent { key: &buffered.key, in_port: Some(came.0), is_buffered: true };
+                let (list, mut actions) = (Actions::V13(through.as_list()), Vec::new());
+                packet::compile(&cx, network, &sent, list, &mut actions).map(|at| (at, actions))
+            }
+        };
+        // A port that has gone meanwhile has no packets.
+        let Ok((in_port, actions)) = entered else { return };
+        let packet = PacketOut {
+            buffer_id: buffered.physical,
+            in_port,
+            actions: List::parse(&actions).unwrap_or_default(),
+            data: &[],
+        };
+        let mut message = self.scratch.take_message();
+        if packet.write_message(0, &mut message).is_ok() {
+            self.submit_change(cause, &message);
+        }
+        self.scratch.put_message(message);
     }
 
     fn build_packet_out_v13(

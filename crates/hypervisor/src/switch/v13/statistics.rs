@@ -1,6 +1,7 @@
 //! MULTIPART: every question answered for the tenant, from its own tables and the switch's counts.
 
 use super::network_statistics::port_statistics;
+use crate::flows::Wanted;
 use crate::ids::TenantIndex;
 use crate::lookups::Standing;
 use crate::parts::write_parts;
@@ -9,7 +10,7 @@ use crate::store::Kind;
 use crate::switch::{Request, Share, Switch, Waiter};
 use crate::tally::cookies_of;
 use crate::time::Instant;
-use crate::v13::flow_mod::{next_table, owner_of, physical_table, sends_to};
+use crate::v13::flow_mod::{next_table, owner_of, physical_table, sends_to, tenants_match};
 use crate::v13::unreadable;
 use alloc::string::ToString;
 use alloc::vec;
@@ -360,7 +361,9 @@ impl Switch {
         if state.network.is_some() {
             return self.network_flow_statistics_v13(tenant, filter, answers);
         }
-        let Ok(wanted) = self.match_of_v13(tenant, &filter.match_) else { return Vec::new() };
+        let Ok(wanted) = tenants_match(&filter.match_, self.metadata_kept(tenant)) else {
+            return Vec::new();
+        };
         let (mut found, wanted) = (Vec::new(), MiniWords::of(&wanted));
         for entry in List::<FlowStats<'_>>::parse(answers).unwrap_or_default() {
             let Some(cookie) = owner_of(entry.cookie, self.settings.installation)
@@ -372,7 +375,14 @@ impl Switch {
             let meant = flow.match_.is_within(&wanted)
                 && (filter.table_id == TABLE_ALL || filter.table_id == flow.table)
                 && (flow.cookie ^ filter.cookie) & filter.cookie_mask == 0
-                && sends_to(&flow.actions, filter.out_port, filter.out_group);
+                && sends_to(
+                    &flow.actions,
+                    &Wanted {
+                        out_port: filter.out_port,
+                        out_group: filter.out_group,
+                        ..Wanted::EVERYTHING
+                    },
+                );
             if meant {
                 found.push(FlowStats {
                     table_id: flow.table,
@@ -402,7 +412,7 @@ impl Switch {
         if filter.table_id != TABLE_ALL && filter.table_id >= self.tenant_tables(tenant) {
             return Err(code::BAD_REQUEST_BAD_TABLE_ID.into());
         }
-        let mut wanted = self.match_of_v13(tenant, &filter.match_)?;
+        let mut wanted = tenants_match(&filter.match_, self.metadata_kept(tenant))?;
         let mut out_port = filter.out_port;
         let is_network = self.tenants[tenant.0 as usize].network.is_some();
         if is_network {

@@ -1,0 +1,96 @@
+//! What a tenant's request says of entries, in one form for all versions. Ports have their numbers of 1.3.
+
+use super::Flow;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use flowspace::{Match, MiniMatch, MiniWords};
+use openflow::v13::{FlowModCommand, GROUP_ANY, PortNo};
+
+/// Which entries a request means. A request of 1.0 names neither a cookie nor a group.
+pub(crate) struct Wanted {
+    pub match_: Match,
+    /// `None` for all tables.
+    pub table: Option<u8>,
+    pub cookie: u64,
+    pub cookie_mask: u64,
+    /// The entry sends to this port, or to any port.
+    pub out_port: PortNo,
+    /// The entry sends to this group, or to any group.
+    pub out_group: u32,
+}
+
+/// A FLOW_MOD of a tenant.
+pub(crate) struct FlowMod<'a> {
+    /// The numbers are the same in all versions.
+    pub command: FlowModCommand,
+    /// The entries that the FLOW_MOD changes or deletes, or the entry that it adds.
+    pub wanted: Wanted,
+    pub match_wire: Vec<u8>,
+    pub priority: u16,
+    pub cookie: u64,
+    pub flags: u16,
+    pub idle_timeout: u16,
+    pub hard_timeout: u16,
+    pub buffer_id: u32,
+    /// Actions (1.0) or instructions (1.3).
+    pub actions: &'a [u8],
+}
+
+impl Wanted {
+    /// Means all entries.
+    pub(crate) const EVERYTHING: Wanted = Wanted {
+        match_: Match::ANY,
+        table: None,
+        cookie: 0,
+        cookie_mask: 0,
+        out_port: PortNo::ANY,
+        out_group: GROUP_ANY,
+    };
+
+    /// Whether an entry is meant by its table, match and cookie. `words` are those of the match; a strict request has a priority.
+    pub(crate) fn covers(&self, flow: &Flow, words: &MiniWords, strictly: Option<u16>) -> bool {
+        flow.is_covered(words, strictly)
+            && self.table.is_none_or(|table| table == flow.table)
+            && (flow.cookie ^ self.cookie) & self.cookie_mask == 0
+    }
+}
+
+impl FlowMod<'_> {
+    /// Whether the FLOW_MOD deletes entries.
+    pub(crate) fn deletes(&self) -> bool {
+        matches!(self.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT)
+    }
+
+    /// The priority of the only entry that a strict FLOW_MOD means.
+    pub(crate) fn strictly(&self) -> Option<u16> {
+        let strict = [FlowModCommand::MODIFY_STRICT, FlowModCommand::DELETE_STRICT];
+        strict.contains(&self.command).then_some(self.priority)
+    }
+
+    /// Whether the FLOW_MOD has one of these flags.
+    pub(crate) fn has(&self, flags: u16) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// The entry that an ADD brings to a table, without rules.
+    pub(crate) fn to_flow(&self, table: u8, now: Instant) -> Flow {
+        Flow {
+            table,
+            match_: MiniMatch::new(&self.wanted.match_),
+            priority: self.priority,
+            cookie: self.cookie,
+            // All of them, also those that asked for something once (specification of 1.3, section 6.4).
+            flags: self.flags,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            installed: now,
+            match_wire: self.match_wire.as_slice().into(),
+            actions: self.actions.into(),
+            rules: Vec::new(),
+            shadowed: Default::default(),
+            past_packets: 0,
+            past_bytes: 0,
+            counts_since: 0,
+        }
+    }
+}

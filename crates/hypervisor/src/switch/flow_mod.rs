@@ -1,0 +1,196 @@
+//! FLOW_MOD: a tenant changes its tables. An entry becomes one rule on the switch, or several: that is the compiler's affair.
+
+use super::bulk::change::BulkAction;
+use super::{Cause, Request, Switch};
+use crate::buffers::Buffered;
+use crate::flows::{FlowMod, Wanted};
+use crate::ids::TenantIndex;
+use crate::messages;
+use crate::south::diff::Change;
+use alloc::vec::Vec;
+use compile::{Reason, Refused};
+use flowspace::MiniWords;
+use openflow::error::{v10 as code_v10, v13 as code_v13};
+use openflow::v13::{FlowModCommand, FlowModFlags};
+use openflow::{ErrorCode, NO_BUFFER};
+
+impl Switch {
+    /// A tenant changes its tables.
+    pub(crate) fn flow_mod(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let tenant = request.tenant;
+        let kept = self.metadata_kept(tenant);
+        let flow_mod = messages::read_flow_mod(self.wire, request.body(), kept)?;
+        let codes = self.codes();
+        if !self.may_write(tenant) {
+            return Err(Reason::ReadOnly.with(codes.flow_mod_not_permitted));
+        }
+        if flow_mod.has(self.semantics().emergency_flag) {
+            let ends = flow_mod.idle_timeout != 0 || flow_mod.hard_timeout != 0;
+            return Err(match ends {
+                true => code_v10::FLOW_MOD_FAILED_BAD_EMERG_TIMEOUT.into(),
+                false => code_v10::FLOW_MOD_FAILED_UNSUPPORTED.into(),
+            });
+        }
+        let table = match flow_mod.wanted.table {
+            Some(table) if table < self.tenant_tables(tenant) => table,
+            None if flow_mod.deletes() => 0,
+            _ => return Err(code_v13::FLOW_MOD_FAILED_BAD_TABLE_ID.into()),
+        };
+        let buffered = self.flow_mod_buffer(tenant, &flow_mod)?;
+        let place = (table, &flow_mod.wanted.match_, flow_mod.priority);
+        if flow_mod.command == FlowModCommand::ADD && self.waits_for_same(tenant, place) {
+            self.postpone(request);
+            return Ok(());
+        }
+        let cause = self.begin(request);
+        let resets_counts = flow_mod.has(self.semantics().reset_counts_flag);
+        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+            change.resets_counts = resets_counts;
+        }
+        let mut kept = buffered;
+        match flow_mod.command {
+            FlowModCommand::ADD => self.add(&cause, &flow_mod, table, &mut kept),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+                self.modify(&cause, &flow_mod, table, &mut kept)
+            }
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
+                let found = self.meant_by(tenant, &flow_mod);
+                self.change_entries(&cause, BulkAction::Delete, found, &mut None)
+            }
+            _ => Err(codes.bad_command.into()),
+        }?;
+        if buffered.is_some() {
+            let taken = self.tenants.take_buffered(tenant, flow_mod.buffer_id);
+            self.note_buffered(&cause, taken);
+            if let Some(left) = kept {
+                self.release_through_table(&cause, &left);
+            }
+        }
+        Ok(())
+    }
+
+    /// The packet that the entry is to be applied to at once. The buffer id of a deletion means nothing (1.0, section 5.3.3; 1.3,
+    /// section 7.3.4.1).
+    fn flow_mod_buffer(
+        &self,
+        tenant: TenantIndex,
+        flow_mod: &FlowMod<'_>,
+    ) -> Result<Option<Buffered>, ErrorCode> {
+        if flow_mod.buffer_id == NO_BUFFER || flow_mod.deletes() || self.is_replay() {
+            return Ok(None);
+        }
+        let buffered = self.tenants[tenant.0 as usize].packets.buffered(flow_mod.buffer_id);
+        // The same number in both versions.
+        buffered.copied().map(Some).ok_or(code_v13::BAD_REQUEST_BUFFER_UNKNOWN)
+    }
+
+    fn add(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        table: u8,
+        kept: &mut Option<Buffered>,
+    ) -> Result<(), Refused> {
+        let (codes, semantics, tenant) = (self.codes(), self.semantics(), cause.tenant);
+        let (match_, priority) = (&flow_mod.wanted.match_, flow_mod.priority);
+        let mut flow = flow_mod.to_flow(table, cause.now);
+        flow.rules = self.plan(tenant, &flow)?;
+        self.tenants[tenant.0 as usize].flows.share(&mut flow);
+        let entries_left = self.rules_left(tenant, [table]);
+        let state = &self.tenants[tenant.0 as usize];
+        // The flag has the same number in both versions.
+        let is_checked = flow_mod.has(FlowModFlags::CHECK_OVERLAP.0);
+        if is_checked && state.flows.overlaps(table, match_, priority) {
+            return Err(codes.overlap.into());
+        }
+        let old = state.flows.find(table, match_, priority);
+        if old.is_none() && state.flows.len() >= state.terms.limits().flows as usize {
+            return Err(Reason::EntryLimit.with(codes.table_full));
+        }
+        // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its number.
+        let number = old.unwrap_or_else(|| self.entry_number(cause));
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        // An entry that is written for each ingress port may be the same there as one that names the port.
+        if flows.collides(number, &flow) {
+            return Err(Reason::SameRule.with(codes.overlap));
+        }
+        let mut room = flows.room_for(core::iter::once(number), entries_left);
+        if !room.take(&flow, &flow.rules) {
+            return Err(self.no_room(tenant, table, &room));
+        }
+        let before = flows.get(number).cloned();
+        let mut flow = flows.placed(number, flow);
+        // The switch of 1.3 keeps the counts of what it still has (section 6.4).
+        let resets_counts =
+            semantics.add_resets_counts || flow_mod.has(semantics.reset_counts_flag);
+        if let Some(before) = before.as_ref().filter(|_| !resets_counts) {
+            (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
+        }
+        self.put_flow(cause, number, flow.clone());
+        self.begin_again(cause, number);
+        let wire = self.wire;
+        let goes = self.goes_with_entry(cause.tenant, flow.rules.len()).then(|| kept.take());
+        self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |rule| match goes {
+            Some(goes) => goes.map_or(NO_BUFFER, |buffered| buffered.physical),
+            None => messages::buffer_for(wire, rule, kept),
+        });
+        if resets_counts {
+            self.reset_counters(cause, number);
+        }
+        Ok(())
+    }
+
+    /// Whether a buffered packet goes along with a new entry, whatever the entry's match is (1.3). The switch knows the packet's
+    /// number once, and lets the packet in as the switch keeps it: in a network that is without the tag with which it came by a link.
+    fn goes_with_entry(&self, tenant: TenantIndex, rules: usize) -> bool {
+        let is_slice = self.tenants[tenant.0 as usize].network.is_none();
+        self.target().has_metadata() && is_slice && rules == 1
+    }
+
+    fn modify(
+        &mut self,
+        cause: &Cause,
+        flow_mod: &FlowMod<'_>,
+        table: u8,
+        kept: &mut Option<Buffered>,
+    ) -> Result<(), Refused> {
+        let adds = self.semantics().modify_adds;
+        if !adds {
+            // Checked even if nothing is meant: the tenant learns of its mistake now.
+            self.plan(cause.tenant, &flow_mod.to_flow(table, cause.now))?;
+        }
+        let found = self.meant_by(cause.tenant, flow_mod);
+        if found.is_empty() && adds {
+            return self.add(cause, flow_mod, table, kept);
+        }
+        let cookie = self.semantics().modify_sets_cookie.then_some(flow_mod.cookie);
+        let action = BulkAction::Modify { actions: flow_mod.actions.into(), cookie };
+        self.change_entries(cause, action, found, kept)
+    }
+
+    /// The entries that a MODIFY or a DELETE means.
+    fn meant_by(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> Vec<u32> {
+        let flows = &self.tenants[tenant.0 as usize].flows;
+        let Wanted { match_, table, cookie, cookie_mask, .. } = &flow_mod.wanted;
+        let mut found: Vec<u32> = match (flow_mod.strictly(), *table) {
+            (Some(priority), Some(table)) => {
+                flows.find(table, match_, priority).into_iter().collect()
+            }
+            (Some(priority), None) => (0..self.tenant_tables(tenant))
+                .filter_map(|table| flows.find(table, match_, priority))
+                .collect(),
+            (None, _) if *cookie_mask == u64::MAX => flows.with_cookie(*cookie).collect(),
+            (None, table) => flows.matching(table, match_),
+        };
+        let words = MiniWords::of(match_);
+        found.retain(|number| {
+            let flow = flows.get(*number);
+            flow.is_some_and(|flow| {
+                flow_mod.wanted.covers(flow, &words, flow_mod.strictly())
+                    && (!flow_mod.deletes()
+                        || messages::sends_to(self.wire, &flow.actions, &flow_mod.wanted))
+            })
+        });
+        found
+    }
+}
