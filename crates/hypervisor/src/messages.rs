@@ -4,7 +4,7 @@
 use crate::buffers::Buffered;
 use crate::flows::{Flow, FlowMod, Head, Rule, Wanted};
 use crate::label::Label;
-use crate::port_desc::PortState;
+use crate::port_desc::{PortChange, PortState};
 use crate::south::diff::{Change, Writing};
 use crate::south::features::Connected;
 use crate::south::held::{Held, Removed};
@@ -18,6 +18,7 @@ use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::v10::PortConfig;
+use openflow::v13::MessageType;
 use openflow::{DecodeError, ErrorCode, TooLong};
 
 /// Makes of each of these functions of a module one that calls the version's.
@@ -38,6 +39,12 @@ macro_rules! of_both_versions {
 of_both_versions! { requests:
     /// The name of a message type.
     fn type_name(type_: u8) -> Option<&'static str>;
+
+    /// A message type as 1.3 numbers it; a number that no type has if the version does not have the type.
+    fn type_in_v13(type_: u8) -> MessageType;
+
+    /// Whose message a message of an experimenter is.
+    fn experimenter(body: &[u8]) -> Result<u32, ErrorCode>;
 
     /// What Weir examines to do what a request of this type asks.
     fn examines(type_: u8, body: &[u8]) -> Examines;
@@ -105,6 +112,12 @@ of_both_versions! { flow_mod:
 of_both_versions! { ports:
     /// A FEATURES_REPLY.
     fn connected(body: &[u8]) -> Result<Connected, DecodeError>;
+
+    /// The switch's report that a port has come, gone or changed: the reason and the port.
+    fn port_status(body: &[u8]) -> Result<(u8, u32, PhysicalPort), ErrorCode>;
+
+    /// A tenant's PORT_MOD.
+    fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode>;
 
     /// The description of a network's port.
     fn describe(number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8>;

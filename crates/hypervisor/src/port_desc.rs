@@ -23,6 +23,9 @@ pub struct PortState {
     pub speed: u64,
 }
 
+/// OFPPR_DELETE.
+pub(crate) const PORT_DELETE: u8 = 1;
+
 /// OFPPR_MODIFY.
 pub(crate) const PORT_MODIFY: u8 = 2;
 

@@ -16,16 +16,13 @@ pub(crate) struct Semantics {
     pub version: Version,
     /// Whether a MODIFY that finds no entry adds one (1.0, section 4.6; 1.3, section 6.4).
     pub modify_adds: bool,
-    /// Whether a MODIFY gives entries its cookie (1.0, section 4.6; 1.3, section 6.4).
-    pub modify_sets_cookie: bool,
-    /// Whether an ADD that replaces an entry always sets the counts to 0 (1.0, section 4.6).
-    pub add_resets_counts: bool,
-    /// The flag of a FLOW_MOD that sets the counts to 0 (1.3, section 6.4), or 0.
-    pub reset_counts_flag: u16,
-    /// The flag of a FLOW_MOD for an emergency entry (1.0, section 5.3.3), or 0.
-    pub emergency_flag: u16,
+    /// What FLOW_MODs do beside that.
+    pub flow_mod: FlowMods,
     /// Whether a DELETE can name entries by their cookie (1.3, section 6.4).
     pub deletes_by_cookie: bool,
+    /// Whether the type of a request decides that a slave and a reader may not make it, before the request is read (1.3, section
+    /// 6.3.4).
+    pub rights_by_type: bool,
     /// Whether there are groups and meters (1.3, sections 5.6 and 5.7).
     pub has_groups: bool,
     /// Whether a switch can be asked for the asynchronous messages that are wanted (1.3, section 7.3.10).
@@ -43,6 +40,18 @@ pub(crate) struct Semantics {
     pub layout: Layout,
     /// Error codes.
     pub codes: Codes,
+}
+
+/// What FLOW_MODs do.
+pub(crate) struct FlowMods {
+    /// Whether a MODIFY gives entries its cookie (1.0, section 4.6; 1.3, section 6.4).
+    pub modify_sets_cookie: bool,
+    /// Whether an ADD that replaces an entry always sets the counts to 0 (1.0, section 4.6).
+    pub add_resets_counts: bool,
+    /// The flag that sets the counts to 0 (1.3, section 6.4), or 0.
+    pub reset_counts_flag: u16,
+    /// The flag of an emergency entry (1.0, section 5.3.3), or 0.
+    pub emergency_flag: u16,
 }
 
 /// Numbers of message types that differ, or that only one version has.
@@ -77,6 +86,8 @@ pub(crate) struct Codes {
     pub table_full: ErrorCode,
     /// A FLOW_MOD of a tenant that may not write.
     pub flow_mod_not_permitted: ErrorCode,
+    /// A SET_CONFIG that would change the switch for all tenants.
+    pub config_not_permitted: ErrorCode,
     /// The command of a FLOW_MOD is unknown.
     pub bad_command: ErrorCode,
     /// The answer is too large to be kept.
@@ -111,11 +122,14 @@ const PORT_CONFIG: PortConfig = PortConfig(
 static V10: Semantics = Semantics {
     version: Version::V1_0,
     modify_adds: true,
-    modify_sets_cookie: true,
-    add_resets_counts: true,
-    reset_counts_flag: 0,
-    emergency_flag: v10::FlowModFlags::EMERG.0,
+    flow_mod: FlowMods {
+        modify_sets_cookie: true,
+        add_resets_counts: true,
+        reset_counts_flag: 0,
+        emergency_flag: v10::FlowModFlags::EMERG.0,
+    },
     deletes_by_cookie: false,
+    rights_by_type: false,
     has_groups: false,
     has_set_async: false,
     port_config: PortConfig(PORT_CONFIG.0 | PortConfig::NO_STP.0 | PortConfig::NO_FLOOD.0),
@@ -133,6 +147,7 @@ static V10: Semantics = Semantics {
         overlap: code_v10::FLOW_MOD_FAILED_OVERLAP,
         table_full: code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
         flow_mod_not_permitted: code_v10::FLOW_MOD_FAILED_EPERM,
+        config_not_permitted: code_v10::BAD_REQUEST_EPERM,
         bad_command: code_v10::FLOW_MOD_FAILED_BAD_COMMAND,
         too_much: code_v10::BAD_REQUEST_BAD_LEN,
         of_tables: &[code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_],
@@ -149,11 +164,14 @@ static V10: Semantics = Semantics {
 static V13: Semantics = Semantics {
     version: Version::V1_3,
     modify_adds: false,
-    modify_sets_cookie: false,
-    add_resets_counts: false,
-    reset_counts_flag: v13::FlowModFlags::RESET_COUNTS.0,
-    emergency_flag: 0,
+    flow_mod: FlowMods {
+        modify_sets_cookie: false,
+        add_resets_counts: false,
+        reset_counts_flag: v13::FlowModFlags::RESET_COUNTS.0,
+        emergency_flag: 0,
+    },
     deletes_by_cookie: true,
+    rights_by_type: true,
     has_groups: true,
     has_set_async: true,
     port_config: PORT_CONFIG,
@@ -175,6 +193,7 @@ static V13: Semantics = Semantics {
         overlap: code_v13::FLOW_MOD_FAILED_OVERLAP,
         table_full: code_v13::FLOW_MOD_FAILED_TABLE_FULL,
         flow_mod_not_permitted: code_v13::FLOW_MOD_FAILED_EPERM,
+        config_not_permitted: code_v13::SWITCH_CONFIG_FAILED_EPERM,
         bad_command: code_v13::FLOW_MOD_FAILED_BAD_COMMAND,
         too_much: code_v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
         of_tables: &[

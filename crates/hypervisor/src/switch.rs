@@ -10,6 +10,7 @@ mod buffered;
 mod bulk;
 mod cause;
 mod collect;
+mod configuration;
 mod context;
 mod counts;
 mod datapath;

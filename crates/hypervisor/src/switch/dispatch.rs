@@ -1,45 +1,146 @@
-//! [`Switch`] calls the function for a message by the version of OpenFlow that the switch speaks.
+//! Every message type, in each direction, has its place here; and where the versions of OpenFlow differ in more than facts, [`Switch`]
+//! calls the function of the version that the switch speaks.
+//!
+//! A slice of 1.0 has one rule for each of its flowspace entries that an entry of the tenant meets. On 1.3 table 0 is the hypervisor's:
+//! one entry per flowspace entry writes the tenant's number into the upper 16 bits of the metadata and sends the packet to table 1.
+//! Tenants' tables follow, each table shared by all tenants and each entry in it matching on that number as well. So a FLOW_MOD stays
+//! one FLOW_MOD. For networks the last table is the hypervisor's as well ([`compile::last_table`]).
 
 use super::{Cause, Request, Switch, Waiter};
 use crate::buffers::Buffered;
+use crate::ids::ControllerIndex;
+use crate::messages;
+use crate::north::Role;
 use crate::time::Instant;
-use compile::{Refused, Wire};
+use compile::{Reason, Refused, Wire};
+use openflow::error::v13 as code;
 use openflow::v13::MessageType;
-use openflow::{ErrorCode, Header};
+use openflow::{ErrorCode, Header, frame};
 
 impl Switch {
+    /// From a controller. The error codes here have the same numbers in both versions.
+    pub(super) fn controller_message(&mut self, request: Request<'_>) -> Result<(), Refused> {
+        let type_ = messages::type_in_v13(self.wire, request.header.type_);
+        if self.semantics().rights_by_type && changes_the_switch(type_) {
+            if self.is_slave(request.controller) {
+                return Err(code::BAD_REQUEST_IS_SLAVE.into());
+            }
+            if !self.may_write(request.tenant) {
+                return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
+            }
+        }
+        match type_ {
+            MessageType::PACKET_OUT => match self.wire {
+                Wire::V10 => self.packet_out_v10(&request),
+                Wire::V13 => self.packet_out_v13(&request),
+            },
+            MessageType::FLOW_MOD | MessageType::GROUP_MOD | MessageType::METER_MOD => {
+                self.apply(&request)
+            }
+            MessageType::ECHO_REQUEST => {
+                let Header { version, xid, .. } = request.header;
+                self.reply(&request, |_, out| {
+                    let append =
+                        |out: &mut alloc::vec::Vec<u8>| out.extend_from_slice(request.body());
+                    frame::write(version, MessageType::ECHO_REPLY.0, xid, out, append)
+                });
+                Ok(())
+            }
+            MessageType::BARRIER_REQUEST
+            | MessageType::FEATURES_REQUEST
+            | MessageType::GET_CONFIG_REQUEST
+            | MessageType::GET_ASYNC_REQUEST
+                if !request.body().is_empty() =>
+            {
+                Err(code::BAD_REQUEST_BAD_LEN.into())
+            }
+            MessageType::BARRIER_REQUEST => {
+                self.forward_barrier(&request);
+                Ok(())
+            }
+            MessageType::MULTIPART_REQUEST => match self.wire {
+                Wire::V10 => self.statistics_v10(&request),
+                Wire::V13 => self.statistics_v13(&request),
+            },
+            MessageType::FEATURES_REQUEST => match self.wire {
+                Wire::V10 => self.features_v10(&request),
+                Wire::V13 => self.features_v13(&request),
+            },
+            MessageType::GET_CONFIG_REQUEST => self.get_config(&request),
+            MessageType::SET_CONFIG => self.set_config(&request),
+            MessageType::PORT_MOD => self.port_mod(&request),
+            MessageType::TABLE_MOD => self.table_mod_v13(&request),
+            MessageType::QUEUE_GET_CONFIG_REQUEST => match self.wire {
+                Wire::V10 => self.queue_config_v10(&request),
+                Wire::V13 => self.queue_config_v13(&request),
+            },
+            MessageType::ROLE_REQUEST => self.role_v13(&request),
+            MessageType::GET_ASYNC_REQUEST => self.get_async_v13(&request),
+            MessageType::SET_ASYNC => self.set_async_v13(&request),
+            MessageType::EXPERIMENTER => self.experimenter(&request),
+            // Sessions begin before the core hears of them, keepalives are the driver's, and what a controller makes of
+            // our messages is its own affair: all three are counted and need no answer.
+            MessageType::HELLO | MessageType::ECHO_REPLY | MessageType::ERROR => Ok(()),
+            _ => Err(code::BAD_REQUEST_BAD_TYPE.into()),
+        }
+    }
+
     /// From the switch.
-    #[inline]
     pub(super) fn switch_message(
         &mut self,
         header: Header,
         frame: &[u8],
         now: Instant,
     ) -> Result<(), ErrorCode> {
-        match self.wire {
-            Wire::V10 => self.switch_message_v10(header, frame, now),
-            Wire::V13 => self.switch_message_v13(header, frame, now),
+        let (body, xid) = (frame.get(Header::LEN..).unwrap_or_default(), header.xid);
+        match messages::type_in_v13(self.wire, header.type_) {
+            MessageType::PACKET_IN => match self.wire {
+                Wire::V10 => self.packet_in_v10(frame, now),
+                Wire::V13 => self.packet_in_v13(body, now),
+            },
+            MessageType::ECHO_REQUEST => {
+                self.session.answer_echo(header, body);
+                Ok(())
+            }
+            MessageType::BARRIER_REPLY => self.barrier_reply(xid, now),
+            MessageType::MULTIPART_REPLY => match self.wire {
+                Wire::V10 => self.statistics_reply_v10(xid, body, now),
+                Wire::V13 => self.statistics_reply_v13(xid, body, now),
+            },
+            MessageType::FLOW_REMOVED => self.flow_removed(body, now),
+            MessageType::PORT_STATUS => self.port_status(body, now),
+            MessageType::ERROR => {
+                let error = openflow::error::Error::parse(body);
+                self.switch_error(xid, &error.map_err(|it| self.unreadable(&it))?, now);
+                Ok(())
+            }
+            MessageType::QUEUE_GET_CONFIG_REPLY => match self.wire {
+                Wire::V10 => self.queue_config_reply_v10(xid, body, now),
+                Wire::V13 => self.queue_config_reply_v13(xid, body, now),
+            },
+            MessageType::EXPERIMENTER => self.relay_experimenter(xid, frame, now),
+            MessageType::HELLO
+            | MessageType::ECHO_REPLY
+            | MessageType::FEATURES_REPLY
+            | MessageType::GET_CONFIG_REPLY
+            | MessageType::ROLE_REPLY => Ok(()),
+            _ => Err(code::BAD_REQUEST_BAD_TYPE),
         }
     }
 
-    /// From a controller.
-    #[inline]
-    pub(super) fn controller_message(&mut self, request: Request<'_>) -> Result<(), Refused> {
-        match self.wire {
-            Wire::V10 => self.controller_message_v10(request),
-            Wire::V13 => self.controller_message_v13(request),
-        }
-    }
-
-    /// Applies a change again, of which all was checked that tables do not decide.
+    /// Applies a change of tables; also again, when all was checked that tables do not decide.
     pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        match (self.wire, MessageType(request.header.type_)) {
-            // The number is that of 1.0, too.
-            (_, MessageType::FLOW_MOD) => self.flow_mod(request),
-            (Wire::V13, MessageType::GROUP_MOD) => self.group_mod_v13(request),
-            (Wire::V13, MessageType::METER_MOD) => self.meter_mod_v13(request),
-            (Wire::V10 | Wire::V13, _) => Ok(()),
+        match messages::type_in_v13(self.wire, request.header.type_) {
+            MessageType::FLOW_MOD => self.flow_mod(request),
+            MessageType::GROUP_MOD => self.group_mod_v13(request),
+            MessageType::METER_MOD => self.meter_mod_v13(request),
+            _ => Ok(()),
         }
+    }
+
+    /// The error code for bytes that cannot be read.
+    pub(super) fn unreadable(&self, error: &openflow::DecodeError) -> ErrorCode {
+        error.openflow_error(self.version())
     }
 
     /// The answer to a statistics request, for one who waited.
@@ -57,4 +158,21 @@ impl Switch {
             Wire::V13 => self.release_through_table_v13(cause, buffered),
         }
     }
+
+    fn is_slave(&self, controller: ControllerIndex) -> bool {
+        self.controllers.get(controller).is_some_and(|state| state.role == Role::Slave)
+    }
+}
+
+/// Requests that a slave may not make (specification of 1.3, section 6.3.4) and a reader neither.
+fn changes_the_switch(type_: MessageType) -> bool {
+    matches!(
+        type_,
+        MessageType::PACKET_OUT
+            | MessageType::FLOW_MOD
+            | MessageType::GROUP_MOD
+            | MessageType::PORT_MOD
+            | MessageType::TABLE_MOD
+            | MessageType::METER_MOD
+    )
 }

@@ -24,7 +24,7 @@ impl Switch {
         if !self.may_write(tenant) {
             return Err(Reason::ReadOnly.with(codes.flow_mod_not_permitted));
         }
-        if flow_mod.has(self.semantics().emergency_flag) {
+        if flow_mod.has(self.semantics().flow_mod.emergency_flag) {
             let ends = flow_mod.idle_timeout != 0 || flow_mod.hard_timeout != 0;
             return Err(match ends {
                 true => code_v10::FLOW_MOD_FAILED_BAD_EMERG_TIMEOUT.into(),
@@ -43,7 +43,7 @@ impl Switch {
             return Ok(());
         }
         let cause = self.begin(request);
-        let resets_counts = flow_mod.has(self.semantics().reset_counts_flag);
+        let resets_counts = flow_mod.has(self.semantics().flow_mod.reset_counts_flag);
         if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
             change.resets_counts = resets_counts;
         }
@@ -91,7 +91,7 @@ impl Switch {
         table: u8,
         kept: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
-        let (codes, semantics, tenant) = (self.codes(), self.semantics(), cause.tenant);
+        let (codes, semantics, tenant) = (self.codes(), &self.semantics().flow_mod, cause.tenant);
         let (match_, priority) = (&flow_mod.wanted.match_, flow_mod.priority);
         let mut flow = flow_mod.to_flow(table, cause.now);
         flow.rules = self.plan(tenant, &flow)?;
@@ -163,7 +163,7 @@ impl Switch {
         if found.is_empty() && adds {
             return self.add(cause, flow_mod, table, kept);
         }
-        let cookie = self.semantics().modify_sets_cookie.then_some(flow_mod.cookie);
+        let cookie = self.semantics().flow_mod.modify_sets_cookie.then_some(flow_mod.cookie);
         let action = BulkAction::Modify { actions: flow_mod.actions.into(), cookie };
         self.change_entries(cause, action, found, kept)
     }

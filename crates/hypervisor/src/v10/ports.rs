@@ -1,15 +1,18 @@
 //! Port descriptions: those that a switch sends, and those of a network's ports; and what Weir sends by ports.
 
+use super::unreadable;
 use crate::label::{Label, UNKNOWN};
-use crate::port_desc::{PortState, speed_of};
+use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::features::{Connected, Features};
 use alloc::vec::Vec;
 use compile::PhysicalPort;
 use fabric::embedding::VirtualPort;
 use flowspace::{port_from_v10, port_to_v10};
 use openflow::text::Name;
-use openflow::v10::{self, Action, FeaturesReply, PacketOut, PhyPort, PortConfig, PortNo};
-use openflow::{DecodeError, ListBuf};
+use openflow::v10::{
+    self, Action, FeaturesReply, PacketOut, PhyPort, PortConfig, PortMod, PortNo, PortStatus,
+};
+use openflow::{DecodeError, ErrorCode, ListBuf};
 
 /// A FEATURES_REPLY.
 pub(crate) fn connected(body: &[u8]) -> Result<Connected, DecodeError> {
@@ -32,6 +35,25 @@ pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
     port.write(&mut description);
     let no_flood = port.config.contains(PortConfig::NO_FLOOD);
     (port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
+}
+
+/// The switch's report that a port has come, gone or changed.
+pub(crate) fn port_status(body: &[u8]) -> Result<(u8, u32, PhysicalPort), ErrorCode> {
+    let status = PortStatus::parse(body).map_err(unreadable)?;
+    let (number, port) = known(&status.desc);
+    Ok((status.reason.0, number, port))
+}
+
+/// A tenant's PORT_MOD.
+pub(crate) fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode> {
+    let it = PortMod::parse(body).map_err(unreadable)?;
+    Ok(PortChange {
+        number: port_from_v10(it.port_no.0),
+        hw_addr: it.hw_addr,
+        config: it.config,
+        mask: it.mask,
+        advertises: it.advertise.0 != 0,
+    })
 }
 
 /// The same port after a PORT_MOD with these bits of its configuration.

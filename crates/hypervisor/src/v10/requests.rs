@@ -1,12 +1,33 @@
 //! What a request is about, before Weir does what the request asks.
 
-use super::flow_mod;
+use super::{flow_mod, unreadable};
 use crate::work::Examines;
-use openflow::v10::{MessageType, StatsType};
+use openflow::v10::{MessageType, StatsType, Vendor};
+use openflow::{ErrorCode, v13};
 
 /// The name of a message type.
 pub(crate) fn type_name(type_: u8) -> Option<&'static str> {
     MessageType(type_).name()
+}
+
+/// A message type as 1.3 numbers it. Up to FLOW_MOD the numbers are the same.
+pub(crate) fn type_in_v13(type_: u8) -> v13::MessageType {
+    match MessageType(type_) {
+        MessageType(0..=14) => v13::MessageType(type_),
+        MessageType::PORT_MOD => v13::MessageType::PORT_MOD,
+        MessageType::STATS_REQUEST => v13::MessageType::MULTIPART_REQUEST,
+        MessageType::STATS_REPLY => v13::MessageType::MULTIPART_REPLY,
+        MessageType::BARRIER_REQUEST => v13::MessageType::BARRIER_REQUEST,
+        MessageType::BARRIER_REPLY => v13::MessageType::BARRIER_REPLY,
+        MessageType::QUEUE_GET_CONFIG_REQUEST => v13::MessageType::QUEUE_GET_CONFIG_REQUEST,
+        MessageType::QUEUE_GET_CONFIG_REPLY => v13::MessageType::QUEUE_GET_CONFIG_REPLY,
+        _ => v13::MessageType(u8::MAX),
+    }
+}
+
+/// Whose message a VENDOR message is.
+pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
+    Vendor::parse(body).map(|it| it.vendor).map_err(unreadable)
 }
 
 /// What Weir examines to do what a request of this type asks.

@@ -1,15 +1,18 @@
 //! Port descriptions: those that a switch sends, and those of a network's ports; and what Weir sends by ports.
 
+use super::unreadable;
 use crate::label::Label;
-use crate::port_desc::{PortState, speed_of};
+use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::features::{Connected, Features};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
 use fabric::embedding::VirtualPort;
 use openflow::text::Name;
-use openflow::v13::{self, Action, FeaturesReply, PacketOut, Port, PortConfig, PortNo};
-use openflow::{DecodeError, ListBuf, v10};
+use openflow::v13::{
+    self, Action, FeaturesReply, PacketOut, Port, PortConfig, PortMod, PortNo, PortStatus,
+};
+use openflow::{DecodeError, ErrorCode, ListBuf, v10};
 
 /// A FEATURES_REPLY.
 pub(crate) fn connected(body: &[u8]) -> Result<Connected, DecodeError> {
@@ -31,6 +34,25 @@ pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
     let mut description = Vec::with_capacity(Port::LEN);
     port.write(&mut description);
     (port.port_no.0, PhysicalPort { description, no_flood: false })
+}
+
+/// The switch's report that a port has come, gone or changed.
+pub(crate) fn port_status(body: &[u8]) -> Result<(u8, u32, PhysicalPort), ErrorCode> {
+    let status = PortStatus::parse(body).map_err(unreadable)?;
+    let (number, port) = known(&status.desc);
+    Ok((status.reason.0, number, port))
+}
+
+/// A tenant's PORT_MOD.
+pub(crate) fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode> {
+    let it = PortMod::parse(body).map_err(unreadable)?;
+    Ok(PortChange {
+        number: it.port_no.0,
+        hw_addr: it.hw_addr,
+        config: v10::PortConfig(it.config.0),
+        mask: v10::PortConfig(it.mask.0),
+        advertises: it.advertise.0 != 0,
+    })
 }
 
 /// The same port after a PORT_MOD with these bits of its configuration.

@@ -1,12 +1,23 @@
 //! What a request is about, before Weir does what the request asks.
 
-use super::flow_mod;
+use super::{flow_mod, unreadable};
 use crate::work::Examines;
-use openflow::v13::{MessageType, MultipartType};
+use openflow::ErrorCode;
+use openflow::v13::{Experimenter, MessageType, MultipartType};
 
 /// The name of a message type.
 pub(crate) fn type_name(type_: u8) -> Option<&'static str> {
     MessageType(type_).name()
+}
+
+/// A message type as 1.3 numbers it.
+pub(crate) fn type_in_v13(type_: u8) -> MessageType {
+    MessageType(type_)
+}
+
+/// Whose message an EXPERIMENTER message is.
+pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
+    Experimenter::parse(body).map(|it| it.experimenter).map_err(unreadable)
 }
 
 /// What Weir examines to do what a request of this type asks.

@@ -1,4 +1,4 @@
-//! The switch as a whole: FEATURES, GET_CONFIG and SET_CONFIG, QUEUE_GET_CONFIG, VENDOR.
+//! FEATURES and QUEUE_GET_CONFIG.
 
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
@@ -9,10 +9,10 @@ use compile::{Reason, Refused};
 use flowspace::port_from_v10;
 use openflow::error::v10 as code;
 use openflow::v10::{
-    Capabilities, ConfigFlags, FeaturesReply, Message, PacketQueue, QueueGetConfigReply,
-    QueueGetConfigRequest, SupportedActions, SwitchConfig, Vendor,
+    Capabilities, FeaturesReply, PacketQueue, QueueGetConfigReply, QueueGetConfigRequest,
+    SupportedActions,
 };
-use openflow::{ErrorCode, Header, List, ListBuf, TooLong};
+use openflow::{ErrorCode, List, ListBuf, TooLong};
 
 impl Switch {
     /// The switch with the tenant's ports, one table, and without what the tenant may not do.
@@ -52,26 +52,6 @@ impl Switch {
         Ok(())
     }
 
-    /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
-    pub(crate) fn get_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
-        self.reply(request, |_, out| {
-            let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
-            Message::GetConfigReply(config).write(request.header.xid, out)
-        });
-        Ok(())
-    }
-
-    /// The treatment of fragments is the switch's, not one tenant's.
-    pub(crate) fn set_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let config = SwitchConfig::parse(request.body()).map_err(unreadable)?;
-        if config.flags.intersects(ConfigFlags::FRAG_MASK) {
-            return Err(code::BAD_REQUEST_EPERM.into());
-        }
-        self.tenants[request.tenant.0 as usize].packets.set_miss_send_len(config.miss_send_len);
-        Ok(())
-    }
-
     /// The queues of a port that the tenant sees.
     pub(crate) fn queue_config_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
@@ -94,10 +74,9 @@ impl Switch {
     pub(crate) fn queue_config_reply_v10(
         &mut self,
         xid: u32,
-        frame: &[u8],
+        body: &[u8],
         now: Instant,
     ) -> Result<(), ErrorCode> {
-        let body = frame.get(Header::LEN..).unwrap_or_default();
         let reply = QueueGetConfigReply::parse(body).map_err(unreadable)?;
         let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
         let Some(origin) = entry.origin.filter(|_| entry.awaits == Awaits::Reply) else {
@@ -118,20 +97,6 @@ impl Switch {
                 self.answered(origin.tenant);
             }
         }
-        Ok(())
-    }
-
-    /// Vendor messages pass for tenants whose operator allowed that vendor.
-    pub(crate) fn vendor_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let vendor = Vendor::parse(request.body()).map_err(unreadable)?;
-        let tenant = &self.tenants[request.tenant.0 as usize];
-        if !tenant.terms.experimenters().contains(&vendor.vendor) {
-            return Err(code::BAD_REQUEST_BAD_VENDOR.into());
-        }
-        if !self.may_write(request.tenant) {
-            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
-        }
-        self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
         Ok(())
     }
 }

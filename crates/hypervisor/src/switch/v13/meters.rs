@@ -4,6 +4,7 @@ use super::numbers::write_deletion;
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
 use crate::v13::numbers::Numbered;
+use crate::v13::unreadable;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::rule::is_reportable;
@@ -14,7 +15,7 @@ use openflow::v13::{METER_ALL, METER_MAX, MeterBand, MeterMod, MeterModCommand};
 impl Switch {
     /// A tenant changes its meters.
     pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let meter = MeterMod::parse(request.body()).map_err(super::unreadable)?;
+        let meter = MeterMod::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
         // It is a change also if it finds nothing to delete: a change before may be refused.
         self.begin(request);

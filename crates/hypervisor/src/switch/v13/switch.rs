@@ -1,21 +1,17 @@
-//! The switch as a whole: FEATURES, configuration, ports, queues, tables, roles, asynchronous messages, experimenters.
+//! FEATURES, queues, tables, roles, asynchronous messages.
 
 use crate::north::{Role as Held, Wanted};
-use crate::port_desc::PortChange;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
 use crate::switch::{Request, Switch};
 use crate::time::Instant;
-use crate::v13::ports::known;
 use crate::v13::unreadable;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use openflow::error::v13 as code;
-use openflow::v10::PortConfig;
 use openflow::v13::{
-    AsyncConfig, Capabilities, ConfigFlags, Experimenter, FeaturesReply, Message, PacketQueue,
-    PortMod, PortNo, PortReason, PortStatus, QueueGetConfigReply, QueueGetConfigRequest, Role,
-    RoleBody, SwitchConfig, TABLE_ALL, TableMod,
+    AsyncConfig, Capabilities, FeaturesReply, Message, PacketQueue, PortNo, QueueGetConfigReply,
+    QueueGetConfigRequest, Role, RoleBody, TABLE_ALL, TableMod,
 };
 use openflow::{ErrorCode, List, ListBuf};
 
@@ -38,62 +34,6 @@ impl Switch {
             }
             .write_message(request.header.xid, out)
         });
-        Ok(())
-    }
-
-    /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants.
-    pub(crate) fn get_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
-        self.reply(request, |_, out| {
-            let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
-            Message::GetConfigReply(config).write(request.header.xid, out)
-        });
-        Ok(())
-    }
-
-    /// The treatment of fragments is the switch's, not one tenant's.
-    pub(crate) fn set_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let config = SwitchConfig::parse(request.body()).map_err(unreadable)?;
-        if config.flags.intersects(ConfigFlags::FRAG_MASK) {
-            return Err(code::SWITCH_CONFIG_FAILED_EPERM.into());
-        }
-        self.tenants[request.tenant.0 as usize].packets.set_miss_send_len(config.miss_send_len);
-        Ok(())
-    }
-
-    /// A port has come, gone or changed.
-    pub(crate) fn port_status_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
-        let status = PortStatus::parse(body).map_err(unreadable)?;
-        let (number, port) = known(&status.desc);
-        let wire = port.description.clone();
-        self.port_changed(number, (status.reason != PortReason::DELETE).then_some(port), now);
-        self.report_slices(number, &wire, status.reason.0, None);
-        Ok(())
-    }
-
-    /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
-    pub(crate) fn port_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let port_mod = PortMod::parse(request.body()).map_err(unreadable)?;
-        let number = port_mod.port_no.0;
-        let change = PortChange {
-            number,
-            hw_addr: port_mod.hw_addr,
-            config: PortConfig(port_mod.config.0),
-            mask: PortConfig(port_mod.mask.0),
-            advertises: port_mod.advertise.0 != 0,
-        };
-        if self.tenants[request.tenant.0 as usize].network.is_some() {
-            return self.configure_port(request, &change);
-        }
-        if !self.map.ownership().sees_port(request.tenant, number)
-            || !self.datapath.ports().contains_key(&number)
-        {
-            return Err(code::PORT_MOD_FAILED_BAD_PORT.into());
-        }
-        if !self.map.ownership().owns_port_whole(request.tenant, number) {
-            return Err(Reason::PortShared.with(code::PORT_MOD_FAILED_EPERM));
-        }
-        self.forward_port_mod(request, &change);
         Ok(())
     }
 
@@ -227,20 +167,6 @@ impl Switch {
             };
         }
         self.want_others(request.now);
-        Ok(())
-    }
-
-    /// Experimenter messages pass for tenants whose operator allowed that experimenter.
-    pub(crate) fn experimenter_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let message = Experimenter::parse(request.body()).map_err(unreadable)?;
-        let tenant = &self.tenants[request.tenant.0 as usize];
-        if !tenant.terms.experimenters().contains(&message.experimenter) {
-            return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
-        }
-        if !self.may_write(request.tenant) {
-            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
-        }
-        self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
         Ok(())
     }
 }

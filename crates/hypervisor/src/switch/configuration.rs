@@ -1,0 +1,78 @@
+//! GET_CONFIG and SET_CONFIG, PORT_STATUS and PORT_MOD, and messages of experimenters.
+
+use super::{Request, Switch};
+use crate::messages;
+use crate::port_desc::PORT_DELETE;
+use crate::south::pending::Awaits;
+use crate::south::queue::Class;
+use crate::time::Instant;
+use compile::{Reason, Refused};
+use openflow::error::v13 as code;
+use openflow::v13::{ConfigFlags, MessageType, SwitchConfig};
+use openflow::{ErrorCode, frame};
+
+impl Switch {
+    /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants. It has the same
+    /// form in both versions, and so has its message type.
+    pub(super) fn get_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
+        let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
+        self.reply(request, |switch, out| {
+            let (type_, xid) = (MessageType::GET_CONFIG_REPLY.0, request.header.xid);
+            frame::write(switch.version(), type_, xid, out, |out| config.write(out))
+        });
+        Ok(())
+    }
+
+    /// The treatment of fragments is the switch's, not one tenant's.
+    pub(super) fn set_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let config = SwitchConfig::parse(request.body()).map_err(|it| self.unreadable(&it))?;
+        if config.flags.intersects(ConfigFlags::FRAG_MASK) {
+            return Err(self.codes().config_not_permitted.into());
+        }
+        self.tenants[request.tenant.0 as usize].packets.set_miss_send_len(config.miss_send_len);
+        Ok(())
+    }
+
+    /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded again.
+    pub(super) fn port_status(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
+        let (reason, number, port) = messages::port_status(self.wire, body)?;
+        let wire = port.description.clone();
+        self.port_changed(number, (reason != PORT_DELETE).then_some(port), now);
+        self.report_slices(number, &wire, reason, None);
+        Ok(())
+    }
+
+    /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
+    pub(super) fn port_mod(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let change = messages::port_mod(self.wire, request.body())?;
+        let (tenant, number) = (request.tenant, change.number);
+        if self.tenants[tenant.0 as usize].network.is_some() {
+            return self.configure_port(request, &change);
+        }
+        let (ownership, codes) = (self.map.ownership(), &self.codes().port_mod);
+        if !ownership.sees_port(tenant, number) || !self.datapath.ports().contains_key(&number) {
+            return Err(codes.bad_port.into());
+        }
+        if !ownership.owns_port_whole(tenant, number) {
+            return Err(Reason::PortShared.with(codes.not_permitted));
+        }
+        self.forward_port_mod(request, &change);
+        Ok(())
+    }
+
+    /// Experimenter messages pass for tenants whose operator allowed that experimenter. The error codes have the same numbers in both
+    /// versions.
+    pub(super) fn experimenter(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let experimenter = messages::experimenter(self.wire, request.body())?;
+        let tenant = &self.tenants[request.tenant.0 as usize];
+        if !tenant.terms.experimenters().contains(&experimenter) {
+            return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
+        }
+        if !self.may_write(request.tenant) {
+            return Err(Reason::ReadOnly.with(code::BAD_REQUEST_EPERM));
+        }
+        self.forward_request(request, Awaits::Nothing, Class::Other, request.frame);
+        Ok(())
+    }
+}
