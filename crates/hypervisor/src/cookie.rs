@@ -81,6 +81,11 @@ impl Cookie {
         Cookie::from_wire(cookie, Installation::of(cookie)?)
     }
 
+    /// The parts of the cookie of a tenant's entry; `None` when it is of no tenant's.
+    pub(crate) fn of_entry(cookie: u64, by: Installation) -> Option<Cookie> {
+        Cookie::from_wire(cookie, by).filter(|cookie| !cookie.is_own())
+    }
+
     /// The parts of a cookie; `None` when it is not this hypervisor's.
     pub fn from_wire(cookie: u64, by: Installation) -> Option<Cookie> {
         (Installation::of(cookie) == Some(by))

@@ -2,7 +2,7 @@
 //! name. Only here is one of them chosen.
 
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod, Head, Rule, Wanted};
+use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, Wanted};
 use crate::label::Label;
 use crate::port_desc::{PortChange, PortState};
 use crate::south::diff::{Change, Writing};
@@ -10,6 +10,7 @@ use crate::south::features::Connected;
 use crate::south::held::{Held, Removed};
 use crate::south::pending::Awaits;
 use crate::south::queue::Question;
+use crate::tally::Count;
 use crate::work::Examines;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,7 +19,7 @@ use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::v10::PortConfig;
-use openflow::v13::MessageType;
+use openflow::v13::{MessageType, PortStats};
 use openflow::{DecodeError, ErrorCode, TooLong};
 
 /// Makes of each of these functions of a module one that calls the version's.
@@ -136,6 +137,33 @@ of_both_versions! { ports:
 }
 
 of_both_versions! { statistics:
+    /// A tenant's request for statistics; `metadata_kept` are the bits of the metadata that are not the tenant's own.
+    fn asked(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused>;
+
+    /// What a tenant's request asks, as a question of Weir's own.
+    fn ask_again(body: &[u8]) -> Vec<u8>;
+
+    /// Whether more parts of the switch's answer follow. The answer is read as a whole.
+    fn has_more(body: &[u8]) -> Result<bool, ErrorCode>;
+
+    /// What entries on the switch have counted.
+    fn counted(entries: &[u8]) -> Vec<Counted<'_>>;
+
+    /// Appends what a tenant's entry has counted, as flow statistics.
+    fn write_flow_statistics(flow: &Flow, count: Count, duration: (u32, u32), out: &mut Vec<u8>) -> ();
+
+    /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets came and matched.
+    fn written_table(table: u8, most: u32, active: u32, counts: (u64, u64)) -> Vec<u8>;
+
+    /// What ports have counted.
+    fn ports(entries: &[u8]) -> Vec<PortStats>;
+
+    /// The same of one port; `None` for a port that the version cannot name.
+    fn written_port(port: &PortStats) -> Option<Vec<u8>>;
+
+    /// Queue statistics of the queues that are a tenant's own, by port and queue.
+    fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>>;
+
     /// The configuration and the questions that a switch gets when it connects.
     fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)>;
 

@@ -88,6 +88,12 @@ pub(crate) struct Codes {
     pub flow_mod_not_permitted: ErrorCode,
     /// A SET_CONFIG that would change the switch for all tenants.
     pub config_not_permitted: ErrorCode,
+    /// A request for the counts of a port that the tenant does not have.
+    pub bad_port: ErrorCode,
+    /// The same of queues.
+    pub queue_bad_port: ErrorCode,
+    /// A request for the counts of a queue that the tenant may not use.
+    pub queue_bad_queue: ErrorCode,
     /// The command of a FLOW_MOD is unknown.
     pub bad_command: ErrorCode,
     /// The answer is too large to be kept.
@@ -148,6 +154,9 @@ static V10: Semantics = Semantics {
         table_full: code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
         flow_mod_not_permitted: code_v10::FLOW_MOD_FAILED_EPERM,
         config_not_permitted: code_v10::BAD_REQUEST_EPERM,
+        bad_port: code_v10::BAD_REQUEST_EPERM,
+        queue_bad_port: code_v10::QUEUE_OP_FAILED_BAD_PORT,
+        queue_bad_queue: code_v10::QUEUE_OP_FAILED_BAD_QUEUE,
         bad_command: code_v10::FLOW_MOD_FAILED_BAD_COMMAND,
         too_much: code_v10::BAD_REQUEST_BAD_LEN,
         of_tables: &[code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL.type_],
@@ -194,6 +203,9 @@ static V13: Semantics = Semantics {
         table_full: code_v13::FLOW_MOD_FAILED_TABLE_FULL,
         flow_mod_not_permitted: code_v13::FLOW_MOD_FAILED_EPERM,
         config_not_permitted: code_v13::SWITCH_CONFIG_FAILED_EPERM,
+        bad_port: code_v13::BAD_REQUEST_BAD_PORT,
+        queue_bad_port: code_v13::QUEUE_OP_FAILED_BAD_PORT,
+        queue_bad_queue: code_v13::QUEUE_OP_FAILED_BAD_QUEUE,
         bad_command: code_v13::FLOW_MOD_FAILED_BAD_COMMAND,
         too_much: code_v13::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW,
         of_tables: &[
@@ -210,6 +222,13 @@ static V13: Semantics = Semantics {
         },
     },
 };
+
+impl Layout {
+    /// The statistics of a reply, from the beginning of its body.
+    pub(crate) fn statistics_entries(&self) -> usize {
+        4 + self.statistics_padding.len()
+    }
+}
 
 impl Semantics {
     /// The facts of a version.

@@ -44,6 +44,7 @@ mod slice_ports;
 pub(crate) mod space;
 mod start;
 mod state_quota;
+mod statistics;
 mod tables;
 mod tenant;
 mod tenants;

@@ -1,10 +1,11 @@
 //! What a tenant's request says of entries, in one form for all versions. Ports have their numbers of 1.3.
 
 use super::Flow;
+use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Match, MiniMatch, MiniWords};
-use openflow::v13::{FlowModCommand, GROUP_ANY, PortNo};
+use openflow::v13::{FlowModCommand, GROUP_ANY, MultipartRequestBody, PortNo};
 
 /// Which entries a request means. A request of 1.0 names neither a cookie nor a group.
 pub(crate) struct Wanted {
@@ -17,6 +18,26 @@ pub(crate) struct Wanted {
     pub out_port: PortNo,
     /// The entry sends to this group, or to any group.
     pub out_group: u32,
+}
+
+/// A tenant's request for statistics.
+pub(crate) enum Asked<'a> {
+    Flows(Wanted),
+    /// The sum of what they have counted.
+    Aggregate(Wanted),
+    /// Anything else, as 1.3 says it.
+    Other(MultipartRequestBody<'a>),
+}
+
+/// What an entry on the switch has counted.
+pub(crate) struct Counted<'a> {
+    pub cookie: u64,
+    pub table: u8,
+    pub count: Count,
+    /// How long the entry has stood: seconds and nanoseconds.
+    pub duration: (u32, u32),
+    /// Actions (1.0) or instructions (1.3).
+    pub actions: &'a [u8],
 }
 
 /// A FLOW_MOD of a tenant.

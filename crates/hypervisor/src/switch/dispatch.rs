@@ -6,16 +6,19 @@
 //! Tenants' tables follow, each table shared by all tenants and each entry in it matching on that number as well. So a FLOW_MOD stays
 //! one FLOW_MOD. For networks the last table is the hypervisor's as well ([`compile::last_table`]).
 
-use super::{Cause, Request, Switch, Waiter};
+use super::{Cause, Request, Switch};
 use crate::buffers::Buffered;
-use crate::ids::ControllerIndex;
+use crate::flows::Wanted;
+use crate::ids::{ControllerIndex, TenantIndex};
 use crate::messages;
 use crate::north::Role;
+use crate::south::pending::Purpose;
 use crate::time::Instant;
+use alloc::vec::Vec;
 use compile::{Reason, Refused, Wire};
 use openflow::error::v13 as code;
-use openflow::v13::MessageType;
-use openflow::{ErrorCode, Header, frame};
+use openflow::v13::{MessageType, MultipartType};
+use openflow::{ErrorCode, Header, List, frame, v10, v13};
 
 impl Switch {
     /// From a controller. The error codes here have the same numbers in both versions.
@@ -40,8 +43,7 @@ impl Switch {
             MessageType::ECHO_REQUEST => {
                 let Header { version, xid, .. } = request.header;
                 self.reply(&request, |_, out| {
-                    let append =
-                        |out: &mut alloc::vec::Vec<u8>| out.extend_from_slice(request.body());
+                    let append = |out: &mut Vec<u8>| out.extend_from_slice(request.body());
                     frame::write(version, MessageType::ECHO_REPLY.0, xid, out, append)
                 });
                 Ok(())
@@ -58,10 +60,7 @@ impl Switch {
                 self.forward_barrier(&request);
                 Ok(())
             }
-            MessageType::MULTIPART_REQUEST => match self.wire {
-                Wire::V10 => self.statistics_v10(&request),
-                Wire::V13 => self.statistics_v13(&request),
-            },
+            MessageType::MULTIPART_REQUEST => self.statistics(&request),
             MessageType::FEATURES_REQUEST => match self.wire {
                 Wire::V10 => self.features_v10(&request),
                 Wire::V13 => self.features_v13(&request),
@@ -103,10 +102,7 @@ impl Switch {
                 Ok(())
             }
             MessageType::BARRIER_REPLY => self.barrier_reply(xid, now),
-            MessageType::MULTIPART_REPLY => match self.wire {
-                Wire::V10 => self.statistics_reply_v10(xid, body, now),
-                Wire::V13 => self.statistics_reply_v13(xid, body, now),
-            },
+            MessageType::MULTIPART_REPLY => self.statistics_reply(xid, body, now),
             MessageType::FLOW_REMOVED => self.flow_removed(body, now),
             MessageType::PORT_STATUS => self.port_status(body, now),
             MessageType::ERROR => {
@@ -143,11 +139,55 @@ impl Switch {
         error.openflow_error(self.version())
     }
 
-    /// The answer to a statistics request, for one who waited.
-    pub(super) fn write_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
+    /// What the switch is asked for the entries that a request wants, or for the sum of what they have counted.
+    pub(super) fn flow_questions(
+        &self,
+        tenant: TenantIndex,
+        wanted: &Wanted,
+        is_sum: bool,
+    ) -> Result<Vec<u8>, Refused> {
         match self.wire {
-            Wire::V10 => self.answer_statistics_v10(type_, waiter, answers),
-            Wire::V13 => self.answer_statistics_v13(type_, waiter, answers),
+            Wire::V10 => Ok(self.flow_questions_v10(tenant, &wanted.match_)),
+            Wire::V13 => self.flow_question_v13(tenant, wanted, is_sum),
+        }
+    }
+
+    /// The switch says which rules it holds.
+    pub(super) fn learn_flows(&mut self, entries: &[u8]) {
+        match self.wire {
+            Wire::V10 => {
+                let rules = List::<v10::FlowStats<'_>>::parse(entries).unwrap_or_default();
+                self.learn_rules(rules.iter().map(|it| (it.cookie, it)));
+            }
+            Wire::V13 => {
+                let rules = List::<v13::FlowStats<'_>>::parse(entries).unwrap_or_default();
+                self.learn_rules(rules.iter().map(|it| (it.cookie, it)));
+            }
+        }
+    }
+
+    /// The switch says how much its tables hold, or how many rules are in a full table.
+    pub(super) fn space_part(&mut self, purpose: Purpose, type_: MultipartType, entries: &[u8]) {
+        match (self.wire, purpose, type_) {
+            (Wire::V10, _, MultipartType::TABLE) => {
+                let tables = List::parse(entries).unwrap_or_default();
+                self.space_said_v10(purpose != Purpose::Space, tables);
+            }
+            (Wire::V13, Purpose::Full(table), MultipartType::TABLE) => {
+                self.space_found_v13(table, List::parse(entries).unwrap_or_default());
+            }
+            (Wire::V13, Purpose::Space, MultipartType::TABLE_FEATURES) => {
+                self.space_said_v13(List::parse(entries).unwrap_or_default());
+            }
+            (Wire::V13, Purpose::Space, MultipartType::GROUP_FEATURES) => {
+                let groups = v13::GroupFeatures::parse(entries);
+                groups.into_iter().for_each(|it| self.groups_said(&it));
+            }
+            (Wire::V13, Purpose::Space, MultipartType::METER_FEATURES) => {
+                let meters = v13::MeterFeatures::parse(entries);
+                meters.into_iter().for_each(|it| self.meters_said(&it));
+            }
+            _ => {}
         }
     }
 

@@ -17,7 +17,6 @@ use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use openflow::{v10, v13};
 use port_traffic::PortTraffic;
 
 impl Switch {
@@ -65,30 +64,10 @@ impl Switch {
         }
     }
 
-    /// The switch says what its ports have counted (1.0).
-    pub(crate) fn traffic_part_v10(
-        &mut self,
-        ports: openflow::List<'_, v10::PortStats>,
-        has_more: bool,
-        now: Instant,
-    ) {
+    /// The switch says what its ports have counted.
+    pub(super) fn traffic_part(&mut self, entries: &[u8], has_more: bool, now: Instant) {
         let count = |packets, bytes| Count { packets, bytes };
-        let ports = ports.iter().map(|it| {
-            let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
-            (flowspace::port_from_v10(it.port_no.0), both)
-        });
-        self.datapath.traffic_mut().part(ports, has_more, now);
-    }
-
-    /// The switch says what its ports have counted (1.3).
-    pub(crate) fn traffic_part_v13(
-        &mut self,
-        ports: openflow::List<'_, v13::PortStats>,
-        has_more: bool,
-        now: Instant,
-    ) {
-        let count = |packets, bytes| Count { packets, bytes };
-        let ports = ports.iter().map(|it| {
+        let ports = messages::ports(self.wire, entries).into_iter().map(|it| {
             let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
             (it.port_no.0, both)
         });

@@ -3,7 +3,6 @@
 mod features;
 pub(super) mod groups;
 mod meters;
-pub(super) mod network_statistics;
 pub(super) mod numbers;
 mod packet;
 mod statistics;

@@ -106,7 +106,7 @@ pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_
 }
 
 /// What a request means by these two.
-pub(crate) fn wanted(match_: &v10::Match, out_port: PortNo) -> Wanted {
+pub(super) fn wanted(match_: &v10::Match, out_port: PortNo) -> Wanted {
     let out_port = v13::PortNo(port_from_v10(out_port.0));
     Wanted { match_: Match::from_v10(match_), out_port, ..Wanted::EVERYTHING }
 }

@@ -1,19 +1,25 @@
 //! What Weir asks a switch for statistics, and what answers say.
 
-use crate::flows::{Flow, Rule};
+use super::flow_mod::wanted;
+use super::unreadable;
+use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
 use crate::south::held::Held;
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
+use crate::tally::Count;
 use alloc::vec;
 use alloc::vec::Vec;
-use compile::Network;
+use compile::{Network, Refused};
 use flowspace::{Match, port_from_v10, port_to_v10};
-use hashbrown::{HashMap, HashSet};
-use openflow::List;
+use hashbrown::HashSet;
+use openflow::text::Name;
 use openflow::v10::{
-    self, ConfigFlags, FlowStats, FlowStatsRequest, Message, PortNo, PortStats, StatsRequest,
-    StatsRequestBody, SwitchConfig,
+    self, ConfigFlags, FlowStats, FlowStatsRequest, Message, PortNo, PortStats, QueueStats,
+    StatsFlags, StatsReply, StatsRequest, StatsRequestBody, SwitchConfig, TABLE_ALL, TableStats,
+    Wildcards,
 };
+use openflow::v13::{self, MultipartRequestBody as Body};
+use openflow::{ErrorCode, List};
 
 /// The configuration and the questions that a switch gets when it connects.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
@@ -51,13 +57,13 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
 }
 
 /// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
-pub(crate) const UNSUPPORTED: u64 = u64::MAX;
+const UNSUPPORTED: u64 = u64::MAX;
 
 /// A long answer: each counts as several messages for the switch.
-pub(crate) const FLOWS_COST: u32 = 4;
+const FLOWS_COST: u32 = 4;
 
 /// The message.
-pub(crate) fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
+fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let written = StatsRequest::from(body).write_message(0, &mut out);
     debug_assert!(written.is_ok());
@@ -96,43 +102,164 @@ pub(crate) fn port_questions(network: &Network) -> Vec<v10::Match> {
     asked
 }
 
-/// Counts of virtual ports. Those of a whole edge port are the switch's; on what is shared with others the switch counts
-/// everybody's packets, so nothing is told.
-pub(crate) fn port_statistics(network: &Network, wanted: PortNo, answers: &[u8]) -> Vec<PortStats> {
-    let all: HashMap<u32, PortStats> = List::<PortStats>::parse(answers)
-        .unwrap_or_default()
-        .iter()
-        .map(|port| (port_from_v10(port.port_no.0), port))
-        .collect();
-    let everything = wanted == PortNo::NONE;
-    let numbers = network.ports().keys().filter(|n| everything || port_from_v10(wanted.0) == **n);
-    numbers
-        .filter_map(|&number| {
-            let port_no = PortNo(port_to_v10(number)?);
-            Some(match network.whole_edge(number).and_then(|port| all.get(&port)) {
-                Some(counted) => PortStats { port_no, ..*counted },
-                None => not_counted(port_no),
-            })
-        })
-        .collect()
+/// A tenant's request for statistics. Where 1.0 names all ports by `ALL`, 1.3 names them by `ANY`.
+pub(crate) fn asked(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
+    let of = |filter: FlowStatsRequest| Wanted {
+        table: Some(filter.table_id).filter(|table| ![TABLE_ALL, 0].contains(table)),
+        ..wanted(&filter.match_, filter.out_port)
+    };
+    Ok(Asked::Other(match StatsRequest::parse(body).map_err(unreadable)?.body {
+        StatsRequestBody::Flow(filter) => return Ok(Asked::Flows(of(filter))),
+        StatsRequestBody::Aggregate(filter) => return Ok(Asked::Aggregate(of(filter))),
+        StatsRequestBody::Desc => Body::Desc,
+        StatsRequestBody::Table => Body::Table,
+        StatsRequestBody::Port { port_no } => Body::PortStats { port_no: port_of(port_no) },
+        StatsRequestBody::Queue { port_no, queue_id } => {
+            let port_no = if port_no == PortNo::ALL { PortNo::NONE } else { port_no };
+            Body::Queue { port_no: port_of(port_no), queue_id }
+        }
+        StatsRequestBody::Vendor { vendor, body } => {
+            Body::Experimenter { experimenter: vendor, exp_type: 0, body }
+        }
+        StatsRequestBody::Unknown { type_, body } => Body::Unknown { type_, body },
+    }))
 }
 
-fn not_counted(port_no: PortNo) -> PortStats {
-    PortStats {
-        port_no,
-        rx_packets: UNSUPPORTED,
-        tx_packets: UNSUPPORTED,
-        rx_bytes: UNSUPPORTED,
-        tx_bytes: UNSUPPORTED,
-        rx_dropped: UNSUPPORTED,
-        tx_dropped: UNSUPPORTED,
-        rx_errors: UNSUPPORTED,
-        tx_errors: UNSUPPORTED,
-        rx_frame_err: UNSUPPORTED,
-        rx_over_err: UNSUPPORTED,
-        rx_crc_err: UNSUPPORTED,
-        collisions: UNSUPPORTED,
+/// A port as 1.3 numbers it.
+fn port_of(port: PortNo) -> v13::PortNo {
+    v13::PortNo(port_from_v10(port.0))
+}
+
+/// What a tenant's request asks, as a question of Weir's own.
+pub(crate) fn ask_again(body: &[u8]) -> Vec<u8> {
+    StatsRequest::parse(body).map(|it| question(it.body)).unwrap_or_default()
+}
+
+/// Asks what the entries that this match covers have counted.
+pub(crate) fn flow_question(match_: v10::Match) -> Vec<u8> {
+    question(StatsRequestBody::Flow(FlowStatsRequest { match_, ..FlowStatsRequest::default() }))
+}
+
+/// Whether more parts of the switch's answer follow.
+pub(crate) fn has_more(body: &[u8]) -> Result<bool, ErrorCode> {
+    let reply = StatsReply::parse(body).map_err(unreadable)?;
+    Ok(reply.flags.contains(StatsFlags::REPLY_MORE))
+}
+
+/// What entries on the switch have counted. A rule in two of the tenant's own flowspace entries is reported for each.
+pub(crate) fn counted(entries: &[u8]) -> Vec<Counted<'_>> {
+    let mut counted: HashSet<(u64, v10::Match)> = HashSet::new();
+    let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
+    let entries = entries.iter().filter(|it| counted.insert((it.cookie, it.match_)));
+    let counted = entries.map(|it| Counted {
+        cookie: it.cookie,
+        table: it.table_id,
+        count: Count { packets: it.packet_count, bytes: it.byte_count },
+        duration: (it.duration_sec, it.duration_nsec),
+        actions: it.actions.as_bytes(),
+    });
+    counted.collect()
+}
+
+/// Appends what a tenant's entry has counted.
+pub(crate) fn write_flow_statistics(
+    flow: &Flow,
+    count: Count,
+    (duration_sec, duration_nsec): (u32, u32),
+    out: &mut Vec<u8>,
+) {
+    FlowStats {
+        table_id: 0,
+        match_: v10::Match::parse(&flow.match_wire).unwrap_or_default(),
+        duration_sec,
+        duration_nsec,
+        priority: flow.priority,
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        cookie: flow.cookie,
+        packet_count: count.packets,
+        byte_count: count.bytes,
+        actions: List::parse(&flow.actions).unwrap_or_default(),
     }
+    .write(out);
+}
+
+/// Table statistics of one table.
+pub(crate) fn written_table(
+    table_id: u8,
+    max_entries: u32,
+    active_count: u32,
+    (lookup_count, matched_count): (u64, u64),
+) -> Vec<u8> {
+    let (name, wildcards, mut out) = (Name::new("slice"), Wildcards::ALL, Vec::new());
+    TableStats {
+        table_id,
+        name,
+        wildcards,
+        max_entries,
+        active_count,
+        lookup_count,
+        matched_count,
+    }
+    .write(&mut out);
+    out
+}
+
+/// What ports have counted, as 1.3 says it.
+pub(crate) fn ports(entries: &[u8]) -> Vec<v13::PortStats> {
+    let ports = List::<PortStats>::parse(entries).unwrap_or_default();
+    let ports = ports.iter().map(|it| v13::PortStats {
+        port_no: port_of(it.port_no),
+        rx_packets: it.rx_packets,
+        tx_packets: it.tx_packets,
+        rx_bytes: it.rx_bytes,
+        tx_bytes: it.tx_bytes,
+        rx_dropped: it.rx_dropped,
+        tx_dropped: it.tx_dropped,
+        rx_errors: it.rx_errors,
+        tx_errors: it.tx_errors,
+        rx_frame_err: it.rx_frame_err,
+        rx_over_err: it.rx_over_err,
+        rx_crc_err: it.rx_crc_err,
+        collisions: it.collisions,
+        duration_sec: 0,
+        duration_nsec: 0,
+    });
+    ports.collect()
+}
+
+/// The same of one port; `None` for a port that 1.0 cannot name.
+pub(crate) fn written_port(it: &v13::PortStats) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    PortStats {
+        port_no: PortNo(port_to_v10(it.port_no.0)?),
+        rx_packets: it.rx_packets,
+        tx_packets: it.tx_packets,
+        rx_bytes: it.rx_bytes,
+        tx_bytes: it.tx_bytes,
+        rx_dropped: it.rx_dropped,
+        tx_dropped: it.tx_dropped,
+        rx_errors: it.rx_errors,
+        tx_errors: it.tx_errors,
+        rx_frame_err: it.rx_frame_err,
+        rx_over_err: it.rx_over_err,
+        rx_crc_err: it.rx_crc_err,
+        collisions: it.collisions,
+    }
+    .write(&mut out);
+    Some(out)
+}
+
+/// Queue statistics of the queues that are a tenant's own.
+pub(crate) fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>> {
+    let queues = List::<QueueStats>::parse(entries).unwrap_or_default();
+    let own = queues.iter().filter(|it| is_own(port_from_v10(it.port_no.0), it.queue_id));
+    let written = own.map(|it| {
+        let mut out = Vec::new();
+        it.write(&mut out);
+        out
+    });
+    written.collect()
 }
 
 /// One question for each rule but one, by its match: the answer has narrower entries as well.
@@ -144,13 +271,8 @@ pub(crate) fn questions_of(
 ) -> Vec<Question> {
     let asked = flow.rules.iter().filter(|rule| rule.match_wire != except.match_wire);
     let matches = asked.filter_map(|rule| v10::Match::parse(&rule.match_wire).ok());
-    let filters = matches.map(|match_| FlowStatsRequest { match_, ..FlowStatsRequest::default() });
-    filters
-        .map(|filter| Question {
-            message: question(StatsRequestBody::Flow(filter)),
-            cost: FLOWS_COST,
-        })
-        .collect()
+    let questions = matches.map(flow_question);
+    questions.map(|message| Question { message, cost: FLOWS_COST }).collect()
 }
 
 /// The rules of the entry with this cookie that have counted packets.

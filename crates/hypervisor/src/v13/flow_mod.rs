@@ -2,7 +2,6 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, FlowMod as Asked, Head, Rule, Wanted};
 use crate::south::diff::{Change, Writing};
 use crate::south::held::Removed;
@@ -135,7 +134,7 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
 
 /// A match in a tenant's request, without the bits of the metadata that are not the tenant's own: the tenant sees them as 0,
 /// so a match on 0 there says nothing, and one on anything else means no packet.
-pub(crate) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Space, Refused> {
+pub(super) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Space, Refused> {
     let match_ = Space::from_v13(match_).map_err(|error| error.error_code())?;
     own_part(&match_, metadata_kept)
 }
@@ -271,11 +270,6 @@ pub(crate) fn tenants_actions(instructions: &[u8], first_table: u8) -> Option<Ve
         }
     }
     Some(out)
-}
-
-/// The entry number and owner of a cookie that one of the tenants' entries has.
-pub(crate) fn owner_of(cookie: u64, by: Installation) -> Option<Cookie> {
-    Cookie::from_wire(cookie, by).filter(|cookie| !cookie.is_own())
 }
 
 /// The switch's report that a rule has gone.

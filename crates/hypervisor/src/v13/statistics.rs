@@ -1,19 +1,25 @@
 //! What Weir asks a switch for statistics, and what answers say.
 
-use crate::flows::{Flow, Rule};
+use super::flow_mod::tenants_match;
+use super::unreadable;
+use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
 use crate::south::held::Held;
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
+use crate::tally::Count;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
+use compile::Refused;
 use flowspace::Match;
 use hashbrown::HashSet;
+use openflow::error::v13 as code;
 use openflow::v13::{
-    BucketCounter, ConfigFlags, FlowStats, FlowStatsRequest, GroupStats, METER_ALL, Message,
-    MultipartRequest, MultipartRequestBody, PortNo, SwitchConfig,
+    BucketCounter, ConfigFlags, FlowModFlags, FlowStats, FlowStatsRequest, GroupStats, METER_ALL,
+    Match as WireMatch, Message, MultipartFlags, MultipartReply, MultipartRequest,
+    MultipartRequestBody, PortNo, PortStats, QueueStats, SwitchConfig, TABLE_ALL, TableStats,
 };
-use openflow::{Encode, List, ListBuf};
+use openflow::{Encode, ErrorCode, List, ListBuf};
 
 /// The configuration and the questions that a switch gets when it connects.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
@@ -79,6 +85,113 @@ pub(crate) fn ask(body: MultipartRequestBody<'_>) -> Vec<u8> {
     let written = MultipartRequest::from(body).write_message(0, &mut out);
     debug_assert!(written.is_ok());
     out
+}
+
+/// A tenant's request for statistics.
+pub(crate) fn asked(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
+    let of = |filter: FlowStatsRequest<'_>| -> Result<Wanted, Refused> {
+        Ok(Wanted {
+            match_: tenants_match(&filter.match_, metadata_kept)?,
+            table: (filter.table_id != TABLE_ALL).then_some(filter.table_id),
+            cookie: filter.cookie,
+            cookie_mask: filter.cookie_mask,
+            out_port: filter.out_port,
+            out_group: filter.out_group,
+        })
+    };
+    let asked = MultipartRequest::parse(body).map_err(unreadable)?;
+    if asked.flags.contains(MultipartFlags::MORE) {
+        return Err(code::BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW.into());
+    }
+    Ok(match asked.body {
+        MultipartRequestBody::Flow(filter) => Asked::Flows(of(filter)?),
+        MultipartRequestBody::Aggregate(filter) => Asked::Aggregate(of(filter)?),
+        body => Asked::Other(body),
+    })
+}
+
+/// What a tenant's request asks, as a question of Weir's own.
+pub(crate) fn ask_again(body: &[u8]) -> Vec<u8> {
+    MultipartRequest::parse(body).map(|it| ask(it.body)).unwrap_or_default()
+}
+
+/// Whether more parts of the switch's answer follow.
+pub(crate) fn has_more(body: &[u8]) -> Result<bool, ErrorCode> {
+    let reply = MultipartReply::parse(body).map_err(unreadable)?;
+    Ok(reply.flags.contains(MultipartFlags::MORE))
+}
+
+/// What entries on the switch have counted.
+pub(crate) fn counted(entries: &[u8]) -> Vec<Counted<'_>> {
+    let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
+    let counted = entries.iter().map(|it| Counted {
+        cookie: it.cookie,
+        table: it.table_id,
+        count: Count { packets: it.packet_count, bytes: it.byte_count },
+        duration: (it.duration_sec, it.duration_nsec),
+        actions: it.instructions.as_bytes(),
+    });
+    counted.collect()
+}
+
+/// Appends what a tenant's entry has counted.
+pub(crate) fn write_flow_statistics(
+    flow: &Flow,
+    count: Count,
+    (duration_sec, duration_nsec): (u32, u32),
+    out: &mut Vec<u8>,
+) {
+    FlowStats {
+        table_id: flow.table,
+        duration_sec,
+        duration_nsec,
+        priority: flow.priority,
+        idle_timeout: flow.idle_timeout,
+        hard_timeout: flow.hard_timeout,
+        flags: FlowModFlags(flow.flags),
+        cookie: flow.cookie,
+        packet_count: count.packets,
+        byte_count: count.bytes,
+        match_: WireMatch::parse(&flow.match_wire).unwrap_or(WireMatch::ANY),
+        instructions: List::parse(&flow.actions).unwrap_or_default(),
+    }
+    .write(out);
+}
+
+/// Table statistics of one table. How many entries the table can hold is in the table features.
+pub(crate) fn written_table(
+    table_id: u8,
+    _most: u32,
+    active_count: u32,
+    (lookup_count, matched_count): (u64, u64),
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    TableStats { table_id, active_count, lookup_count, matched_count }.write(&mut out);
+    out
+}
+
+/// What ports have counted.
+pub(crate) fn ports(entries: &[u8]) -> Vec<PortStats> {
+    List::<PortStats>::parse(entries).unwrap_or_default().iter().collect()
+}
+
+/// The same of one port.
+pub(crate) fn written_port(port: &PortStats) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    port.write(&mut out);
+    Some(out)
+}
+
+/// Queue statistics of the queues that are a tenant's own.
+pub(crate) fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>> {
+    let queues = List::<QueueStats>::parse(entries).unwrap_or_default();
+    let own = queues.iter().filter(|it| is_own(it.port_no.0, it.queue_id));
+    let written = own.map(|it| {
+        let mut out = Vec::new();
+        it.write(&mut out);
+        out
+    });
+    written.collect()
 }
 
 /// Asks what kind of switch it is.

@@ -10,7 +10,7 @@ use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::switch::{Cause, Request, Switch};
 use crate::time::Instant;
-use crate::v13::flow_mod::{owner_of, through_table};
+use crate::v13::flow_mod::through_table;
 use crate::v13::unreadable;
 use alloc::vec::Vec;
 use compile::packet::{self, Sent, ingress_by_metadata};
@@ -66,7 +66,7 @@ impl Switch {
             Seen { packet, in_port, metadata: metadata & !metadata::TENANT, wanted: None };
         let mut key = key;
         seen.packet.table_id = packet.table_id.saturating_sub(self.target().first_table());
-        let entry = owner_of(packet.cookie, self.settings.installation);
+        let entry = Cookie::of_entry(packet.cookie, self.settings.installation);
         let owner = match entry {
             Some(cookie) => self.tenant_of(cookie.tenant),
             None => self
@@ -133,7 +133,7 @@ impl Switch {
         frame: &[u8],
     ) {
         let id = self.tenants[tenant.0 as usize].id;
-        let entry = owner_of(packet.cookie, self.settings.installation)
+        let entry = Cookie::of_entry(packet.cookie, self.settings.installation)
             .filter(|cookie| cookie.tenant == id);
         let told = PacketIn {
             buffer_id: NO_BUFFER,

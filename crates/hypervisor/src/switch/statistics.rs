@@ -1,0 +1,383 @@
+//! Statistics: every question answered for the tenant, from its own tables and the switch's counts.
+
+use super::{Request, Share, Switch, Waiter};
+use crate::cookie::Cookie;
+use crate::flows::{Asked, Counted, Flow, Wanted};
+use crate::ids::TenantIndex;
+use crate::lookups::Standing;
+use crate::messages;
+use crate::parts::{write_part, write_parts};
+use crate::south::pending::{Awaits, Purpose};
+use crate::tally::Count;
+use crate::time::Instant;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use compile::{Reason, Refused, Wire};
+use flowspace::MiniWords;
+use hashbrown::HashMap;
+use openflow::error::v13 as code;
+use openflow::text::Text;
+use openflow::v13::{
+    AggregateStats, DescStats, MultipartRequestBody as Body, MultipartType, PortNo, PortStats,
+    QUEUE_ALL,
+};
+use openflow::{Encode, ErrorCode, frame};
+
+/// A long answer: each counts as several messages for the switch.
+const LONG: u32 = 4;
+
+/// "Not counted" (1.0, section 5.3.5; 1.3, section 7.3.5: unsupported counters are set to the maximum).
+const UNSUPPORTED: u64 = u64::MAX;
+
+/// An entry of a tenant's, and what its rules have counted.
+struct Told<'a> {
+    wire: Wire,
+    flow: &'a Flow,
+    count: Count,
+    duration: (u32, u32),
+}
+
+impl Encode for Told<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        messages::write_flow_statistics(self.wire, self.flow, self.count, self.duration, out);
+    }
+}
+
+impl Switch {
+    /// A tenant asks for statistics.
+    pub(super) fn statistics(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let (tenant, codes) = (request.tenant, self.codes());
+        let state = &self.tenants[tenant.0 as usize];
+        let is_network = state.network.is_some();
+        let asked = messages::asked(self.wire, request.body(), self.metadata_kept(tenant))?;
+        let body = match asked {
+            Asked::Flows(wanted) => {
+                let question = self.flow_questions(tenant, &wanted, false)?;
+                self.collect(request, MultipartType::FLOW.0, Share::Tenant, &question, LONG);
+                return Ok(());
+            }
+            Asked::Aggregate(wanted) => {
+                // The switch can add up by itself, unless the tenant's cookies are a part of the question.
+                let has_tables = self.target().has_metadata() && !self.datapath.is_joined();
+                let by_switch = has_tables && wanted.cookie_mask == 0 && !is_network;
+                let type_ = if by_switch { MultipartType::AGGREGATE } else { MultipartType::FLOW };
+                let question = self.flow_questions(tenant, &wanted, by_switch)?;
+                self.collect(request, type_.0, Share::Tenant, &question, LONG);
+                return Ok(());
+            }
+            Asked::Other(body) => body,
+        };
+        match body {
+            Body::Desc => self.describe(request),
+            Body::Table => {
+                let mut questions = self.flow_questions(tenant, &Wanted::EVERYTHING, false)?;
+                questions.extend_from_slice(&self.question_of_table_0(tenant));
+                self.collect(request, MultipartType::FLOW.0, Share::Tenant, &questions, LONG);
+            }
+            Body::PortStats { port_no } => {
+                if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
+                    return Err(codes.bad_port.into());
+                }
+                let question = match is_network {
+                    true => messages::port_counters(self.wire),
+                    false => messages::ask_again(self.wire, request.body()),
+                };
+                let share = self.share_of_ports(tenant);
+                self.collect(request, MultipartType::PORT_STATS.0, share, &question, 1);
+            }
+            Body::Queue { port_no, queue_id } => {
+                if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
+                    return Err(codes.queue_bad_port.into());
+                }
+                if queue_id != QUEUE_ALL
+                    && (is_network || !state.terms.queues().contains(&queue_id))
+                {
+                    return Err(codes.queue_bad_queue.into());
+                }
+                if is_network {
+                    // Virtual ports have no queues.
+                    self.collect(request, MultipartType::QUEUE.0, Share::Tenant, &[], 1);
+                } else {
+                    let question = messages::ask_again(self.wire, request.body());
+                    self.collect(request, MultipartType::QUEUE.0, Share::Anybody, &question, 1);
+                }
+            }
+            Body::Experimenter { experimenter, .. } => {
+                if !state.terms.experimenters().contains(&experimenter) {
+                    // The same number in both versions.
+                    return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
+                }
+                let mut question = request.frame.to_vec();
+                frame::set_xid(&mut question, 0);
+                self.collect(request, MultipartType::EXPERIMENTER.0, Share::Tenant, &question, 1);
+            }
+            body => self.statistics_v13(request, body)?,
+        }
+        Ok(())
+    }
+
+    /// A part of an answer of the switch. The error code has the same number in both versions.
+    pub(super) fn statistics_reply(
+        &mut self,
+        xid: u32,
+        body: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let more = messages::has_more(self.wire, body)?;
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_MULTIPART)?;
+        if !more {
+            self.session.take(xid);
+        }
+        let entries_at = self.semantics().layout.statistics_entries();
+        let (head, entries) = body.split_at_checked(entries_at).unwrap_or_default();
+        let type_ = MultipartType(head.first_chunk().copied().map_or(0, u16::from_be_bytes));
+        match entry.awaits {
+            Awaits::Collection(collection) => {
+                let asking = self.asks(collection).filter(|_| type_ == MultipartType::GROUP);
+                let own = asking.map(|tenant| self.of_own_groups(tenant, entries));
+                self.collection_part(collection, own.as_deref().unwrap_or(entries), more, now);
+            }
+            Awaits::Counts(tenant) => self.counts_part(tenant, entries, more, now),
+            Awaits::Idle(tenant, number, begun) => {
+                self.idle_part((tenant, number, begun), entries, more, now);
+            }
+            Awaits::Own(purpose @ (Purpose::Space | Purpose::Full(_))) => {
+                self.space_part(purpose, type_, entries);
+            }
+            Awaits::Own(Purpose::Description) => {
+                if let (MultipartType::DESC, Ok(it)) = (type_, DescStats::parse(entries)) {
+                    let words = [it.mfr_desc.as_str(), it.hw_desc.as_str(), it.sw_desc.as_str()];
+                    self.is_described(Some(words));
+                }
+            }
+            Awaits::Own(Purpose::PortCounters) => {
+                if type_ == MultipartType::PORT_STATS {
+                    self.traffic_part(entries, more, now);
+                }
+            }
+            Awaits::Own(
+                purpose @ (Purpose::Flows | Purpose::Groups | Purpose::Meters | Purpose::Ports),
+            ) => {
+                match (purpose, type_) {
+                    (Purpose::Flows, MultipartType::FLOW) => self.learn_flows(entries),
+                    (Purpose::Flows, _) => {}
+                    (purpose, type_) => self.learn_v13(purpose, type_, entries),
+                }
+                self.datapath.count_told(entries.len());
+                if !self.has_told_too_much() && !more {
+                    self.learned_one(now);
+                }
+            }
+            _ => return Err(code::BAD_REQUEST_BAD_MULTIPART),
+        }
+        Ok(())
+    }
+
+    /// The answer for one who waited.
+    pub(super) fn write_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
+        let (tenant, xid) = (waiter.origin.tenant, waiter.origin.xid);
+        let (wire, version) = (self.wire, self.version());
+        let asked = match messages::asked(wire, &waiter.request, self.metadata_kept(tenant)) {
+            Ok(asked) => asked,
+            // Since the request the tenant's slice has become a network, or a network a slice.
+            Err(refused) => return self.refuse(&waiter.origin, refused),
+        };
+        let mut out = Vec::new();
+        let written = match asked {
+            Asked::Flows(wanted) => {
+                let entries = self.flow_statistics(tenant, &wanted, answers).into_iter();
+                write_parts(version, type_, xid, entries, &mut out)
+            }
+            Asked::Aggregate(wanted) if type_ == MultipartType::FLOW.0 => {
+                let mut sum = AggregateStats::default();
+                for Told { count, .. } in self.flow_statistics(tenant, &wanted, answers) {
+                    sum.packet_count = sum.packet_count.saturating_add(count.packets);
+                    sum.byte_count = sum.byte_count.saturating_add(count.bytes);
+                    sum.flow_count += 1;
+                }
+                let type_ = MultipartType::AGGREGATE.0;
+                write_parts(version, type_, xid, core::iter::once(sum), &mut out)
+            }
+            Asked::Other(Body::Table) => {
+                let tables = self.table_statistics(tenant, answers);
+                let tables = tables.iter().map(Vec::as_slice);
+                write_parts(version, MultipartType::TABLE.0, xid, tables, &mut out)
+            }
+            Asked::Other(Body::PortStats { port_no }) => {
+                let ports = self.port_statistics(tenant, port_no, answers);
+                let ports = ports.iter().filter_map(|it| messages::written_port(wire, it));
+                let ports: Vec<Vec<u8>> = ports.collect();
+                write_parts(version, type_, xid, ports.iter().map(Vec::as_slice), &mut out)
+            }
+            Asked::Other(Body::Queue { .. }) => {
+                let allowed = self.tenants[tenant.0 as usize].terms.queues();
+                let own = messages::own_queues(wire, answers, |port, queue| {
+                    allowed.contains(&queue) && self.map.ownership().sees_port(tenant, port)
+                });
+                write_parts(version, type_, xid, own.iter().map(Vec::as_slice), &mut out)
+            }
+            Asked::Other(body) => match self.own_answer_v13(tenant, body, answers) {
+                Some(own) => {
+                    write_parts(version, type_, xid, own.iter().map(Vec::as_slice), &mut out)
+                }
+                None => write_part(version, type_, xid, answers, false, &mut out),
+            },
+            // The switch's own sum.
+            Asked::Aggregate(_) => write_part(version, type_, xid, answers, false, &mut out),
+        };
+        match written {
+            Ok(()) => self.answer(waiter.origin.controller, &out),
+            // One entry alone is too long for any part.
+            Err(_) => {
+                let refused = Reason::AnswerTooLarge.with(self.codes().too_much);
+                self.refuse(&waiter.origin, refused);
+            }
+        }
+    }
+
+    /// The tenant's entries that a request wants, with the counts of all their rules.
+    fn flow_statistics(
+        &self,
+        tenant: TenantIndex,
+        wanted: &Wanted,
+        answers: &[u8],
+    ) -> Vec<Told<'_>> {
+        let (wire, state) = (self.wire, &self.tenants[tenant.0 as usize]);
+        let mut sums: HashMap<u32, (Count, (u32, u32))> = HashMap::new();
+        let mut reported = Vec::new();
+        for Counted { cookie, count, duration, .. } in messages::counted(wire, answers) {
+            let cookie = Cookie::of_entry(cookie, self.settings.installation);
+            let Some(cookie) = cookie.filter(|it| it.tenant == state.id) else { continue };
+            let (sum, longest) = sums.entry(cookie.number).or_insert_with(|| {
+                reported.push(cookie.number);
+                Default::default()
+            });
+            *sum = sum.plus(count);
+            *longest = duration.max(*longest);
+        }
+        // The switch was asked for just the entries that a slice of 1.3 wants: those that it reports are told, as it counts them.
+        let is_reported = self.target().has_metadata() && state.network.is_none();
+        let numbers = match is_reported {
+            true => reported,
+            false => state.flows.matching(wanted.table, &wanted.match_),
+        };
+        let words = MiniWords::of(&wanted.match_);
+        let told = numbers.into_iter().filter_map(|number| {
+            let flow = state.flows.get(number)?;
+            let is_wanted = wanted.covers(flow, &words, None)
+                && messages::sends_to(wire, &flow.actions, wanted);
+            let (count, duration) = sums.remove(&number).unwrap_or_default();
+            let past = Count { packets: flow.past_packets, bytes: flow.past_bytes };
+            let count = if is_reported { count } else { count.plus(past) };
+            is_wanted.then_some(Told { wire, flow, count, duration })
+        });
+        told.collect()
+    }
+
+    /// The tenant's tables, each on the wire.
+    fn table_statistics(&mut self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
+        let (wire, tables, by) =
+            (self.wire, self.tenant_tables(tenant), self.settings.installation);
+        let first = self.target().first_table();
+        let state = &mut self.tenants[tenant.0 as usize];
+        let mut active = vec![0u32; tables.into()];
+        let mut standing = Standing::new(tables);
+        for (_, flow) in state.flows.iter() {
+            if let Some(count) = active.get_mut(usize::from(flow.table)) {
+                *count += 1;
+            }
+            let next = messages::next_table(wire, &flow.actions);
+            standing.matched(flow.table, next, flow.past_packets);
+        }
+        for Counted { cookie, table, count, actions, .. } in messages::counted(wire, answers) {
+            match Cookie::of_entry(cookie, by).filter(|cookie| cookie.tenant == state.id) {
+                Some(cookie) => {
+                    if let Some(flow) = state.flows.get(cookie.number) {
+                        let next = messages::next_table(wire, &flow.actions);
+                        standing.matched(flow.table, next, count.packets);
+                    }
+                }
+                None if table < first && messages::next_table(wire, actions).is_some() => {
+                    standing.came(count.packets);
+                }
+                None => {}
+            }
+        }
+        let counts = state.packets.looked_up(standing);
+        let tables = active.into_iter().zip(counts).zip(0..);
+        let told = tables.map(|((active, counts), table)| {
+            let counts = (counts.came, counts.matched);
+            messages::written_table(wire, table, self.entries_told(tenant, table), active, counts)
+        });
+        told.collect()
+    }
+
+    /// Counts of a tenant's ports. In a network those of a whole edge port are the switch's; on what is shared with others the switch
+    /// counts everybody's packets, so there is nothing to tell but what is known of the tenant's own.
+    fn port_statistics(
+        &self,
+        tenant: TenantIndex,
+        wanted: PortNo,
+        answers: &[u8],
+    ) -> Vec<PortStats> {
+        let all = messages::ports(self.wire, answers).into_iter();
+        let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() else {
+            let sees = |it: &PortStats| self.map.ownership().sees_port(tenant, it.port_no.0);
+            return all.filter(sees).collect();
+        };
+        let all: HashMap<u32, PortStats> = all.map(|it| (it.port_no.0, it)).collect();
+        let numbers = network.ports().keys().filter(|it| wanted == PortNo::ANY || wanted.0 == **it);
+        let told = numbers.map(|&number| {
+            match network.whole_edge(number).and_then(|port| all.get(&port)) {
+                Some(counted) => PortStats { port_no: PortNo(number), ..*counted },
+                None => self.port_known(tenant, number),
+            }
+        });
+        told.collect()
+    }
+
+    fn port_known(&self, tenant: TenantIndex, number: u32) -> PortStats {
+        const NOT_COUNTED: Count = Count { packets: UNSUPPORTED, bytes: UNSUPPORTED };
+        let traffic = self.traffic(tenant, number);
+        let received = traffic.received.unwrap_or(NOT_COUNTED);
+        let sent = traffic.sent.unwrap_or(NOT_COUNTED);
+        PortStats {
+            port_no: PortNo(number),
+            rx_packets: received.packets,
+            tx_packets: sent.packets,
+            rx_bytes: received.bytes,
+            tx_bytes: sent.bytes,
+            rx_dropped: UNSUPPORTED,
+            tx_dropped: UNSUPPORTED,
+            rx_errors: UNSUPPORTED,
+            tx_errors: UNSUPPORTED,
+            rx_frame_err: UNSUPPORTED,
+            rx_over_err: UNSUPPORTED,
+            rx_crc_err: UNSUPPORTED,
+            collisions: UNSUPPORTED,
+            duration_sec: 0,
+            duration_nsec: 0,
+        }
+    }
+
+    /// What the switch is, in words. The description has the same form in both versions.
+    fn describe(&mut self, request: &Request<'_>) {
+        let state = &self.tenants[request.tenant.0 as usize];
+        let name = state.terms.name().to_string();
+        let is_network = state.network.is_some();
+        let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
+        let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));
+        let description = DescStats {
+            mfr_desc: Text::new("Weir"),
+            hw_desc: Text::new(hw_desc),
+            sw_desc: Text::new(concat!("weir ", env!("CARGO_PKG_VERSION"))),
+            serial_num: Text::new(serial.as_str()),
+            dp_desc: Text::new(name.as_str()),
+        };
+        self.reply(request, |switch, out| {
+            let (type_, xid) = (MultipartType::DESC.0, request.header.xid);
+            write_parts(switch.version(), type_, xid, core::iter::once(description), out)
+        });
+    }
+}
