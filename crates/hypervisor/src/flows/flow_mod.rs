@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 /// A tenant's request for statistics.
 pub(crate) enum Asked<'a> {
     Flows(Wanted),
-    /// The sum of what they have counted.
+    /// The number of entries, and the sum of their packets and bytes.
     Aggregate(Wanted),
     /// Anything else, as 1.3 says it.
     Other(MultipartRequestBody<'a>),

@@ -12,8 +12,8 @@ use openflow::v13::{ConfigFlags, MessageType, SwitchConfig};
 use openflow::{ErrorCode, frame};
 
 impl Switch {
-    /// The configuration is the tenant's own: the switch sends everything, and each tenant is given what it wants. It has the same
-    /// form in both versions, and so has its message type.
+    /// Each tenant has a configuration of its own: the switch sends whole packets, and Weir shortens a PACKET_IN of a table miss to the tenant's
+    /// `miss_send_len`. The message has the same form and type in both versions.
     pub(super) fn get_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
         let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };

@@ -139,7 +139,7 @@ impl Switch {
         error.openflow_error(self.version())
     }
 
-    /// What the switch is asked for the entries that a request wants, or for the sum of what they have counted.
+    /// Questions to the switch for the counters of the entries that a request selects, or for the sum of these counters.
     pub(super) fn flow_questions(
         &self,
         tenant: TenantIndex,

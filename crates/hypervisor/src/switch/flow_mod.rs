@@ -120,7 +120,7 @@ impl Switch {
         }
         let before = flows.get(number).cloned();
         let mut flow = flows.placed(number, flow);
-        // The switch of 1.3 keeps the counts of what it still has (section 6.4).
+        // A switch of 1.3 keeps the counters of an entry that an ADD replaces (section 6.4).
         let resets_counts =
             semantics.add_resets_counts || flow_mod.has(semantics.reset_counts_flag);
         if let Some(before) = before.as_ref().filter(|_| !resets_counts) {

@@ -30,15 +30,15 @@ const LONG: u32 = 4;
 /// "Not counted" (1.0, section 5.3.5; 1.3, section 7.3.5: unsupported counters are set to the maximum).
 const UNSUPPORTED: u64 = u64::MAX;
 
-/// An entry of a tenant's, and what its rules have counted.
-struct Told<'a> {
+/// A tenant's entry, and the counters of the entry's rules.
+struct EntryStatistics<'a> {
     wire: Wire,
     flow: &'a Flow,
     count: Count,
     duration: (u32, u32),
 }
 
-impl Encode for Told<'_> {
+impl Encode for EntryStatistics<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         messages::write_flow_statistics(self.wire, self.flow, self.count, self.duration, out);
     }
@@ -191,7 +191,8 @@ impl Switch {
             }
             Asked::Aggregate(wanted) if type_ == MultipartType::FLOW.0 => {
                 let mut sum = AggregateStats::default();
-                for Told { count, .. } in self.flow_statistics(tenant, &wanted, answers) {
+                for EntryStatistics { count, .. } in self.flow_statistics(tenant, &wanted, answers)
+                {
                     sum.packet_count = sum.packet_count.saturating_add(count.packets);
                     sum.byte_count = sum.byte_count.saturating_add(count.bytes);
                     sum.flow_count += 1;
@@ -242,7 +243,7 @@ impl Switch {
         tenant: TenantIndex,
         wanted: &Wanted,
         answers: &[u8],
-    ) -> Vec<Told<'_>> {
+    ) -> Vec<EntryStatistics<'_>> {
         let (wire, state) = (self.wire, &self.tenants[tenant.0 as usize]);
         let mut sums: HashMap<u32, (Count, (u32, u32))> = HashMap::new();
         let mut reported = Vec::new();
@@ -256,23 +257,23 @@ impl Switch {
             *sum = sum.plus(count);
             *longest = duration.max(*longest);
         }
-        // The switch was asked for just the entries that a slice of 1.3 wants: those that it reports are told, as it counts them.
+        // In a slice of 1.3 the switch selects the entries. The tenant gets exactly these entries, with the switch's counters.
         let is_reported = self.target().has_metadata() && state.network.is_none();
         let numbers = match is_reported {
             true => reported,
             false => state.flows.matching(wanted.table, &wanted.match_),
         };
         let words = MiniWords::of(&wanted.match_);
-        let told = numbers.into_iter().filter_map(|number| {
+        let answer = numbers.into_iter().filter_map(|number| {
             let flow = state.flows.get(number)?;
             let is_wanted = wanted.covers(flow, &words, None)
                 && messages::sends_to(wire, &flow.actions, wanted);
             let (count, duration) = sums.remove(&number).unwrap_or_default();
             let past = Count { packets: flow.past_packets, bytes: flow.past_bytes };
             let count = if is_reported { count } else { count.plus(past) };
-            is_wanted.then_some(Told { wire, flow, count, duration })
+            is_wanted.then_some(EntryStatistics { wire, flow, count, duration })
         });
-        told.collect()
+        answer.collect()
     }
 
     /// The tenant's tables, each on the wire.
@@ -306,15 +307,15 @@ impl Switch {
         }
         let counts = state.packets.looked_up(standing);
         let tables = active.into_iter().zip(counts).zip(0..);
-        let told = tables.map(|((active, counts), table)| {
+        let answer = tables.map(|((active, counts), table)| {
             let counts = (counts.came, counts.matched);
             messages::written_table(wire, table, self.entries_told(tenant, table), active, counts)
         });
-        told.collect()
+        answer.collect()
     }
 
-    /// Counts of a tenant's ports. In a network those of a whole edge port are the switch's; on what is shared with others the switch
-    /// counts everybody's packets, so there is nothing to tell but what is known of the tenant's own.
+    /// Counters of a tenant's ports. A whole edge port of a network has the switch's counters. On a shared port or a link the switch
+    /// counts the packets of all tenants, so the tenant gets only the counters that Weir knows to be the tenant's own.
     fn port_statistics(
         &self,
         tenant: TenantIndex,
@@ -328,13 +329,13 @@ impl Switch {
         };
         let all: HashMap<u32, PortStats> = all.map(|it| (it.port_no.0, it)).collect();
         let numbers = network.ports().keys().filter(|it| wanted == PortNo::ANY || wanted.0 == **it);
-        let told = numbers.map(|&number| {
+        let answer = numbers.map(|&number| {
             match network.whole_edge(number).and_then(|port| all.get(&port)) {
                 Some(counted) => PortStats { port_no: PortNo(number), ..*counted },
                 None => self.port_known(tenant, number),
             }
         });
-        told.collect()
+        answer.collect()
     }
 
     fn port_known(&self, tenant: TenantIndex, number: u32) -> PortStats {
