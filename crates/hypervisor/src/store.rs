@@ -18,7 +18,7 @@ pub struct StoreKey {
 }
 
 /// Kinds of stored things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A virtual flow entry.
     Flow,

@@ -3,7 +3,7 @@
 use super::Flow;
 use alloc::collections::BTreeSet;
 use compile::RuleKey;
-use hashbrown::{Equivalent, HashMap, HashSet};
+use hashbrown::{Equivalent, HashMap};
 
 /// What identifies a rule on the switch, to look for.
 #[derive(Hash)]
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     /// How many rules those are.
     pub(super) rules: usize,
     /// What nobody owns any more.
-    pub(super) freed: HashSet<RuleKey>,
+    pub(super) freed: BTreeSet<RuleKey>,
 }
 
 impl Shared {

@@ -72,13 +72,12 @@ impl FlowTable {
         !self.shared.freed.is_empty()
     }
 
-    /// Entries that take over what nobody owns any more, and with which rules.
-    pub(crate) fn heirs(&mut self) -> Vec<(u32, Flow, Rule)> {
+    /// Entries that take over what nobody owns any more, and with which rules: at most so many.
+    pub(crate) fn heirs(&mut self, most: usize) -> Vec<(u32, Flow, Rule)> {
         let mut heirs = Vec::new();
-        let freed = core::mem::take(&mut self.shared.freed);
-        let mut freed: Vec<RuleKey> = freed.into_iter().collect();
-        freed.sort_unstable();
-        for key in freed {
+        let freed = &mut self.shared.freed;
+        let first: Vec<RuleKey> = core::iter::from_fn(|| freed.pop_first()).take(most).collect();
+        for key in first {
             let heir = self.shared.waiting.get(&key).and_then(|it| it.first().copied());
             if let Some(heir) = heir.filter(|_| !self.owners.contains_key(&key))
                 && let Some(rule) = self.take_over(heir, &key)

@@ -271,9 +271,9 @@ impl Session {
         self.scheduler.activate(tenant.0);
     }
 
-    /// Whether repairs of a tenant wait.
-    pub(crate) fn has_repairs(&self, tenant: TenantIndex) -> bool {
-        !self.lanes[tenant.0 as usize].repairs.is_empty()
+    /// Repairs that wait of a tenant.
+    pub(crate) fn repairs(&self, tenant: TenantIndex) -> &Queue {
+        &self.lanes[tenant.0 as usize].repairs
     }
 
     /// Sends what may be sent now.

@@ -5,7 +5,7 @@
 //! all further requests of the tenant wait, so no request sees a part of the change.
 //!
 //! If Weir refuses an entry of a later batch, the [replay](super::replay) takes the whole change back, as after a refusal by the
-//! switch. A replay applies a change at once, without batches.
+//! switch. A replay applies a change in batches, too, which the replay itself goes on with.
 
 pub(super) mod change;
 
@@ -49,6 +49,12 @@ impl Switch {
             self.end_bulk(&bulk);
             return Ok(());
         }
+        if self.is_replay() {
+            if let Some(recovery) = self.tenants[cause.tenant.0 as usize].recovery.as_deref_mut() {
+                recovery.set_batches(bulk);
+            }
+            return Ok(());
+        }
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             // As a message that is still to come.
             operation.remaining += 1;
@@ -58,7 +64,7 @@ impl Switch {
         Ok(())
     }
 
-    fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
+    pub(super) fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         match &bulk.action {
             BulkAction::Modify { .. } => self.modify_batch(bulk),
             BulkAction::Delete => {
@@ -73,7 +79,7 @@ impl Switch {
         let BulkAction::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
         let cause = bulk.cause;
         let (wire, at) = (self.wire, cause.tenant.0 as usize);
-        let most = self.batch();
+        let most = self.settings.batch;
         let asked = cause.operation.and_then(|at| self.change(at));
         let resets_counts = asked.is_some_and(|it| it.resets_counts);
         let mut changed = Vec::with_capacity(bulk.entries.len().min(most));
@@ -114,18 +120,13 @@ impl Switch {
 
     fn delete_batch(&mut self, bulk: &mut BulkChange) {
         let cause = bulk.cause;
-        for number in bulk.entries.by_ref().take(self.batch()) {
+        for number in bulk.entries.by_ref().take(self.settings.batch) {
             let Some(flow) = self.take_flow(&cause, number) else { continue };
             for rule in &flow.rules {
                 self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
             }
             self.await_removal(&cause, number, flow);
         }
-    }
-
-    /// How many entries one turn changes.
-    fn batch(&self) -> usize {
-        if self.is_replay() { usize::MAX } else { self.settings.batch }
     }
 
     /// All entries are changed: a packet that went with none of them goes through the tables.
@@ -189,7 +190,7 @@ impl Switch {
         self.charge_work(tenant);
     }
 
-    /// No batch of the tenant's change will follow: a replay applies the change at once.
+    /// No batch of the tenant's change will follow: a replay applies the change again.
     pub(super) fn drop_bulk(&mut self, tenant: TenantIndex) {
         let bulk = self.operations.take_bulk(tenant);
         bulk.and_then(|it| it.cause.operation).into_iter().for_each(|it| self.release_bulk(it));

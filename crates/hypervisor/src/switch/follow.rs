@@ -9,8 +9,8 @@
 //! the store has it. So a change waits for one commit of the store.
 //!
 //! A table may have many entries. One turn of the event loop compiles a batch of them again; then come other switches. Until the last batch
-//! tenants' requests wait, all but ECHO and PACKET_OUT, so no request sees entries of two policies. If a tenant's changes are replayed
-//! meanwhile, all other entries follow at once.
+//! tenants' requests wait, all but ECHO and PACKET_OUT, so no request sees entries of two policies. If a tenant's changes have to be
+//! replayed, the replay waits until all entries have followed.
 
 use super::map::Stale;
 use super::{Cause, Event, Switch};
@@ -128,11 +128,6 @@ impl Switch {
     pub(super) fn continue_following(&mut self, now: Instant) {
         self.compile_stale(self.settings.batch, now);
         self.follow(now);
-    }
-
-    /// All entries follow: a replay needs one policy for all of them.
-    pub(super) fn end_following(&mut self, now: Instant) {
-        self.compile_stale(usize::MAX, now);
     }
 
     /// Compiles at most so many entries again, and fewer if that changes many rules.

@@ -133,7 +133,7 @@ impl Switch {
 
     /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
-        if self.may_continue_bulk(tenant) {
+        if self.may_continue_bulk(tenant) || self.may_go_on_with_replay(tenant) {
             self.inbox.wait_for_turn(tenant);
         }
         let state = &self.tenants[tenant.0 as usize];

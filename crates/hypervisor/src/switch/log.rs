@@ -234,7 +234,7 @@ impl Switch {
             _ => {}
         }
         self.confirm(xid, now);
-        self.drained(xid, now);
+        self.drained(xid);
         if let Awaits::Barrier(tenant) = entry.awaits {
             self.retire(tenant, now);
         }

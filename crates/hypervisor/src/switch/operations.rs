@@ -4,10 +4,9 @@ use super::bulk::change::BulkChange;
 use super::{LoggedChange, Object};
 use crate::ids::TenantIndex;
 use crate::south::installed::Effect;
-use crate::store::Kind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use compile::{InfraRule, Variant};
+use compile::InfraRule;
 use flowspace::Match;
 use hashbrown::HashMap;
 
@@ -22,8 +21,6 @@ pub(crate) struct Operations {
     current: Option<u32>,
     /// Whether the request is applied again. Then Weir sends nothing.
     is_replay: bool,
-    /// The ids that groups and meters had on the switch before the replay.
-    ids: BTreeMap<(Kind, u32, Variant), u32>,
 }
 
 /// Messages in flight that belong together.
@@ -157,22 +154,6 @@ impl Operations {
     /// Weir has applied the request again.
     pub(super) fn end_replay(&mut self) {
         (self.current, self.is_replay) = (None, false);
-    }
-
-    /// A group or meter had this id on the switch before the replay.
-    pub(super) fn note_id(&mut self, kind: Kind, number: u32, variant: Variant, id: u32) {
-        self.ids.entry((kind, number, variant)).or_insert(id);
-    }
-
-    /// Takes the id that a group or meter had on the switch before the replay.
-    pub(super) fn id_again(&mut self, kind: Kind, number: u32, variant: Variant) -> Option<u32> {
-        self.ids.remove(&(kind, number, variant))
-    }
-
-    /// Weir has applied all requests of the log again.
-    pub(super) fn end_replays(&mut self) {
-        self.end_replay();
-        self.ids.clear();
     }
 }
 

@@ -7,6 +7,7 @@
 //!   while a port is configured in a slice      a description of ports
 //!   for the tenant's turn                      what may be much work
 //!   while a change is applied in batches       everything of the tenant
+//!   while changes are replayed                 everything of the tenant
 //!   while entries follow a new policy          everything but PACKET_OUT
 //! ```
 //! On each connection all requests but ECHO wait behind a waiting request; of a tenant's others, what changes tables or roles; and all of a
@@ -75,12 +76,17 @@ impl Switch {
                 || is_ordered()
         };
         let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
-        self.has_bulk(tenant)
+        self.is_between(tenant)
             || self.map.is_changing() && header.type_ != It::PACKET_OUT.0
             || self.inbox.lines.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
             || self.tenants[tenant.0 as usize].recovery.is_some() && self.changes_tables(header)
             || self.is_barrier(header) && asks()
+    }
+
+    /// Whether a tenant's tables are between two states: no request of the tenant is to see them.
+    pub(super) fn is_between(&self, tenant: TenantIndex) -> bool {
+        self.has_bulk(tenant) || self.is_settling(tenant)
     }
 
     pub(super) fn has_barrier(&self, controller: ControllerIndex) -> bool {
@@ -121,7 +127,7 @@ impl Switch {
     /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
         let is_due = |tenant: &TenantIndex| {
-            self.tenants[tenant.0 as usize].backlog.is_decided() && !self.has_bulk(*tenant)
+            self.tenants[tenant.0 as usize].backlog.is_decided() && !self.is_between(*tenant)
         };
         let due: Vec<TenantIndex> = self.inbox.served().filter(is_due).collect();
         for tenant in due {

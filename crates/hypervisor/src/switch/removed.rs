@@ -2,7 +2,6 @@
 //!
 //! Both versions go this way; they differ in how the message is read and written.
 
-use super::timeouts::states::Leaving;
 use super::{Gone, Object, Switch};
 use crate::cookie::Cookie;
 use crate::flows::Flow;
@@ -48,6 +47,9 @@ impl Switch {
             return;
         }
         // A stray report is about what stood for the entry, or for one of its number, before.
+        if is_by_weir {
+            self.rule_left_before(tenant, number, removed);
+        }
         if is_by_weir || is_stray {
             return;
         }
@@ -90,13 +92,8 @@ impl Switch {
     /// A rule of an entry that ends.
     fn rule_left(&mut self, owner: Owner, removed: &Removed, now: Instant) {
         let timeouts = &mut self.tenants[owner.tenant.0 as usize].timeouts;
-        if let Some(Leaving { flow, over, .. }) = timeouts.rule_left(owner.number, removed.counted)
-        {
-            let (reason, stood) = match over {
-                Some(stood) => (HARD_TIMEOUT, stood),
-                None => (removed.reason, removed.stood),
-            };
-            self.report_after(owner.tenant, owner.number, flow, reason, stood);
+        if let Some(ended) = timeouts.rule_left(owner.number, removed) {
+            self.report_after(owner.tenant, ended);
             self.tenants.keep_time(owner.tenant, owner.number, now);
         }
     }

@@ -8,39 +8,47 @@
 //! object away, so the rounds end. Other tenants do not notice.
 //!
 //! ```text
-//!   refused ──► pause ──► drained ──► roll back ──► apply again ──► difference ──► drained ──► retire, unpause
-//!                            ▲                                                        │
-//!                            └──────────────────── refused ◄──────────────────────────┘
+//!   refused ──► pause ──► drained ──► steps 1 to 9 ──► drained ──► step 10 ──► retire, unpause
+//!                            ▲                            │
+//!                            └────────── refused ◄────────┘
 //! ```
+//! [`Step`] has the steps of a round. A log can hold changes of thousands of entries, so a round can be much work: one turn of the event loop does
+//! a batch of the work, and then come other tenants. Between two turns the tables are in no state that a request may see. So all
+//! requests of the tenant wait, but for ECHO, and no entry times out. What the switch says meanwhile is for the next round.
+//!
+//! A new policy or changed ports wait for all replays. If a replay begins while entries follow a policy, the replay waits until all
+//! entries have followed, which waits for nothing.
+//!
 //! That the result is the same as on a switch that does one request after the other is a property in `tests/behaviour/in_turn.rs`;
-//! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`.
+//! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`; what is done in one turn, in `replay_in_turns.rs`.
 
+mod again;
+mod ends;
 pub(super) mod recovery;
+mod repair;
+pub(super) mod step;
 
 use super::logged::Outcome;
-use super::tenant::Leaving;
-use super::{Cause, Gone, LoggedChange, Object, Request, Switch, What};
+use super::{Gone, LoggedChange, Object, Switch, What};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::refusals::Verdict;
 use crate::south::installed::RefusedRules;
-use crate::store::Kind;
 use crate::time::Instant;
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
-use compile::{Reason, RuleKey, Variant};
+use compile::{Reason, RuleKey};
+use hashbrown::HashMap;
+use openflow::ErrorCode;
 use openflow::error::v13 as code;
-use openflow::{ErrorCode, Header};
-use recovery::{Back, Ended, Recovery};
+use recovery::Recovery;
+use step::{Settling, Step, Undo};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
 const ROUNDS: u32 = 16;
 /// After so many rounds the switch is left as it is: it refuses deletions, which nothing else can mend. The next connection tries again.
 const LAST_ROUND: u32 = 32;
-
-const IDLE_TIMEOUT: u8 = 0;
-const HARD_TIMEOUT: u8 = 1;
-const DELETE: u8 = 2;
 
 impl Switch {
     // ---- What begins it
@@ -148,6 +156,9 @@ impl Switch {
                 self.operation_done(at, now);
             }
         }
+        if self.may_go_on_with_replay(tenant) {
+            self.inbox.wait_for_turn(tenant);
+        }
         let recovery = self.tenants.recover(tenant);
         recovery.round.is_due = true;
         recovery
@@ -157,13 +168,16 @@ impl Switch {
 
     /// Asks the switch whether all is done, for tenants whose messages have all been sent.
     pub(super) fn drain(&mut self, now: Instant) {
-        if !self.tenants.is_any_recovering() || self.session.has_direct() {
+        // Entries that follow a policy have messages, too.
+        let is_busy = self.session.has_direct() || self.map.is_stale();
+        if !self.tenants.is_any_recovering() || is_busy {
             return;
         }
         let Switch { tenants, session, .. } = self;
+        let is_unasked = |it: &Recovery| it.barrier.is_none() && it.settling.is_none();
         let mut asked = None;
-        for (tenant, recovery) in tenants.recoveries().filter(|(_, it)| it.barrier.is_none()) {
-            if !session.has_repairs(tenant) {
+        for (tenant, recovery) in tenants.recoveries().filter(|(_, it)| is_unasked(it)) {
+            if session.repairs(tenant).is_empty() {
                 let xid = *asked.get_or_insert_with(|| session.send_barrier(now));
                 recovery.barrier = Some(xid).filter(|xid| *xid > 0);
             }
@@ -171,7 +185,7 @@ impl Switch {
     }
 
     /// A barrier has shown that everything up to this xid is done.
-    pub(super) fn drained(&mut self, xid: u32, now: Instant) {
+    pub(super) fn drained(&mut self, xid: u32) {
         if !self.tenants.is_any_recovering() {
             return;
         }
@@ -181,32 +195,28 @@ impl Switch {
         let drained = self.tenants.recoveries().filter(|(_, it)| is_drained(it));
         let drained: Vec<TenantIndex> = drained.map(|(tenant, _)| tenant).collect();
         for tenant in drained {
-            self.settle(tenant, now);
-            self.charge_work(tenant);
+            self.begin_round(tenant);
+            self.inbox.wait_for_turn(tenant);
         }
     }
 
-    fn settle(&mut self, tenant: TenantIndex, now: Instant) {
+    /// Nothing of the tenant is in flight.
+    fn begin_round(&mut self, tenant: TenantIndex) {
         let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() else {
             return;
         };
         recovery.barrier = None;
         let mut round = core::mem::take(&mut recovery.round);
-        if !round.is_due {
-            self.recovered(tenant, now);
-            return;
-        }
-        recovery.rounds += 1;
-        let is_last = recovery.rounds > LAST_ROUND;
+        recovery.rounds += u32::from(round.is_due);
+        let rounds = recovery.rounds;
         let is_known =
             round.refused.is_empty() && round.evicted.is_empty() && round.gone.is_empty();
-        if is_known || recovery.rounds > ROUNDS {
+        if is_known || rounds > ROUNDS {
             for (blamed, verdict) in core::mem::take(&mut round.missing) {
                 round.blame(blamed, verdict);
             }
         }
-        self.end_following(now);
-        for (at, verdict) in round.refused {
+        for (at, verdict) in core::mem::take(&mut round.refused) {
             let Some(change) = self.change_mut(at) else { continue };
             let verdict = verdict_of(change.numbers_before.is_empty(), verdict);
             change.outcome = Outcome::Dropped(verdict);
@@ -215,147 +225,138 @@ impl Switch {
         for object in &round.evicted {
             self.drop_needing(&changes, *object);
         }
-        let has_numbers = self.take_all_back(tenant, &changes, now);
-        for gone in round.gone {
-            self.happened_before(tenant, gone, now);
+        let first = match round.is_due {
+            true => Step::TakeBack(Undo::new(changes.clone())),
+            false => Step::Tell,
+        };
+        let settling = Settling {
+            step: Some(first),
+            changes,
+            has_numbers: round.evicted.iter().any(|it| matches!(it, Object::Number(..))),
+            round,
+            is_last: rounds > LAST_ROUND,
+            causes: HashMap::new(),
+            is_repaired: false,
+        };
+        if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+            recovery.settling = Some(Box::new(settling));
         }
-        let evicts_numbers = round.evicted.iter().any(|it| matches!(it, Object::Number(..)));
-        for object in round.evicted {
-            self.evict(tenant, object);
-        }
-        for at in &changes {
-            self.apply_again(tenant, *at);
-        }
-        self.operations.end_replays();
+    }
+
+    /// Whether the tenant's tables are between two states, since a replay is going on.
+    pub(super) fn is_settling(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
-        for number in recovery.map(|it| it.evicted.clone()).unwrap_or_default() {
-            self.evict_entry(tenant, number, now);
-        }
-        self.compile_again(tenant, has_numbers || evicts_numbers, now);
-        match is_last {
-            true => self.recovered(tenant, now),
-            false => self.submit_repairs(tenant, &changes, now),
-        }
+        recovery.is_some_and(|it| it.settling.is_some())
     }
 
-    /// Takes the changes back, the last first. Says whether any was of groups or meters.
-    fn take_all_back(&mut self, tenant: TenantIndex, changes: &[u32], now: Instant) -> bool {
-        let mut has_numbers = false;
-        for at in changes.iter().rev() {
-            let taken = self.change_mut(*at).map(|change| change.take_back());
-            let Some((entries, numbers)) = taken else { continue };
-            has_numbers |= !numbers.is_empty();
-            for one in numbers.into_iter().rev() {
-                self.note_ids(tenant, one.kind, one.number);
-                self.replace_number(tenant, one.kind, one.number, one.before);
+    /// Whether a replay can go on in the tenant's turn. Repairs wait until earlier repairs have left.
+    pub(super) fn may_go_on_with_replay(&self, tenant: TenantIndex) -> bool {
+        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
+        recovery.and_then(|it| it.settling.as_deref()).is_some_and(|it| {
+            !it.is_repairing() || self.session.repairs(tenant).len() <= self.settings.batch
+        })
+    }
+
+    /// Does the next batch of a replay.
+    pub(super) fn continue_replay(&mut self, tenant: TenantIndex, now: Instant) {
+        if !self.may_go_on_with_replay(tenant) {
+            return;
+        }
+        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut();
+        let Some(mut settling) = recovery.and_then(|it| it.settling.take()) else { return };
+        let (mut left, mut is_over) = (self.settings.batch, false);
+        while left > 0
+            && let Some(step) = settling.step.take()
+        {
+            is_over = matches!(step, Step::Tell);
+            settling.step = self.do_step(tenant, &mut settling, step, &mut left, now);
+        }
+        if settling.step.is_some() {
+            if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+                recovery.settling = Some(settling);
             }
-            for (number, before) in entries.into_iter().rev() {
-                self.take_entry_back(tenant, number, before, now);
+            if self.may_go_on_with_replay(tenant) {
+                self.inbox.wait_for_turn(tenant);
             }
+        } else if is_over {
+            self.recovered(tenant, now);
         }
-        has_numbers
+        self.charge_work(tenant);
     }
 
-    fn note_ids(&mut self, tenant: TenantIndex, kind: Kind, number: u32) {
-        let Switch { tenants, operations, .. } = self;
-        let state = &tenants[tenant.0 as usize];
-        let instances = state.numbers.of(kind).any(number).map(|it| &it.instances);
-        for (variant, id) in instances.into_iter().flat_map(|it| it.iter()) {
-            operations.note_id(kind, number, variant, id);
-        }
-    }
-
-    /// The id on the switch that a group or meter had before the replay.
-    pub(crate) fn id_again(&mut self, kind: Kind, number: u32, variant: Variant) -> Option<u32> {
-        self.operations.id_again(kind, number, variant)
-    }
-
-    fn take_entry_back(
+    /// Does a step, or as much of the step as is left for this turn. Gives what is to be done next.
+    fn do_step(
         &mut self,
         tenant: TenantIndex,
-        number: u32,
-        before: Option<Flow>,
+        it: &mut Settling,
+        step: Step,
+        left: &mut usize,
         now: Instant,
-    ) {
-        let cause = Cause::own(tenant, now);
-        let at = tenant.0 as usize;
-        let Some(mut flow) = before else {
-            self.take_flow(&cause, number);
-            return;
-        };
-        if let Some(current) = self.tenants[at].flows.get(number)
-            && current.counts_since == flow.counts_since
-        {
-            // What rules have counted that have gone since.
-            flow.past_packets = flow.past_packets.max(current.past_packets);
-            flow.past_bytes = flow.past_bytes.max(current.past_bytes);
-        }
-        let leaving = self.tenants[at].timeouts.take_leaving(number);
-        let Some(recovery) = self.tenants[at].recovery.as_deref_mut() else { return };
-        let ended = recovery.ended.iter().position(|it| it.number == number);
-        let ended = ended.map(|at| Back::Ended(recovery.ended.swap_remove(at)));
-        if let Some(back) = leaving.map(Back::Leaving).or(ended) {
-            recovery.back.entry(number).or_insert(back);
-        }
-        self.put_flow(&cause, number, flow);
-    }
-
-    /// An entry goes again that the tables had lost before and got back: its last counts are awaited as before. Says whether it is so.
-    pub(super) fn leaves_again(&mut self, tenant: TenantIndex, number: u32) -> bool {
-        let state = &mut self.tenants[tenant.0 as usize];
-        let Some(recovery) = state.recovery.as_deref_mut() else { return false };
-        match recovery.back.remove(&number) {
-            Some(Back::Leaving(leaving)) => {
-                state.timeouts.await_counts(number, leaving);
+    ) -> Option<Step> {
+        match step {
+            Step::TakeBack(mut undo) => {
+                match self.take_changes_back(tenant, &mut undo, it, left, now) {
+                    true => Some(Step::Happen(core::mem::take(&mut it.round.gone).into_iter())),
+                    false => Some(Step::TakeBack(undo)),
+                }
             }
-            Some(Back::Ended(ended)) => recovery.ended.push(ended),
-            None => return false,
+            Step::Happen(mut gone) => {
+                let happened =
+                    |switch: &mut Switch, gone| switch.happened_before(tenant, gone, now);
+                match self.each(&mut gone, left, happened) {
+                    true => Some(Step::Apply(self.begin_to_apply(tenant, it))),
+                    false => Some(Step::Happen(gone)),
+                }
+            }
+            Step::Apply(mut apply) => match self.apply_changes(tenant, &mut apply, it, left, now) {
+                true => Some(Step::Evict(self.end_to_apply(tenant))),
+                false => Some(Step::Apply(apply)),
+            },
+            Step::Evict(mut evicted) => {
+                let evict = |switch: &mut Switch, number| switch.evict_entry(tenant, number, now);
+                match self.each(&mut evicted, left, evict) {
+                    true => Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers))),
+                    false => Some(Step::Evict(evicted)),
+                }
+            }
+            Step::Compile(mut entries) => {
+                let compile =
+                    |switch: &mut Switch, number| switch.compile_again(tenant, number, now);
+                match self.each(&mut entries, left, compile) {
+                    true => Some(Step::Inherit),
+                    false => Some(Step::Compile(entries)),
+                }
+            }
+            Step::Inherit => match self.inherit(tenant, left) {
+                true if it.is_last => Some(Step::Tell),
+                true => self.begin_to_compare(tenant),
+                false => Some(Step::Inherit),
+            },
+            Step::Compare(mut compare) => match self.compare_rules(tenant, &mut compare, left) {
+                true => Some(self.end_to_compare(tenant, it, compare)),
+                false => Some(Step::Compare(compare)),
+            },
+            Step::Blame(mut blame, difference) => match self.find_causes(it, &mut blame, left) {
+                true => self.begin_to_repair(tenant, it, difference, now),
+                false => Some(Step::Blame(blame, difference)),
+            },
+            Step::Repair(repair) => self.repair(tenant, it, repair, left, now),
+            Step::Tell => (!self.tell_ends(tenant, left)).then_some(Step::Tell),
         }
-        true
     }
 
-    /// A rule went before the changes that are about to be applied again.
-    fn happened_before(&mut self, tenant: TenantIndex, gone: Gone, now: Instant) {
-        let Gone { number, ref key, reason, counted, stood } = gone;
-        let flow = self.tenants[tenant.0 as usize].flows.get_mut(number);
-        // Without the entry it was one that a change adds: the difference brings the rule.
-        let Some(flow) = flow.filter(|flow| flow.table == key.table) else { return };
-        if flow.rule_at(key).is_none() {
-            return;
-        }
-        flow.count_past(counted);
-        let is_whole = flow.rules.len() == 1;
-        let ends = match reason {
-            HARD_TIMEOUT => true,
-            IDLE_TIMEOUT | DELETE => is_whole,
-            _ => false,
-        };
-        if ends && let Some(flow) = self.take_flow(&Cause::own(tenant, now), number) {
-            self.end_after(tenant, Ended { number, flow, reason, stood });
-        }
-    }
-
-    fn end_after(&mut self, tenant: TenantIndex, ended: Ended) {
-        if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut()
-            && recovery.ended.iter().all(|it| it.number != ended.number)
-        {
-            recovery.ended.push(ended);
-        }
-    }
-
-    /// The end of an entry is told when all is done, if its tenant is recovering.
-    pub(super) fn report_after(
+    /// Does this with as many as this turn has room for. Says whether those were all.
+    fn each<T>(
         &mut self,
-        tenant: TenantIndex,
-        number: u32,
-        flow: Flow,
-        reason: u8,
-        stood: (u32, u32),
-    ) {
-        match self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
-            Some(recovery) => recovery.ended.push(Ended { number, flow, reason, stood }),
-            None => self.report_removed(tenant, &flow, reason, stood),
+        all: &mut vec::IntoIter<T>,
+        left: &mut usize,
+        act: impl Fn(&mut Switch, T),
+    ) -> bool {
+        for one in all.by_ref().take(*left) {
+            act(self, one);
+            *left -= 1;
         }
+        all.len() == 0
     }
 
     /// Changes that need an egress group which the switch has refused are refused.
@@ -367,170 +368,6 @@ impl Switch {
             if let Some(change) = self.change_mut(*at).filter(needs) {
                 change.outcome = Outcome::Dropped(verdict.into());
             }
-        }
-    }
-
-    fn evict(&mut self, tenant: TenantIndex, object: Object) {
-        match object {
-            Object::Entry(number) => {
-                if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
-                    recovery.evicted.insert(number);
-                }
-            }
-            Object::Number(kind, number) => {
-                let lost = match kind {
-                    Kind::Group => self.with_callers(tenant, number),
-                    _ => Vec::from([number]),
-                };
-                for number in lost.iter().rev() {
-                    self.note_ids(tenant, kind, *number);
-                    self.replace_number(tenant, kind, *number, None);
-                }
-            }
-        }
-    }
-
-    fn evict_entry(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        if let Some(flow) = self.take_flow(&Cause::own(tenant, now), number) {
-            self.end_after(tenant, Ended { number, flow, reason: DELETE, stood: (0, 0) });
-        }
-    }
-
-    /// Applies a change again, to the tables as they are now.
-    fn apply_again(&mut self, tenant: TenantIndex, at: u32) {
-        let Some(change) = self.change_mut(at) else { return };
-        if matches!(change.outcome, Outcome::Dropped(_)) || change.configures.is_some() {
-            return;
-        }
-        let (frame, origin, now) = (core::mem::take(&mut change.frame), change.origin, change.at);
-        self.operations.begin_replay(at);
-        let outcome = match Header::parse(&frame) {
-            Ok(header) => {
-                let controller = origin.controller;
-                let request = Request { tenant, controller, header, frame: &frame, now };
-                match self.apply(&request) {
-                    Ok(()) => Outcome::Applied,
-                    Err(refused) => Outcome::Refused(refused.into()),
-                }
-            }
-            // It was read when it came.
-            Err(_) => Outcome::Applied,
-        };
-        self.operations.end_replay();
-        if !matches!(outcome, Outcome::Applied) {
-            self.take_all_back(tenant, &[at], now);
-        }
-        if let Some(change) = self.change_mut(at) {
-            (change.frame, change.outcome) = (frame, outcome);
-        }
-    }
-
-    /// What was compiled for tables, ports or a map that have changed since is compiled again.
-    fn compile_again(&mut self, tenant: TenantIndex, has_numbers: bool, now: Instant) {
-        let at = tenant.0 as usize;
-        let has_numbers = has_numbers && self.semantics().has_groups;
-        if has_numbers {
-            self.reform_groups(tenant);
-        }
-        let recovery = self.tenants[at].recovery.as_deref();
-        let mut numbers = recovery.map(|it| it.entries.clone()).unwrap_or_default();
-        if has_numbers {
-            let using = self.tenants[at].flows.iter().filter(|(_, flow)| flow.names_numbers());
-            numbers.extend(using.map(|(number, _)| number));
-        }
-        for number in numbers {
-            let Some(flow) = self.tenants[at].flows.get(number) else { continue };
-            let planned = self.plan(tenant, flow);
-            let flows = &self.tenants[at].flows;
-            let wanted =
-                planned.map(|rules| Flow { rules, shadowed: Default::default(), ..flow.clone() });
-            let wanted = wanted.ok().filter(|it| !flows.collides(number, it));
-            match wanted.map(|it| flows.placed(number, it)) {
-                None => self.evict_entry(tenant, number, now),
-                Some(wanted) if wanted.is_placed_as(flow) => {}
-                Some(wanted) => self.put_flow(&Cause::own(tenant, now), number, wanted),
-            }
-            self.keep_together(tenant, number);
-        }
-        while self.tenants[at].flows.has_freed() {
-            for (number, _, rule) in self.tenants[at].flows.heirs() {
-                let table = self.tenants[at].flows.get(number).map(|flow| flow.table);
-                let recovery = self.tenants[at].recovery.as_deref_mut();
-                if let (Some(table), Some(recovery)) = (table, recovery) {
-                    recovery.keys.insert(rule.key(table));
-                }
-            }
-        }
-        self.tenants.forget_freed(tenant);
-    }
-
-    /// Sends what makes the switch hold what the tables say.
-    fn submit_repairs(&mut self, tenant: TenantIndex, changes: &[u32], now: Instant) {
-        let mut causes: BTreeMap<Object, u32> = BTreeMap::new();
-        for at in changes {
-            let Some(change) = self.change(*at).filter(|it| it.is_applied()) else { continue };
-            causes.extend(change.before.iter().map(|(number, _)| (Object::Entry(*number), *at)));
-            let numbers = change.numbers_before.iter();
-            causes.extend(numbers.map(|one| (Object::Number(one.kind, one.number), *at)));
-        }
-        let cause = super::cause::in_turn(tenant, now);
-        let begin = |switch: &mut Switch, object: Object| {
-            let repair = What::Repair { object, cause: causes.get(&object).copied() };
-            switch.begin_own(&cause, repair)
-        };
-        let mut is_repaired = false;
-        if self.semantics().has_groups {
-            for (object, message) in self.numbers_difference(tenant) {
-                let cause = begin(self, object);
-                self.submit_number(&cause, &message);
-                is_repaired = true;
-            }
-        }
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
-        let keys = recovery.map(|it| it.keys.clone()).unwrap_or_default();
-        let difference = self.difference(tenant, keys);
-        is_repaired |= difference.deleted() + difference.added() > 0;
-        self.submit_difference(&difference, |switch, number| begin(switch, Object::Entry(number)));
-        if self.semantics().has_groups {
-            is_repaired |= self.delete_unwanted(&cause);
-        }
-        if !is_repaired {
-            self.recovered(tenant, now);
-        }
-    }
-
-    /// Tables and switch agree.
-    fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
-        let Some(recovery) = self.tenants.recovered(tenant) else { return };
-        let state = &mut self.tenants[tenant.0 as usize];
-        state.backlog.note_decided();
-        for (number, back) in recovery.back {
-            // What its rules counted that have gone.
-            let (Back::Leaving(Leaving { flow: gone, .. }) | Back::Ended(Ended { flow: gone, .. })) =
-                back;
-            if let Some(flow) = state.flows.get_mut(number) {
-                flow.past_packets = flow.past_packets.max(gone.past_packets);
-                flow.past_bytes = flow.past_bytes.max(gone.past_bytes);
-            }
-        }
-        for Ended { flow, reason, stood, .. } in recovery.ended {
-            self.report_removed(tenant, &flow, reason, stood);
-        }
-        self.release_cut(tenant, now);
-        self.session.unpause(tenant);
-        self.retire(tenant, now);
-        self.resume(tenant);
-        self.follow(now);
-    }
-
-    /// Packets that were to go with messages which have not left go through the tables, as these are now.
-    fn release_cut(&mut self, tenant: TenantIndex, now: Instant) {
-        let changes: Vec<u32> = self.changes_in_flight(tenant).collect();
-        for at in changes {
-            let cut = self.change_mut(at).filter(|it| it.is_cut && it.is_applied());
-            let Some(buffered) = cut.and_then(|it| it.buffered.take()) else { continue };
-            let cause = super::cause::in_turn(tenant, now);
-            self.release_through_table(&cause, &buffered);
         }
     }
 

@@ -146,7 +146,7 @@ impl Switch {
         let mut freed = tenants.take_freed(|tenant| operations.has_bulk(tenant));
         while let Some(tenant) = freed.pop() {
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-            for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs() {
+            for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs(usize::MAX) {
                 self.tenants[tenant.0 as usize].flows.count_change();
                 self.tenants.keep_time(tenant, number, now);
                 let cause = self.begin_repair(&cause, Object::Entry(number));

@@ -8,7 +8,6 @@ mod terms;
 use super::Logged;
 use super::counts::port_counts::PortCounts;
 use super::replay::recovery::Recovery;
-pub(crate) use super::timeouts::states::Leaving;
 use super::timeouts::states::Timeouts;
 use crate::counters::Counters;
 use crate::flows::FlowTable;

@@ -38,12 +38,13 @@ use crate::south::installed::Owner;
 use crate::time::Instant;
 use hashbrown::HashSet;
 use openflow::NO_BUFFER;
-use states::{Leaving, State};
+use states::{Ended, Leaving, State};
 
 impl Switch {
-    /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it.
+    /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it. While a replay goes on,
+    /// each entry may change.
     pub(super) fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
-        self.changes_of(tenant).any(|change| change.changes(number))
+        self.is_settling(tenant) || self.changes_of(tenant).any(|change| change.changes(number))
     }
 
     /// A change adds an entry, or replaces an entry: the time of the entry begins again.
@@ -102,7 +103,7 @@ impl Switch {
         };
         if rules == 0 {
             // Nothing stands for it on the switch, which therefore will not tell of its end.
-            self.report_after(tenant, number, flow, DELETE, (0, 0));
+            self.report_after(tenant, Ended { number, flow, reason: DELETE, stood: (0, 0) });
             return;
         }
         let until = now + self.settings.reply_timeout;
@@ -121,7 +122,8 @@ impl Switch {
             // There can be thousands whose time is over, and a change can be of thousands.
             let before = self.changes_of(tenant).flat_map(|it| &it.before);
             let changing: HashSet<u32> = before.map(|(number, _)| *number).collect();
-            let is_changing = |number| changing.contains(&number);
+            let is_settling = self.is_settling(tenant);
+            let is_changing = |number| is_settling || changing.contains(&number);
             while let Some((number, state)) =
                 self.tenants[tenant.0 as usize].timeouts.take_over(is_changing, now)
             {

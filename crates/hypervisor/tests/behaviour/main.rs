@@ -64,6 +64,7 @@ mod properties;
 mod reasons;
 mod refusals;
 mod refused_ports;
+mod replay_in_turns;
 mod sent_into_tables;
 mod sessions;
 mod shared_v10;

@@ -1,16 +1,18 @@
 //! What is known while a tenant's tables and the switch are brought together.
 
-use crate::flows::Flow;
+use super::step::Settling;
 use crate::refusals::Verdict;
 use crate::store::Kind;
-use crate::switch::tenant::Leaving;
+use crate::switch::bulk::change::BulkChange;
+use crate::switch::timeouts::states::{Ended, Leaving};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use compile::RuleKey;
-use hashbrown::HashSet;
+use compile::{RuleKey, Variant};
+use hashbrown::{HashMap, HashSet};
 
 /// Something that a tenant has, and for which something stands on the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Object {
     Entry(u32),
     /// A group, also an egress group, or a meter.
@@ -22,8 +24,11 @@ pub(crate) enum Object {
 pub(crate) struct Recovery {
     /// The barrier that shows that nothing is in flight.
     pub(super) barrier: Option<u32>,
+    /// What is to be done in the next round.
     pub(super) round: Round,
     pub(super) rounds: u32,
+    /// The present round, once nothing is in flight.
+    pub(super) settling: Option<Box<Settling>>,
     /// Groups and meters that the switch has refused once.
     pub(super) tried: BTreeSet<Object>,
     /// Rules that may have to change, and entries that may have to be compiled again.
@@ -34,7 +39,18 @@ pub(crate) struct Recovery {
     /// Entries that the tables had lost, and have got back.
     pub(super) back: BTreeMap<u32, Back>,
     /// Entries that have ended: told when all is done.
-    pub(super) ended: Vec<Ended>,
+    pub(super) ended: Ends,
+    /// The ids that groups and meters had on the switch before the round.
+    pub(super) ids: BTreeMap<(Kind, u32, Variant), u32>,
+    /// What the change that is being applied again has still to do.
+    pub(super) batches: Option<BulkChange>,
+}
+
+impl Recovery {
+    /// The change that is being applied again goes on with these batches.
+    pub(in crate::switch) fn set_batches(&mut self, batches: BulkChange) {
+        self.batches = Some(batches);
+    }
 }
 
 /// What is to be done once nothing is in flight.
@@ -58,12 +74,37 @@ pub(crate) struct Gone {
     pub stood: (u32, u32),
 }
 
-/// The end of an entry.
-pub(super) struct Ended {
-    pub(super) number: u32,
-    pub(super) flow: Flow,
-    pub(super) reason: u8,
-    pub(super) stood: (u32, u32),
+/// The ends of entries, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Ends {
+    all: BTreeMap<u32, Ended>,
+    /// Where the end of each entry is.
+    places: HashMap<u32, u32>,
+    next: u32,
+}
+
+impl Ends {
+    /// An entry has ended. An entry ends once.
+    pub(super) fn add(&mut self, ended: Ended) {
+        if self.places.contains_key(&ended.number) {
+            return;
+        }
+        self.places.insert(ended.number, self.next);
+        self.all.insert(self.next, ended);
+        self.next += 1;
+    }
+
+    /// The entry has not ended.
+    pub(super) fn take(&mut self, number: u32) -> Option<Ended> {
+        self.all.remove(&self.places.remove(&number)?)
+    }
+
+    /// Takes the end that came first.
+    pub(super) fn pop_first(&mut self) -> Option<Ended> {
+        let (_, ended) = self.all.pop_first()?;
+        self.places.remove(&ended.number);
+        Some(ended)
+    }
 }
 
 pub(super) enum Back {

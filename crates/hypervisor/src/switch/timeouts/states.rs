@@ -2,7 +2,7 @@
 
 use super::apart::Apart;
 use crate::flows::{Flow, Rule};
-use crate::south::held::Timeout;
+use crate::south::held::{Removed, Timeout};
 use crate::south::session::QUIET;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -42,6 +42,32 @@ pub(crate) struct Leaving {
     pub until: Instant,
     /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
     pub over: Option<(u32, u32)>,
+}
+
+/// The end of an entry.
+pub(crate) struct Ended {
+    pub number: u32,
+    pub flow: Flow,
+    /// OFPFlowRemovedReason.
+    pub reason: u8,
+    /// How long the entry has stood: seconds and nanoseconds.
+    pub stood: (u32, u32),
+}
+
+impl Leaving {
+    /// The switch has removed a rule of the entry. Gives the end of the entry if this was its last rule.
+    pub(crate) fn rule_left(&mut self, number: u32, removed: &Removed) -> Option<Ended> {
+        self.flow.count_past(removed.counted);
+        self.rules = self.rules.saturating_sub(1);
+        if self.rules > 0 {
+            return None;
+        }
+        let (reason, stood) = match self.over {
+            Some(stood) => (Timeout::Hard as u8, stood),
+            None => (removed.reason, removed.stood),
+        };
+        Some(Ended { number, flow: self.flow.clone(), reason, stood })
+    }
 }
 
 impl State {
@@ -157,12 +183,12 @@ impl Timeouts {
         }
     }
 
-    /// The switch has removed a rule of an entry that ends. Gives the entry if this was its last rule.
-    pub(crate) fn rule_left(&mut self, number: u32, counted: (u64, u64)) -> Option<Leaving> {
+    /// The switch has removed a rule of an entry that ends. Gives the end of the entry if this was its last rule.
+    pub(crate) fn rule_left(&mut self, number: u32, removed: &Removed) -> Option<Ended> {
         let State::Leaving(leaving) = self.states.get_mut(&number)? else { return None };
-        leaving.flow.count_past(counted);
-        leaving.rules = leaving.rules.saturating_sub(1);
-        if leaving.rules == 0 { self.take_leaving(number) } else { None }
+        let ended = leaving.rule_left(number, removed)?;
+        self.set(number, None);
+        Some(ended)
     }
 
     // ---- Entries whose time Weir keeps

@@ -45,7 +45,7 @@ impl Switch {
                     let reason = if is_limit { Reason::ByCode } else { Reason::MeterShare };
                     return Err(reason.with(code::METER_MOD_FAILED_OUT_OF_METERS));
                 }
-                let again = self.id_again(Kind::Meter, meter.meter_id, Variant::default());
+                let again = self.id_again(tenant, Kind::Meter, meter.meter_id, Variant::default());
                 let physical = again.unwrap_or_else(|| self.ids.lowest_free(Kind::Meter));
                 self.put_meter(request, &meter, physical)
             }

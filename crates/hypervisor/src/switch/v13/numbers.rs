@@ -135,7 +135,7 @@ impl Switch {
         number: u32,
         variant: Variant,
     ) -> Result<u32, ErrorCode> {
-        if let Some(again) = self.id_again(Kind::Group, number, variant) {
+        if let Some(again) = self.id_again(tenant, Kind::Group, number, variant) {
             return Ok(again);
         }
         let free = self.ids.lowest_free(Kind::Group);

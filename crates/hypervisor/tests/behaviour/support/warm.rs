@@ -20,6 +20,8 @@ pub struct WarmCore {
     pub north: u64,
     /// The switch refuses every second entry that is added.
     pub refuses: bool,
+    /// The switch refuses the FLOW_MOD after so many others.
+    pub refuses_after: Option<u32>,
     /// The longest time that one call into the core took. All tenants wait for a call.
     pub longest: Duration,
 }
@@ -73,6 +75,7 @@ impl WarmCore {
             south: 0,
             north: 0,
             refuses: false,
+            refuses_after: None,
             longest: Duration::ZERO,
         }
     }
@@ -190,6 +193,10 @@ impl WarmCore {
                 (frame::type_(outbox.as_slice()).unwrap(), frame::xid(outbox.as_slice()).unwrap());
             let is_add = self.refuses && is_add(&outbox.as_slice()[..length]);
             outbox.consume(length);
+            let is_chosen = type_ == FLOW_MOD && self.refuses_after == Some(0);
+            if type_ == FLOW_MOD {
+                self.refuses_after = self.refuses_after.and_then(|after| after.checked_sub(1));
+            }
             if type_ == self.answer[1] {
                 let mut reply = [0; 8];
                 reply.copy_from_slice(&self.answer);
@@ -198,7 +205,7 @@ impl WarmCore {
                 self.timed(|switch, now| switch.handle_switch_message(&reply, now));
             } else {
                 self.south += 1;
-                if is_add && self.south.is_multiple_of(2) {
+                if is_chosen || is_add && self.south.is_multiple_of(2) {
                     let error = table_full(self.answer[0], xid);
                     self.timed(|switch, now| switch.handle_switch_message(&error, now));
                 }

@@ -350,8 +350,8 @@ impl World {
     pub fn pump(&mut self) {
         for round in 0.. {
             assert!(round < 1_000_000, "the world does not come to rest");
-            let moved = self.pump_store() | self.pump_north() | self.pump_south();
-            if !(self.core.next_turn(Instant(self.now)) | moved) {
+            let is_awaited = self.core.next_turn(Instant(self.now));
+            if !(self.pump_store() | self.pump_north() | self.pump_south() | is_awaited) {
                 break;
             }
         }

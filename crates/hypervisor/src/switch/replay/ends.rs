@@ -1,0 +1,99 @@
+//! Step 10 of a round: the tenant hears of the ends of its entries, and then of what became of its requests.
+
+use super::recovery::Back;
+use crate::ids::TenantIndex;
+use crate::south::held::Removed;
+use crate::switch::timeouts::states::{Ended, Leaving};
+use crate::switch::{Switch, in_turn};
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+impl Switch {
+    /// Reports the end of an entry. If its tenant is recovering, the tenant hears of the end when all is done.
+    pub(in crate::switch) fn report_after(&mut self, tenant: TenantIndex, ended: Ended) {
+        match self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+            Some(recovery) => recovery.ended.add(ended),
+            None => self.report_removed(tenant, &ended.flow, ended.reason, ended.stood),
+        }
+    }
+
+    /// An entry goes again that the tables had lost before and got back: its last counts are awaited as before. Says whether it is so.
+    pub(in crate::switch) fn leaves_again(&mut self, tenant: TenantIndex, number: u32) -> bool {
+        let state = &mut self.tenants[tenant.0 as usize];
+        let Some(recovery) = state.recovery.as_deref_mut() else { return false };
+        match recovery.back.remove(&number) {
+            Some(Back::Leaving(leaving)) => {
+                state.timeouts.await_counts(number, leaving);
+            }
+            Some(Back::Ended(ended)) => recovery.ended.add(ended),
+            None => return false,
+        }
+        true
+    }
+
+    /// The switch reports a rule that Weir has deleted. The tables may have got the entry back meanwhile; the entry may go again.
+    pub(in crate::switch) fn rule_left_before(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        removed: &Removed,
+    ) {
+        let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() else {
+            return;
+        };
+        let Some(Back::Leaving(leaving)) = recovery.back.get_mut(&number) else { return };
+        if let Some(ended) = leaving.rule_left(number, removed) {
+            recovery.back.insert(number, Back::Ended(ended));
+        }
+    }
+
+    /// Reports ends of entries. Says whether all are.
+    pub(super) fn tell_ends(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
+        while *left > 0 {
+            *left -= 1;
+            let state = &mut self.tenants[tenant.0 as usize];
+            let Some(recovery) = state.recovery.as_deref_mut() else { return true };
+            if let Some((number, back)) = recovery.back.pop_first() {
+                // What its rules counted that have gone.
+                let (Back::Leaving(Leaving { flow: gone, .. })
+                | Back::Ended(Ended { flow: gone, .. })) = back;
+                if let Some(flow) = state.flows.get_mut(number) {
+                    flow.past_packets = flow.past_packets.max(gone.past_packets);
+                    flow.past_bytes = flow.past_bytes.max(gone.past_bytes);
+                }
+            } else if let Some(Ended { flow, reason, stood, .. }) = recovery.ended.pop_first() {
+                self.report_removed(tenant, &flow, reason, stood);
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Tables and switch agree, and the tenant has heard of the ends of entries.
+    pub(super) fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
+        let Some(recovery) = self.tenants.recovered(tenant) else { return };
+        self.tenants[tenant.0 as usize].backlog.note_decided();
+        self.release_cut(tenant, now);
+        self.session.unpause(tenant);
+        self.retire(tenant, now);
+        if recovery.round.is_due {
+            // It came while the ends were reported.
+            let next = self.recover(tenant, now);
+            (next.round, next.keys) = (recovery.round, recovery.keys);
+        }
+        self.resume(tenant);
+        self.follow(now);
+    }
+
+    /// Packets that were to go with messages which have not left go through the tables, as these are now.
+    fn release_cut(&mut self, tenant: TenantIndex, now: Instant) {
+        let changes: Vec<u32> = self.changes_in_flight(tenant).collect();
+        for at in changes {
+            let cut = self.change_mut(at).filter(|it| it.is_cut && it.is_applied());
+            let Some(buffered) = cut.and_then(|it| it.buffered.take()) else { continue };
+            let cause = in_turn(tenant, now);
+            self.release_through_table(&cause, &buffered);
+        }
+    }
+}

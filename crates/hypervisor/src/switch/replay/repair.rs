@@ -1,0 +1,167 @@
+//! Steps 7 to 9 of a round: the switch gets what makes the switch hold what the tables say.
+
+use super::step::{Blame, Compare, Repair, Settling, Step};
+use crate::ids::TenantIndex;
+use crate::switch::mend::difference::Difference;
+use crate::switch::{Cause, Object, Switch, What, in_turn};
+use crate::time::Instant;
+use hashbrown::{HashMap, HashSet};
+
+impl Switch {
+    // ---- 7. Comparing
+
+    /// The rules that may differ; nothing if the next round is due, which looks at them, too.
+    pub(super) fn begin_to_compare(&mut self, tenant: TenantIndex) -> Option<Step> {
+        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut()?;
+        if recovery.round.is_due {
+            return None;
+        }
+        let compared = HashSet::with_capacity(recovery.keys.len());
+        let keys = core::mem::take(&mut recovery.keys).into_iter();
+        Some(Step::Compare(Compare { keys, compared, difference: Difference::default() }))
+    }
+
+    /// Compares rules. Says whether all are.
+    pub(super) fn compare_rules(
+        &self,
+        tenant: TenantIndex,
+        compare: &mut Compare,
+        left: &mut usize,
+    ) -> bool {
+        let Compare { keys, compared, difference } = compare;
+        let mut rules = HashMap::new();
+        while *left > 0 {
+            let Some(key) = keys.next() else { return true };
+            let cost = self.compare(tenant, &key, &mut rules, difference);
+            *left = left.saturating_sub(cost);
+            compared.insert(key);
+        }
+        false
+    }
+
+    pub(super) fn end_to_compare(
+        &mut self,
+        tenant: TenantIndex,
+        it: &Settling,
+        compare: Compare,
+    ) -> Step {
+        let Compare { mut compared, difference, .. } = compare;
+        if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+            compared.extend(core::mem::take(&mut recovery.keys));
+            recovery.keys = compared;
+        }
+        Step::Blame(Blame { changes: it.changes.clone().into_iter(), seen: 0 }, difference)
+    }
+
+    // ---- 8. Finding causes
+
+    /// Notes the last change of each entry, group and meter. Says whether all changes are looked at.
+    pub(super) fn find_causes(
+        &self,
+        it: &mut Settling,
+        blame: &mut Blame,
+        left: &mut usize,
+    ) -> bool {
+        while *left > 0 {
+            let Some(&at) = blame.changes.as_slice().first() else { return true };
+            let change = self.change(at).filter(|change| change.is_applied());
+            let entries = change.map_or(&[][..], |change| &change.before);
+            let next = entries.iter().skip(blame.seen).take(*left);
+            it.causes.extend(next.map(|(number, _)| (Object::Entry(*number), at)));
+            let looked = entries.len().saturating_sub(blame.seen).min(*left);
+            blame.seen += looked;
+            *left = left.saturating_sub(looked.max(1));
+            if blame.seen >= entries.len() {
+                let numbers = change.iter().flat_map(|change| &change.numbers_before);
+                it.causes.extend(numbers.map(|one| (Object::Number(one.kind, one.number), at)));
+                blame.changes.next();
+                blame.seen = 0;
+            }
+        }
+        false
+    }
+
+    // ---- 9. Repairing
+
+    /// Groups and meters come before the entries that use them.
+    pub(super) fn begin_to_repair(
+        &mut self,
+        tenant: TenantIndex,
+        it: &mut Settling,
+        difference: Difference,
+        now: Instant,
+    ) -> Option<Step> {
+        if self.is_next_round_due(tenant) {
+            return None;
+        }
+        if self.semantics().has_groups {
+            for (object, message) in self.numbers_difference(tenant) {
+                let cause = self.begin_caused(tenant, it, object, now);
+                self.submit_number(&cause, &message);
+                it.is_repaired = true;
+            }
+        }
+        let Difference { deletions, additions } = difference;
+        Some(Step::Repair(Repair {
+            deletions: deletions.into_iter(),
+            additions: additions.into_iter(),
+        }))
+    }
+
+    /// Sends repairs. If the next round is due, the rest is for the next round.
+    pub(super) fn repair(
+        &mut self,
+        tenant: TenantIndex,
+        it: &mut Settling,
+        mut repair: Repair,
+        left: &mut usize,
+        now: Instant,
+    ) -> Option<Step> {
+        if self.is_next_round_due(tenant) {
+            return None;
+        }
+        while *left > 0 {
+            if let Some((key, owner)) = repair.deletions.next() {
+                let cause = self.begin_caused(tenant, it, Object::Entry(owner.number), now);
+                self.submit_deletion(&cause, key, owner);
+                *left -= 1;
+            } else if let Some((number, rules)) = repair.additions.next() {
+                let cause = self.begin_caused(tenant, it, Object::Entry(number), now);
+                self.submit_rules_of(&cause, number, &rules);
+                *left = left.saturating_sub(rules.len());
+            } else {
+                return self.end_to_repair(tenant, it, now);
+            }
+            it.is_repaired = true;
+        }
+        Some(Step::Repair(repair))
+    }
+
+    /// What nothing needs any more goes last. If the switch has got nothing, tables and switch agree.
+    fn end_to_repair(
+        &mut self,
+        tenant: TenantIndex,
+        it: &mut Settling,
+        now: Instant,
+    ) -> Option<Step> {
+        if self.semantics().has_groups {
+            it.is_repaired |= self.delete_unwanted(&in_turn(tenant, now));
+        }
+        (!it.is_repaired).then_some(Step::Tell)
+    }
+
+    fn is_next_round_due(&self, tenant: TenantIndex) -> bool {
+        self.tenants[tenant.0 as usize].recovery.as_deref().is_some_and(|it| it.round.is_due)
+    }
+
+    fn begin_caused(
+        &mut self,
+        tenant: TenantIndex,
+        it: &Settling,
+        object: Object,
+        now: Instant,
+    ) -> Cause {
+        let repair = What::Repair { object, cause: it.causes.get(&object).copied() };
+        self.begin_own(&in_turn(tenant, now), repair)
+    }
+}

@@ -1,0 +1,222 @@
+//! A replay after a refusal is done in turns: one turn of the event loop does a bounded amount of the work, and what happens
+//! between two turns comes to what it would have come to before or after the replay.
+
+use crate::support::*;
+use emulate::Fault;
+use hypervisor::{Event, Instant, Side};
+
+const BEFORE: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16";
+/// All entries of `many` change their match on a switch of OpenFlow 1.0.
+const AFTER: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16,nw_dst=10.9.0.0/16";
+/// More than this in a page would be a second page.
+const ENTRIES: usize = 250;
+const BATCH: usize = 8;
+/// Bytes that the daemon reads of a connection in one turn.
+const READ: usize = 4096;
+/// What one turn may cost in examined entries: two batches, and a look at each entry.
+const TURN: u64 = 2 * 96 * BATCH as u64 + 2 * ENTRIES as u64;
+
+/// Where the replay is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    TakingBack,
+    Applying,
+}
+
+/// `many` has its entries, the first of them for a minute, and adds an entry, which the switch refuses. Behind that `many` modifies all
+/// entries. Gives the world when the replay is there.
+fn in_the_middle(version: Version, place: Place) -> (World, Seat) {
+    let setup = Setup::new(version, BEFORE);
+    let mut setup = Setup { per_second: Some(20_000), delay: 1_000_000, ..setup };
+    setup.settings.batch = BATCH;
+    let mut world = World::new(setup);
+    let (many, quiet) = (world.connect("many"), world.connect("quiet"));
+    world.say(quiet, 1, "flow add actions=output:controller");
+    for n in 0..ENTRIES {
+        let ends = if n == 0 { "hard=60 flags=rem " } else { "" };
+        let words = format!("flow add match=ip,nw_src=10.2.0.{n} {ends}actions=output:1");
+        world.say(many, 1, &words);
+    }
+    world.advance(1_000_000_000);
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    for (xid, words) in [
+        (8, "flow add match=ip,nw_src=10.2.1.0 actions=output:1"),
+        (7, "flow modify actions=output:2"),
+    ] {
+        world.controllers[many.0].outgoing.push_back(request(version, xid, words));
+    }
+    let (mut most, mut is_taken_back) = (0, false);
+    for _ in 0..5_000 {
+        next_turn(&mut world);
+        let modified = showing(&world, 2);
+        is_taken_back |= modified < most;
+        most = most.max(modified);
+        if is_taken_back && (place == Place::TakingBack || modified > ENTRIES / 2) {
+            assert!(modified > 0 && modified < ENTRIES, "{version:?} {modified} of {most}");
+            return (world, many);
+        }
+    }
+    panic!("{version:?}: nothing is taken back of {most}");
+}
+
+fn worlds() -> impl Iterator<Item = (Version, World, Seat)> {
+    let places = [Place::TakingBack, Place::Applying];
+    let all = VERSIONS.into_iter().flat_map(move |version| places.map(|place| (version, place)));
+    all.map(|(version, place)| {
+        let (world, many) = in_the_middle(version, place);
+        (version, world, many)
+    })
+}
+
+fn next_turn(world: &mut World) {
+    world.turn(READ);
+    world.now += 10_000;
+    if world.core.poll_timeout().is_some_and(|at| at.0 <= world.now) {
+        world.core.handle_timeout(Instant(world.now));
+    }
+}
+
+/// How many entries of `many` send to this port.
+fn showing(world: &World, port: u8) -> usize {
+    let output: &[u8] = match world.version {
+        Version::V1_0 => &[0, 0, 0, 8, 0, port],
+        _ => &[0, 0, 0, 16, 0, 0, 0, port],
+    };
+    let page = world.core.flow_page(world.tenant("many"), Side::Tenant, None).unwrap();
+    let sends = |it: &&Vec<u8>| it.windows(output.len()).any(|bytes| bytes == output);
+    page.flow_mods.iter().filter(sends).count()
+}
+
+/// All comes to rest: `many` has so many entries, which the MODIFY has changed, and the switch holds just what the tables say.
+fn check(world: &mut World, entries: usize) {
+    world.advance(10_000_000_000);
+    assert!(!world.core.is_turn_awaited());
+    assert_eq!((showing(world, 2), showing(world, 1)), (entries, 0));
+    check_agreement(world);
+}
+
+/// A new connection finds nothing to mend on the switch.
+fn check_agreement(world: &mut World) {
+    world.reconnect();
+    let mended = world.events.iter().find_map(|event| match event {
+        Event::Reconciled { installed, removed, .. } => Some((*installed, *removed)),
+        _ => None,
+    });
+    assert_eq!(mended, Some((0, 0)));
+}
+
+fn is_refused(heard: &[String]) -> bool {
+    heard.iter().filter(|it| it.starts_with("8 ERROR")).count() == 1
+}
+
+#[test]
+fn others_are_served_between_two_turns() {
+    for (version, mut world, many) in worlds() {
+        let quiet = world.connect("quiet");
+        let examined = |world: &World| world.core.tenants().nth(1).unwrap().counters.examined;
+        let (began, mut turns) = (examined(&world), 0);
+        while world.core.is_turn_awaited() {
+            turns += 1;
+            world.controllers[quiet.0].outgoing.push_back(request(version, turns, "echo"));
+            let (frame, mut came) = (packet("10.1.0.1>10.9.0.1"), Vec::new());
+            world.switch.switch_mut().receive_packet(world.now, 1, &frame, &mut came);
+            for message in frames(&came) {
+                world.core.handle_switch_message(&message, Instant(world.now));
+            }
+            let before = examined(&world);
+            next_turn(&mut world);
+            assert_eq!(world.heard(quiet).len(), 2, "{version:?} turn {turns}: ECHO, PACKET_IN");
+            let cost = examined(&world) - before;
+            assert!(cost <= TURN, "{version:?} turn {turns}: {cost}");
+            assert!(turns < 10_000);
+        }
+        // Half of the entries are changed, all are compiled and compared.
+        assert!(turns as usize > 2 * ENTRIES / BATCH, "{version:?}: {turns}");
+        assert!(examined(&world) - began > 4 * TURN, "{version:?}");
+        world.advance(1_000_000_000);
+        assert!(is_refused(&world.heard(many)));
+        check(&mut world, ENTRIES);
+    }
+}
+
+#[test]
+fn requests_wait_until_the_end_except_echo() {
+    for (version, mut world, many) in worlds() {
+        let index = world.controllers[many.0].index;
+        for (xid, words) in [(20, "stats flow"), (22, "barrier"), (23, "echo")] {
+            let message = request(version, xid, words);
+            world.core.handle_controller_message(index, &message, Instant(world.now));
+        }
+        next_turn(&mut world);
+        let heard = world.heard(many);
+        assert!(heard.len() == 1 && heard[0].starts_with("23 ECHO"), "{heard:?}");
+        world.advance(1_000_000_000);
+        let heard = world.heard(many);
+        assert!(is_refused(&heard), "{heard:?}");
+        let told: String = heard.iter().filter(|it| it.starts_with("20 ")).cloned().collect();
+        assert_eq!(told.matches("nw_src=10.2.").count(), ENTRIES, "{told}");
+        assert_eq!(told.matches("output:1").count(), 0, "{told}");
+        assert!(heard.iter().any(|it| it.starts_with("22 BARRIER")), "{heard:?}");
+        check(&mut world, ENTRIES);
+    }
+}
+
+#[test]
+fn an_entry_that_times_out_meanwhile_is_gone() {
+    for (version, mut world, many) in worlds() {
+        world.now += 60_000_000_000;
+        world.advance(1_000_000_000);
+        let heard = world.heard(many);
+        assert!(is_refused(&heard), "{heard:?}");
+        let ends = heard.iter().filter(|it| it.contains("FLOW_REMOVED")).count();
+        assert_eq!(ends, 1, "{version:?}: {heard:?}");
+        check(&mut world, ENTRIES - 1);
+    }
+}
+
+#[test]
+fn a_new_connection_finds_each_entry_as_it_was_or_as_it_is_to_be() {
+    for (version, mut world, _) in worlds() {
+        world.reconnect();
+        let entries = showing(&world, 1) + showing(&world, 2);
+        // Nobody was told that the entry is refused.
+        assert!([ENTRIES, ENTRIES + 1].contains(&entries), "{version:?}: {entries}");
+        check_agreement(&mut world);
+    }
+}
+
+#[test]
+fn a_new_policy_waits_for_the_end() {
+    for (version, mut world, many) in worlds() {
+        world.begin_policy(policy(AFTER));
+        world.advance(1_000_000_000);
+        assert!(is_refused(&world.heard(many)), "{version:?}");
+        check(&mut world, ENTRIES);
+    }
+}
+
+/// The replay waits until all entries have followed.
+#[test]
+fn a_refusal_while_entries_follow_a_policy() {
+    for version in VERSIONS {
+        let mut setup = Setup { per_second: Some(20_000), ..Setup::new(version, BEFORE) };
+        setup.settings.batch = BATCH;
+        let mut world = World::new(setup);
+        let many = world.connect("many");
+        for n in 0..ENTRIES {
+            world.say(many, 1, &format!("flow add match=ip,nw_src=10.2.0.{n} actions=output:2"));
+        }
+        world.advance(1_000_000_000);
+        world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+        let words = "flow add match=ip,nw_src=10.2.1.0 actions=output:1";
+        world.controllers[many.0].outgoing.push_back(request(version, 8, words));
+        world.turn(READ);
+        world.begin_policy(policy(AFTER));
+        for _ in 0..ENTRIES {
+            next_turn(&mut world);
+        }
+        world.advance(1_000_000_000);
+        assert!(is_refused(&world.heard(many)), "{version:?}");
+        check(&mut world, ENTRIES);
+    }
+}
