@@ -11,6 +11,7 @@ use crate::switch::timeouts::states::Ended;
 use crate::switch::{Cause, Gone, Object, Request, Switch};
 use crate::time::Instant;
 use crate::work::{CHANGE, PLAN};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::{Refused, Variant};
@@ -174,7 +175,7 @@ impl Switch {
                     Some(at) => self.apply_again(tenant, at),
                     None => return true,
                 },
-                Present::Batches(at, batches) => self.apply_batch(at, batches),
+                Present::Batches(at, batches) => self.apply_batch(at, *batches),
                 Present::Refused(mut undo) => {
                     match self.take_changes_back(tenant, &mut undo, it, left, now) {
                         true => Present::Nothing,
@@ -234,7 +235,7 @@ impl Switch {
             change.outcome = outcome;
         }
         match (applied, more) {
-            (Ok(()), Some(batches)) => Present::Batches(at, batches),
+            (Ok(()), Some(batches)) => Present::Batches(at, Box::new(batches)),
             (Ok(()), None) => Present::Nothing,
             (Err(_), _) => Present::Refused(Undo::new(Vec::from([at]))),
         }

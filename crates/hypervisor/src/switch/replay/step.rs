@@ -4,6 +4,7 @@ use super::recovery::{Gone, Object, Round};
 use crate::flows::Flow;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
+use alloc::boxed::Box;
 use alloc::collections::btree_map;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -78,7 +79,7 @@ pub(super) enum Present {
     #[default]
     Nothing,
     /// Further batches of entries.
-    Batches(u32, BulkChange),
+    Batches(u32, Box<BulkChange>),
     /// The tables do not allow the change.
     Refused(Undo),
 }
