@@ -388,3 +388,17 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     prop_assert_eq!(world.store.len(), 0);
     Ok(())
 }
+
+/// An egress group is deleted at once if the switch has refused a group for want of groups. The deletion goes behind the ADD of the egress
+/// group.
+#[test]
+fn an_egress_group_whose_group_weir_refuses_is_deleted_after_its_add() {
+    let say = |words: &str| Step::Say(false, words.to_owned());
+    let steps = [
+        Step::Refuse(1),
+        say("group add id=1 buckets=in_port"),
+        say("flow add match=ip prio=5 table=1 actions=output:1"),
+        say("group add id=1 buckets=group:1|flood"),
+    ];
+    at_rest(linked, &steps, false).unwrap_or_else(|error| panic!("{error}"));
+}

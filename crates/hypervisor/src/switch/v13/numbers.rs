@@ -10,7 +10,7 @@ use crate::policy::TenantId;
 use crate::south::held::HeldNumbers;
 use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
-use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What};
+use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What, in_turn};
 use crate::time::Instant;
 use crate::v13::numbers::{Numbered, OfKind};
 use alloc::collections::BTreeMap;
@@ -162,7 +162,7 @@ impl Switch {
         if !has_groups || !state.numbers.is_any_loose() || state.recovery.is_some() {
             return;
         }
-        self.delete_unwanted(&Cause::own(tenant, now));
+        self.delete_unwanted(&in_turn(tenant, now));
     }
 
     /// The same of all tenants.
