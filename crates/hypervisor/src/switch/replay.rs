@@ -26,6 +26,7 @@ mod again;
 mod ends;
 pub(super) mod recovery;
 mod repair;
+pub(super) mod round;
 pub(super) mod step;
 
 use super::logged::Outcome;

@@ -1,6 +1,6 @@
 //! The steps of one round of a [replay](super), and what each of them has still to do.
 
-use super::recovery::{Gone, Object, Round};
+use super::round::{Gone, Object, Round};
 use crate::flows::Flow;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
