@@ -75,14 +75,13 @@ impl Switch {
         let change = diff::change(wanted.as_ref().map(|(content, _)| content), &projected);
         match (change, wanted, projected) {
             (Some(Change::Delete), _, State::Present(held)) => {
-                difference.deletions.push((key.clone(), held.owner));
+                difference.delete(key.clone(), held.owner);
             }
             (Some(Change::Delete), _, State::Unknown(owner)) => {
-                difference.deletions.push((key.clone(), owner));
+                difference.delete(key.clone(), owner);
             }
             (Some(change), Some((content, rule)), _) => {
-                let additions = difference.additions.entry(content.owner.number).or_default();
-                additions.push((rule.clone(), change));
+                difference.add(content.owner.number, rule.clone(), change);
             }
             _ => {}
         }
@@ -109,7 +108,7 @@ impl Switch {
     }
 
     pub(super) fn submit_deletions(&mut self, cause: &Cause, difference: &Difference) {
-        for (key, owner) in &difference.deletions {
+        for (key, owner) in difference.deletions() {
             self.submit_deletion(cause, key.clone(), *owner);
         }
     }
@@ -117,7 +116,7 @@ impl Switch {
     /// As a part of the operation, if there is one. Else each entry is an operation of Weir's own: if the switch refuses one of its
     /// rules, the entry is lost.
     pub(super) fn submit_additions(&mut self, cause: &Cause, difference: &Difference) {
-        for (number, rules) in &difference.additions {
+        for (number, rules) in difference.additions() {
             let cause = match cause.operation {
                 Some(_) => *cause,
                 None => self.begin_repair(cause, Object::Entry(*number)),

@@ -44,7 +44,7 @@ use hashbrown::HashMap;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use recovery::Recovery;
-use step::{Settling, Step, Undo};
+use step::{Restore, Settling, Step};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
 const ROUNDS: u32 = 16;
@@ -227,7 +227,7 @@ impl Switch {
             self.drop_needing(&changes, *object);
         }
         let first = match round.is_due {
-            true => Step::TakeBack(Undo::new(changes.clone())),
+            true => Step::Restore(Restore::new(changes.clone())),
             false => Step::Tell,
         };
         let settling = Settling {
@@ -295,10 +295,10 @@ impl Switch {
         now: Instant,
     ) -> Option<Step> {
         match step {
-            Step::TakeBack(mut undo) => {
-                match self.take_changes_back(tenant, &mut undo, it, left, now) {
+            Step::Restore(mut restore) => {
+                match self.restore_before(tenant, &mut restore, it, left, now) {
                     true => Some(Step::Happen(core::mem::take(&mut it.round.gone).into_iter())),
-                    false => Some(Step::TakeBack(undo)),
+                    false => Some(Step::Restore(restore)),
                 }
             }
             Step::Happen(mut gone) => {

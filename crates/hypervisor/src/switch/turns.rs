@@ -12,9 +12,9 @@ use crate::time::Instant;
 use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN, TELL};
 
 impl Switch {
-    /// A turn of the event loop: the first of the tenants that have used up their credit, or that wait with a large request,
-    /// gets its share, a batch of a change or of a replay is done, and a batch of entries follows a changed policy. Says whether more waits; then this is to be called in the next
-    /// turn, too, which is not to be put off.
+    /// A turn of the event loop. The first of the tenants that have used up their credit, or that wait with a large request, gets its
+    /// share: a batch of a change or of a replay, or the next requests. A batch of entries follows a changed policy. Says whether more
+    /// waits; then this is to be called in the next turn, too, which is not to be put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
         if let Some(tenant) = self.inbox.next_turn() {
             self.continue_replay(tenant, now);

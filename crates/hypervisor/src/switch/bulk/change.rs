@@ -29,7 +29,7 @@ pub(crate) struct BulkChange {
 }
 
 impl BulkChange {
-    pub(in crate::switch) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.entries.len() == 0
     }
 }

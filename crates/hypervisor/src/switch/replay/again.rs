@@ -1,7 +1,7 @@
 //! Steps 1 to 6 of a round: the tables become what they would be without what was refused.
 
 use super::recovery::Back;
-use super::step::{Apply, Present, Settling, Undo};
+use super::step::{Apply, Present, Restore, Settling};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
@@ -25,24 +25,24 @@ const DELETE: u8 = 2;
 const ENTRY: u64 = PLAN + 3 * CHANGE;
 
 impl Switch {
-    // ---- 1. Taking back
+    // ---- 1. Restoring
 
-    /// Takes changes back, the last first. Says whether all are.
-    pub(super) fn take_changes_back(
+    /// Restores what was before the changes, the last first. Says whether all of it is restored.
+    pub(super) fn restore_before(
         &mut self,
         tenant: TenantIndex,
-        undo: &mut Undo,
+        restore: &mut Restore,
         it: &mut Settling,
         left: &mut usize,
         now: Instant,
     ) -> bool {
         while *left > 0 {
             *left -= 1;
-            if let Some((number, before)) = undo.entries.pop() {
-                self.take_entry_back(tenant, number, before, now);
+            if let Some((number, before)) = restore.entries.pop() {
+                self.restore_entry(tenant, number, before, now);
                 continue;
             }
-            let Some(at) = undo.changes.pop() else { return true };
+            let Some(at) = restore.changes.pop() else { return true };
             let taken = self.change_mut(at).map(|change| change.take_back());
             let Some((entries, numbers)) = taken else { continue };
             it.has_numbers |= !numbers.is_empty();
@@ -50,7 +50,7 @@ impl Switch {
                 self.note_ids(tenant, one.kind, one.number);
                 self.replace_number(tenant, one.kind, one.number, one.before);
             }
-            undo.entries = entries;
+            restore.entries = entries;
         }
         false
     }
@@ -76,7 +76,7 @@ impl Switch {
         recovery.ids.remove(&(kind, number, variant))
     }
 
-    fn take_entry_back(
+    fn restore_entry(
         &mut self,
         tenant: TenantIndex,
         number: u32,
@@ -176,10 +176,10 @@ impl Switch {
                     None => return true,
                 },
                 Present::Batches(at, batches) => self.apply_batch(at, *batches),
-                Present::Refused(mut undo) => {
-                    match self.take_changes_back(tenant, &mut undo, it, left, now) {
+                Present::Refused(mut restore) => {
+                    match self.restore_before(tenant, &mut restore, it, left, now) {
                         true => Present::Nothing,
-                        false => Present::Refused(undo),
+                        false => Present::Refused(restore),
                     }
                 }
             };
@@ -237,7 +237,7 @@ impl Switch {
         match (applied, more) {
             (Ok(()), Some(batches)) => Present::Batches(at, Box::new(batches)),
             (Ok(()), None) => Present::Nothing,
-            (Err(_), _) => Present::Refused(Undo::new(Vec::from([at]))),
+            (Err(_), _) => Present::Refused(Restore::new(Vec::from([at]))),
         }
     }
 

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 impl Switch {
     /// Reports the end of an entry. If its tenant is recovering, the tenant hears of the end when all is done.
-    pub(in crate::switch) fn report_after(&mut self, tenant: TenantIndex, ended: Ended) {
+    pub(crate) fn report_after(&mut self, tenant: TenantIndex, ended: Ended) {
         match self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
             Some(recovery) => recovery.ended.add(ended),
             None => self.report_removed(tenant, &ended.flow, ended.reason, ended.stood),
@@ -18,7 +18,7 @@ impl Switch {
     }
 
     /// An entry goes again that the tables had lost before and got back: its last counts are awaited as before. Says whether it is so.
-    pub(in crate::switch) fn leaves_again(&mut self, tenant: TenantIndex, number: u32) -> bool {
+    pub(crate) fn leaves_again(&mut self, tenant: TenantIndex, number: u32) -> bool {
         let state = &mut self.tenants[tenant.0 as usize];
         let Some(recovery) = state.recovery.as_deref_mut() else { return false };
         match recovery.back.remove(&number) {
@@ -32,12 +32,7 @@ impl Switch {
     }
 
     /// The switch reports a rule that Weir has deleted. The tables may have got the entry back meanwhile; the entry may go again.
-    pub(in crate::switch) fn rule_left_before(
-        &mut self,
-        tenant: TenantIndex,
-        number: u32,
-        removed: &Removed,
-    ) {
+    pub(crate) fn rule_left_before(&mut self, tenant: TenantIndex, number: u32, removed: &Removed) {
         let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() else {
             return;
         };

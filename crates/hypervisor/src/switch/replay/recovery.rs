@@ -7,7 +7,6 @@ use crate::switch::bulk::change::BulkChange;
 use crate::switch::timeouts::states::{Ended, Leaving};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 use compile::{RuleKey, Variant};
 use hashbrown::{HashMap, HashSet};
 
@@ -40,7 +39,7 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     /// The change that is being applied again goes on with these batches.
-    pub(in crate::switch) fn set_batches(&mut self, batches: BulkChange) {
+    pub(crate) fn set_batches(&mut self, batches: BulkChange) {
         self.batches = Some(batches);
     }
 }

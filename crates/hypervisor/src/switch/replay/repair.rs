@@ -101,7 +101,7 @@ impl Switch {
                 it.is_repaired = true;
             }
         }
-        let Difference { deletions, additions } = difference;
+        let (deletions, additions) = difference.into_parts();
         Some(Step::Repair(Repair {
             deletions: deletions.into_iter(),
             additions: additions.into_iter(),

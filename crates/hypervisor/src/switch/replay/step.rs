@@ -19,7 +19,7 @@ pub(crate) struct Settling {
     pub(super) round: Round,
     /// The changes in the log, the first first.
     pub(super) changes: Vec<u32>,
-    /// Whether groups or meters are taken back or evicted.
+    /// Whether groups or meters are restored or evicted.
     pub(super) has_numbers: bool,
     /// The switch is left as it is after this round.
     pub(super) is_last: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Settling {
 /// The steps, in their order. One turn of the event loop does a batch of the work.
 pub(super) enum Step {
     /// 1. The tables go back to the state before the first change in the log.
-    TakeBack(Undo),
+    Restore(Restore),
     /// 2. What has happened on the switch by itself happens to the tables. Groups and meters go that cannot be on the switch.
     Happen(vec::IntoIter<Gone>),
     /// 3. The changes are applied again, the first first.
@@ -53,17 +53,17 @@ pub(super) enum Step {
     Tell,
 }
 
-/// Changes that are taken back, the last first.
-pub(super) struct Undo {
+/// Changes whose before-images are restored, the last first.
+pub(super) struct Restore {
     /// The changes that have not been begun.
     pub(super) changes: Vec<u32>,
     /// What the present change has still to restore.
     pub(super) entries: Vec<(u32, Option<Flow>)>,
 }
 
-impl Undo {
-    pub(super) fn new(changes: Vec<u32>) -> Undo {
-        Undo { changes, entries: Vec::new() }
+impl Restore {
+    pub(super) fn new(changes: Vec<u32>) -> Restore {
+        Restore { changes, entries: Vec::new() }
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) enum Present {
     /// Further batches of entries.
     Batches(u32, Box<BulkChange>),
     /// The tables do not allow the change.
-    Refused(Undo),
+    Refused(Restore),
 }
 
 pub(super) struct Compare {
