@@ -8,11 +8,11 @@
 //! Requests that were checked under the old policy are sent before anything is done under the new policy, and no request is sent before
 //! the store has it. So a change waits for one commit of the store.
 //!
-//! A table may have many entries. One turn of the event loop compiles a batch of them again; then come other switches. Until the last batch
+//! A tenant may have many groups and entries. One turn of the event loop compiles a batch of them again; then come other switches. Until the last batch
 //! tenants' requests wait, all but ECHO and PACKET_OUT, so no request sees entries of two policies. If a tenant's changes have to be
 //! replayed, the replay waits until all entries have followed.
 
-use super::map::Stale;
+use super::map::{Stale, StaleGroups};
 use super::{Cause, Event, Switch};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -111,28 +111,29 @@ impl Switch {
         }
     }
 
-    /// The policy or the ports have changed: groups, Weir's own rules and a first batch of entries follow now.
+    /// The policy or the ports have changed: Weir's own rules and a first batch of groups and entries follow now.
     fn resync(&mut self, now: Instant) {
-        // Groups come before the entries that use them, and go after those.
-        self.resync_numbers(now);
         self.resync_own(now);
-        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
-        let entries = tenants.flat_map(|tenant| {
+        let tenants = || (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
+        let with_groups = tenants().filter(|_| self.semantics().has_groups);
+        let groups = StaleGroups::new(with_groups.collect());
+        let entries = tenants().flat_map(|tenant| {
             self.tenants[tenant.0 as usize].flows.iter().map(move |(number, _)| (tenant, number))
         });
-        self.map.set_stale(Stale::new(entries.collect()));
+        self.map.set_stale(Stale::new(groups, entries.collect()));
         self.compile_stale(self.settings.batch, now);
     }
 
-    /// The next batch of entries follows.
+    /// The next batch of groups and entries follows.
     pub(super) fn continue_following(&mut self, now: Instant) {
         self.compile_stale(self.settings.batch, now);
         self.follow(now);
     }
 
-    /// Compiles at most so many entries again, and fewer if that changes many rules.
-    fn compile_stale(&mut self, most: usize, now: Instant) {
+    /// Compiles at most so many groups and entries again, and fewer if that changes many rules.
+    fn compile_stale(&mut self, mut most: usize, now: Instant) {
         let Some(mut stale) = self.map.take_stale() else { return };
+        self.groups_follow(stale.groups_mut(), &mut most, now);
         let (mut tenant, mut keys, mut changed) = (TenantIndex(0), Vec::new(), 0);
         for _ in 0..most {
             let next = stale.next();

@@ -316,8 +316,15 @@ impl Switch {
             Step::Evict(mut evicted) => {
                 let evict = |switch: &mut Switch, number| switch.evict_entry(tenant, number, now);
                 match self.each(&mut evicted, left, evict) {
-                    true => Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers))),
+                    true => Some(Step::Reform(self.groups_to_reform(tenant, it))),
                     false => Some(Step::Evict(evicted)),
+                }
+            }
+            Step::Reform(mut groups) => {
+                let reform = |switch: &mut Switch, number| switch.reform_group(tenant, number);
+                match self.each(&mut groups, left, reform) {
+                    true => Some(Step::Compile(self.begin_to_compile(tenant, it.has_numbers))),
+                    false => Some(Step::Reform(groups)),
                 }
             }
             Step::Compile(mut entries) => {
@@ -338,7 +345,7 @@ impl Switch {
                 false => Some(Step::Compare(compare)),
             },
             Step::Blame(mut blame, difference) => match self.find_causes(it, &mut blame, left) {
-                true => self.begin_to_repair(tenant, it, difference, now),
+                true => Some(Step::Repair(self.begin_to_repair(tenant, difference))),
                 false => Some(Step::Blame(blame, difference)),
             },
             Step::Repair(repair) => self.repair(tenant, it, repair, left, now),

@@ -178,6 +178,11 @@ impl OfKind {
         self.own().count()
     }
 
+    /// How many ids on the switch all of them have.
+    pub(crate) fn instances(&self) -> usize {
+        self.by_physical.len()
+    }
+
     fn own(&self) -> impl Iterator<Item = u32> {
         self.known.keys().copied().filter(|number| !is_egress_group(*number))
     }

@@ -153,3 +153,45 @@ fn a_policy_that_comes_meanwhile_is_followed_next() {
         check_agreement(&mut world);
     }
 }
+
+/// Every tenth group watches the last group.
+#[test]
+fn groups_follow_in_batches() {
+    const GROUPS: usize = 500;
+    let before = "quiet: ip,nw_src=10.1.0.0/16\nmany own=1+2: -";
+    let mut world = World::new(Setup::new(Version::V1_3, before));
+    let (many, quiet) = (world.connect("many"), world.connect("quiet"));
+    world.say(many, 1, &format!("group add id={GROUPS} buckets=output:2"));
+    for id in 1..GROUPS {
+        let buckets = match id % 10 {
+            0 => format!("g{GROUPS}@output:2 type=ff"),
+            _ => "output:2".to_owned(),
+        };
+        world.say(many, 1, &format!("group add id={id} buckets={buckets}"));
+    }
+    world.stored();
+    let sends_to = |world: &mut World, port: &str| {
+        let groups = world.switch_groups().join(" ");
+        groups.split(' ').filter(|it| it.ends_with(port)).count()
+    };
+    assert_eq!(sends_to(&mut world, "output:2"), GROUPS);
+    world.begin_policy(policy("quiet: ip,nw_src=10.1.0.0/16\nmany own=1+3: -"));
+    let mut turns = 0;
+    while world.core.is_turn_awaited() {
+        turns += 1;
+        let echo = request(Version::V1_3, turns, "echo");
+        world.controllers[quiet.0].outgoing.push_back(echo);
+        world.turn(READ);
+        world.now += 100_000;
+        let heard = world.heard(quiet);
+        assert!(heard.iter().any(|it| it.contains("ECHO")), "turn {turns}: {heard:?}");
+        assert!(turns < 100);
+    }
+    // In batches of 128; to look at those that watch counts, too.
+    assert!((4..=8).contains(&turns), "{turns}");
+    world.pump();
+    assert_eq!(sends_to(&mut world, "output:3"), GROUPS);
+    let groups = world.switch_groups();
+    check_agreement(&mut world);
+    assert_eq!(world.switch_groups(), groups);
+}

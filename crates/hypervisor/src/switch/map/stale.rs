@@ -1,22 +1,28 @@
-//! Entries that were compiled for an earlier policy or for other ports.
+//! Groups and entries that were compiled for an earlier policy or for other ports.
 
 use crate::ids::TenantIndex;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Entries that are to be compiled again, in two passes.
+/// Groups and then entries that are to be compiled again.
 ///
-/// An entry that needs more rules than it has, or a rule that another entry has, comes in the second pass. So no table has to hold
+/// Entries are compiled in two passes. An entry that needs more rules than it has, or a rule that another entry has, comes in the second pass. So no table has to hold
 /// more than before and after the change, and an entry finds a rule free that another entry gives up.
 pub(crate) struct Stale {
+    groups: StaleGroups,
     entries: vec::IntoIter<(TenantIndex, u32)>,
     second: Vec<(TenantIndex, u32)>,
     is_second: bool,
 }
 
 impl Stale {
-    pub(crate) fn new(entries: Vec<(TenantIndex, u32)>) -> Stale {
-        Stale { entries: entries.into_iter(), second: Vec::new(), is_second: false }
+    pub(crate) fn new(groups: StaleGroups, entries: Vec<(TenantIndex, u32)>) -> Stale {
+        Stale { groups, entries: entries.into_iter(), second: Vec::new(), is_second: false }
+    }
+
+    /// The groups, which come before the entries that use them.
+    pub(crate) fn groups_mut(&mut self) -> &mut StaleGroups {
+        &mut self.groups
     }
 
     /// The next entry, if there is one.
@@ -34,5 +40,55 @@ impl Stale {
             self.second.push(entry);
         }
         !self.is_second
+    }
+}
+
+/// Groups that are to be compiled again, one tenant after the other.
+///
+/// A tenant's groups come in two passes, too: a group can watch a group that comes later.
+pub(crate) struct StaleGroups {
+    tenants: vec::IntoIter<TenantIndex>,
+    present: TenantIndex,
+    groups: vec::IntoIter<u32>,
+    watching: Vec<u32>,
+}
+
+/// What comes next.
+pub(crate) enum NextGroup {
+    /// The next tenant: which groups the tenant has is to be said with [`StaleGroups::begin`].
+    Tenant(TenantIndex),
+    Group(TenantIndex, u32),
+    /// A group that may watch others, again, after all groups of its tenant.
+    Watching(TenantIndex, u32),
+}
+
+impl StaleGroups {
+    pub(crate) fn new(tenants: Vec<TenantIndex>) -> StaleGroups {
+        StaleGroups {
+            tenants: tenants.into_iter(),
+            present: TenantIndex(0),
+            groups: Vec::new().into_iter(),
+            watching: Vec::new(),
+        }
+    }
+
+    /// Begins with a tenant's groups, each after those that it names.
+    pub(crate) fn begin(&mut self, tenant: TenantIndex, groups: Vec<u32>) {
+        (self.present, self.groups) = (tenant, groups.into_iter());
+    }
+
+    /// The present tenant's group may watch other groups.
+    pub(crate) fn note_watching(&mut self, number: u32) {
+        self.watching.push(number);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<NextGroup> {
+        if let Some(number) = self.groups.next() {
+            return Some(NextGroup::Group(self.present, number));
+        }
+        if let Some(number) = self.watching.pop() {
+            return Some(NextGroup::Watching(self.present, number));
+        }
+        self.tenants.next().map(NextGroup::Tenant)
     }
 }

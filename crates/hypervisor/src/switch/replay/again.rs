@@ -261,21 +261,29 @@ impl Switch {
 
     // ---- 5. Compiling again
 
-    /// Compiles groups again that were compiled for groups, ports or a map which have changed since. Gives the entries for which the same
-    /// holds.
-    pub(super) fn begin_to_compile(
+    /// Groups that may have been compiled for groups, ports or a map which have changed since.
+    pub(super) fn groups_to_reform(
         &mut self,
+        tenant: TenantIndex,
+        it: &Settling,
+    ) -> vec::IntoIter<u32> {
+        let groups = match it.has_numbers && self.semantics().has_groups {
+            true => self.begin_to_reform(tenant),
+            false => Vec::new(),
+        };
+        groups.into_iter()
+    }
+
+    /// Changed entries, and entries that use groups which may have changed.
+    pub(super) fn begin_to_compile(
+        &self,
         tenant: TenantIndex,
         has_numbers: bool,
     ) -> vec::IntoIter<u32> {
-        let has_numbers = has_numbers && self.semantics().has_groups;
-        if has_numbers {
-            self.reform_groups(tenant);
-        }
         let state = &self.tenants[tenant.0 as usize];
         let changed = state.recovery.iter().flat_map(|it| it.entries.iter().copied());
         let mut numbers: Vec<u32> = changed.collect();
-        if has_numbers {
+        if has_numbers && self.semantics().has_groups {
             let using = state.flows.iter().filter(|(_, flow)| flow.names_numbers());
             numbers.extend(using.map(|(number, _)| number));
             numbers.sort_unstable();

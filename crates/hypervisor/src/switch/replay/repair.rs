@@ -5,6 +5,7 @@ use crate::ids::TenantIndex;
 use crate::switch::mend::difference::Difference;
 use crate::switch::{Cause, Object, Switch, What, in_turn};
 use crate::time::Instant;
+use alloc::vec::Vec;
 use hashbrown::{HashMap, HashSet};
 
 impl Switch {
@@ -84,28 +85,17 @@ impl Switch {
     // ---- 9. Repairing
 
     /// Groups and meters come before the entries that use them.
-    pub(super) fn begin_to_repair(
-        &mut self,
-        tenant: TenantIndex,
-        it: &mut Settling,
-        difference: Difference,
-        now: Instant,
-    ) -> Option<Step> {
-        if self.is_next_round_due(tenant) {
-            return None;
-        }
-        if self.semantics().has_groups {
-            for (object, message) in self.numbers_difference(tenant) {
-                let cause = self.begin_caused(tenant, it, object, now);
-                self.submit_number(&cause, &message);
-                it.is_repaired = true;
-            }
-        }
+    pub(super) fn begin_to_repair(&self, tenant: TenantIndex, difference: Difference) -> Repair {
+        let numbers = match self.semantics().has_groups {
+            true => self.numbers_in_order(tenant),
+            false => Vec::new(),
+        };
         let (deletions, additions) = difference.into_parts();
-        Some(Step::Repair(Repair {
+        Repair {
+            numbers: numbers.into_iter(),
             deletions: deletions.into_iter(),
             additions: additions.into_iter(),
-        }))
+        }
     }
 
     /// Sends repairs. If the next round is due, the rest is for the next round.
@@ -121,6 +111,16 @@ impl Switch {
             return None;
         }
         while *left > 0 {
+            if let Some((kind, number)) = repair.numbers.next() {
+                *left -= 1;
+                for message in self.number_difference(tenant, (kind, number)) {
+                    let object = Object::Number(kind, number);
+                    let cause = self.begin_caused(tenant, it, object, now);
+                    self.submit_number(&cause, &message);
+                    it.is_repaired = true;
+                }
+                continue;
+            }
             if let Some((key, owner)) = repair.deletions.next() {
                 let cause = self.begin_caused(tenant, it, Object::Entry(owner.number), now);
                 self.submit_deletion(&cause, key, owner);

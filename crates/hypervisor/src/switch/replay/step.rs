@@ -2,6 +2,7 @@
 
 use super::round::{Gone, Object, Round};
 use crate::flows::Flow;
+use crate::store::Kind;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
 use alloc::boxed::Box;
@@ -39,7 +40,8 @@ pub(super) enum Step {
     Apply(Apply),
     /// 4. Entries go that cannot be on the switch.
     Evict(vec::IntoIter<u32>),
-    /// 5. Changed entries are compiled again, for the groups, ports and map of now.
+    /// 5. Groups and then changed entries are compiled again, for the groups, ports and map of now.
+    Reform(vec::IntoIter<u32>),
     Compile(vec::IntoIter<u32>),
     /// 6. Entries take over rules that other entries have given up. From here on the tables stay as they are.
     Inherit,
@@ -97,6 +99,8 @@ pub(super) struct Blame {
 }
 
 pub(super) struct Repair {
+    /// Groups, each after those that it names, and meters.
+    pub(super) numbers: vec::IntoIter<(Kind, u32)>,
     pub(super) deletions: vec::IntoIter<Deletion>,
     pub(super) additions: btree_map::IntoIter<u32, Vec<Addition>>,
 }

@@ -5,6 +5,7 @@
 //! changes ([`instances`]). Buckets that watch groups are in [`watched`].
 
 mod egress;
+mod follow;
 pub(super) mod instances;
 pub(super) mod statistics;
 pub(super) mod unused;

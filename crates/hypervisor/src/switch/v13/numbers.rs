@@ -301,70 +301,96 @@ impl Switch {
         }
     }
 
-    /// The policy or the ports have changed: groups are compiled again, and a tenant that is gone has no groups or meters.
-    pub(crate) fn resync_numbers(&mut self, now: Instant) {
-        if !self.semantics().has_groups {
-            return;
-        }
+    /// Groups are compiled again, and a tenant that is gone has no groups or meters.
+    fn resync_numbers(&mut self, now: Instant) {
         for at in 0..self.tenants.len() {
             let tenant = TenantIndex(at as u32);
             self.reform_groups(tenant);
-            if !self.tenants[at].terms.is_present() {
-                for number in self.numbers(tenant, Kind::Meter).all() {
-                    self.replace_number(tenant, Kind::Meter, number, None);
-                }
-            }
-            let cause = Cause::own(tenant, now);
-            for (object, message) in self.numbers_difference(tenant) {
-                let cause = self.begin_repair(&cause, object);
-                self.submit_number(&cause, &message);
+            self.drop_absent_meters(tenant);
+            for object in self.numbers_in_order(tenant) {
+                self.submit_number_repair(tenant, object, now);
             }
         }
     }
 
-    /// What makes a tenant's groups and meters on the switch what the tables say: those that are not, in order.
-    pub(crate) fn numbers_difference(&mut self, tenant: TenantIndex) -> Vec<(Object, Vec<u8>)> {
-        let mut wanted = Vec::new();
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
-        let groups = self.numbers(tenant, Kind::Group);
-        let order = groups.egress_groups().into_iter().chain(self.groups_in_order(tenant));
-        for number in order {
-            let Some(known) = groups.any(number) else { continue };
-            let Ok(group) = GroupMod::parse(&known.body) else { continue };
-            for instance in known.instances.iter() {
-                let command = GroupModCommand::MODIFY;
-                let written = self.write_instance(tenant, network, &group, instance, command);
-                let object = Object::Number(Kind::Group, number);
-                wanted.extend(written.ok().map(|it| (object, (Kind::Group, instance.1), it)));
+    /// A tenant that is gone has no meters.
+    pub(super) fn drop_absent_meters(&mut self, tenant: TenantIndex) {
+        if !self.tenants[tenant.0 as usize].terms.is_present() {
+            for number in self.numbers(tenant, Kind::Meter).all() {
+                self.replace_number(tenant, Kind::Meter, number, None);
             }
         }
-        let meters = self.numbers(tenant, Kind::Meter);
-        for number in meters.all() {
-            let Some(known) = meters.get(number) else { continue };
-            let Ok(meter) = MeterMod::parse(&known.body) else { continue };
-            let (meter_id, mut message) = (known.instances.id(), Vec::new());
-            let command = MeterModCommand::MODIFY;
-            let written = MeterMod { meter_id, command, ..meter }.write_message(0, &mut message);
-            if written.is_ok() {
-                let object = Object::Number(Kind::Meter, number);
-                wanted.push((object, (Kind::Meter, meter_id), message));
-            }
-        }
-        let installed = self.session.installed().numbers();
-        let mut messages = Vec::new();
-        for (object, key, mut message) in wanted {
-            let projected = installed.projected(key);
-            if projected.is_none() {
-                /// OFPGC_ADD and OFPMC_ADD.
-                const ADD: [u8; 2] = [0, 0];
-                message.iter_mut().skip(8).zip(ADD).for_each(|(at, byte)| *at = byte);
-            } else if projected == content_of(&message).as_deref() {
-                continue;
-            }
-            messages.push((object, message));
-        }
-        messages
     }
+
+    /// Makes a group or meter on the switch what the tables say, past the tenant's queue.
+    pub(super) fn submit_number_repair(
+        &mut self,
+        tenant: TenantIndex,
+        object @ (kind, number): (Kind, u32),
+        now: Instant,
+    ) {
+        for message in self.number_difference(tenant, object) {
+            let cause = Cause::own(tenant, now);
+            let cause = self.begin_repair(&cause, Object::Number(kind, number));
+            self.submit_number(&cause, &message);
+        }
+    }
+
+    /// A tenant's groups, each after those that it names, and then the meters.
+    pub(crate) fn numbers_in_order(&self, tenant: TenantIndex) -> Vec<(Kind, u32)> {
+        let egress_groups = self.numbers(tenant, Kind::Group).egress_groups();
+        let groups = egress_groups.into_iter().chain(self.groups_in_order(tenant));
+        let meters = self.numbers(tenant, Kind::Meter).all();
+        let meters = meters.into_iter().map(|number| (Kind::Meter, number));
+        groups.map(|number| (Kind::Group, number)).chain(meters).collect()
+    }
+
+    /// What makes a group or meter on the switch what the tables say: nothing, if it is.
+    pub(crate) fn number_difference(
+        &self,
+        tenant: TenantIndex,
+        (kind, number): (Kind, u32),
+    ) -> Vec<Vec<u8>> {
+        let Some(known) = self.numbers(tenant, kind).any(number) else { return Vec::new() };
+        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let described = match kind {
+            Kind::Group => GroupMod::parse(&known.body).ok(),
+            _ => None,
+        };
+        let written = |instance: (Variant, u32)| match described {
+            Some(group) => {
+                let command = GroupModCommand::MODIFY;
+                self.write_instance(tenant, network, &group, instance, command).ok()
+            }
+            None => write_meter(known, instance.1),
+        };
+        let instances = known.instances.iter();
+        let different = instances.filter_map(|instance| {
+            let message = written(instance)?;
+            self.if_different((kind, instance.1), message)
+        });
+        different.collect()
+    }
+
+    /// A modification of a group or meter, unless the switch has what the message says. It is an addition if the switch has nothing.
+    fn if_different(&self, key: (Kind, u32), mut message: Vec<u8>) -> Option<Vec<u8>> {
+        /// OFPGC_ADD and OFPMC_ADD.
+        const ADD: [u8; 2] = [0, 0];
+        match self.session.installed().numbers().projected(key) {
+            None => message.iter_mut().skip(8).zip(ADD).for_each(|(at, byte)| *at = byte),
+            projected if projected == content_of(&message).as_deref() => return None,
+            Some(_) => {}
+        }
+        Some(message)
+    }
+}
+
+/// The modification that makes a meter what its tenant has described.
+fn write_meter(known: &Numbered, meter_id: u32) -> Option<Vec<u8>> {
+    let meter = MeterMod::parse(&known.body).ok()?;
+    let mut message = Vec::new();
+    let meter = MeterMod { meter_id, command: MeterModCommand::MODIFY, ..meter };
+    meter.write_message(0, &mut message).ok().map(|()| message)
 }
 
 /// The groups that a group on the switch sends to.

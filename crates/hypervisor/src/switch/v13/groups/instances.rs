@@ -56,9 +56,10 @@ impl Switch {
         let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
         let wanted = variants(&self.context(tenant), &group);
         let recirculates = recirculates(&self.context(tenant), &group);
-        let others = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| &known.instances);
-        let others = others.filter(|other| other.id() != known.instances.id());
-        if others.map(|other| other.ids().count()).sum::<usize>() + wanted.len() >= MAX_NUMBERS {
+        let groups = self.numbers(tenant, Kind::Group);
+        let others =
+            groups.instances() - groups.any(number).map_or(0, |it| it.instances.ids().count());
+        if others + wanted.len() >= MAX_NUMBERS {
             return Err(Reason::GroupInstances.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS));
         }
         let (mut ids, mut made) = (BTreeMap::new(), Vec::new());
@@ -196,25 +197,30 @@ impl Switch {
     /// All of a tenant's groups are compiled again, in the tables: the network below them has changed, or other groups. Those
     /// that cannot be any more are taken out of the tables.
     pub(crate) fn reform_groups(&mut self, tenant: TenantIndex) {
-        let present = self.tenants[tenant.0 as usize].terms.is_present();
+        for number in self.begin_to_reform(tenant) {
+            self.reform_group(tenant, number);
+        }
+    }
+
+    /// Makes missing egress groups in the tables. Gives all groups that are to be compiled again, each after those that it names.
+    pub(crate) fn begin_to_reform(&mut self, tenant: TenantIndex) -> Vec<u32> {
         self.make_missing_egress_groups(tenant);
-        let egress_groups = self.numbers(tenant, Kind::Group).egress_groups();
-        for number in egress_groups.into_iter().chain(self.groups_in_order(tenant)) {
-            let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else {
-                continue;
-            };
-            let formed = match present {
-                true => self.form_group(tenant, number, known, &|_| GroupModCommand::MODIFY).ok(),
-                false => None,
-            };
-            match formed {
-                Some(formed) if !self.is_regrouped(tenant, number, &formed) => {}
-                Some(formed) => {
-                    self.replace_number(tenant, Kind::Group, number, Some(formed.after));
-                }
-                None => {
-                    self.replace_number(tenant, Kind::Group, number, None);
-                }
+        let mut groups = self.numbers(tenant, Kind::Group).egress_groups();
+        groups.extend(self.groups_in_order(tenant));
+        groups
+    }
+
+    /// Compiles a group again, in the tables.
+    pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
+        let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
+        let formed = match self.tenants[tenant.0 as usize].terms.is_present() {
+            true => self.form_group(tenant, number, known, &|_| GroupModCommand::MODIFY).ok(),
+            false => None,
+        };
+        match formed {
+            Some(formed) if !self.is_regrouped(tenant, number, &formed) => {}
+            formed => {
+                self.replace_number(tenant, Kind::Group, number, formed.map(|it| it.after));
             }
         }
     }

@@ -1,0 +1,50 @@
+//! Groups follow a new policy or changed ports, in [batches](crate::switch::follow) as entries do.
+
+use crate::store::Kind;
+use crate::switch::Switch;
+use crate::switch::map::{NextGroup, StaleGroups};
+use crate::time::Instant;
+use openflow::v13::{GroupMod, GroupType};
+
+/// To list so many groups is about as much work as to compile one again.
+const LISTED: usize = 8;
+
+impl Switch {
+    /// Compiles the next groups again, as many as are left for this turn. A group on the switch goes later, behind the entries.
+    pub(crate) fn groups_follow(
+        &mut self,
+        stale: &mut StaleGroups,
+        left: &mut usize,
+        now: Instant,
+    ) {
+        while *left > 0
+            && let Some(next) = stale.next()
+        {
+            let work = match next {
+                NextGroup::Tenant(tenant) => {
+                    self.drop_absent_meters(tenant);
+                    let groups = self.begin_to_reform(tenant);
+                    let work = groups.len() / LISTED;
+                    stale.begin(tenant, groups);
+                    work
+                }
+                NextGroup::Group(tenant, number) => {
+                    self.reform_group(tenant, number);
+                    let known = self.numbers(tenant, Kind::Group).any(number);
+                    let group = known.and_then(|known| GroupMod::parse(&known.body).ok());
+                    if group.is_some_and(|it| it.type_ == GroupType::FF) {
+                        stale.note_watching(number);
+                    }
+                    let instances = known.map_or(1, |it| it.instances.ids().count());
+                    self.submit_number_repair(tenant, (Kind::Group, number), now);
+                    instances
+                }
+                NextGroup::Watching(tenant, number) => {
+                    self.submit_number_repair(tenant, (Kind::Group, number), now);
+                    1
+                }
+            };
+            *left = left.saturating_sub(work);
+        }
+    }
+}
