@@ -14,8 +14,8 @@ use crate::time::Instant;
 use compile::RuleKey;
 use openflow::ErrorCode;
 
-const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
-const HARD_TIMEOUT: u8 = Timeout::Hard as u8;
+pub(super) const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
+pub(super) const HARD_TIMEOUT: u8 = Timeout::Hard as u8;
 pub(super) const DELETE: u8 = 2;
 /// With a group that it uses (1.3).
 const GROUP_DELETE: u8 = 3;

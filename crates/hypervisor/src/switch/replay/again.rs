@@ -7,6 +7,7 @@ use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::logged::Outcome;
+use crate::switch::removed::{DELETE, HARD_TIMEOUT, IDLE_TIMEOUT};
 use crate::switch::timeouts::states::Ended;
 use crate::switch::{Cause, Gone, Object, Request, Switch};
 use crate::time::Instant;
@@ -16,10 +17,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use compile::{Refused, Variant};
 use openflow::Header;
-
-const IDLE_TIMEOUT: u8 = 0;
-const HARD_TIMEOUT: u8 = 1;
-const DELETE: u8 = 2;
 
 /// So much work counts for one entry.
 const ENTRY: u64 = PLAN + 3 * CHANGE;
