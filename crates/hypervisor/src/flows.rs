@@ -21,7 +21,7 @@ use compile::RuleKey;
 use core::hash::BuildHasher;
 use entry::Long;
 pub use entry::{Flow, Shadowed};
-pub(crate) use flow_mod::{Asked, Counted, FlowMod, Wanted};
+pub(crate) use flow_mod::{Asked, Counted, FlowMod, SentFlowMod, Wanted};
 use flowspace::{Match, MatchIndex, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;

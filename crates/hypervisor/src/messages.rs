@@ -2,7 +2,7 @@
 //! name. Only here is one of them chosen.
 
 use crate::buffers::Buffered;
-use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, Wanted};
+use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, SentFlowMod, Wanted};
 use crate::label::Label;
 use crate::port_desc::{PortChange, PortState};
 use crate::south::diff::{Change, Writing};
@@ -19,7 +19,7 @@ use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
 use openflow::v10::PortConfig;
-use openflow::v13::{MessageType, PortStats};
+use openflow::v13::{FlowModFlags, MessageType, PortStats};
 use openflow::{DecodeError, ErrorCode, TooLong};
 
 /// Makes of each of these functions of a module one that calls the version's.
@@ -82,21 +82,8 @@ of_both_versions! { flow_mod:
     /// The buffer id for the MODIFY of a rule, if the buffered packet goes with the rule.
     fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32;
 
-    /// Appends the FLOW_MOD that does this to one rule of an entry; `first_table` is the first of the tenants' tables.
-    fn write_rule(
-        flow: &Flow, rule: &Rule, writing: &Writing, first_table: u8, out: &mut Vec<u8>
-    ) -> Result<(), TooLong>;
-
-    /// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
-    fn write_removal(
-        match_wire: &[u8], place: (u8, u16), cookie: u64, out: &mut Vec<u8>
-    ) -> Result<(), TooLong>;
-
-    /// Appends the FLOW_MOD that does this to one of Weir's own rules. False if the version cannot say it.
-    fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool;
-
-    /// The FLOW_MOD by which a tenant would have this entry.
-    fn as_written(flow: &Flow) -> Option<Vec<u8>>;
+    /// Appends a FLOW_MOD of Weir's.
+    fn write_flow_mod(it: &SentFlowMod<'_>, out: &mut Vec<u8>) -> Result<(), TooLong>;
 
     /// An entry as it was stored, with the priority and the match that it has.
     fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow>;
@@ -187,6 +174,74 @@ of_both_versions! { statistics:
 
     /// Asks how many rules are in the tables.
     fn rules_in_tables() -> Vec<u8>;
+}
+
+/// Appends the FLOW_MOD that does this to one rule of an entry; `first_table` is the first of the tenants' tables.
+pub(crate) fn write_rule(
+    wire: Wire,
+    flow: &Flow,
+    rule: &Rule,
+    writing: &Writing,
+    first_table: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    const COUNTING: u16 = FlowModFlags::NO_PKT_COUNTS.0 | FlowModFlags::NO_BYT_COUNTS.0;
+    let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
+    // Weir always asks for the report of the end: its tables have to stay true.
+    let mut flags = FlowModFlags::SEND_FLOW_REM;
+    if wire == Wire::V13 {
+        flags |= FlowModFlags(flow.flags & COUNTING);
+        flags |= if resets_counts { FlowModFlags::RESET_COUNTS } else { FlowModFlags::NONE };
+    }
+    let message = SentFlowMod {
+        cookie,
+        // A deletion is of this very entry, whatever else has come to stand in its place.
+        cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
+        table: flow.table.saturating_add(first_table),
+        idle_timeout: flow.idle_timeout,
+        hard_timeout,
+        priority: rule.priority,
+        buffer_id,
+        flags,
+        match_wire: &rule.match_wire,
+        ..SentFlowMod::of(change, &rule.actions)
+    };
+    write_flow_mod(wire, &message, out)
+}
+
+/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
+pub(crate) fn write_removal(
+    wire: Wire,
+    match_wire: &[u8],
+    (table, priority): (u8, u16),
+    cookie: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let removal = SentFlowMod::of(Change::Delete, &[]);
+    let place = SentFlowMod { match_wire, table, priority, ..removal };
+    write_flow_mod(wire, &SentFlowMod { cookie, cookie_mask: u64::MAX, ..place }, out)
+}
+
+/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if the version cannot say it.
+pub(crate) fn write_infra(
+    wire: Wire,
+    own: &InfraRule,
+    cookie: u64,
+    change: Change,
+    out: &mut Vec<u8>,
+) -> bool {
+    let &InfraRule { table, priority, .. } = own;
+    let match_wire = &write_match(wire, &own.match_);
+    let message = SentFlowMod::of(change, &own.actions);
+    let message = SentFlowMod { match_wire, table, priority, cookie, ..message };
+    write_flow_mod(wire, &message, out).is_ok()
+}
+
+/// The FLOW_MOD by which a tenant would have this entry.
+pub(crate) fn as_written(wire: Wire, flow: &Flow) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    let written = write_flow_mod(wire, &SentFlowMod::of_flow(Change::Add, flow), &mut message);
+    written.is_ok().then_some(message)
 }
 
 /// The description of one port of a network.

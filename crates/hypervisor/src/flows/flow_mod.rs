@@ -1,11 +1,13 @@
 //! What a tenant's request says of entries, in one form for all versions. Ports have their numbers of 1.3.
 
 use super::Flow;
+use crate::south::diff::Change;
 use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Match, MiniMatch, MiniWords};
-use openflow::v13::{FlowModCommand, GROUP_ANY, MultipartRequestBody, PortNo};
+use openflow::NO_BUFFER;
+use openflow::v13::{FlowModCommand, FlowModFlags, GROUP_ANY, MultipartRequestBody, PortNo};
 
 /// Which entries a request means. A request of 1.0 names neither a cookie nor a group.
 pub(crate) struct Wanted {
@@ -55,6 +57,61 @@ pub(crate) struct FlowMod<'a> {
     pub buffer_id: u32,
     /// Actions (1.0) or instructions (1.3).
     pub actions: &'a [u8],
+}
+
+/// A FLOW_MOD that Weir sends.
+pub(crate) struct SentFlowMod<'a> {
+    pub command: FlowModCommand,
+    /// The table, and the bits of the cookie of an entry that is meant (1.3).
+    pub table: u8,
+    pub cookie_mask: u64,
+    pub match_wire: &'a [u8],
+    pub priority: u16,
+    pub cookie: u64,
+    /// The flags of 1.0 have the same numbers in 1.3.
+    pub flags: FlowModFlags,
+    pub idle_timeout: u16,
+    pub hard_timeout: u16,
+    pub buffer_id: u32,
+    /// Actions (1.0) or instructions (1.3).
+    pub actions: &'a [u8],
+}
+
+impl<'a> SentFlowMod<'a> {
+    /// What does this to an entry with these actions. The rest is to be filled in.
+    pub(crate) fn of(change: Change, actions: &'a [u8]) -> SentFlowMod<'a> {
+        SentFlowMod {
+            command: match change {
+                Change::Add => FlowModCommand::ADD,
+                Change::Modify => FlowModCommand::MODIFY_STRICT,
+                Change::Delete => FlowModCommand::DELETE_STRICT,
+            },
+            table: 0,
+            cookie_mask: 0,
+            match_wire: &[],
+            priority: 0,
+            cookie: 0,
+            flags: FlowModFlags::NONE,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            buffer_id: NO_BUFFER,
+            actions: if change == Change::Delete { &[] } else { actions },
+        }
+    }
+
+    /// What does this to an entry, as its tenant would say it.
+    pub(crate) fn of_flow(change: Change, flow: &'a Flow) -> SentFlowMod<'a> {
+        SentFlowMod {
+            table: flow.table,
+            match_wire: &flow.match_wire,
+            priority: flow.priority,
+            cookie: flow.cookie,
+            flags: FlowModFlags(flow.flags),
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            ..SentFlowMod::of(change, &flow.actions)
+        }
+    }
 }
 
 impl Wanted {

@@ -2,13 +2,12 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod as Asked, Head, Rule, Wanted};
-use crate::south::diff::{Change, Writing};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
-use compile::{InfraRule, Refused, RuleKey};
+use compile::{Refused, RuleKey};
 use flowspace::{Match, port_from_v10};
 use openflow::v10::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, PortNo,
@@ -33,55 +32,24 @@ pub(crate) fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
     buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
 }
 
-/// Appends the FLOW_MOD that does this to one rule of an entry. A FLOW_MOD names no table.
-pub(crate) fn write_rule(
-    flow: &Flow,
-    rule: &Rule,
-    writing: &Writing,
-    _first_table: u8,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    let &Writing { cookie, change, buffer_id, hard_timeout, .. } = writing;
-    let (Ok(match_), Ok(actions)) =
-        (v10::Match::parse(&rule.match_wire), List::parse(&rule.actions))
+/// Appends a FLOW_MOD of Weir's. It names no table.
+pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let (Ok(match_), Ok(actions)) = (v10::Match::parse(it.match_wire), List::parse(it.actions))
     else {
-        // Both were written by the compiler.
+        // The compiler has written both.
         return Err(TooLong { length: 0 });
     };
     FlowMod {
         match_,
-        cookie,
-        command: match change {
-            Change::Add => FlowModCommand::ADD,
-            Change::Modify => FlowModCommand::MODIFY_STRICT,
-            Change::Delete => FlowModCommand::DELETE_STRICT,
-        },
-        idle_timeout: flow.idle_timeout,
-        hard_timeout,
-        priority: rule.priority,
-        buffer_id,
+        cookie: it.cookie,
+        command: FlowModCommand(it.command.0.into()),
+        idle_timeout: it.idle_timeout,
+        hard_timeout: it.hard_timeout,
+        priority: it.priority,
+        buffer_id: it.buffer_id,
         out_port: PortNo::NONE,
-        // The hypervisor always wants to know: its tables have to stay true.
-        flags: FlowModFlags::SEND_FLOW_REM,
-        actions: if change == Change::Delete { List::EMPTY } else { actions },
-    }
-    .write_message(0, out)
-}
-
-/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
-pub(crate) fn write_removal(
-    match_wire: &[u8],
-    (_, priority): (u8, u16),
-    cookie: u64,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    let match_ = v10::Match::parse(match_wire).unwrap_or_default();
-    FlowMod {
-        match_,
-        cookie,
-        command: FlowModCommand::DELETE_STRICT,
-        priority,
-        ..FlowMod::default()
+        flags: FlowModFlags(it.flags.0),
+        actions,
     }
     .write_message(0, out)
 }
@@ -129,37 +97,6 @@ pub(crate) fn restored(flow: Flow, _metadata_kept: u64) -> Option<Flow> {
     let match_ = v10::Match::parse(&flow.match_wire);
     let priority = match_.map_or(flow.priority, |match_| priority_of(&match_, flow.priority));
     Some(Flow { priority, ..flow })
-}
-
-/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if a match of 1.0 cannot say the rule's.
-pub(crate) fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool {
-    let Ok(match_) = own.match_.to_v10() else { return false };
-    let (command, actions) = match change {
-        Change::Add => (FlowModCommand::ADD, own.actions.as_slice()),
-        Change::Modify => (FlowModCommand::MODIFY_STRICT, own.actions.as_slice()),
-        Change::Delete => (FlowModCommand::DELETE_STRICT, &[][..]),
-    };
-    let (priority, actions) = (own.priority, List::parse(actions).unwrap_or_default());
-    FlowMod { match_, cookie, command, priority, actions, ..FlowMod::default() }
-        .write_message(0, out)
-        .is_ok()
-}
-
-/// The FLOW_MOD by which a tenant would have this entry.
-pub(crate) fn as_written(flow: &Flow) -> Option<Vec<u8>> {
-    let mut message = Vec::new();
-    let written = FlowMod {
-        match_: v10::Match::parse(&flow.match_wire).ok()?,
-        cookie: flow.cookie,
-        idle_timeout: flow.idle_timeout,
-        hard_timeout: flow.hard_timeout,
-        priority: flow.priority,
-        flags: FlowModFlags(flow.flags),
-        actions: List::parse(&flow.actions).ok()?,
-        ..FlowMod::default()
-    }
-    .write_message(0, &mut message);
-    written.is_ok().then_some(message)
 }
 
 /// The command of a FLOW_MOD.
