@@ -4,7 +4,7 @@
 use crate::buffers::Buffered;
 use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, SentFlowMod, Wanted};
 use crate::label::Label;
-use crate::port_desc::{PortChange, PortState};
+use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::diff::{Change, Writing};
 use crate::south::features::Connected;
 use crate::south::held::{Held, Removed};
@@ -18,8 +18,9 @@ use compile::{InfraRule, Network, PhysicalPort, Refused, Wire};
 use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
+use openflow::text::Name;
 use openflow::v10::PortConfig;
-use openflow::v13::{FlowModFlags, MessageType, PortStats};
+use openflow::v13::{self, FlowModFlags, MessageType, Port, PortFeatures, PortNo, PortStats};
 use openflow::{DecodeError, ErrorCode, TooLong};
 
 /// Makes of each of these functions of a module one that calls the version's.
@@ -107,14 +108,11 @@ of_both_versions! { ports:
     /// A tenant's PORT_MOD.
     fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode>;
 
-    /// The description of a network's port.
-    fn describe(number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8>;
+    /// A port in the form of 1.3. The bits of its configuration, state and features are those of the version.
+    fn read_port(description: &[u8]) -> Option<Port>;
 
-    /// A physical port after a PORT_MOD that so changes the bits of its configuration.
-    fn configured(known: &PhysicalPort, change: impl Fn(u32) -> u32) -> Option<PhysicalPort>;
-
-    /// What the description of a physical port says of its state. A port of which the description cannot be read counts as down.
-    fn port_state(description: &[u8]) -> PortState;
+    /// The description of such a port.
+    fn write_port(port: &Port) -> Vec<u8>;
 
     /// A port's description with a label, in the form that the version has for it.
     fn labelled(description: Vec<u8>, label: Option<Label>) -> Vec<u8>;
@@ -244,6 +242,34 @@ pub(crate) fn as_written(wire: Wire, flow: &Flow) -> Option<Vec<u8>> {
     written.is_ok().then_some(message)
 }
 
+/// A physical port after a PORT_MOD that so changes the bits of its configuration.
+pub(crate) fn configured(
+    wire: Wire,
+    known: &PhysicalPort,
+    change: impl Fn(u32) -> u32,
+) -> Option<PhysicalPort> {
+    let mut port = read_port(wire, &known.description)?;
+    port.config.0 = change(port.config.0);
+    let no_flood = wire == Wire::V10 && PortConfig(port.config.0).contains(PortConfig::NO_FLOOD);
+    Some(PhysicalPort { description: write_port(wire, &port), no_flood })
+}
+
+/// What the description of a physical port says of its state. A port of which the description cannot be read counts as down.
+pub(crate) fn port_state(wire: Wire, description: &[u8]) -> PortState {
+    let rates = match wire {
+        Wire::V10 => 0x7f,
+        Wire::V13 => 0x3ff,
+    };
+    read_port(wire, description).map_or(PortState::default(), |port| PortState {
+        is_up: !port.config.contains(v13::PortConfig::PORT_DOWN)
+            && !port.state.contains(v13::PortState::LINK_DOWN),
+        speed: match port.curr_speed {
+            0 => speed_of(port.curr.0 & rates),
+            speed => u64::from(speed),
+        },
+    })
+}
+
 /// The description of one port of a network.
 pub(crate) fn port_of(wire: Wire, network: &Network, number: u32) -> Option<Vec<u8>> {
     Some(describe(wire, number, network.ports().get(&number)?, network.config(number)))
@@ -253,4 +279,29 @@ pub(crate) fn port_of(wire: Wire, network: &Network, number: u32) -> Option<Vec<
 pub(crate) fn ports_of(wire: Wire, network: &Network) -> BTreeMap<u32, Vec<u8>> {
     let numbers = network.ports().keys();
     numbers.filter_map(|&number| Some((number, port_of(wire, network, number)?))).collect()
+}
+
+fn describe(wire: Wire, number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8> {
+    let kilobits = port.speed.map_or(0, |speed| speed.kilobits_per_second());
+    let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
+    let state = match wire {
+        _ if !port.up => v13::PortState::LINK_DOWN,
+        // A port that is taken down is not live (1.3, section 7.2.1), though nothing is wrong with the link.
+        Wire::V13 if !config.contains(PortConfig::PORT_DOWN) => v13::PortState::LIVE,
+        _ => v13::PortState::NONE,
+    };
+    let described = Port {
+        port_no: PortNo(number),
+        hw_addr: port.mac,
+        name: Name::new(port.name.as_str()),
+        config: v13::PortConfig(config.0),
+        state,
+        curr: PortFeatures::NONE,
+        advertised: PortFeatures::NONE,
+        supported: PortFeatures::NONE,
+        peer: PortFeatures::NONE,
+        curr_speed: speed,
+        max_speed: speed,
+    };
+    write_port(wire, &described)
 }

@@ -5,7 +5,7 @@ use crate::south::diff::Change;
 use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use flowspace::{Match, MiniMatch, MiniWords};
+use flowspace::{Match, MiniWords};
 use openflow::NO_BUFFER;
 use openflow::v13::{FlowModCommand, FlowModFlags, GROUP_ANY, MultipartRequestBody, PortNo};
 
@@ -152,23 +152,10 @@ impl FlowMod<'_> {
 
     /// The entry that an ADD brings to a table, without rules.
     pub(crate) fn to_flow(&self, table: u8, now: Instant) -> Flow {
-        Flow {
-            table,
-            match_: MiniMatch::new(&self.wanted.match_),
-            priority: self.priority,
-            cookie: self.cookie,
-            // All of them, also those that asked for something once (specification of 1.3, section 6.4).
-            flags: self.flags,
-            idle_timeout: self.idle_timeout,
-            hard_timeout: self.hard_timeout,
-            installed: now,
-            match_wire: self.match_wire.as_slice().into(),
-            actions: self.actions.into(),
-            rules: Vec::new(),
-            shadowed: Default::default(),
-            past_packets: 0,
-            past_bytes: 0,
-            counts_since: 0,
-        }
+        // All flags, also those that asked for something once (specification of 1.3, section 6.4).
+        let terms = (self.idle_timeout, self.hard_timeout, self.flags);
+        let (match_, match_wire) = (&self.wanted.match_, self.match_wire.as_slice().into());
+        let flow = Flow::new(match_, match_wire, self.actions.into(), terms);
+        Flow { table, priority: self.priority, cookie: self.cookie, installed: now, ..flow }
     }
 }
