@@ -171,7 +171,7 @@ const MODULES: &[(&str, &[Row])] = &[
                 &["counters", "ids", "named", "outbox", "policy", "semantics", "sheet", "store"],
             ),
             ("flows", &["named", "south", "store", "tally", "work"]),
-            ("v10", &["buffers", "flows", "label", "port_desc", "south", "tally", "work"]),
+            ("v10", &["buffers", "flows", "label", "parts", "port_desc", "south", "tally", "work"]),
             (
                 "v13",
                 &[
@@ -180,6 +180,7 @@ const MODULES: &[(&str, &[Row])] = &[
                     "ids",
                     "label",
                     "named",
+                    "parts",
                     "policy",
                     "port_desc",
                     "south",

@@ -50,6 +50,12 @@ of_both_versions! { requests:
 
     /// What Weir examines to do what a request of this type asks.
     fn examines(type_: u8, body: &[u8]) -> Examines;
+
+    /// The port of a QUEUE_GET_CONFIG_REQUEST, and the first bytes of the reply.
+    fn queue_port(body: &[u8]) -> Result<(PortNo, [u8; 8]), ErrorCode>;
+
+    /// The queues in a QUEUE_GET_CONFIG_REPLY: port, queue, and the queue's description.
+    fn queues(body: &[u8]) -> Result<Vec<(u32, u32, Vec<u8>)>, ErrorCode>;
 }
 
 of_both_versions! { flow_mod:

@@ -4,7 +4,7 @@ use super::change::Ask;
 use super::wire::Sent;
 use super::{BigSwitch, wire};
 use crate::messages;
-use crate::parts::write_parts;
+use crate::parts::{write_parts, written};
 use crate::refusals::Verdict;
 use crate::semantics::Semantics;
 use crate::south::pending::Purpose;
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use compile::Reason;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType, Port, PortStats};
-use openflow::{Encode, Header, List, ListBuf, frame};
+use openflow::{Header, List, ListBuf, frame};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
@@ -247,12 +247,6 @@ fn type_of(body: &[u8]) -> MultipartType {
     MultipartType(body.first_chunk().copied().map_or(0, u16::from_be_bytes))
 }
 
-fn written(entry: &impl Encode) -> Vec<u8> {
-    let mut out = Vec::new();
-    entry.write(&mut out);
-    out
-}
-
 /// Each group, with what it has counted on all members.
 fn merged_groups(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
     let mut sums = GroupSums::default();
@@ -287,9 +281,8 @@ fn merged_meters(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
         }
     }
     let told = meters.into_values().map(|(sum, bands)| {
-        let mut list = ListBuf::<MeterBandCounter>::new();
-        bands.into_iter().for_each(|band| list.push(band));
-        written(&MeterStats { band_stats: list.as_list(), ..sum })
+        let bands: ListBuf<MeterBandCounter> = bands.into_iter().collect();
+        written(&MeterStats { band_stats: bands.as_list(), ..sum })
     });
     told.collect()
 }

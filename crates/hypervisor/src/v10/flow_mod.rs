@@ -3,6 +3,7 @@
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
+use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
@@ -21,9 +22,7 @@ pub(crate) fn read_match(wire: &[u8]) -> Option<Match> {
 
 /// A match on the wire; nothing if 1.0 cannot say the match.
 pub(crate) fn write_match(match_: &Match) -> Vec<u8> {
-    let mut wire = Vec::new();
-    match_.to_v10().into_iter().for_each(|match_| match_.write(&mut wire));
-    wire
+    match_.to_v10().map(|match_| written(&match_)).unwrap_or_default()
 }
 
 /// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
@@ -57,12 +56,10 @@ pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), Too
 /// A tenant's FLOW_MOD, with the priority that the entry has.
 pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
-    let mut match_wire = Vec::with_capacity(v10::Match::LEN);
-    it.match_.write(&mut match_wire);
     Ok(Asked {
         command: v13::FlowModCommand(u8::try_from(it.command.0).unwrap_or(u8::MAX)),
         wanted: Wanted { table: Some(0), ..wanted(&it.match_, it.out_port) },
-        match_wire,
+        match_wire: written(&it.match_),
         priority: priority_of(&it.match_, it.priority),
         cookie: it.cookie,
         flags: it.flags.0,

@@ -2,6 +2,7 @@
 
 use super::unreadable;
 use crate::label::{Label, UNKNOWN};
+use crate::parts::written;
 use crate::port_desc::PortChange;
 use crate::south::features::{Connected, Features};
 use alloc::vec::Vec;
@@ -31,8 +32,7 @@ pub(crate) fn connected(body: &[u8]) -> Result<Connected, DecodeError> {
 
 /// The core's number of a physical port, and the description that Weir keeps.
 pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
-    let mut description = Vec::with_capacity(PhyPort::LEN);
-    port.write(&mut description);
+    let description = written(port);
     let no_flood = port.config.contains(PortConfig::NO_FLOOD);
     (port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
 }
@@ -76,8 +76,7 @@ pub(crate) fn read_port(description: &[u8]) -> Option<Port> {
 
 /// The description of a port that has the bits of 1.0.
 pub(crate) fn write_port(it: &Port) -> Vec<u8> {
-    let mut out = Vec::with_capacity(PhyPort::LEN);
-    PhyPort {
+    written(&PhyPort {
         port_no: PortNo(port_to_v10(it.port_no.0).unwrap_or(0)),
         hw_addr: it.hw_addr,
         name: it.name,
@@ -87,9 +86,7 @@ pub(crate) fn write_port(it: &Port) -> Vec<u8> {
         advertised: v10::PortFeatures(it.advertised.0),
         supported: v10::PortFeatures(it.supported.0),
         peer: v10::PortFeatures(it.peer.0),
-    }
-    .write(&mut out);
-    out
+    })
 }
 
 /// A port description with a label. The free bandwidth of the link, in kilobits per second, follows the description.

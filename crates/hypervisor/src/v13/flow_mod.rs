@@ -3,6 +3,7 @@
 use super::unreadable;
 use crate::buffers::Buffered;
 use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
+use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use openflow::v13::{
     Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
     Instruction, Match, MatchBuf, PortNo, TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 /// A match from its wire form, with the padding.
 pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
@@ -23,11 +24,9 @@ pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
 
 /// A match on the wire, with the padding; nothing if 1.3 cannot say the match.
 pub(crate) fn write_match(match_: &Space) -> Vec<u8> {
-    let (mut wire, mut fields) = (Vec::new(), MatchBuf::new());
-    if match_.to_v13(&mut fields).is_ok() {
-        Encode::write(&fields.as_match(), &mut wire);
-    }
-    wire
+    let mut fields = MatchBuf::new();
+    let said = match_.to_v13(&mut fields);
+    said.map(|()| written(&fields.as_match())).unwrap_or_default()
 }
 
 /// What sends a packet through the tables.
@@ -73,8 +72,6 @@ pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), Too
 /// A tenant's FLOW_MOD.
 pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
-    let mut match_wire = Vec::new();
-    Encode::write(&it.match_, &mut match_wire);
     Ok(Asked {
         command: it.command,
         wanted: Wanted {
@@ -85,7 +82,7 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
             out_port: it.out_port,
             out_group: it.out_group,
         },
-        match_wire,
+        match_wire: written(&it.match_),
         priority: it.priority,
         cookie: it.cookie,
         flags: it.flags.0,

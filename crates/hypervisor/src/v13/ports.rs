@@ -2,6 +2,7 @@
 
 use super::unreadable;
 use crate::label::Label;
+use crate::parts::written;
 use crate::port_desc::PortChange;
 use crate::south::features::{Connected, Features};
 use alloc::collections::BTreeMap;
@@ -56,9 +57,7 @@ pub(crate) fn read_port(description: &[u8]) -> Option<Port> {
 
 /// The description of a port.
 pub(crate) fn write_port(port: &Port) -> Vec<u8> {
-    let mut out = Vec::with_capacity(Port::LEN);
-    port.write(&mut out);
-    out
+    written(port)
 }
 
 /// A port description with a label. The current speed is the free bandwidth of the link, and the highest speed is the link's capacity.
