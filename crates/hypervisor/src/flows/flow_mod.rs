@@ -1,13 +1,13 @@
-//! What a tenant's request says of entries, in one form for all versions. Ports have their numbers of 1.3.
+//! FLOW_MODs of tenants and of Weir, and the entries that a request means, in one form for all versions. Ports have their numbers of
+//! 1.3.
 
 use super::Flow;
 use crate::south::diff::Change;
-use crate::tally::Count;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Match, MiniWords};
 use openflow::NO_BUFFER;
-use openflow::v13::{FlowModCommand, FlowModFlags, GROUP_ANY, MultipartRequestBody, PortNo};
+use openflow::v13::{FlowModCommand, FlowModFlags, GROUP_ANY, PortNo};
 
 /// Which entries a request means. A request of 1.0 names neither a cookie nor a group.
 pub(crate) struct Wanted {
@@ -20,26 +20,6 @@ pub(crate) struct Wanted {
     pub out_port: PortNo,
     /// The entry sends to this group, or to any group.
     pub out_group: u32,
-}
-
-/// A tenant's request for statistics.
-pub(crate) enum Asked<'a> {
-    Flows(Wanted),
-    /// The number of entries, and the sum of their packets and bytes.
-    Aggregate(Wanted),
-    /// Anything else, as 1.3 says it.
-    Other(MultipartRequestBody<'a>),
-}
-
-/// What an entry on the switch has counted.
-pub(crate) struct Counted<'a> {
-    pub cookie: u64,
-    pub table: u8,
-    pub count: Count,
-    /// How long the entry has stood: seconds and nanoseconds.
-    pub duration: (u32, u32),
-    /// Actions (1.0) or instructions (1.3).
-    pub actions: &'a [u8],
 }
 
 /// A FLOW_MOD of a tenant.
@@ -68,7 +48,7 @@ pub(crate) struct SentFlowMod<'a> {
     pub match_wire: &'a [u8],
     pub priority: u16,
     pub cookie: u64,
-    /// The flags of 1.0 have the same numbers in 1.3.
+    /// The flag for a report of the end has the same number in all versions.
     pub flags: FlowModFlags,
     pub idle_timeout: u16,
     pub hard_timeout: u16,
