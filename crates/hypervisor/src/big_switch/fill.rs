@@ -82,10 +82,4 @@ impl BigSwitch {
             self.log.dirty.insert(object);
         }
     }
-
-    /// The member holds all objects: its ports come up.
-    pub(super) fn filled(&mut self, now: Instant) {
-        self.report_ports();
-        self.maybe_start(now);
-    }
 }

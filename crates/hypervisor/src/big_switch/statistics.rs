@@ -26,9 +26,7 @@ impl BigSwitch {
     pub(super) fn question(&mut self, xid: u32, message: &[u8], now: Instant) {
         let sums = match type_of(wire::body(message)) {
             MultipartType::PORT_DESC => {
-                let ports = self.front.shown().values();
-                let ports: Vec<Vec<u8>> =
-                    ports.map(|port| messages::write_port(self.wire, port)).collect();
+                let ports = self.front.shown().values().map(written).collect::<Vec<_>>();
                 self.reply(xid, MultipartType::PORT_DESC, &ports);
                 return;
             }
@@ -112,25 +110,14 @@ impl BigSwitch {
     ) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
         if ask.sums.is_none() {
-            let xid = ask.xid;
-            self.front.send_changed(message, |message| frame::set_xid(message, xid));
+            self.front.send_changed(message, |message| frame::set_xid(message, ask.xid));
+        } else if ask.answers.values().map(Vec::len).sum::<usize>() + entries.len() > LIMIT {
+            self.ask_refused(number, Reason::AnswerTooLarge.with(code::BAD_REQUEST_EPERM).into());
+            return;
         } else {
-            let kept: usize = ask.answers.values().map(Vec::len).sum();
-            if kept + entries.len() > LIMIT {
-                let xid = ask.xid;
-                self.asks.remove(&number);
-                self.refuse(xid, Reason::AnswerTooLarge.with(code::BAD_REQUEST_EPERM));
-                return;
-            }
             ask.answers.entry(dpid).or_default().extend_from_slice(entries);
         }
         if !more {
-            self.part_done(number, dpid, now);
-        }
-    }
-
-    fn part_done(&mut self, number: u64, dpid: u64, now: Instant) {
-        if let Some(ask) = self.asks.get_mut(&number) {
             ask.waiting.remove(&dpid);
             self.finish_ask(number, now);
         }
@@ -139,16 +126,11 @@ impl BigSwitch {
     /// A member is gone, perhaps before it has answered.
     pub(super) fn part_lost(&mut self, number: u64, dpid: u64, now: Instant) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
-        if !ask.waiting.remove(&dpid) {
-            return;
+        match (ask.waiting.remove(&dpid), ask.sums) {
+            (true, None) => self.ask_refused(number, self.no_member().into()),
+            (true, Some(_)) => self.finish_ask(number, now),
+            (false, _) => {}
         }
-        if ask.sums.is_none() {
-            let xid = ask.xid;
-            self.asks.remove(&number);
-            self.refuse(xid, self.no_member());
-            return;
-        }
-        self.finish_ask(number, now);
     }
 
     /// A member refuses a question: then the big switch refuses it.
@@ -164,7 +146,9 @@ impl BigSwitch {
         let was_filling = member.is_filling();
         member.confirm(header.xid, now);
         if was_filling && !member.is_filling() {
-            self.filled(now);
+            // The member holds all objects: its ports come up.
+            self.report_ports();
+            self.maybe_start(now);
         }
     }
 
@@ -206,14 +190,14 @@ impl BigSwitch {
             let sum = sums.entry(it.cookie).or_default();
             *sum = sum.plus(it.count);
         }
-        let told = sums.into_iter().filter_map(|(cookie, count)| {
+        let entries = sums.into_iter().filter_map(|(cookie, count)| {
             let (flow, mut out) = (self.desired.entry(cookie)?.flow(), Vec::new());
             let count = count.plus(Count { packets: flow.past_packets, bytes: flow.past_bytes });
             let stood = flow.stood(now);
             messages::write_flow_statistics(self.wire, &flow, count, stood, &mut out);
             Some(out)
         });
-        told.collect()
+        entries.collect()
     }
 
     /// Each port as its member counts it.

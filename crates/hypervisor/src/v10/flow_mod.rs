@@ -128,8 +128,7 @@ pub(crate) fn sends_by(actions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     let actions = List::<Action<'_>>::parse(actions).unwrap_or_default();
     actions.iter().any(|action| match action {
-        Action::Output { port, .. } if unnamed.contains(&port) => true,
-        Action::Output { port, .. } => port_from_v10(port.0) == number,
+        Action::Output { port, .. } => port_from_v10(port.0) == number || unnamed.contains(&port),
         _ => false,
     })
 }

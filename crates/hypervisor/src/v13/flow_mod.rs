@@ -100,23 +100,23 @@ pub(super) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Sp
     own_part(&match_, metadata_kept)
 }
 
+/// The actions of instructions, whenever a switch carries them out.
+fn actions_of(instructions: &[u8]) -> impl Iterator<Item = Action<'_>> {
+    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
+    let lists = instructions.into_iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => Some(actions),
+        _ => None,
+    });
+    lists.flatten()
+}
+
 /// Whether instructions send to the port and the group, as the filters of requests mean it.
 pub(crate) fn sends_to(instructions: &[u8], wanted: &Wanted) -> bool {
     let &Wanted { out_port, out_group, .. } = wanted;
-    let any = |test: &dyn Fn(&Action<'_>) -> bool| {
-        List::<Instruction<'_>>::parse(instructions).is_ok_and(|list| {
-            list.iter().any(|instruction| match instruction {
-                Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-                    actions.iter().any(|action| test(&action))
-                }
-                _ => false,
-            })
-        })
-    };
-    (out_port == PortNo::ANY
-        || any(&|action| matches!(action, Action::Output { port, .. } if *port == out_port)))
-        && (out_group == GROUP_ANY
-            || any(&|action| matches!(action, Action::Group(group) if *group == out_group)))
+    let outputs = |it| matches!(it, Action::Output { port, .. } if port == out_port);
+    let goes_on = |it| matches!(it, Action::Group(group) if group == out_group);
+    (out_port == PortNo::ANY || actions_of(instructions).any(outputs))
+        && (out_group == GROUP_ANY || actions_of(instructions).any(goes_on))
 }
 
 /// The table to which instructions send packets on.
@@ -166,15 +166,8 @@ pub(crate) fn head(body: &[u8]) -> Option<Head> {
 /// Whether instructions name a port, or whatever it may stand for.
 pub(crate) fn sends_by(instructions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
-    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
-    instructions.iter().any(|instruction| match instruction {
-        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-            actions.iter().any(|action| match action {
-                Action::Output { port, .. } if unnamed.contains(&port) => true,
-                Action::Output { port, .. } => port.0 == number,
-                _ => false,
-            })
-        }
+    actions_of(instructions).any(|action| match action {
+        Action::Output { port, .. } => port.0 == number || unnamed.contains(&port),
         _ => false,
     })
 }
