@@ -1,5 +1,5 @@
 //! The messages of the version that a switch speaks: what `v10` and `v13` both can read and write, each by a function of the same
-//! name. Only here is one of them chosen.
+//! name. Only here is one of them chosen. Behind these are functions that are the same for both versions but for that choice.
 
 use crate::buffers::Buffered;
 use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, SentFlowMod, Wanted};

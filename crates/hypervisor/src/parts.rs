@@ -17,11 +17,11 @@ pub(crate) fn written(it: &impl Encode) -> Vec<u8> {
 }
 
 /// Appends a reply in as many parts as it takes; an empty one is one part.
-pub(crate) fn write_parts<T: Encode>(
+pub(crate) fn write_parts(
     version: Version,
     type_: u16,
     xid: u32,
-    entries: impl Iterator<Item = T>,
+    entries: impl IntoIterator<Item: Encode>,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let mut part = Vec::new();

@@ -1,14 +1,15 @@
 //! A member that connects: Weir asks for its entries, groups and meters.
 
+use super::BigSwitch;
 use super::member::{Member, Progress};
 use super::request::{Object, Spec};
 use super::tables::{Entry, Value};
 use super::wire::Sent;
-use super::{BigSwitch, wire};
 use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::messages;
 use crate::time::Instant;
+use crate::v13::numbers::{groups_held, meters_held};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -43,7 +44,9 @@ impl BigSwitch {
 
     fn take_report(&mut self, member: &mut Member, now: Instant) {
         let (wire, learned) = (self.wire, core::mem::take(&mut member.learned));
-        for (object, content) in wire::numbers_held(&learned.groups, &learned.meters) {
+        let groups = groups_held(&learned.groups).map(|(it, held)| (Object::Group(it), held));
+        let meters = meters_held(&learned.meters).map(|(it, held)| (Object::Meter(it), held));
+        for (object, content) in groups.chain(meters) {
             member.held.adopt(object, Value::Number(content.into()));
         }
         let counted = messages::counted(wire, &learned.flows).into_iter();

@@ -26,8 +26,8 @@ impl BigSwitch {
     pub(super) fn question(&mut self, xid: u32, message: &[u8], now: Instant) {
         let sums = match type_of(wire::body(message)) {
             MultipartType::PORT_DESC => {
-                let ports = self.front.shown().values().map(written).collect::<Vec<_>>();
-                self.reply(xid, MultipartType::PORT_DESC, &ports);
+                let ports = self.front.shown().values().map(written).collect();
+                self.reply(xid, MultipartType::PORT_DESC, ports);
                 return;
             }
             type_ @ (MultipartType::FLOW
@@ -180,7 +180,7 @@ impl BigSwitch {
             MultipartType::GROUP => merged_groups(&answers),
             _ => merged_meters(&answers),
         };
-        self.reply(xid, type_, &entries);
+        self.reply(xid, type_, entries);
     }
 
     /// Each entry once, with what all its copies have counted.
@@ -216,9 +216,8 @@ impl BigSwitch {
         merged.values().filter_map(|port| messages::written_port(self.wire, port)).collect()
     }
 
-    fn reply(&mut self, xid: u32, type_: MultipartType, entries: &[Vec<u8>]) {
+    fn reply(&mut self, xid: u32, type_: MultipartType, entries: Vec<Vec<u8>>) {
         let mut parts = Vec::new();
-        let entries = entries.iter().map(Vec::as_slice);
         match write_parts(self.version(), type_.0, xid, entries, &mut parts) {
             Ok(()) => self.front.send(&parts),
             Err(_) => self.refuse(xid, self.too_large()),

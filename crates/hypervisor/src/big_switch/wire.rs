@@ -16,10 +16,9 @@ use flowspace::port_from_v10;
 use openflow::error::Error;
 use openflow::v10::Match;
 use openflow::v13::{
-    Capabilities, FeaturesReply, FlowStatsRequest, GroupDesc, GroupModCommand, MessageType,
-    MeterConfig, Port,
+    Capabilities, FeaturesReply, FlowStatsRequest, GroupModCommand, MessageType, Port,
 };
-use openflow::{Header, List, frame};
+use openflow::{Header, frame};
 
 /// What another message to a member was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,19 +145,6 @@ pub(super) fn number_mod(object: Object, command: GroupModCommand, content: &[u8
     let (kind, list) = content.split_at_checked(2).unwrap_or_default();
     let body = [&command.0.to_be_bytes(), kind, &number.to_be_bytes(), list].concat();
     bare(Wire::V13, type_.0, 0, &body)
-}
-
-/// Groups and meters of a report, and their contents (1.3).
-pub(super) fn numbers_held(groups: &[u8], meters: &[u8]) -> Vec<(Object, Vec<u8>)> {
-    let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
-    let groups = groups
-        .iter()
-        .map(|it| (Object::Group(it.group_id), [&[it.type_.0, 0], it.buckets.as_bytes()].concat()));
-    let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
-    let meters = meters.iter().map(|it| {
-        (Object::Meter(it.meter_id), [&it.flags.0.to_be_bytes(), it.bands.as_bytes()].concat())
-    });
-    groups.chain(meters).collect()
 }
 
 /// The port by which a PACKET_OUT says that the packet has come in.
