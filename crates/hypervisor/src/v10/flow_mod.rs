@@ -35,7 +35,7 @@ pub(crate) fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
 pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
     let (Ok(match_), Ok(actions)) = (v10::Match::parse(it.match_wire), List::parse(it.actions))
     else {
-        // The compiler has written both.
+        // Weir has written both, or has read both before.
         return Err(TooLong { length: 0 });
     };
     FlowMod {

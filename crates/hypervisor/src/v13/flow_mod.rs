@@ -48,7 +48,7 @@ pub(crate) fn buffer_for(_rule: &Rule, _buffered: &mut Option<Buffered>) -> u32 
 pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
     let (Ok(match_), Ok(instructions)) = (Match::parse(it.match_wire), List::parse(it.actions))
     else {
-        // The compiler has written both.
+        // Weir has written both, or has read both before.
         return Err(TooLong { length: 0 });
     };
     FlowMod {
