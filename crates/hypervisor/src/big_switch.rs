@@ -33,19 +33,24 @@ mod statistics;
 mod tables;
 mod wire;
 
+use crate::messages;
 use crate::outbox::Outbox;
 pub use crate::policy::big_switches::{Plan, is_key, key, plans};
+use crate::semantics::Semantics;
+use crate::south::features::{Connected, Features};
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use buffered::Buffered;
 use change::{Ask, Log};
+use compile::{PhysicalPort, Wire};
 use leaving::AllLeaving;
 use member::{Member, Progress};
+use openflow::v13::{MessageType, Port};
 use openflow::{Header, Version};
 use session::Front;
 use tables::Tables;
-use wire::{Features, Kind, Sent};
+use wire::Sent;
 
 /// Bytes that may wait for the front or for a member before nothing more is read.
 const MEMBER_BYTES: usize = 1 << 20;
@@ -66,7 +71,7 @@ pub enum Event {
 /// One virtual switch on several physical ones. See the module.
 pub struct BigSwitch {
     key: u64,
-    version: Version,
+    wire: Wire,
     plan: Plan,
     members: BTreeMap<u64, Member>,
     front: Front,
@@ -89,7 +94,7 @@ impl BigSwitch {
     pub fn new(key: u64, plan: Plan, version: Version) -> BigSwitch {
         BigSwitch {
             key,
-            version,
+            wire: Wire::of(version),
             plan,
             members: BTreeMap::new(),
             front: Front::default(),
@@ -107,7 +112,7 @@ impl BigSwitch {
 
     /// The version that all members speak.
     pub fn version(&self) -> Version {
-        self.version
+        Semantics::of(self.wire).version
     }
 
     /// Whether no member is connected.
@@ -176,8 +181,9 @@ impl BigSwitch {
     pub fn member_connected(&mut self, dpid: u64, features: &[u8], now: Instant) {
         self.member_disconnected(dpid, now);
         let fits = self.plan.members.contains(&dpid)
-            && openflow::frame::version(features) == Some(self.version);
-        let Some((can, ports)) = wire::features(self.version, features).filter(|_| fits) else {
+            && openflow::frame::version(features) == Some(self.version());
+        let connected = messages::connected(self.wire, wire::body(features)).ok();
+        let Some(Connected { features: can, ports, .. }) = connected.filter(|_| fits) else {
             let why = "it speaks another version than the other members of the big switch";
             self.events.push_back(Event::CloseMember(dpid, why));
             return;
@@ -192,7 +198,11 @@ impl BigSwitch {
             },
         };
         self.front.member_connected(now);
-        self.members.insert(dpid, Member::new(self.version, ports));
+        let port = |(number, port): (u32, PhysicalPort)| {
+            Some((number, messages::read_port(self.wire, &port.description)?))
+        };
+        let ports = ports.into_iter().filter_map(port).collect();
+        self.members.insert(dpid, Member::new(self.wire, ports));
     }
 
     /// A member's session is gone: the member's ports are down, and Weir waits for none of its answers.
@@ -260,8 +270,7 @@ impl BigSwitch {
         let waited = self.front.has_waited(now);
         if count > 0 && (all || waited) {
             let ports = self.described();
-            let features = wire::write_features(self.version, self.key, &self.features, &ports);
-            let Some(features) = features else {
+            let Some(features) = self.features_reply(0, &ports) else {
                 if self.front.note_too_many() {
                     self.events.push_back(Event::TooManyPorts(ports.len()));
                 }
@@ -270,6 +279,11 @@ impl BigSwitch {
             self.front.start(ports);
             self.events.push_back(Event::Start(features));
         }
+    }
+
+    /// The FEATURES_REPLY; `None` if it has no room for all ports (1.0).
+    fn features_reply(&self, xid: u32, ports: &BTreeMap<u32, Port>) -> Option<Vec<u8>> {
+        wire::features_reply(self.wire, xid, self.key, &self.features, ports)
     }
 
     fn is_up(&self, dpid: u64) -> bool {
@@ -285,7 +299,7 @@ impl BigSwitch {
     /// Takes one whole message of a member.
     pub fn handle_member(&mut self, dpid: u64, frame: &[u8], now: Instant) {
         let Ok(header) = Header::parse(frame) else { return };
-        if header.version != self.version || !self.members.contains_key(&dpid) {
+        if header.version != self.version() || !self.members.contains_key(&dpid) {
             return;
         }
         self.member_message(dpid, header, frame, now);
@@ -295,10 +309,10 @@ impl BigSwitch {
     /// Takes one whole message of the front.
     pub fn handle_front(&mut self, frame: &[u8], now: Instant) {
         let Ok(header) = Header::parse(frame) else { return };
-        if header.version != self.version {
+        if header.version != self.version() {
             return;
         }
-        if self.log.is_settling && wire::kind(self.version, header.type_) != Kind::Echo {
+        if self.log.is_settling && header.type_ != MessageType::ECHO_REQUEST.0 {
             self.front.hold_back(frame);
             return;
         }

@@ -4,6 +4,7 @@
 //! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
 //! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
 
+mod asked;
 pub(super) mod entry;
 mod flow_mod;
 mod head;
@@ -16,12 +17,13 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+pub(crate) use asked::{Asked, Counted};
 pub use compile::Rule;
 use compile::RuleKey;
 use core::hash::BuildHasher;
 use entry::Long;
 pub use entry::{Flow, Shadowed};
-pub(crate) use flow_mod::{Asked, Counted, FlowMod, Wanted};
+pub(crate) use flow_mod::{FlowMod, SentFlowMod, Wanted};
 use flowspace::{Match, MatchIndex, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;

@@ -1,10 +1,10 @@
 //! The messages of the version that a switch speaks: what `v10` and `v13` both can read and write, each by a function of the same
-//! name. Only here is one of them chosen.
+//! name. Only here is one of them chosen. Behind these are functions that are the same for both versions but for that choice.
 
 use crate::buffers::Buffered;
-use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, Wanted};
+use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, SentFlowMod, Wanted};
 use crate::label::Label;
-use crate::port_desc::{PortChange, PortState};
+use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::diff::{Change, Writing};
 use crate::south::features::Connected;
 use crate::south::held::{Held, Removed};
@@ -18,8 +18,9 @@ use compile::{InfraRule, Network, PhysicalPort, Refused, Wire};
 use fabric::embedding::VirtualPort;
 use flowspace::Match;
 use hashbrown::HashSet;
+use openflow::text::Name;
 use openflow::v10::PortConfig;
-use openflow::v13::{MessageType, PortStats};
+use openflow::v13::{self, FlowModFlags, MessageType, Port, PortFeatures, PortNo, PortStats};
 use openflow::{DecodeError, ErrorCode, TooLong};
 
 /// Makes of each of these functions of a module one that calls the version's.
@@ -49,6 +50,12 @@ of_both_versions! { requests:
 
     /// What Weir examines to do what a request of this type asks.
     fn examines(type_: u8, body: &[u8]) -> Examines;
+
+    /// The port of a QUEUE_GET_CONFIG_REQUEST, and the first bytes of the reply.
+    fn queue_port(body: &[u8]) -> Result<(PortNo, [u8; 8]), ErrorCode>;
+
+    /// The queues in a QUEUE_GET_CONFIG_REPLY: port, queue, and the queue's description.
+    fn queues(body: &[u8]) -> Result<Vec<(u32, u32, Vec<u8>)>, ErrorCode>;
 }
 
 of_both_versions! { flow_mod:
@@ -82,21 +89,8 @@ of_both_versions! { flow_mod:
     /// The buffer id for the MODIFY of a rule, if the buffered packet goes with the rule.
     fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32;
 
-    /// Appends the FLOW_MOD that does this to one rule of an entry; `first_table` is the first of the tenants' tables.
-    fn write_rule(
-        flow: &Flow, rule: &Rule, writing: &Writing, first_table: u8, out: &mut Vec<u8>
-    ) -> Result<(), TooLong>;
-
-    /// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
-    fn write_removal(
-        match_wire: &[u8], place: (u8, u16), cookie: u64, out: &mut Vec<u8>
-    ) -> Result<(), TooLong>;
-
-    /// Appends the FLOW_MOD that does this to one of Weir's own rules. False if the version cannot say it.
-    fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool;
-
-    /// The FLOW_MOD by which a tenant would have this entry.
-    fn as_written(flow: &Flow) -> Option<Vec<u8>>;
+    /// Appends a FLOW_MOD of Weir's.
+    fn write_flow_mod(it: &SentFlowMod<'_>, out: &mut Vec<u8>) -> Result<(), TooLong>;
 
     /// An entry as it was stored, with the priority and the match that it has.
     fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow>;
@@ -120,14 +114,11 @@ of_both_versions! { ports:
     /// A tenant's PORT_MOD.
     fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode>;
 
-    /// The description of a network's port.
-    fn describe(number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8>;
+    /// A port in the form of 1.3. The bits of its configuration, state and features are those of the version.
+    fn read_port(description: &[u8]) -> Option<Port>;
 
-    /// A physical port after a PORT_MOD that so changes the bits of its configuration.
-    fn configured(known: &PhysicalPort, change: impl Fn(u32) -> u32) -> Option<PhysicalPort>;
-
-    /// What the description of a physical port says of its state. A port of which the description cannot be read counts as down.
-    fn port_state(description: &[u8]) -> PortState;
+    /// The description of such a port.
+    fn write_port(port: &Port) -> Vec<u8>;
 
     /// A port's description with a label, in the form that the version has for it.
     fn labelled(description: Vec<u8>, label: Option<Label>) -> Vec<u8>;
@@ -189,6 +180,102 @@ of_both_versions! { statistics:
     fn rules_in_tables() -> Vec<u8>;
 }
 
+/// Appends the FLOW_MOD that does this to one rule of an entry; `first_table` is the first of the tenants' tables.
+pub(crate) fn write_rule(
+    wire: Wire,
+    flow: &Flow,
+    rule: &Rule,
+    writing: &Writing,
+    first_table: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    const COUNTING: u16 = FlowModFlags::NO_PKT_COUNTS.0 | FlowModFlags::NO_BYT_COUNTS.0;
+    let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
+    // Weir always asks for the report of the end: its tables have to stay true.
+    let mut flags = FlowModFlags::SEND_FLOW_REM;
+    if wire == Wire::V13 {
+        flags |= FlowModFlags(flow.flags & COUNTING);
+        flags |= if resets_counts { FlowModFlags::RESET_COUNTS } else { FlowModFlags::NONE };
+    }
+    let message = SentFlowMod {
+        cookie,
+        // A deletion is of this very entry, whatever else has come to stand in its place.
+        cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
+        table: flow.table.saturating_add(first_table),
+        idle_timeout: flow.idle_timeout,
+        hard_timeout,
+        priority: rule.priority,
+        buffer_id,
+        flags,
+        match_wire: &rule.match_wire,
+        ..SentFlowMod::of(change, &rule.actions)
+    };
+    write_flow_mod(wire, &message, out)
+}
+
+/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
+pub(crate) fn write_removal(
+    wire: Wire,
+    match_wire: &[u8],
+    (table, priority): (u8, u16),
+    cookie: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let removal = SentFlowMod::of(Change::Delete, &[]);
+    let place = SentFlowMod { match_wire, table, priority, ..removal };
+    write_flow_mod(wire, &SentFlowMod { cookie, cookie_mask: u64::MAX, ..place }, out)
+}
+
+/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if the version cannot say it.
+pub(crate) fn write_infra(
+    wire: Wire,
+    own: &InfraRule,
+    cookie: u64,
+    change: Change,
+    out: &mut Vec<u8>,
+) -> bool {
+    let &InfraRule { table, priority, .. } = own;
+    let match_wire = &write_match(wire, &own.match_);
+    let message = SentFlowMod::of(change, &own.actions);
+    let message = SentFlowMod { match_wire, table, priority, cookie, ..message };
+    write_flow_mod(wire, &message, out).is_ok()
+}
+
+/// The FLOW_MOD by which a tenant would have this entry.
+pub(crate) fn as_written(wire: Wire, flow: &Flow) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    let written = write_flow_mod(wire, &SentFlowMod::of_flow(Change::Add, flow), &mut message);
+    written.is_ok().then_some(message)
+}
+
+/// A physical port after a PORT_MOD that so changes the bits of its configuration.
+pub(crate) fn configured(
+    wire: Wire,
+    known: &PhysicalPort,
+    change: impl Fn(u32) -> u32,
+) -> Option<PhysicalPort> {
+    let mut port = read_port(wire, &known.description)?;
+    port.config.0 = change(port.config.0);
+    let no_flood = wire == Wire::V10 && PortConfig(port.config.0).contains(PortConfig::NO_FLOOD);
+    Some(PhysicalPort { description: write_port(wire, &port), no_flood })
+}
+
+/// What the description of a physical port says of its state. A port of which the description cannot be read counts as down.
+pub(crate) fn port_state(wire: Wire, description: &[u8]) -> PortState {
+    let rates = match wire {
+        Wire::V10 => 0x7f,
+        Wire::V13 => 0x3ff,
+    };
+    read_port(wire, description).map_or(PortState::default(), |port| PortState {
+        is_up: !port.config.contains(v13::PortConfig::PORT_DOWN)
+            && !port.state.contains(v13::PortState::LINK_DOWN),
+        speed: match port.curr_speed {
+            0 => speed_of(port.curr.0 & rates),
+            speed => u64::from(speed),
+        },
+    })
+}
+
 /// The description of one port of a network.
 pub(crate) fn port_of(wire: Wire, network: &Network, number: u32) -> Option<Vec<u8>> {
     Some(describe(wire, number, network.ports().get(&number)?, network.config(number)))
@@ -198,4 +285,29 @@ pub(crate) fn port_of(wire: Wire, network: &Network, number: u32) -> Option<Vec<
 pub(crate) fn ports_of(wire: Wire, network: &Network) -> BTreeMap<u32, Vec<u8>> {
     let numbers = network.ports().keys();
     numbers.filter_map(|&number| Some((number, port_of(wire, network, number)?))).collect()
+}
+
+fn describe(wire: Wire, number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8> {
+    let kilobits = port.speed.map_or(0, |speed| speed.kilobits_per_second());
+    let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
+    let state = match wire {
+        _ if !port.up => v13::PortState::LINK_DOWN,
+        // A port that is taken down is not live (1.3, section 7.2.1), though nothing is wrong with the link.
+        Wire::V13 if !config.contains(PortConfig::PORT_DOWN) => v13::PortState::LIVE,
+        _ => v13::PortState::NONE,
+    };
+    let described = Port {
+        port_no: PortNo(number),
+        hw_addr: port.mac,
+        name: Name::new(port.name.as_str()),
+        config: v13::PortConfig(config.0),
+        state,
+        curr: PortFeatures::NONE,
+        advertised: PortFeatures::NONE,
+        supported: PortFeatures::NONE,
+        peer: PortFeatures::NONE,
+        curr_speed: speed,
+        max_speed: speed,
+    };
+    write_port(wire, &described)
 }

@@ -1,4 +1,4 @@
-//! Replies to statistics requests, in as many parts as they take.
+//! Replies to statistics requests, in as many parts as they take, and what stands in them.
 
 use crate::semantics::Semantics;
 use alloc::vec::Vec;
@@ -8,12 +8,20 @@ use openflow::{Encode, TooLong, Version};
 /// Room for entries in one part of a reply, behind its header of 1.3.
 const PART: usize = u16::MAX as usize - 16;
 
+/// What this is on the wire.
+pub(crate) fn written(it: &impl Encode) -> Vec<u8> {
+    // Matches of 1.0 and descriptions of ports are not longer.
+    let mut out = Vec::with_capacity(64);
+    it.write(&mut out);
+    out
+}
+
 /// Appends a reply in as many parts as it takes; an empty one is one part.
-pub(crate) fn write_parts<T: Encode>(
+pub(crate) fn write_parts(
     version: Version,
     type_: u16,
     xid: u32,
-    entries: impl Iterator<Item = T>,
+    entries: impl IntoIterator<Item: Encode>,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let mut part = Vec::new();

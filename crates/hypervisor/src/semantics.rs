@@ -76,6 +76,9 @@ pub(crate) struct Layout {
     pub packet_out_actions: usize,
     /// The padding between the flags and the statistics of a reply (1.0, section 5.3.5; 1.3, section 7.3.5).
     pub statistics_padding: &'static [u8],
+    /// The name of a port, in the description of the port (1.0, section 5.2.1; 1.3, section 7.2.1). What is before the name also begins
+    /// a PORT_MOD.
+    pub port_name: usize,
 }
 
 /// Error codes that mean the same in both versions, and have other numbers.
@@ -148,7 +151,12 @@ static V10: Semantics = Semantics {
         statistics_reply: v10::MessageType::STATS_REPLY.0,
         changes_tables: &[v10::MessageType::FLOW_MOD.0],
     },
-    layout: Layout { packet_out_length: 14, packet_out_actions: 16, statistics_padding: &[] },
+    layout: Layout {
+        packet_out_length: 14,
+        packet_out_actions: 16,
+        statistics_padding: &[],
+        port_name: 8,
+    },
     codes: Codes {
         overlap: code_v10::FLOW_MOD_FAILED_OVERLAP,
         table_full: code_v10::FLOW_MOD_FAILED_ALL_TABLES_FULL,
@@ -197,7 +205,12 @@ static V13: Semantics = Semantics {
             v13::MessageType::METER_MOD.0,
         ],
     },
-    layout: Layout { packet_out_length: 16, packet_out_actions: 24, statistics_padding: &[0; 4] },
+    layout: Layout {
+        packet_out_length: 16,
+        packet_out_actions: 24,
+        statistics_padding: &[0; 4],
+        port_name: 16,
+    },
     codes: Codes {
         overlap: code_v13::FLOW_MOD_FAILED_OVERLAP,
         table_full: code_v13::FLOW_MOD_FAILED_TABLE_FULL,

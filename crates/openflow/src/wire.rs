@@ -277,6 +277,12 @@ impl<'a> Decode<'a> for &'a [u8] {
     }
 }
 
+impl Encode for Vec<u8> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+}
+
 impl Encode for &[u8] {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {

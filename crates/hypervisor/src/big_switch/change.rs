@@ -2,12 +2,12 @@
 
 use super::request::{Object, Request};
 use super::tables::Before;
-use super::wire::Asked;
 use crate::refusals::Verdict;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use openflow::v13::MultipartType;
 
 /// A change that the front has asked for, the end of an entry, or a barrier.
 pub(super) struct Change {
@@ -45,7 +45,8 @@ impl Log {
 /// A question of the front's, while members answer it.
 pub(super) struct Ask {
     pub(super) xid: u32,
-    pub(super) asked: Asked,
+    /// The statistics that Weir adds up; nothing if one member answers for all.
+    pub(super) sums: Option<MultipartType>,
     /// Members whose answers are due.
     pub(super) waiting: BTreeSet<u64>,
     pub(super) answers: BTreeMap<u64, Vec<u8>>,

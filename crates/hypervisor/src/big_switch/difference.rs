@@ -5,12 +5,13 @@ use super::member::Member;
 use super::request::{Object, Request, To};
 use super::wire;
 use crate::named::{named_by, named_first};
+use crate::south::diff::Change;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use openflow::Header;
-use openflow::v13::GroupMod;
+use openflow::List;
+use openflow::v13::{Bucket, GroupMod, GroupModCommand, GroupType};
 
 type Messages = Vec<(Request, Vec<u8>)>;
 
@@ -42,26 +43,27 @@ impl BigSwitch {
     }
 
     fn mend_entry(&self, member: &Member, cookie: u64, now: Instant) -> Option<(Request, Vec<u8>)> {
-        let (version, object) = (self.version, Object::Entry(cookie));
+        let object = Object::Entry(cookie);
         let is_unknown = member.unknown.contains(&object);
         let held = member.held.entry(cookie);
         let Some(wanted) = self.desired.entry(cookie).filter(|_| !member.lacks.contains(&object))
         else {
-            let message = wire::delete_entry(version, &held?.spec.add);
+            let message = wire::flow_mod(self.wire, Change::Delete, &held?.spec.flow, 0);
             return Some((Request { object, to: To::Nothing }, message));
         };
         if let Some(held) = held.filter(|_| !is_unknown) {
-            if held.spec.add == wanted.spec.add {
+            let (held, by) = (&held.spec.flow, &wanted.spec);
+            if *held == by.flow {
                 return None;
             }
-            if wire::modified(version, &held.spec.add, &wanted.spec.add) == wanted.spec.add {
-                let add = &wanted.spec.add;
-                let message = wire::modify_entry(version, add);
-                let to = To::Modify { by: add.clone(), resets_counts: false };
+            if held.with_actions(&by.flow.actions) == by.flow {
+                let hard = by.flow.hard_timeout;
+                let message = wire::flow_mod(self.wire, Change::Modify, &by.flow, hard);
+                let to = To::Modify { by: Arc::clone(by), resets_counts: false };
                 return Some((Request { object, to }, message));
             }
         }
-        Some((wanted.request(cookie), wanted.add_again(version, now)))
+        Some(wanted.again(self.wire, now))
     }
 
     /// A group comes after the groups that it names. If groups watch each other, one of them is added without buckets first, and
@@ -69,29 +71,29 @@ impl BigSwitch {
     fn add_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
         let mut groups = BTreeMap::new();
         for &object in objects {
-            let Some(add) = self.desired.number(object) else { continue };
-            if member.held.number(object) == Some(add) || member.lacks.contains(&object) {
+            let Some(content) = self.desired.number(object) else { continue };
+            if member.held.number(object) == Some(content) || member.lacks.contains(&object) {
                 continue;
             }
             match object {
-                Object::Group(number) => drop(groups.insert(number, add)),
-                _ => messages.push(number(object, add, member.held.has(object))),
+                Object::Group(number) => drop(groups.insert(number, content)),
+                _ => messages.push(number(object, content, member.held.has(object))),
             }
         }
         let numbers: Vec<u32> = groups.keys().copied().collect();
-        let named = |number| groups.get(&number).map(|add| named_in(add)).unwrap_or_default();
+        let named = |number| groups.get(&number).map(|it| named_in(it)).unwrap_or_default();
         let mut there = BTreeSet::new();
         for of in named_first(&numbers, named) {
             let mut is_there =
                 |number| member.held.has(Object::Group(number)) || !there.insert(number);
             for named in named(of) {
-                if let Some(add) = groups.get(&named).filter(|_| !is_there(named)) {
-                    let empty = wire::add_without_buckets(add);
-                    messages.push(number(Object::Group(named), &empty.into(), false));
+                if groups.contains_key(&named) && !is_there(named) {
+                    let empty = Arc::from([GroupType::ALL.0, 0]);
+                    messages.push(number(Object::Group(named), &empty, false));
                 }
             }
-            if let Some(add) = groups.get(&of) {
-                messages.push(number(Object::Group(of), add, is_there(of)));
+            if let Some(content) = groups.get(&of) {
+                messages.push(number(Object::Group(of), content, is_there(of)));
             }
         }
     }
@@ -108,41 +110,40 @@ impl BigSwitch {
             _ => None,
         });
         let groups: Vec<u32> = groups.collect();
-        let named = |of| gone.get(&Object::Group(of)).map(|add| named_in(add)).unwrap_or_default();
+        let named = |of| gone.get(&Object::Group(of)).map(|it| named_in(it)).unwrap_or_default();
         let groups = named_first(&groups, named).into_iter().rev().map(Object::Group);
         let meters = gone.keys().copied().filter(|object| matches!(object, Object::Meter(_)));
         let messages_of = groups.chain(meters).filter_map(|object| {
-            let message = wire::delete_number(gone.get(&object)?);
+            let kind = gone.get(&object)?.get(..2)?;
+            let message = wire::number_mod(object, GroupModCommand::DELETE, kind);
             Some((Request { object, to: To::Nothing }, message))
         });
         messages.extend(messages_of);
     }
 
     fn configure(&self, member: &Member, port: u32) -> Option<(Request, Vec<u8>)> {
-        let (object, wire) = (Object::Port(port), member.ports.get(&port)?);
+        let (object, described) = (Object::Port(port), member.ports.get(&port)?);
         let wanted = self.desired.config(port).unwrap_or(0);
-        let held = member.held.config(port).unwrap_or(wire::port_config(self.version, wire));
+        let held = member.held.config(port).unwrap_or(described.config.0);
         if held == wanted || member.lacks.contains(&object) {
             return None;
         }
         let to = To::Config { config: wanted, mask: u32::MAX };
-        Some((Request { object, to }, wire::configure(self.version, wire, wanted)))
+        Some((Request { object, to }, wire::port_mod(self.wire, described, wanted)))
     }
 }
 
-fn number(object: Object, add: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
-    let message = match is_there {
-        true => wire::modify_number(add),
-        false => add.to_vec(),
-    };
-    (Request { object, to: To::Number(Arc::clone(add)) }, message)
+fn number(object: Object, content: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
+    let command = if is_there { GroupModCommand::MODIFY } else { GroupModCommand::ADD };
+    let message = wire::number_mod(object, command, content);
+    (Request { object, to: To::Number(Arc::clone(content)) }, message)
 }
 
-/// The groups that a group sends to or watches, read from the message that adds the group.
-fn named_in(add: &[u8]) -> Vec<u32> {
-    let group = GroupMod::parse(add.get(Header::LEN..).unwrap_or_default());
-    let named = group.into_iter().flat_map(|group| {
-        named_by(&group).chain(group.buckets.into_iter().map(|bucket| bucket.watch_group))
-    });
-    named.collect()
+/// The groups that a group with this content sends to or watches.
+fn named_in(content: &[u8]) -> Vec<u32> {
+    let buckets = List::<Bucket<'_>>::parse(content.get(2..).unwrap_or_default());
+    let buckets = buckets.unwrap_or_default();
+    let (command, type_, group_id) = (GroupModCommand::ADD, GroupType::ALL, 0);
+    let watched = buckets.into_iter().map(|bucket| bucket.watch_group);
+    named_by(&GroupMod { command, type_, group_id, buckets }).chain(watched).collect()
 }

@@ -11,8 +11,9 @@
 use super::leaving::Leaving;
 use super::request::{Object, Request, Spec};
 use super::tables::Entry;
-use super::wire::{Sent, seconds};
+use super::wire::Sent;
 use super::{BigSwitch, wire};
+use crate::messages;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -61,15 +62,7 @@ impl BigSwitch {
         self.checks.remove(&cookie);
         let copies = self.copies(cookie, &entry.spec).into_iter();
         let awaiting = copies.filter(|(_, copy)| copy.is_some()).map(|(dpid, _)| dpid).collect();
-        let leaving = Leaving {
-            spec: Arc::clone(&entry.spec),
-            reason,
-            installed: entry.since,
-            counts: (entry.packets, entry.bytes),
-            awaiting,
-            change,
-            since: now,
-        };
+        let leaving = Leaving { entry: entry.clone(), reason, awaiting, change, since: now };
         let is_full = self.leaving.is_full();
         self.leaving.insert(cookie, leaving);
         match is_full {
@@ -96,9 +89,10 @@ impl BigSwitch {
     /// Sends the front a FLOW_REMOVED.
     pub(super) fn report_removed(&mut self, cookie: u64, now: Instant) {
         let Some(leaving) = self.leaving.remove(cookie) else { return };
-        let lived = seconds(now - leaving.installed);
-        let add = &leaving.spec.add;
-        let message = wire::write_removed(self.version, add, leaving.reason, leaving.counts, lived);
+        let (flow, mut message) = (leaving.entry.flow(), Vec::new());
+        let stood = flow.stood(now);
+        // It is shorter than the FLOW_MOD.
+        let _ = messages::write_removed(self.wire, &flow, leaving.reason, stood, &mut message);
         self.front.send(&message);
     }
 
@@ -128,14 +122,13 @@ impl BigSwitch {
     }
 
     /// A member has removed its copy of an entry.
-    pub(super) fn removed(&mut self, dpid: u64, message: &[u8], now: Instant) {
-        let Some(removed) = wire::removed(self.version, message) else { return };
+    pub(super) fn removed(&mut self, dpid: u64, body: &[u8], now: Instant) {
+        let Ok(removed) = messages::removed(self.wire, body, 0) else { return };
         let (cookie, object) = (removed.cookie, Object::Entry(removed.cookie));
         if let Some(leaving) = self.leaving.get_mut(cookie)
             && leaving.awaiting.remove(&dpid)
         {
-            leaving.counts.0 = leaving.counts.0.saturating_add(removed.packets);
-            leaving.counts.1 = leaving.counts.1.saturating_add(removed.bytes);
+            leaving.entry.count(removed.counted);
             self.report_if_known(cookie, now);
             return;
         }
@@ -156,7 +149,7 @@ impl BigSwitch {
             return;
         }
         let Some(entry) = self.desired.entry_mut(cookie) else { return };
-        entry.count(removed.packets, removed.bytes);
+        entry.count(removed.counted);
         match removed.reason {
             IDLE => self.check_idle(cookie, dpid, now),
             // The member has evicted the copy, or somebody has deleted its rules on the switch.
@@ -182,7 +175,7 @@ impl BigSwitch {
         }
         let others = copies.iter().filter(|(_, copy)| copy.is_some()).map(|(dpid, _)| *dpid);
         let others: BTreeSet<u64> = others.collect();
-        let question = wire::flows(self.version, Some(&entry.spec.add));
+        let question = wire::question_of(self.wire, &entry.spec.flow);
         let asked = self.checks.insert(cookie, others.clone()).unwrap_or_default();
         for &other in others.difference(&asked) {
             self.send(other, Sent::IdleCheck(cookie), &question);
@@ -195,16 +188,17 @@ impl BigSwitch {
         if !self.checks.get_mut(&cookie).is_some_and(|asked| asked.remove(&dpid)) {
             return;
         }
-        let held = wire::held(self.version, entries).find(|held| held.cookie == cookie);
+        let mut counted = messages::counted(self.wire, entries).into_iter();
+        let counted = counted.find(|it| it.cookie == cookie).map(|it| it.count.packets);
         let copy = self.members.get_mut(&dpid).and_then(|it| it.held.entry_mut(cookie));
-        if let (Some(copy), Some(held)) = (copy, held) {
-            let patience = Duration::from_secs(u64::from(copy.spec.idle));
+        if let (Some(copy), Some(packets)) = (copy, counted) {
+            let patience = Duration::from_secs(u64::from(copy.spec.flow.idle_timeout));
             let has_counted = match copy.is_idle {
-                true => held.packets > 0,
-                false => held.packets != copy.packets,
+                true => packets > 0,
+                false => packets != copy.packets,
             };
             if has_counted {
-                (copy.packets, copy.since, copy.is_idle) = (held.packets, now, false);
+                (copy.packets, copy.since, copy.is_idle) = (packets, now, false);
             } else if now - copy.since >= patience {
                 // A copy without rules on the switch cannot time out there, so Weir measures its time.
                 copy.is_idle = true;
@@ -237,8 +231,8 @@ impl BigSwitch {
 
     /// The message that installs an entry again.
     pub(super) fn add_again(&self, cookie: u64, now: Instant) -> Option<(Arc<Request>, Vec<u8>)> {
-        let entry = self.desired.entry(cookie)?;
-        Some((Arc::new(entry.request(cookie)), entry.add_again(self.version, now)))
+        let (request, message) = self.desired.entry(cookie)?.again(self.wire, now);
+        Some((Arc::new(request), message))
     }
 
     /// Ports have moved to other members: installs entries where packets can match them now.

@@ -1,12 +1,17 @@
 //! A member that connects: Weir asks for its entries, groups and meters.
 
+use super::BigSwitch;
 use super::member::{Member, Progress};
-use super::request::Object;
+use super::request::{Object, Spec};
 use super::tables::{Entry, Value};
 use super::wire::Sent;
-use super::{BigSwitch, wire};
 use crate::cookie::Cookie;
+use crate::flows::Flow;
+use crate::messages;
 use crate::time::Instant;
+use crate::v13::numbers::{groups_held, meters_held};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 impl BigSwitch {
@@ -38,30 +43,29 @@ impl BigSwitch {
     }
 
     fn take_report(&mut self, member: &mut Member, now: Instant) {
-        let (version, learned) = (self.version, core::mem::take(&mut member.learned));
-        for (object, add) in wire::numbers_held(&learned.groups, &learned.meters) {
-            member.held.adopt(object, Value::Number(add.into()));
+        let (wire, learned) = (self.wire, core::mem::take(&mut member.learned));
+        let groups = groups_held(&learned.groups).map(|(it, held)| (Object::Group(it), held));
+        let meters = meters_held(&learned.meters).map(|(it, held)| (Object::Meter(it), held));
+        for (object, content) in groups.chain(meters) {
+            member.held.adopt(object, Value::Number(content.into()));
         }
-        for held in wire::held(version, &learned.flows) {
-            let since = Instant(now.0.saturating_sub(u64::from(held.seconds) * 1_000_000_000));
-            let is_ours =
-                Cookie::of_any(held.cookie).is_some_and(|it| it.tenant == self.plan.tenant);
-            let known = self.desired.entry_mut(held.cookie).filter(|_| is_ours);
-            let spec = match known {
+        let counted = messages::counted(wire, &learned.flows).into_iter();
+        let packets: BTreeMap<u64, u64> = counted.map(|it| (it.cookie, it.count.packets)).collect();
+        for held in messages::held(wire, &learned.flows) {
+            let (cookie, since) = (held.cookie, held.installed(now));
+            let is_ours = Cookie::of_any(cookie).is_some_and(|it| it.tenant == self.plan.tenant);
+            let flow = match self.desired.entry_mut(cookie).filter(|_| is_ours) {
                 Some(entry) => {
                     entry.since = entry.since.min(since);
-                    wire::spec(
-                        version,
-                        wire::modified(version, &entry.spec.add, &held.add(version)),
-                    )
+                    entry.spec.flow.with_actions(&held.actions.into())
                 }
-                None => wire::spec(version, held.add(version)),
+                None => Flow::of_held(held),
             };
-            let mut copy = Entry::new(spec, now);
-            copy.packets = held.packets;
-            let object = Object::Entry(held.cookie);
+            let mut copy = Entry::new(Spec::new(wire, flow), now);
+            copy.packets = packets.get(&cookie).copied().unwrap_or_default();
+            let object = Object::Entry(cookie);
             if is_ours && !self.front.is_settled() && !self.desired.has(object) {
-                let entry = Entry::new(copy.spec.clone(), since);
+                let entry = Entry::new(Arc::clone(&copy.spec), since);
                 self.desired.adopt(object, Value::Entry(entry));
                 self.log.dirty.insert(object);
             }
@@ -70,22 +74,15 @@ impl BigSwitch {
     }
 
     fn adopt(&mut self, member: &Member) {
-        let configs = member.ports.iter().filter_map(|(&port, wire)| {
-            let config = wire::port_config(self.version, wire);
-            (config != 0).then_some((Object::Port(port), Value::Config(config)))
-        });
+        let configs = member.ports.iter().filter(|(_, port)| !port.config.is_empty());
+        let configs =
+            configs.map(|(&number, port)| (Object::Port(number), Value::Config(port.config.0)));
         let numbers = member.held.objects().filter_map(|object| {
-            member.held.number(object).map(|add| (object, Value::Number(add.clone())))
+            member.held.number(object).map(|content| (object, Value::Number(Arc::clone(content))))
         });
         for (object, value) in configs.chain(numbers).collect::<Vec<_>>() {
             self.desired.adopt(object, value);
             self.log.dirty.insert(object);
         }
-    }
-
-    /// The member holds all objects: its ports come up.
-    pub(super) fn filled(&mut self, now: Instant) {
-        self.report_ports();
-        self.maybe_start(now);
     }
 }

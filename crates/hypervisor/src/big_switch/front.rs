@@ -1,101 +1,96 @@
 //! What happens to each message of the front and of the members.
 
 use super::BigSwitch;
-use super::wire::{self, Asked, Codes, Kind, Sent};
+use super::wire::{self, Sent};
+use crate::messages;
 use crate::refusals::Verdict;
+use crate::semantics::Semantics;
 use crate::time::Instant;
+use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use openflow::Header;
+use openflow::error::v13 as code;
+use openflow::v13::MessageType;
 
 impl BigSwitch {
-    pub(super) fn codes(&self) -> Codes {
-        wire::codes(self.version)
-    }
-
     /// The refusal of a request when no member is connected.
     pub(super) fn no_member(&self) -> Refused {
-        Reason::NoMember.with(self.codes().not_now)
+        Reason::NoMember.with(code::BAD_REQUEST_EPERM)
     }
 
     /// The refusal of a request with an answer that is too large.
     pub(super) fn too_large(&self) -> Refused {
-        Reason::AnswerTooLarge.with(self.codes().too_much)
+        Reason::AnswerTooLarge.with(Semantics::of(self.wire).codes.too_much)
     }
 
     pub(super) fn front_message(&mut self, header: Header, frame: &[u8], now: Instant) {
         let xid = header.xid;
-        match wire::kind(self.version, header.type_) {
-            Kind::Echo => {
-                let body = frame.get(Header::LEN..).unwrap_or_default();
-                let reply = wire::bare(self.version, 3, xid, body);
-                self.front.send(&reply);
-            }
-            Kind::FeaturesRequest => {
-                match wire::write_features(
-                    self.version,
-                    self.key,
-                    &self.features,
-                    self.front.shown(),
-                ) {
-                    Some(mut reply) => {
-                        openflow::frame::set_xid(&mut reply, xid);
-                        self.front.send(&reply);
-                    }
-                    None => self.refuse(xid, self.too_large()),
-                }
-            }
-            Kind::SetConfig => {
+        match messages::type_in_v13(self.wire, header.type_) {
+            MessageType::ECHO_REQUEST => self.front.send(&self.echo_reply(xid, frame)),
+            MessageType::FEATURES_REQUEST => match self.features_reply(xid, self.front.shown()) {
+                Some(reply) => self.front.send(&reply),
+                None => self.refuse(xid, self.too_large()),
+            },
+            MessageType::SET_CONFIG | MessageType::SET_ASYNC => {
                 self.front.set_config(header.type_, frame);
                 for dpid in self.live() {
                     self.send(dpid, Sent::Plain(None), frame);
                 }
             }
-            Kind::PacketOut => self.packet_out(xid, frame),
-            kind @ (Kind::FlowMod | Kind::GroupMod | Kind::MeterMod | Kind::PortMod) => {
-                self.change(xid, kind, frame, now);
-            }
-            Kind::Vendor => match self.first() {
+            MessageType::PACKET_OUT => self.packet_out(xid, frame),
+            type_ @ (MessageType::FLOW_MOD
+            | MessageType::GROUP_MOD
+            | MessageType::METER_MOD
+            | MessageType::PORT_MOD) => self.change(xid, type_, frame, now),
+            MessageType::EXPERIMENTER => match self.first() {
                 Some(dpid) => self.send(dpid, Sent::Plain(Some(xid)), frame),
                 None => self.refuse(xid, self.no_member()),
             },
-            Kind::BarrierRequest => self.barrier(xid, now),
-            Kind::Question => self.question(xid, frame, now),
-            Kind::QueueRequest => self.ask(xid, Asked::One, frame, now),
+            MessageType::BARRIER_REQUEST => self.barrier(xid, now),
+            MessageType::MULTIPART_REQUEST => self.question(xid, frame, now),
+            MessageType::QUEUE_GET_CONFIG_REQUEST => self.ask(xid, None, frame, now),
             // HELLO, and answers that nobody has asked for: the front's session counts them, and they need no answer.
-            Kind::Nothing | Kind::Error | Kind::Answer | Kind::BarrierReply | Kind::QueueReply => {}
-            Kind::PacketIn | Kind::FlowRemoved | Kind::PortStatus | Kind::Other => {
-                self.refuse(xid, self.codes().bad_request);
-            }
+            MessageType::HELLO
+            | MessageType::ECHO_REPLY
+            | MessageType::ERROR
+            | MessageType::MULTIPART_REPLY
+            | MessageType::BARRIER_REPLY
+            | MessageType::QUEUE_GET_CONFIG_REPLY => {}
+            _ => self.refuse(xid, code::BAD_REQUEST_BAD_TYPE),
         }
     }
 
+    fn echo_reply(&self, xid: u32, request: &[u8]) -> Vec<u8> {
+        wire::bare(self.wire, MessageType::ECHO_REPLY.0, xid, wire::body(request))
+    }
+
     pub(super) fn member_message(&mut self, dpid: u64, header: Header, frame: &[u8], now: Instant) {
-        match wire::kind(self.version, header.type_) {
-            Kind::Echo => {
-                let body = frame.get(Header::LEN..).unwrap_or_default();
-                let reply = wire::bare(self.version, 3, header.xid, body);
+        match messages::type_in_v13(self.wire, header.type_) {
+            MessageType::ECHO_REQUEST => {
+                let reply = self.echo_reply(header.xid, frame);
                 if let Some(member) = self.members.get_mut(&dpid) {
                     member.out.end().extend_from_slice(&reply);
                 }
             }
-            Kind::PacketIn => self.packet_in(dpid, frame),
-            Kind::FlowRemoved => self.removed(dpid, frame, now),
-            Kind::PortStatus => {
-                self.port_status(dpid, frame);
+            MessageType::PACKET_IN => self.packet_in(dpid, frame),
+            MessageType::FLOW_REMOVED => self.removed(dpid, wire::body(frame), now),
+            MessageType::PORT_STATUS => {
+                self.port_status(dpid, wire::body(frame));
                 self.maybe_start(now);
             }
-            Kind::Error => self.member_error(dpid, header, frame, now),
-            Kind::Answer => self.answer(dpid, header, frame, now),
-            Kind::BarrierReply => self.barrier_reply(dpid, header, now),
-            Kind::QueueReply | Kind::Vendor => self.relay(dpid, header, frame, now),
+            MessageType::ERROR => self.member_error(dpid, header, frame, now),
+            MessageType::MULTIPART_REPLY => self.answer(dpid, header, frame, now),
+            MessageType::BARRIER_REPLY => self.barrier_reply(dpid, header, now),
+            MessageType::QUEUE_GET_CONFIG_REPLY | MessageType::EXPERIMENTER => {
+                self.relay(dpid, header, frame, now);
+            }
             // Weir asks members for nothing else, and a controller need not answer other messages.
             _ => {}
         }
     }
 
     fn member_error(&mut self, dpid: u64, header: Header, frame: &[u8], now: Instant) {
-        let body = frame.get(Header::LEN..).unwrap_or_default();
-        let Ok(error) = openflow::error::Error::parse(body) else { return };
+        let Ok(error) = openflow::error::Error::parse(wire::body(frame)) else { return };
         let verdict = Verdict::of_error(&error);
         if self.write_refused(dpid, header.xid, verdict, now) {
             return;
@@ -106,9 +101,7 @@ impl BigSwitch {
             Some(Sent::Part(ask)) => self.ask_refused(ask, verdict),
             Some(Sent::IdleCheck(cookie)) => self.idle_checked(cookie, dpid, &[], now),
             // A switch without groups or meters refuses the question: then it has none.
-            Some(Sent::Flows | Sent::Groups | Sent::Meters | Sent::Ports) => {
-                self.learned(dpid, now);
-            }
+            Some(Sent::Own(_)) => self.learned(dpid, now),
             Some(Sent::Plain(None)) | None => {}
         }
     }

@@ -1,9 +1,8 @@
 //! Entries that are gone, while their last counts are collected.
 
-use super::request::Spec;
+use super::tables::Entry;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// How long Weir waits for the counters of a removed entry.
@@ -13,10 +12,8 @@ const CAPACITY: usize = 65_536;
 
 /// A removed entry.
 pub(super) struct Leaving {
-    pub(super) spec: Arc<Spec>,
+    pub(super) entry: Entry,
     pub(super) reason: u8,
-    pub(super) installed: Instant,
-    pub(super) counts: (u64, u64),
     /// Members that have not reported the counters of their copy.
     pub(super) awaiting: BTreeSet<u64>,
     /// The change that removes the entry; a member may still refuse this change.

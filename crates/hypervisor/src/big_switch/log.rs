@@ -10,24 +10,26 @@ use super::entries::{DELETED, GROUP_DELETED};
 use super::member::Progress;
 use super::request::{Object, Request, To};
 use super::tables::{Before, Value};
-use super::wire::{self, Kind};
-use super::{BigSwitch, Event};
+use super::{BigSwitch, Event, wire};
 use crate::refusals::Verdict;
+use crate::south::diff;
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use openflow::error::v13 as code;
+use openflow::v13::MessageType;
 use openflow::{Header, NO_BUFFER, frame};
 
 impl BigSwitch {
     // ---- Changes
 
     /// A change that the front asks for.
-    pub(super) fn change(&mut self, xid: u32, kind: Kind, message: &[u8], now: Instant) {
-        let Some(request) = wire::request(self.version, kind, message) else {
-            self.refuse(xid, self.codes().bad_request);
+    pub(super) fn change(&mut self, xid: u32, type_: MessageType, message: &[u8], now: Instant) {
+        let Some(request) = Request::read(self.wire, type_, message) else {
+            self.refuse(xid, code::BAD_REQUEST_BAD_TYPE);
             return;
         };
-        if kind == Kind::PortMod && self.live().is_empty() {
+        if type_ == MessageType::PORT_MOD && self.live().is_empty() {
             self.refuse(xid, self.no_member());
             return;
         }
@@ -52,7 +54,7 @@ impl BigSwitch {
                 Some((again, message)) if member.misses(again.object) => (again, message.clone()),
                 _ => (&request, message.to_vec()),
             };
-            if kind == Kind::FlowMod {
+            if type_ == MessageType::FLOW_MOD {
                 let own = buffered.filter(|packet| packet.member == dpid);
                 frame::set_buffer_id(&mut part, own.map_or(NO_BUFFER, |packet| packet.at_member));
             }
@@ -71,7 +73,7 @@ impl BigSwitch {
     /// An entry ends by itself on all members, also on those where it has ended: a message on its way may have brought it back.
     pub(super) fn end_entry(&mut self, cookie: u64, reason: u8, now: Instant) {
         let Some(entry) = self.desired.entry(cookie) else { return };
-        let message = wire::delete_entry(self.version, &entry.spec.add);
+        let message = wire::flow_mod(self.wire, diff::Change::Delete, &entry.spec.flow, 0);
         let request = Arc::new(Request { object: Object::Entry(cookie), to: To::Nothing });
         let seq = self.begin(None, Some(Arc::clone(&request)), reason, now);
         for member in self.members.values_mut().filter(|member| member.is_live()) {
@@ -89,10 +91,8 @@ impl BigSwitch {
     ) -> u64 {
         self.log.last += 1;
         let (seq, is_end) = (self.log.last, xid.is_none());
-        let before = request
-            .as_ref()
-            .map(|it| self.desired.apply(self.version, it, now))
-            .unwrap_or_default();
+        let before =
+            request.as_ref().map(|it| self.desired.apply(self.wire, it, now)).unwrap_or_default();
         if let Some((Object::Entry(cookie), Some(Value::Entry(entry)))) = before.first()
             && !self.desired.has(Object::Entry(*cookie))
         {
@@ -236,7 +236,7 @@ impl BigSwitch {
             match (xid, refused) {
                 (Some(xid), Some(verdict)) => self.refuse(xid, verdict),
                 (Some(xid), None) if request.is_none() => {
-                    self.front.send(&wire::barrier_reply(self.version, xid));
+                    self.front.send(&wire::barrier_reply(self.wire, xid));
                 }
                 _ => {}
             }
@@ -293,7 +293,7 @@ impl BigSwitch {
         let mut log = core::mem::take(&mut self.log.changes);
         for change in log.iter_mut().filter(|change| change.refused.is_none()) {
             let Some(request) = &change.request else { continue };
-            change.before = self.desired.apply(self.version, request, change.at);
+            change.before = self.desired.apply(self.wire, request, change.at);
             self.log.dirty.extend(change.before.iter().map(|(object, _)| *object));
             // These may be other entries than the first time.
             self.leave_with(&change.before, change.seq, now);
@@ -306,7 +306,7 @@ impl BigSwitch {
                 && let Some(leaving) = self.leaving.remove(cookie)
             {
                 // The entry stays: the front gets no FLOW_REMOVED.
-                (entry.packets, entry.bytes) = leaving.counts;
+                (entry.packets, entry.bytes) = (leaving.entry.packets, leaving.entry.bytes);
             }
         }
     }
@@ -328,7 +328,7 @@ impl BigSwitch {
 
     /// Answers the front with an ERROR that carries the verdict.
     pub(super) fn refuse(&mut self, xid: u32, verdict: impl Into<Verdict>) {
-        let error = wire::error(self.version, xid, verdict.into());
+        let error = wire::error(self.wire, xid, verdict.into());
         self.front.send(&error);
     }
 }

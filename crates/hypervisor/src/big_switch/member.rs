@@ -4,21 +4,23 @@ use super::request::{Object, Request, To};
 use super::tables::{Entry, Tables};
 use super::wire::{self, Sent};
 use crate::outbox::Outbox;
+use crate::semantics::Semantics;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use openflow::Version;
+use compile::Wire;
+use openflow::v13::Port;
 
 /// How many messages without an answer go to a member before Weir sends a barrier.
 const UNANSWERED: usize = 512;
 
 /// A member that is connected.
 pub(super) struct Member {
-    version: Version,
+    wire: Wire,
     pub(super) out: Outbox,
     /// The member's ports, by number, as the member describes them.
-    pub(super) ports: BTreeMap<u32, Vec<u8>>,
+    pub(super) ports: BTreeMap<u32, Port>,
     pub(super) progress: Progress,
     /// What the member has reported of its tables, until Weir compares that with the tables of the big switch.
     pub(super) learned: Learned,
@@ -70,10 +72,10 @@ pub(super) struct Write {
 }
 
 impl Member {
-    pub(super) fn new(version: Version, ports: BTreeMap<u32, Vec<u8>>) -> Member {
-        let questions = wire::questions(version);
+    pub(super) fn new(wire: Wire, ports: BTreeMap<u32, Port>) -> Member {
+        let questions: Vec<(Sent, Vec<u8>)> = wire::questions(wire).collect();
         let mut member = Member {
-            version,
+            wire,
             out: Outbox::default(),
             ports,
             progress: Progress::Learning(questions.len() as u8),
@@ -130,7 +132,7 @@ impl Member {
 
     /// Sends a barrier.
     pub(super) fn barrier(&mut self, seq: u64) -> u64 {
-        let number = self.push(&wire::barrier(self.version));
+        let number = self.push(&wire::barrier(self.wire));
         self.writes.push_back(Write { number, seq, is_own: true, request: None });
         (self.unanswered, self.is_asking) = (0, false);
         number
@@ -192,7 +194,7 @@ impl Member {
         while self.writes.front().is_some_and(|write| write.number <= number) {
             let Some(write) = self.writes.pop_front() else { break };
             let Some(request) = write.request else { continue };
-            self.held.apply(self.version, &request, now);
+            self.held.apply(self.wire, &request, now);
             if self.held.has(request.object) {
                 self.lacks.remove(&request.object);
             }
@@ -228,8 +230,8 @@ impl Member {
             return Some(*is_idle);
         }
         self.on_the_way(Object::Entry(cookie)).find_map(|request| match &request.to {
-            To::Add { spec, is_again, .. } => Some(*is_again && spec.idle > 0),
-            To::Modify { by, .. } => wire::added_by_modify(self.version, by).map(|_| false),
+            To::Add { spec, is_again, .. } => Some(*is_again && spec.flow.idle_timeout > 0),
+            To::Modify { .. } => Semantics::of(self.wire).modify_adds.then_some(false),
             _ => None,
         })
     }

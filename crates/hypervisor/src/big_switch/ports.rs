@@ -5,38 +5,40 @@ use super::request::Object;
 use super::tables::Value;
 use super::wire::Sent;
 use super::{BigSwitch, wire};
+use crate::messages;
+use crate::port_desc::{PORT_DELETE, PORT_MODIFY, write_port_status};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use openflow::{Header, NO_BUFFER, frame};
+use openflow::error::v13 as code;
+use openflow::v13::{Port, PortState};
+use openflow::{NO_BUFFER, frame};
 
-/// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
+/// OFPPR_ADD, in both versions.
 const ADD: u8 = 0;
-const DELETE: u8 = 1;
-const MODIFY: u8 = 2;
+
+/// The bit is the same in both versions.
+const LINK_DOWN: PortState = PortState::LINK_DOWN;
 
 impl BigSwitch {
     /// All ports as the front sees them: each as its member describes it. A port is down while its member is not connected, and while
     /// another member says so, since no packet of that member gets to the port.
-    pub(super) fn described(&self) -> BTreeMap<u32, Vec<u8>> {
-        let (mut ports, mut down) = (BTreeMap::<u32, Vec<u8>>::new(), BTreeSet::new());
-        for (dpid, member) in &self.members {
-            if !member.is_live() {
-                continue;
-            }
-            for (&number, wire) in &member.ports {
-                let is_up = member.progress == Progress::Up;
-                if is_up && wire::is_down(self.version, wire) {
-                    down.insert(number);
-                }
-                if self.plan.owners.get(&number) == Some(dpid) && is_up {
-                    ports.insert(number, wire.clone());
+    pub(super) fn described(&self) -> BTreeMap<u32, Port> {
+        let (mut ports, mut down) = (BTreeMap::new(), BTreeSet::new());
+        for (dpid, member) in self.members.iter().filter(|(_, member)| member.is_live()) {
+            let is_up = member.progress == Progress::Up;
+            for (&number, &port) in &member.ports {
+                if is_up && self.plan.owners.get(&number) == Some(dpid) {
+                    ports.insert(number, port);
                 } else {
-                    ports.entry(number).or_insert_with(|| wire::down(self.version, wire));
+                    ports.entry(number).or_insert(Port { state: port.state | LINK_DOWN, ..port });
+                }
+                if is_up && port.state.contains(LINK_DOWN) {
+                    down.insert(number);
                 }
             }
         }
-        for (_, wire) in ports.iter_mut().filter(|(number, _)| down.contains(*number)) {
-            *wire = wire::down(self.version, wire);
+        for (_, port) in ports.iter_mut().filter(|(number, _)| down.contains(*number)) {
+            port.state |= LINK_DOWN;
         }
         ports
     }
@@ -49,36 +51,30 @@ impl BigSwitch {
         let now = self.described();
         let before = self.front.show(now.clone());
         let gone = before.iter().filter(|(number, _)| !now.contains_key(number));
-        let mut changes: Vec<(u8, &Vec<u8>)> = gone.map(|(_, wire)| (DELETE, wire)).collect();
-        for (number, wire) in &now {
-            match before.get(number) {
-                None => changes.push((ADD, wire)),
-                Some(known) if known != wire => changes.push((MODIFY, wire)),
-                Some(_) => {}
-            }
+        let gone = gone.map(|(_, port)| (PORT_DELETE, port));
+        let changed = now.iter().filter_map(|(number, port)| match before.get(number) {
+            None => Some((ADD, port)),
+            Some(known) => (known != port).then_some((PORT_MODIFY, port)),
+        });
+        let mut messages = Vec::new();
+        for (reason, port) in gone.chain(changed) {
+            let wire = messages::write_port(self.wire, port);
+            // It is short.
+            let _ = write_port_status(self.version(), reason, &wire, &mut messages);
         }
-        for (reason, wire) in changes {
-            let mut body = Vec::from([reason, 0, 0, 0, 0, 0, 0, 0]);
-            body.extend_from_slice(wire);
-            let message = wire::bare(self.version, 12, 0, &body);
-            self.front.send(&message);
-        }
+        self.front.send(&messages);
     }
 
     /// A member's port has changed.
-    pub(super) fn port_status(&mut self, dpid: u64, message: &[u8]) {
-        let Some((&reason, wire)) = message.get(Header::LEN).zip(message.get(Header::LEN + 8..))
-        else {
-            return;
-        };
-        let number = wire::port_number(self.version, wire);
+    pub(super) fn port_status(&mut self, dpid: u64, body: &[u8]) {
+        let Ok((reason, number, port)) = messages::port_status(self.wire, body) else { return };
+        let Some(port) = messages::read_port(self.wire, &port.description) else { return };
         let Some(member) = self.members.get_mut(&dpid) else { return };
         match reason {
-            DELETE => drop(member.ports.remove(&number)),
-            _ => drop(member.ports.insert(number, wire.to_vec())),
+            PORT_DELETE => drop(member.ports.remove(&number)),
+            _ => drop(member.ports.insert(number, port)),
         }
-        let config = Value::Config(wire::port_config(self.version, wire));
-        member.held.set(Object::Port(number), Some(config));
+        member.held.set(Object::Port(number), Some(Value::Config(port.config.0)));
         if !self.members.values().any(|member| member.ports.contains_key(&number)) {
             self.desired.set(Object::Port(number), None);
         }
@@ -117,10 +113,10 @@ impl BigSwitch {
         let mut part = message.to_vec();
         let kept = frame::buffer_id(message).unwrap_or(NO_BUFFER);
         let dpid = if kept == NO_BUFFER {
-            self.member_for(wire::in_port(self.version, message))
+            self.member_for(wire::in_port(self.wire, message))
         } else {
             let Some(packet) = self.buffered.take(kept) else {
-                self.refuse(xid, self.codes().unknown_buffer);
+                self.refuse(xid, code::BAD_REQUEST_BUFFER_UNKNOWN);
                 return;
             };
             frame::set_buffer_id(&mut part, packet.at_member);

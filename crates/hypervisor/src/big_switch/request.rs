@@ -1,7 +1,20 @@
 //! A change of one object, as the front asks for it.
 
+use crate::flows::{Flow, FlowMod};
+use crate::messages;
+use crate::named::named_of;
+use crate::semantics::{FlowMods, Semantics};
+use crate::south::installed::content_of;
+use crate::store::Kind;
+use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use compile::Wire;
+use flowspace::Field;
+use openflow::Header;
+use openflow::v13::{
+    FlowModCommand, GroupMod, GroupModCommand, MessageType, MeterMod, MeterModCommand,
+};
 
 /// What the front can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,11 +29,9 @@ pub(super) enum Object {
 
 /// The contents of an entry.
 pub(super) struct Spec {
-    /// The message that adds the entry, without a buffered packet.
-    pub(super) add: Vec<u8>,
+    /// The entry, without its time and its counts.
+    pub(super) flow: Flow,
     pub(super) in_port: Option<u32>,
-    pub(super) idle: u16,
-    pub(super) hard: u16,
     /// The groups and meters that the entry uses: without them the entry goes.
     pub(super) uses: Vec<Object>,
 }
@@ -32,14 +43,78 @@ pub(super) struct Request {
 }
 
 pub(super) enum To {
-    Add { spec: Arc<Spec>, resets_counts: bool, is_again: bool },
-    Modify { by: Vec<u8>, resets_counts: bool },
+    Add {
+        spec: Arc<Spec>,
+        resets_counts: bool,
+        is_again: bool,
+    },
+    /// The entry gets the actions of this one.
+    Modify {
+        by: Arc<Spec>,
+        resets_counts: bool,
+    },
+    /// The content of a group or meter: see [`content_of`].
     Number(Arc<[u8]>),
-    Config { config: u32, mask: u32 },
+    Config {
+        config: u32,
+        mask: u32,
+    },
     Nothing,
 }
 
+impl Spec {
+    pub(super) fn new(wire: Wire, flow: Flow) -> Arc<Spec> {
+        let in_port = flow.match_.to_match().exact_value(Field::InPort).map(|port| port as u32);
+        let mut uses = Vec::new();
+        if Semantics::of(wire).has_groups {
+            uses.extend(named_of(Kind::Group, &flow.actions).into_iter().map(Object::Group));
+            uses.extend(named_of(Kind::Meter, &flow.actions).into_iter().map(Object::Meter));
+        }
+        Arc::new(Spec { flow, in_port, uses })
+    }
+}
+
 impl Request {
+    /// The change that a message of the front's asks for.
+    pub(super) fn read(wire: Wire, type_: MessageType, message: &[u8]) -> Option<Request> {
+        let body = message.get(Header::LEN..)?;
+        let (object, deletes) = match type_ {
+            MessageType::GROUP_MOD => {
+                let group = GroupMod::parse(body).ok()?;
+                (Object::Group(group.group_id), group.command == GroupModCommand::DELETE)
+            }
+            MessageType::METER_MOD => {
+                let meter = MeterMod::parse(body).ok()?;
+                (Object::Meter(meter.meter_id), meter.command == MeterModCommand::DELETE)
+            }
+            MessageType::PORT_MOD => {
+                let it = messages::port_mod(wire, body).ok()?;
+                let to = To::Config { config: it.config.0, mask: it.mask.0 };
+                return Some(Request { object: Object::Port(it.number), to });
+            }
+            _ => return Request::of(wire, &messages::read_flow_mod(wire, body, 0).ok()?),
+        };
+        let to = if deletes { To::Nothing } else { To::Number(content_of(message)?.into()) };
+        Some(Request { object, to })
+    }
+
+    /// A FLOW_MOD of one entry, which its cookie names.
+    fn of(wire: Wire, it: &FlowMod<'_>) -> Option<Request> {
+        let &FlowMods { add_resets_counts, reset_counts_flag, .. } = &Semantics::of(wire).flow_mod;
+        let is_add = it.command == FlowModCommand::ADD;
+        let resets_counts = it.has(reset_counts_flag) || is_add && add_resets_counts;
+        let mut flow = it.to_flow(it.wanted.table?, Instant::default());
+        flow.flags &= !reset_counts_flag;
+        let spec = Spec::new(wire, flow);
+        let to = match it.command {
+            FlowModCommand::ADD => To::Add { spec, resets_counts, is_again: false },
+            FlowModCommand::MODIFY_STRICT => To::Modify { by: spec, resets_counts },
+            FlowModCommand::DELETE_STRICT => To::Nothing,
+            _ => return None,
+        };
+        Some(Request { object: Object::Entry(it.cookie), to })
+    }
+
     pub(super) fn adds(&self) -> bool {
         matches!(self.to, To::Add { .. })
     }

@@ -4,6 +4,7 @@ use crate::outbox::Outbox;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use openflow::v13::Port;
 
 /// How long members that have not connected are waited for before the switch is shown without them.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,7 +21,7 @@ pub(super) struct Front {
     /// When the first member connected.
     first_member: Option<Instant>,
     /// Ports as they were shown to the front.
-    shown: BTreeMap<u32, Vec<u8>>,
+    shown: BTreeMap<u32, Port>,
     /// The front's last SET_CONFIG and SET_ASYNC, by their types. A new member gets them.
     configs: BTreeMap<u8, Vec<u8>>,
     /// Messages of the front that wait while members settle, and how many bytes they are.
@@ -105,7 +106,7 @@ impl Front {
     }
 
     /// The front is connected, and shown these ports.
-    pub(super) fn start(&mut self, ports: BTreeMap<u32, Vec<u8>>) {
+    pub(super) fn start(&mut self, ports: BTreeMap<u32, Port>) {
         self.has_too_many = false;
         self.is_started = true;
         self.is_settled = true;
@@ -142,12 +143,12 @@ impl Front {
     // ---- Ports that the front knows, and settings that the front has sent
 
     /// Ports as they were shown to the front.
-    pub(super) fn shown(&self) -> &BTreeMap<u32, Vec<u8>> {
+    pub(super) fn shown(&self) -> &BTreeMap<u32, Port> {
         &self.shown
     }
 
     /// The front is shown these ports. Gives the ports that were shown before.
-    pub(super) fn show(&mut self, ports: BTreeMap<u32, Vec<u8>>) -> BTreeMap<u32, Vec<u8>> {
+    pub(super) fn show(&mut self, ports: BTreeMap<u32, Port>) -> BTreeMap<u32, Port> {
         core::mem::replace(&mut self.shown, ports)
     }
 

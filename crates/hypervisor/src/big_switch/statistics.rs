@@ -1,17 +1,22 @@
 //! Statistics requests and other questions: asked of all members, answered once.
 
 use super::change::Ask;
-use super::wire::{Asked, Sent, seconds};
+use super::wire::Sent;
 use super::{BigSwitch, wire};
-use crate::parts::write_parts;
+use crate::messages;
+use crate::parts::{write_parts, written};
 use crate::refusals::Verdict;
+use crate::semantics::Semantics;
+use crate::south::pending::Purpose;
+use crate::tally::Count;
 use crate::time::Instant;
 use crate::v13::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::Reason;
-use openflow::v13::{GroupStats, MeterBandCounter, MeterStats};
-use openflow::{Encode, Header, List, ListBuf, frame};
+use openflow::error::v13 as code;
+use openflow::v13::{GroupStats, MeterBandCounter, MeterStats, MultipartType, Port, PortStats};
+use openflow::{Header, List, ListBuf, frame};
 
 /// Bytes of answers that are kept for one question.
 const LIMIT: usize = 16 << 20;
@@ -19,26 +24,34 @@ const LIMIT: usize = 16 << 20;
 impl BigSwitch {
     /// The front sends a statistics request.
     pub(super) fn question(&mut self, xid: u32, message: &[u8], now: Instant) {
-        let Some((type_, ..)) = wire::answer(self.version, message) else {
-            self.refuse(xid, self.codes().bad_request);
-            return;
-        };
-        match wire::asked(self.version, type_) {
-            Asked::PortDescriptions => {
-                let ports: Vec<Vec<u8>> = self.front.shown().values().cloned().collect();
-                self.reply(xid, type_, &ports);
+        let sums = match type_of(wire::body(message)) {
+            MultipartType::PORT_DESC => {
+                let ports = self.front.shown().values().map(written).collect();
+                self.reply(xid, MultipartType::PORT_DESC, ports);
+                return;
             }
-            asked => self.ask(xid, asked, message, now),
-        }
+            type_ @ (MultipartType::FLOW
+            | MultipartType::PORT_STATS
+            | MultipartType::GROUP
+            | MultipartType::METER) => Some(type_),
+            _ => None,
+        };
+        self.ask(xid, sums, message, now);
     }
 
-    /// Asks all members, or one.
-    pub(super) fn ask(&mut self, xid: u32, asked: Asked, message: &[u8], now: Instant) {
-        let members = match asked {
-            Asked::One => self.first().into_iter().collect(),
-            _ => self.live(),
+    /// Asks all members for statistics that Weir adds up, or one member for anything else.
+    pub(super) fn ask(
+        &mut self,
+        xid: u32,
+        sums: Option<MultipartType>,
+        message: &[u8],
+        now: Instant,
+    ) {
+        let members = match sums {
+            None => self.first().into_iter().collect(),
+            Some(_) => self.live(),
         };
-        if members.is_empty() && asked == Asked::One {
+        if members.is_empty() && sums.is_none() {
             self.refuse(xid, self.no_member());
             return;
         }
@@ -48,41 +61,41 @@ impl BigSwitch {
             self.send(dpid, Sent::Part(number), message);
         }
         let waiting = members.into_iter().collect();
-        self.asks.insert(number, Ask { xid, asked, waiting, answers: BTreeMap::new() });
+        self.asks.insert(number, Ask { xid, sums, waiting, answers: BTreeMap::new() });
         self.finish_ask(number, now);
     }
 
     /// A part of an answer of a member.
     pub(super) fn answer(&mut self, dpid: u64, header: Header, message: &[u8], now: Instant) {
-        let Some((_, entries, more)) = wire::answer(self.version, message) else { return };
+        let body = wire::body(message);
+        let Ok(more) = messages::has_more(self.wire, body) else { return };
+        let entries_at = Semantics::of(self.wire).layout.statistics_entries();
+        let entries = body.get(entries_at..).unwrap_or_default();
         let Some(member) = self.members.get_mut(&dpid) else { return };
-        let Some(what) = member.sent(header.xid, !more) else { return };
-        match what {
-            Sent::Flows => member.learned.flows.extend_from_slice(entries),
-            Sent::Groups => member.learned.groups.extend_from_slice(entries),
-            Sent::Meters => member.learned.meters.extend_from_slice(entries),
-            Sent::Ports => {
-                let ports = entries.chunks_exact(64).map(<[u8]>::to_vec);
-                member
-                    .ports
-                    .extend(ports.map(|port| (wire::port_number(self.version, &port), port)));
+        match member.sent(header.xid, !more) {
+            Some(Sent::Own(purpose)) => {
+                match purpose {
+                    Purpose::Flows => member.learned.flows.extend_from_slice(entries),
+                    Purpose::Groups => member.learned.groups.extend_from_slice(entries),
+                    Purpose::Meters => member.learned.meters.extend_from_slice(entries),
+                    _ => {
+                        let ports = List::<Port>::parse(entries).unwrap_or_default();
+                        member.ports.extend(ports.iter().map(|port| (port.port_no.0, port)));
+                    }
+                }
+                if !more {
+                    self.learned(dpid, now);
+                }
             }
-            Sent::IdleCheck(cookie) => {
+            Some(Sent::IdleCheck(cookie)) => {
                 // On 1.0 the answer has other entries as well, perhaps in several parts.
-                let mut asked = wire::held(self.version, entries);
-                if !more || asked.any(|held| held.cookie == cookie) {
+                let counted = messages::counted(self.wire, entries);
+                if !more || counted.iter().any(|it| it.cookie == cookie) {
                     self.idle_checked(cookie, dpid, entries, now);
                 }
-                return;
             }
-            Sent::Part(ask) => {
-                self.part(ask, dpid, message, entries, more, now);
-                return;
-            }
-            _ => return,
-        }
-        if !more {
-            self.learned(dpid, now);
+            Some(Sent::Part(ask)) => self.part(ask, dpid, message, entries, more, now),
+            Some(Sent::Plain(_)) | None => {}
         }
     }
 
@@ -96,26 +109,15 @@ impl BigSwitch {
         now: Instant,
     ) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
-        if ask.asked == Asked::One {
-            let xid = ask.xid;
-            self.front.send_changed(message, |message| frame::set_xid(message, xid));
+        if ask.sums.is_none() {
+            self.front.send_changed(message, |message| frame::set_xid(message, ask.xid));
+        } else if ask.answers.values().map(Vec::len).sum::<usize>() + entries.len() > LIMIT {
+            self.ask_refused(number, Reason::AnswerTooLarge.with(code::BAD_REQUEST_EPERM).into());
+            return;
         } else {
-            let kept: usize = ask.answers.values().map(Vec::len).sum();
-            if kept + entries.len() > LIMIT {
-                let xid = ask.xid;
-                self.asks.remove(&number);
-                self.refuse(xid, Reason::AnswerTooLarge.with(self.codes().not_now));
-                return;
-            }
             ask.answers.entry(dpid).or_default().extend_from_slice(entries);
         }
         if !more {
-            self.part_done(number, dpid, now);
-        }
-    }
-
-    fn part_done(&mut self, number: u64, dpid: u64, now: Instant) {
-        if let Some(ask) = self.asks.get_mut(&number) {
             ask.waiting.remove(&dpid);
             self.finish_ask(number, now);
         }
@@ -124,16 +126,11 @@ impl BigSwitch {
     /// A member is gone, perhaps before it has answered.
     pub(super) fn part_lost(&mut self, number: u64, dpid: u64, now: Instant) {
         let Some(ask) = self.asks.get_mut(&number) else { return };
-        if !ask.waiting.remove(&dpid) {
-            return;
+        match (ask.waiting.remove(&dpid), ask.sums) {
+            (true, None) => self.ask_refused(number, self.no_member().into()),
+            (true, Some(_)) => self.finish_ask(number, now),
+            (false, _) => {}
         }
-        if ask.asked == Asked::One {
-            let xid = ask.xid;
-            self.asks.remove(&number);
-            self.refuse(xid, self.no_member());
-            return;
-        }
-        self.finish_ask(number, now);
     }
 
     /// A member refuses a question: then the big switch refuses it.
@@ -149,7 +146,9 @@ impl BigSwitch {
         let was_filling = member.is_filling();
         member.confirm(header.xid, now);
         if was_filling && !member.is_filling() {
-            self.filled(now);
+            // The member holds all objects: its ports come up.
+            self.report_ports();
+            self.maybe_start(now);
         }
     }
 
@@ -172,68 +171,63 @@ impl BigSwitch {
         if self.asks.get(&number).is_none_or(|ask| !ask.waiting.is_empty()) {
             return;
         }
-        let Some(Ask { xid, asked, answers, .. }) = self.asks.remove(&number) else { return };
-        match asked {
-            Asked::One | Asked::PortDescriptions => {}
-            Asked::Flows => {
-                let entries = self.merged_flows(&answers, now);
-                self.reply(xid, 1, &entries);
-            }
-            Asked::Ports => {
-                let ports = self.merged_ports(&answers);
-                self.reply(xid, 4, &ports);
-            }
-            Asked::Groups => self.reply(xid, 6, &merged_groups(&answers)),
-            Asked::Meters => self.reply(xid, 9, &merged_meters(&answers)),
-        }
+        let Some(Ask { xid, sums: Some(type_), answers, .. }) = self.asks.remove(&number) else {
+            return;
+        };
+        let entries = match type_ {
+            MultipartType::FLOW => self.merged_flows(&answers, now),
+            MultipartType::PORT_STATS => self.merged_ports(&answers),
+            MultipartType::GROUP => merged_groups(&answers),
+            _ => merged_meters(&answers),
+        };
+        self.reply(xid, type_, entries);
     }
 
     /// Each entry once, with what all its copies have counted.
     fn merged_flows(&self, answers: &BTreeMap<u64, Vec<u8>>, now: Instant) -> Vec<Vec<u8>> {
-        let mut sums = BTreeMap::new();
-        for held in answers.values().flat_map(|answers| wire::held(self.version, answers)) {
-            let (_, packets, bytes) = sums.entry(held.cookie).or_insert((held, 0_u64, 0_u64));
-            *packets = packets.saturating_add(held.packets);
-            *bytes = bytes.saturating_add(held.bytes);
+        let mut sums: BTreeMap<u64, Count> = BTreeMap::new();
+        for it in answers.values().flat_map(|answers| messages::counted(self.wire, answers)) {
+            let sum = sums.entry(it.cookie).or_default();
+            *sum = sum.plus(it.count);
         }
-        let told = sums.into_iter().filter_map(|(cookie, (held, packets, bytes))| {
-            let mut entry = self.desired.entry(cookie)?.clone();
-            entry.count(packets, bytes);
-            let (counts, lived) = ((entry.packets, entry.bytes), seconds(now - entry.since));
-            Some(held.with_counts(self.version, entry.spec.hard, counts, lived))
+        let entries = sums.into_iter().filter_map(|(cookie, count)| {
+            let (flow, mut out) = (self.desired.entry(cookie)?.flow(), Vec::new());
+            let count = count.plus(Count { packets: flow.past_packets, bytes: flow.past_bytes });
+            let stood = flow.stood(now);
+            messages::write_flow_statistics(self.wire, &flow, count, stood, &mut out);
+            Some(out)
         });
-        told.collect()
+        entries.collect()
     }
 
     /// Each port as its member counts it.
     fn merged_ports(&self, answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut merged: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        let mut merged: BTreeMap<u32, PortStats> = BTreeMap::new();
         for (dpid, answers) in answers {
-            for (number, told) in wire::ports_told(self.version, answers) {
+            for port in messages::ports(self.wire, answers) {
+                let number = port.port_no.0;
                 if self.plan.owners.get(&number) == Some(dpid) {
-                    merged.insert(number, told);
+                    merged.insert(number, port);
                 } else {
-                    merged.entry(number).or_insert(told);
+                    merged.entry(number).or_insert(port);
                 }
             }
         }
-        merged.into_values().collect()
+        merged.values().filter_map(|port| messages::written_port(self.wire, port)).collect()
     }
 
-    fn reply(&mut self, xid: u32, type_: u16, entries: &[Vec<u8>]) {
+    fn reply(&mut self, xid: u32, type_: MultipartType, entries: Vec<Vec<u8>>) {
         let mut parts = Vec::new();
-        let entries = entries.iter().map(Vec::as_slice);
-        match write_parts(self.version, type_, xid, entries, &mut parts) {
+        match write_parts(self.version(), type_.0, xid, entries, &mut parts) {
             Ok(()) => self.front.send(&parts),
             Err(_) => self.refuse(xid, self.too_large()),
         }
     }
 }
 
-fn written(entry: &impl Encode) -> Vec<u8> {
-    let mut out = Vec::new();
-    entry.write(&mut out);
-    out
+/// The type of a statistics request.
+fn type_of(body: &[u8]) -> MultipartType {
+    MultipartType(body.first_chunk().copied().map_or(0, u16::from_be_bytes))
 }
 
 /// Each group, with what it has counted on all members.
@@ -270,9 +264,8 @@ fn merged_meters(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
         }
     }
     let told = meters.into_values().map(|(sum, bands)| {
-        let mut list = ListBuf::<MeterBandCounter>::new();
-        bands.into_iter().for_each(|band| list.push(band));
-        written(&MeterStats { band_stats: list.as_list(), ..sum })
+        let bands: ListBuf<MeterBandCounter> = bands.into_iter().collect();
+        written(&MeterStats { band_stats: bands.as_list(), ..sum })
     });
     told.collect()
 }

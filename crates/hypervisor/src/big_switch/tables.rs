@@ -2,11 +2,14 @@
 
 use super::request::{Object, Request, Spec, To};
 use super::wire;
+use crate::flows::Flow;
+use crate::semantics::Semantics;
+use crate::south::diff::Change;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use openflow::Version;
+use compile::Wire;
 
 /// An entry of the big switch, or a member's copy of the entry.
 #[derive(Clone)]
@@ -24,7 +27,7 @@ pub(super) struct Entry {
 #[derive(Clone)]
 pub(super) enum Value {
     Entry(Entry),
-    /// The message that adds the group or meter (1.3).
+    /// The content of a group or meter (1.3).
     Number(Arc<[u8]>),
     Config(u32),
 }
@@ -41,26 +44,23 @@ impl Entry {
         Entry { spec, since, packets: 0, bytes: 0, is_idle: false }
     }
 
-    pub(super) fn count(&mut self, packets: u64, bytes: u64) {
+    pub(super) fn count(&mut self, (packets, bytes): (u64, u64)) {
         self.packets = self.packets.saturating_add(packets);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// The request that installs the entry again.
-    pub(super) fn request(&self, cookie: u64) -> Request {
-        let spec = Arc::clone(&self.spec);
-        let to = To::Add { spec, resets_counts: false, is_again: true };
-        Request { object: Object::Entry(cookie), to }
+    /// The entry with its time and its counts.
+    pub(super) fn flow(&self) -> Flow {
+        let (past_packets, past_bytes) = (self.packets, self.bytes);
+        Flow { installed: self.since, past_packets, past_bytes, ..self.spec.flow.clone() }
     }
 
-    /// The message that installs the entry again, with the rest of its hard time-out: at least a second.
-    pub(super) fn add_again(&self, version: Version, now: Instant) -> Vec<u8> {
-        let passed = (now - self.since).0 / 1_000_000_000;
-        let left = match self.spec.hard {
-            0 => 0,
-            hard => u16::try_from(u64::from(hard).saturating_sub(passed)).unwrap_or(hard).max(1),
-        };
-        wire::with_hard(version, &self.spec.add, left)
+    /// The request that installs the entry again, and its message, with the rest of the hard time-out: at least a second.
+    pub(super) fn again(&self, wire: Wire, now: Instant) -> (Request, Vec<u8>) {
+        let (flow, spec) = (self.flow(), Arc::clone(&self.spec));
+        let to = To::Add { spec, resets_counts: false, is_again: true };
+        let message = wire::flow_mod(wire, Change::Add, &flow, flow.left(now).unwrap_or(1));
+        (Request { object: Object::Entry(flow.cookie), to }, message)
     }
 }
 
@@ -95,10 +95,10 @@ impl Tables {
         self.0.keys().copied()
     }
 
-    /// The message that adds a group or meter.
+    /// The content of a group or meter.
     pub(super) fn number(&self, object: Object) -> Option<&Arc<[u8]>> {
         match self.0.get(&object) {
-            Some(Value::Number(add)) => Some(add),
+            Some(Value::Number(content)) => Some(content),
             _ => None,
         }
     }
@@ -136,32 +136,32 @@ impl Tables {
     }
 
     /// Carries out a change. Returns the replaced objects.
-    pub(super) fn apply(&mut self, version: Version, request: &Request, now: Instant) -> Before {
+    pub(super) fn apply(&mut self, wire: Wire, request: &Request, now: Instant) -> Before {
         let object = request.object;
         let after = match (&request.to, self.0.get(&object)) {
             (To::Add { spec, resets_counts, is_again }, before) => {
                 let mut entry = Entry::new(Arc::clone(spec), now);
-                entry.is_idle = *is_again && spec.idle > 0;
+                entry.is_idle = *is_again && spec.flow.idle_timeout > 0;
                 if let Some(Value::Entry(before)) = before
                     && !resets_counts
                 {
-                    entry.count(before.packets, before.bytes);
+                    entry.count((before.packets, before.bytes));
                 }
                 Some(Value::Entry(entry))
             }
             (To::Modify { by, resets_counts }, Some(Value::Entry(before))) => {
-                let mut entry = Entry {
-                    spec: wire::spec(version, wire::modified(version, &before.spec.add, by)),
-                    ..before.clone()
-                };
+                let flow = before.spec.flow.with_actions(&by.flow.actions);
+                let mut entry = Entry { spec: Spec::new(wire, flow), ..before.clone() };
                 if *resets_counts {
                     (entry.packets, entry.bytes) = (0, 0);
                 }
                 Some(Value::Entry(entry))
             }
-            (To::Modify { by, .. }, _) => wire::added_by_modify(version, by)
-                .map(|add| Value::Entry(Entry::new(wire::spec(version, add), now))),
-            (To::Number(add), _) => Some(Value::Number(Arc::clone(add))),
+            (To::Modify { by, .. }, _) => {
+                let added = Semantics::of(wire).modify_adds.then(|| Arc::clone(by));
+                added.map(|spec| Value::Entry(Entry::new(spec, now)))
+            }
+            (To::Number(content), _) => Some(Value::Number(Arc::clone(content))),
             (To::Config { config, mask }, before) => {
                 let before = match before {
                     Some(Value::Config(before)) => *before,

@@ -1,6 +1,7 @@
 //! One entry, as the tenant sees it, and its rules on the switch.
 
 use crate::named::named_of;
+use crate::south::held::Held;
 use crate::south::installed::{Content, Owner};
 use crate::store::Kind;
 use crate::time::{Duration, Instant};
@@ -100,6 +101,38 @@ impl Shadowed {
 }
 
 impl Flow {
+    /// The entry that a switch says it holds, as if the entry were a tenant's. The entry has no time.
+    pub(crate) fn of_held(it: Held) -> Flow {
+        let flow = Flow::new(&it.match_, it.match_wire.into(), it.actions.into(), it.terms);
+        Flow { table: it.table, priority: it.priority, cookie: it.cookie, ..flow }
+    }
+
+    /// An entry of table 0 without priority, cookie, time and rules; `terms` are its time-outs and flags.
+    pub(super) fn new(
+        match_: &Match,
+        match_wire: Arc<[u8]>,
+        actions: Arc<[u8]>,
+        (idle_timeout, hard_timeout, flags): (u16, u16, u16),
+    ) -> Flow {
+        Flow {
+            table: 0,
+            match_: MiniMatch::new(match_),
+            priority: 0,
+            cookie: 0,
+            flags,
+            idle_timeout,
+            hard_timeout,
+            installed: Instant::default(),
+            match_wire,
+            actions,
+            rules: Vec::new(),
+            shadowed: Default::default(),
+            past_packets: 0,
+            past_bytes: 0,
+            counts_since: 0,
+        }
+    }
+
     /// Whether it names groups or meters (1.3).
     pub(crate) fn names_numbers(&self) -> bool {
         [Kind::Group, Kind::Meter].iter().any(|kind| !named_of(*kind, &self.actions).is_empty())
@@ -254,23 +287,10 @@ impl Flow {
         }
         let rest = &bytes[HEAD..];
         let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
-        Some(Flow {
-            table: head[1],
-            match_: MiniMatch::new(&parse(match_wire)?),
-            priority: u16_at(2),
-            cookie: u64::from_be_bytes(head[12..20].try_into().ok()?),
-            flags: u16_at(4),
-            idle_timeout: u16_at(6),
-            hard_timeout: u16_at(8),
-            installed: Instant::default(),
-            match_wire: match_wire.into(),
-            actions: actions.into(),
-            rules: Vec::new(),
-            shadowed: Shadowed::default(),
-            past_packets: 0,
-            past_bytes: 0,
-            counts_since: 0,
-        })
+        let terms = (u16_at(6), u16_at(8), u16_at(4));
+        let flow = Flow::new(&parse(match_wire)?, match_wire.into(), actions.into(), terms);
+        let cookie = u64::from_be_bytes(head[12..20].try_into().ok()?);
+        Some(Flow { table: head[1], priority: u16_at(2), cookie, ..flow })
     }
 }
 

@@ -1,11 +1,13 @@
-//! What a tenant's request says of entries, in one form for all versions. Ports have their numbers of 1.3.
+//! FLOW_MODs of tenants and of Weir, and the entries that a request means, in one form for all versions. Ports have their numbers of
+//! 1.3.
 
 use super::Flow;
-use crate::tally::Count;
+use crate::south::diff::Change;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use flowspace::{Match, MiniMatch, MiniWords};
-use openflow::v13::{FlowModCommand, GROUP_ANY, MultipartRequestBody, PortNo};
+use flowspace::{Match, MiniWords};
+use openflow::NO_BUFFER;
+use openflow::v13::{FlowModCommand, FlowModFlags, GROUP_ANY, PortNo};
 
 /// Which entries a request means. A request of 1.0 names neither a cookie nor a group.
 pub(crate) struct Wanted {
@@ -18,26 +20,6 @@ pub(crate) struct Wanted {
     pub out_port: PortNo,
     /// The entry sends to this group, or to any group.
     pub out_group: u32,
-}
-
-/// A tenant's request for statistics.
-pub(crate) enum Asked<'a> {
-    Flows(Wanted),
-    /// The number of entries, and the sum of their packets and bytes.
-    Aggregate(Wanted),
-    /// Anything else, as 1.3 says it.
-    Other(MultipartRequestBody<'a>),
-}
-
-/// What an entry on the switch has counted.
-pub(crate) struct Counted<'a> {
-    pub cookie: u64,
-    pub table: u8,
-    pub count: Count,
-    /// How long the entry has stood: seconds and nanoseconds.
-    pub duration: (u32, u32),
-    /// Actions (1.0) or instructions (1.3).
-    pub actions: &'a [u8],
 }
 
 /// A FLOW_MOD of a tenant.
@@ -55,6 +37,61 @@ pub(crate) struct FlowMod<'a> {
     pub buffer_id: u32,
     /// Actions (1.0) or instructions (1.3).
     pub actions: &'a [u8],
+}
+
+/// A FLOW_MOD that Weir sends.
+pub(crate) struct SentFlowMod<'a> {
+    pub command: FlowModCommand,
+    /// The table, and the bits of the cookie of an entry that is meant (1.3).
+    pub table: u8,
+    pub cookie_mask: u64,
+    pub match_wire: &'a [u8],
+    pub priority: u16,
+    pub cookie: u64,
+    /// The flag for a report of the end has the same number in all versions.
+    pub flags: FlowModFlags,
+    pub idle_timeout: u16,
+    pub hard_timeout: u16,
+    pub buffer_id: u32,
+    /// Actions (1.0) or instructions (1.3).
+    pub actions: &'a [u8],
+}
+
+impl<'a> SentFlowMod<'a> {
+    /// What does this to an entry with these actions. The rest is to be filled in.
+    pub(crate) fn of(change: Change, actions: &'a [u8]) -> SentFlowMod<'a> {
+        SentFlowMod {
+            command: match change {
+                Change::Add => FlowModCommand::ADD,
+                Change::Modify => FlowModCommand::MODIFY_STRICT,
+                Change::Delete => FlowModCommand::DELETE_STRICT,
+            },
+            table: 0,
+            cookie_mask: 0,
+            match_wire: &[],
+            priority: 0,
+            cookie: 0,
+            flags: FlowModFlags::NONE,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            buffer_id: NO_BUFFER,
+            actions: if change == Change::Delete { &[] } else { actions },
+        }
+    }
+
+    /// What does this to an entry, as its tenant would say it.
+    pub(crate) fn of_flow(change: Change, flow: &'a Flow) -> SentFlowMod<'a> {
+        SentFlowMod {
+            table: flow.table,
+            match_wire: &flow.match_wire,
+            priority: flow.priority,
+            cookie: flow.cookie,
+            flags: FlowModFlags(flow.flags),
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            ..SentFlowMod::of(change, &flow.actions)
+        }
+    }
 }
 
 impl Wanted {
@@ -95,23 +132,10 @@ impl FlowMod<'_> {
 
     /// The entry that an ADD brings to a table, without rules.
     pub(crate) fn to_flow(&self, table: u8, now: Instant) -> Flow {
-        Flow {
-            table,
-            match_: MiniMatch::new(&self.wanted.match_),
-            priority: self.priority,
-            cookie: self.cookie,
-            // All of them, also those that asked for something once (specification of 1.3, section 6.4).
-            flags: self.flags,
-            idle_timeout: self.idle_timeout,
-            hard_timeout: self.hard_timeout,
-            installed: now,
-            match_wire: self.match_wire.as_slice().into(),
-            actions: self.actions.into(),
-            rules: Vec::new(),
-            shadowed: Default::default(),
-            past_packets: 0,
-            past_bytes: 0,
-            counts_since: 0,
-        }
+        // All flags, also those that asked for something once (specification of 1.3, section 6.4).
+        let terms = (self.idle_timeout, self.hard_timeout, self.flags);
+        let (match_, match_wire) = (&self.wanted.match_, self.match_wire.as_slice().into());
+        let flow = Flow::new(match_, match_wire, self.actions.into(), terms);
+        Flow { table, priority: self.priority, cookie: self.cookie, installed: now, ..flow }
     }
 }

@@ -1,4 +1,4 @@
-//! GET_CONFIG and SET_CONFIG, PORT_STATUS and PORT_MOD, and messages of experimenters.
+//! GET_CONFIG and SET_CONFIG, PORT_STATUS and PORT_MOD, QUEUE_GET_CONFIG, and messages of experimenters.
 
 use super::{Request, Switch};
 use crate::messages;
@@ -6,10 +6,11 @@ use crate::port_desc::PORT_DELETE;
 use crate::south::pending::Awaits;
 use crate::south::queue::Class;
 use crate::time::Instant;
+use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use openflow::error::v13 as code;
-use openflow::v13::{ConfigFlags, MessageType, SwitchConfig};
-use openflow::{ErrorCode, frame};
+use openflow::v13::{ConfigFlags, MessageType, PortNo, SwitchConfig};
+use openflow::{ErrorCode, Header, frame};
 
 impl Switch {
     /// Each tenant has a configuration of its own: the switch sends whole packets, and Weir shortens a PACKET_IN of a table miss to the tenant's
@@ -58,6 +59,50 @@ impl Switch {
             return Err(Reason::PortShared.with(codes.not_permitted));
         }
         self.forward_port_mod(request, &change);
+        Ok(())
+    }
+
+    /// The queues of a port that the tenant sees.
+    pub(super) fn queue_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
+        let (port, head) = messages::queue_port(self.wire, request.body())?;
+        if port != PortNo::ANY && !self.has_port(request.tenant, port.0) {
+            return Err(self.codes().queue_bad_port.into());
+        }
+        if self.tenants[request.tenant.0 as usize].network.is_some() {
+            // Virtual ports have no queues. The type of the reply is the next.
+            let Header { version, type_, xid, .. } = request.header;
+            self.reply(request, |_, out| {
+                frame::write(version, type_ + 1, xid, out, |out| out.extend_from_slice(&head))
+            });
+            return Ok(());
+        }
+        self.forward_request(request, Awaits::Reply, Class::Other, request.frame);
+        Ok(())
+    }
+
+    /// Of the queues, those of the tenant's ports that the tenant may use.
+    pub(super) fn queue_config_reply(
+        &mut self,
+        Header { version, type_, xid, .. }: Header,
+        body: &[u8],
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let queues = messages::queues(self.wire, body)?;
+        // The same number in both versions.
+        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
+        let origin = entry.origin.filter(|_| entry.awaits == Awaits::Reply);
+        let origin = origin.ok_or(code::BAD_REQUEST_BAD_TYPE)?;
+        self.session.take(xid);
+        let allowed = self.tenants[origin.tenant.0 as usize].terms.queues();
+        let own = queues.iter().filter(|(port, queue, _)| {
+            allowed.contains(queue) && self.map.ownership().sees_port(origin.tenant, *port)
+        });
+        let own = own.flat_map(|(_, _, description)| description);
+        let body: Vec<u8> = body.iter().take(8).chain(own).copied().collect();
+        let mut message = Vec::new();
+        // It is not longer than the switch's.
+        let _ = frame::write(version, type_, 0, &mut message, |out| out.extend_from_slice(&body));
+        self.relay_reply(&origin, &message);
         Ok(())
     }
 

@@ -69,10 +69,7 @@ impl Switch {
             MessageType::SET_CONFIG => self.set_config(&request),
             MessageType::PORT_MOD => self.port_mod(&request),
             MessageType::TABLE_MOD => self.table_mod_v13(&request),
-            MessageType::QUEUE_GET_CONFIG_REQUEST => match self.wire {
-                Wire::V10 => self.queue_config_v10(&request),
-                Wire::V13 => self.queue_config_v13(&request),
-            },
+            MessageType::QUEUE_GET_CONFIG_REQUEST => self.queue_config(&request),
             MessageType::ROLE_REQUEST => self.role_v13(&request),
             MessageType::GET_ASYNC_REQUEST => self.get_async_v13(&request),
             MessageType::SET_ASYNC => self.set_async_v13(&request),
@@ -110,10 +107,7 @@ impl Switch {
                 self.switch_error(xid, &error.map_err(|it| self.unreadable(&it))?, now);
                 Ok(())
             }
-            MessageType::QUEUE_GET_CONFIG_REPLY => match self.wire {
-                Wire::V10 => self.queue_config_reply_v10(xid, body, now),
-                Wire::V13 => self.queue_config_reply_v13(xid, body, now),
-            },
+            MessageType::QUEUE_GET_CONFIG_REPLY => self.queue_config_reply(header, body, now),
             MessageType::EXPERIMENTER => self.relay_experimenter(xid, frame, now),
             MessageType::HELLO
             | MessageType::ECHO_REPLY

@@ -186,42 +186,35 @@ impl Switch {
         let mut out = Vec::new();
         let written = match asked {
             Asked::Flows(wanted) => {
-                let entries = self.flow_statistics(tenant, &wanted, answers).into_iter();
+                let entries = self.flow_statistics(tenant, &wanted, answers);
                 write_parts(version, type_, xid, entries, &mut out)
             }
             Asked::Aggregate(wanted) if type_ == MultipartType::FLOW.0 => {
-                let mut sum = AggregateStats::default();
-                for EntryStatistics { count, .. } in self.flow_statistics(tenant, &wanted, answers)
-                {
-                    sum.packet_count = sum.packet_count.saturating_add(count.packets);
-                    sum.byte_count = sum.byte_count.saturating_add(count.bytes);
-                    sum.flow_count += 1;
-                }
-                let type_ = MultipartType::AGGREGATE.0;
-                write_parts(version, type_, xid, core::iter::once(sum), &mut out)
+                let entries = self.flow_statistics(tenant, &wanted, answers);
+                let sum = entries.iter().fold(Count::default(), |sum, it| sum.plus(it.count));
+                let (packet_count, byte_count) = (sum.packets, sum.bytes);
+                let sum =
+                    AggregateStats { packet_count, byte_count, flow_count: entries.len() as u32 };
+                write_parts(version, MultipartType::AGGREGATE.0, xid, [sum], &mut out)
             }
             Asked::Other(Body::Table) => {
                 let tables = self.table_statistics(tenant, answers);
-                let tables = tables.iter().map(Vec::as_slice);
                 write_parts(version, MultipartType::TABLE.0, xid, tables, &mut out)
             }
             Asked::Other(Body::PortStats { port_no }) => {
                 let ports = self.port_statistics(tenant, port_no, answers);
                 let ports = ports.iter().filter_map(|it| messages::written_port(wire, it));
-                let ports: Vec<Vec<u8>> = ports.collect();
-                write_parts(version, type_, xid, ports.iter().map(Vec::as_slice), &mut out)
+                write_parts(version, type_, xid, ports, &mut out)
             }
             Asked::Other(Body::Queue { .. }) => {
                 let allowed = self.tenants[tenant.0 as usize].terms.queues();
                 let own = messages::own_queues(wire, answers, |port, queue| {
                     allowed.contains(&queue) && self.map.ownership().sees_port(tenant, port)
                 });
-                write_parts(version, type_, xid, own.iter().map(Vec::as_slice), &mut out)
+                write_parts(version, type_, xid, own, &mut out)
             }
             Asked::Other(body) => match self.own_answer_v13(tenant, body, answers) {
-                Some(own) => {
-                    write_parts(version, type_, xid, own.iter().map(Vec::as_slice), &mut out)
-                }
+                Some(own) => write_parts(version, type_, xid, own, &mut out),
                 None => write_part(version, type_, xid, answers, false, &mut out),
             },
             // The switch's own sum.
@@ -378,7 +371,7 @@ impl Switch {
         };
         self.reply(request, |switch, out| {
             let (type_, xid) = (MultipartType::DESC.0, request.header.xid);
-            write_parts(switch.version(), type_, xid, core::iter::once(description), out)
+            write_parts(switch.version(), type_, xid, [description], out)
         });
     }
 }

@@ -2,13 +2,13 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod as Asked, Head, Rule, Wanted};
-use crate::south::diff::{Change, Writing};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
+use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
-use compile::{InfraRule, Refused, RuleKey};
+use compile::{Refused, RuleKey};
 use flowspace::{Match, port_from_v10};
 use openflow::v10::{
     self, Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, PortNo,
@@ -22,9 +22,7 @@ pub(crate) fn read_match(wire: &[u8]) -> Option<Match> {
 
 /// A match on the wire; nothing if 1.0 cannot say the match.
 pub(crate) fn write_match(match_: &Match) -> Vec<u8> {
-    let mut wire = Vec::new();
-    match_.to_v10().into_iter().for_each(|match_| match_.write(&mut wire));
-    wire
+    match_.to_v10().map(|match_| written(&match_)).unwrap_or_default()
 }
 
 /// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
@@ -33,55 +31,24 @@ pub(crate) fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
     buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
 }
 
-/// Appends the FLOW_MOD that does this to one rule of an entry. A FLOW_MOD names no table.
-pub(crate) fn write_rule(
-    flow: &Flow,
-    rule: &Rule,
-    writing: &Writing,
-    _first_table: u8,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    let &Writing { cookie, change, buffer_id, hard_timeout, .. } = writing;
-    let (Ok(match_), Ok(actions)) =
-        (v10::Match::parse(&rule.match_wire), List::parse(&rule.actions))
+/// Appends a FLOW_MOD of Weir's. It names no table.
+pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let (Ok(match_), Ok(actions)) = (v10::Match::parse(it.match_wire), List::parse(it.actions))
     else {
-        // Both were written by the compiler.
+        // Weir has written both, or has read both before.
         return Err(TooLong { length: 0 });
     };
     FlowMod {
         match_,
-        cookie,
-        command: match change {
-            Change::Add => FlowModCommand::ADD,
-            Change::Modify => FlowModCommand::MODIFY_STRICT,
-            Change::Delete => FlowModCommand::DELETE_STRICT,
-        },
-        idle_timeout: flow.idle_timeout,
-        hard_timeout,
-        priority: rule.priority,
-        buffer_id,
+        cookie: it.cookie,
+        command: FlowModCommand(it.command.0.into()),
+        idle_timeout: it.idle_timeout,
+        hard_timeout: it.hard_timeout,
+        priority: it.priority,
+        buffer_id: it.buffer_id,
         out_port: PortNo::NONE,
-        // The hypervisor always wants to know: its tables have to stay true.
-        flags: FlowModFlags::SEND_FLOW_REM,
-        actions: if change == Change::Delete { List::EMPTY } else { actions },
-    }
-    .write_message(0, out)
-}
-
-/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
-pub(crate) fn write_removal(
-    match_wire: &[u8],
-    (_, priority): (u8, u16),
-    cookie: u64,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    let match_ = v10::Match::parse(match_wire).unwrap_or_default();
-    FlowMod {
-        match_,
-        cookie,
-        command: FlowModCommand::DELETE_STRICT,
-        priority,
-        ..FlowMod::default()
+        flags: FlowModFlags(it.flags.0),
+        actions,
     }
     .write_message(0, out)
 }
@@ -89,12 +56,10 @@ pub(crate) fn write_removal(
 /// A tenant's FLOW_MOD, with the priority that the entry has.
 pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
-    let mut match_wire = Vec::with_capacity(v10::Match::LEN);
-    it.match_.write(&mut match_wire);
     Ok(Asked {
         command: v13::FlowModCommand(u8::try_from(it.command.0).unwrap_or(u8::MAX)),
         wanted: Wanted { table: Some(0), ..wanted(&it.match_, it.out_port) },
-        match_wire,
+        match_wire: written(&it.match_),
         priority: priority_of(&it.match_, it.priority),
         cookie: it.cookie,
         flags: it.flags.0,
@@ -131,37 +96,6 @@ pub(crate) fn restored(flow: Flow, _metadata_kept: u64) -> Option<Flow> {
     Some(Flow { priority, ..flow })
 }
 
-/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if a match of 1.0 cannot say the rule's.
-pub(crate) fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool {
-    let Ok(match_) = own.match_.to_v10() else { return false };
-    let (command, actions) = match change {
-        Change::Add => (FlowModCommand::ADD, own.actions.as_slice()),
-        Change::Modify => (FlowModCommand::MODIFY_STRICT, own.actions.as_slice()),
-        Change::Delete => (FlowModCommand::DELETE_STRICT, &[][..]),
-    };
-    let (priority, actions) = (own.priority, List::parse(actions).unwrap_or_default());
-    FlowMod { match_, cookie, command, priority, actions, ..FlowMod::default() }
-        .write_message(0, out)
-        .is_ok()
-}
-
-/// The FLOW_MOD by which a tenant would have this entry.
-pub(crate) fn as_written(flow: &Flow) -> Option<Vec<u8>> {
-    let mut message = Vec::new();
-    let written = FlowMod {
-        match_: v10::Match::parse(&flow.match_wire).ok()?,
-        cookie: flow.cookie,
-        idle_timeout: flow.idle_timeout,
-        hard_timeout: flow.hard_timeout,
-        priority: flow.priority,
-        flags: FlowModFlags(flow.flags),
-        actions: List::parse(&flow.actions).ok()?,
-        ..FlowMod::default()
-    }
-    .write_message(0, &mut message);
-    written.is_ok().then_some(message)
-}
-
 /// The command of a FLOW_MOD.
 pub(crate) fn command(body: &[u8]) -> Option<u16> {
     body.get(48..50)?.try_into().ok().map(u16::from_be_bytes)
@@ -194,8 +128,7 @@ pub(crate) fn sends_by(actions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     let actions = List::<Action<'_>>::parse(actions).unwrap_or_default();
     actions.iter().any(|action| match action {
-        Action::Output { port, .. } if unnamed.contains(&port) => true,
-        Action::Output { port, .. } => port_from_v10(port.0) == number,
+        Action::Output { port, .. } => port_from_v10(port.0) == number || unnamed.contains(&port),
         _ => false,
     })
 }

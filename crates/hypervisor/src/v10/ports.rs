@@ -2,16 +2,17 @@
 
 use super::unreadable;
 use crate::label::{Label, UNKNOWN};
-use crate::port_desc::{PortChange, PortState, speed_of};
+use crate::parts::written;
+use crate::port_desc::PortChange;
 use crate::south::features::{Connected, Features};
 use alloc::vec::Vec;
 use compile::PhysicalPort;
-use fabric::embedding::VirtualPort;
 use flowspace::{port_from_v10, port_to_v10};
-use openflow::text::Name;
 use openflow::v10::{
-    self, Action, FeaturesReply, PacketOut, PhyPort, PortConfig, PortMod, PortNo, PortStatus,
+    self, Action, FeaturesReply, PacketOut, PhyPort, PortConfig, PortMod, PortNo, PortState,
+    PortStatus,
 };
+use openflow::v13::{self, Port, PortFeatures};
 use openflow::{DecodeError, ErrorCode, ListBuf};
 
 /// A FEATURES_REPLY.
@@ -31,8 +32,7 @@ pub(crate) fn connected(body: &[u8]) -> Result<Connected, DecodeError> {
 
 /// The core's number of a physical port, and the description that Weir keeps.
 pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
-    let mut description = Vec::with_capacity(PhyPort::LEN);
-    port.write(&mut description);
+    let description = written(port);
     let no_flood = port.config.contains(PortConfig::NO_FLOOD);
     (port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
 }
@@ -56,41 +56,37 @@ pub(crate) fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode> {
     })
 }
 
-/// The same port after a PORT_MOD with these bits of its configuration.
-pub(crate) fn configured(
-    known: &PhysicalPort,
-    change: impl Fn(u32) -> u32,
-) -> Option<PhysicalPort> {
-    let mut port = PhyPort::parse(&known.description).ok()?;
-    port.config.0 = change(port.config.0);
-    Some(self::known(&port).1)
-}
-
-/// The state of a port, read from its description. A port counts as down if its description cannot be read.
-pub(crate) fn port_state(wire: &[u8]) -> PortState {
-    PhyPort::parse(wire).map_or(PortState::default(), |port| PortState {
-        is_up: !port.config.contains(PortConfig::PORT_DOWN)
-            && !port.state.contains(v10::PortState::LINK_DOWN),
-        speed: speed_of(port.curr.0 & 0x7f),
+/// A port in the form of 1.3, with the bits of 1.0.
+pub(crate) fn read_port(description: &[u8]) -> Option<Port> {
+    let it = PhyPort::parse(description).ok()?;
+    Some(Port {
+        port_no: v13::PortNo(port_from_v10(it.port_no.0)),
+        hw_addr: it.hw_addr,
+        name: it.name,
+        config: v13::PortConfig(it.config.0),
+        state: v13::PortState(it.state.0),
+        curr: PortFeatures(it.curr.0),
+        advertised: PortFeatures(it.advertised.0),
+        supported: PortFeatures(it.supported.0),
+        peer: PortFeatures(it.peer.0),
+        curr_speed: 0,
+        max_speed: 0,
     })
 }
 
-/// The description of a network's port.
-pub(crate) fn describe(number: u32, port: &VirtualPort, config: PortConfig) -> Vec<u8> {
-    let mut out = Vec::new();
-    PhyPort {
-        port_no: PortNo(port_to_v10(number).unwrap_or(0)),
-        hw_addr: port.mac,
-        name: Name::new(port.name.as_str()),
-        config,
-        state: if port.up { v10::PortState(0) } else { v10::PortState::LINK_DOWN },
-        curr: v10::PortFeatures(0),
-        advertised: v10::PortFeatures(0),
-        supported: v10::PortFeatures(0),
-        peer: v10::PortFeatures(0),
-    }
-    .write(&mut out);
-    out
+/// The description of a port that has the bits of 1.0.
+pub(crate) fn write_port(it: &Port) -> Vec<u8> {
+    written(&PhyPort {
+        port_no: PortNo(port_to_v10(it.port_no.0).unwrap_or(0)),
+        hw_addr: it.hw_addr,
+        name: it.name,
+        config: PortConfig(it.config.0),
+        state: PortState(it.state.0),
+        curr: v10::PortFeatures(it.curr.0),
+        advertised: v10::PortFeatures(it.advertised.0),
+        supported: v10::PortFeatures(it.supported.0),
+        peer: v10::PortFeatures(it.peer.0),
+    })
 }
 
 /// A port description with a label. The free bandwidth of the link, in kilobits per second, follows the description.

@@ -1,8 +1,14 @@
 //! What a request is about, before Weir does what the request asks.
 
 use super::{flow_mod, unreadable};
+use crate::parts::written;
 use crate::work::Examines;
-use openflow::v10::{MessageType, StatsType, Vendor};
+use alloc::vec::Vec;
+use flowspace::port_from_v10;
+use openflow::error::v10 as code;
+use openflow::v10::{
+    MessageType, PortNo, QueueGetConfigReply, QueueGetConfigRequest, StatsType, Vendor,
+};
 use openflow::{ErrorCode, v13};
 
 /// The name of a message type.
@@ -42,4 +48,21 @@ pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
         },
         _ => Examines::Nothing,
     }
+}
+
+/// The port of a QUEUE_GET_CONFIG_REQUEST, which is a physical one, and the first bytes of the reply.
+pub(crate) fn queue_port(body: &[u8]) -> Result<(v13::PortNo, [u8; 8]), ErrorCode> {
+    let QueueGetConfigRequest { port } = QueueGetConfigRequest::parse(body).map_err(unreadable)?;
+    if port == PortNo::NONE {
+        return Err(code::QUEUE_OP_FAILED_BAD_PORT);
+    }
+    let [a, b] = port.0.to_be_bytes();
+    Ok((v13::PortNo(port_from_v10(port.0)), [a, b, 0, 0, 0, 0, 0, 0]))
+}
+
+/// The queues in a QUEUE_GET_CONFIG_REPLY: port, queue, and the queue's description.
+pub(crate) fn queues(body: &[u8]) -> Result<Vec<(u32, u32, Vec<u8>)>, ErrorCode> {
+    let reply = QueueGetConfigReply::parse(body).map_err(unreadable)?;
+    let port = port_from_v10(reply.port.0);
+    Ok(reply.queues.iter().map(|it| (port, it.queue_id, written(&it))).collect())
 }

@@ -3,6 +3,7 @@
 use super::flow_mod::wanted;
 use super::unreadable;
 use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
+use crate::parts::written;
 use crate::south::held::Held;
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
@@ -38,13 +39,11 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
         .unwrap_or_default()
         .iter()
         .map(|entry| {
-            let mut match_wire = Vec::with_capacity(v10::Match::LEN);
-            entry.match_.write(&mut match_wire);
             Held {
                 // Which of its tables the switch has chosen is the switch's affair: no FLOW_MOD names a table.
                 table: 0,
                 match_: Match::from_v10(&entry.match_),
-                match_wire,
+                match_wire: written(&entry.match_),
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.actions.as_bytes().to_vec(),
@@ -191,8 +190,8 @@ pub(crate) fn written_table(
     active_count: u32,
     (lookup_count, matched_count): (u64, u64),
 ) -> Vec<u8> {
-    let (name, wildcards, mut out) = (Name::new("slice"), Wildcards::ALL, Vec::new());
-    TableStats {
+    let (name, wildcards) = (Name::new("slice"), Wildcards::ALL);
+    written(&TableStats {
         table_id,
         name,
         wildcards,
@@ -200,9 +199,7 @@ pub(crate) fn written_table(
         active_count,
         lookup_count,
         matched_count,
-    }
-    .write(&mut out);
-    out
+    })
 }
 
 /// What ports have counted, as 1.3 says it.
@@ -230,8 +227,7 @@ pub(crate) fn ports(entries: &[u8]) -> Vec<v13::PortStats> {
 
 /// The same of one port; `None` for a port that 1.0 cannot name.
 pub(crate) fn written_port(it: &v13::PortStats) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    PortStats {
+    Some(written(&PortStats {
         port_no: PortNo(port_to_v10(it.port_no.0)?),
         rx_packets: it.rx_packets,
         tx_packets: it.tx_packets,
@@ -245,21 +241,14 @@ pub(crate) fn written_port(it: &v13::PortStats) -> Option<Vec<u8>> {
         rx_over_err: it.rx_over_err,
         rx_crc_err: it.rx_crc_err,
         collisions: it.collisions,
-    }
-    .write(&mut out);
-    Some(out)
+    }))
 }
 
 /// Queue statistics of the queues that are a tenant's own.
 pub(crate) fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>> {
     let queues = List::<QueueStats>::parse(entries).unwrap_or_default();
     let own = queues.iter().filter(|it| is_own(port_from_v10(it.port_no.0), it.queue_id));
-    let written = own.map(|it| {
-        let mut out = Vec::new();
-        it.write(&mut out);
-        out
-    });
-    written.collect()
+    own.map(|it| written(&it)).collect()
 }
 
 /// One question for each rule but one, by its match: the answer has narrower entries as well.

@@ -2,19 +2,19 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod as Asked, Head, Rule, Wanted};
-use crate::south::diff::{Change, Writing};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
+use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::metadata::own_part;
-use compile::{InfraRule, Refused, RuleKey};
+use compile::{Refused, RuleKey};
 use flowspace::{Match as Space, MiniMatch};
 use openflow::v13::{
     Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
     Instruction, Match, MatchBuf, PortNo, TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
 
 /// A match from its wire form, with the padding.
 pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
@@ -24,11 +24,9 @@ pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
 
 /// A match on the wire, with the padding; nothing if 1.3 cannot say the match.
 pub(crate) fn write_match(match_: &Space) -> Vec<u8> {
-    let (mut wire, mut fields) = (Vec::new(), MatchBuf::new());
-    if match_.to_v13(&mut fields).is_ok() {
-        Encode::write(&fields.as_match(), &mut wire);
-    }
-    wire
+    let mut fields = MatchBuf::new();
+    let said = match_.to_v13(&mut fields);
+    said.map(|()| written(&fields.as_match())).unwrap_or_default()
 }
 
 /// What sends a packet through the tables.
@@ -46,62 +44,27 @@ pub(crate) fn buffer_for(_rule: &Rule, _buffered: &mut Option<Buffered>) -> u32 
     NO_BUFFER
 }
 
-/// Appends the FLOW_MOD that does this to an entry; `first_table` is the first of the tenants' tables.
-pub(crate) fn write_rule(
-    flow: &Flow,
-    rule: &Rule,
-    writing: &Writing,
-    first_table: u8,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
-    let (Ok(match_), Ok(instructions)) =
-        (Match::parse(&rule.match_wire), List::parse(&rule.actions))
+/// Appends a FLOW_MOD of Weir's.
+pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let (Ok(match_), Ok(instructions)) = (Match::parse(it.match_wire), List::parse(it.actions))
     else {
-        // Both were written by the compiler.
+        // Weir has written both, or has read both before.
         return Err(TooLong { length: 0 });
     };
-    let counting = FlowModFlags::NO_PKT_COUNTS | FlowModFlags::NO_BYT_COUNTS;
-    let resets = if resets_counts { FlowModFlags::RESET_COUNTS } else { FlowModFlags(0) };
     FlowMod {
-        cookie,
-        // A deletion is of this very entry, whatever else has come to stand in its place.
-        cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
-        table_id: physical_table(flow.table, first_table),
-        command: match change {
-            Change::Add => FlowModCommand::ADD,
-            Change::Modify => FlowModCommand::MODIFY_STRICT,
-            Change::Delete => FlowModCommand::DELETE_STRICT,
-        },
-        idle_timeout: flow.idle_timeout,
-        hard_timeout,
-        priority: flow.priority,
-        buffer_id,
+        cookie: it.cookie,
+        cookie_mask: it.cookie_mask,
+        table_id: it.table,
+        command: it.command,
+        idle_timeout: it.idle_timeout,
+        hard_timeout: it.hard_timeout,
+        priority: it.priority,
+        buffer_id: it.buffer_id,
         out_port: PortNo::ANY,
         out_group: GROUP_ANY,
-        // The hypervisor always wants to know: its tables have to stay true.
-        flags: FlowModFlags::SEND_FLOW_REM | resets | FlowModFlags(flow.flags & counting.0),
+        flags: it.flags,
         match_,
-        instructions: if change == Change::Delete { List::EMPTY } else { instructions },
-    }
-    .write_message(0, out)
-}
-
-/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
-pub(crate) fn write_removal(
-    match_wire: &[u8],
-    (table_id, priority): (u8, u16),
-    cookie: u64,
-    out: &mut Vec<u8>,
-) -> Result<(), TooLong> {
-    FlowMod {
-        cookie,
-        cookie_mask: u64::MAX,
-        table_id,
-        command: FlowModCommand::DELETE_STRICT,
-        priority,
-        match_: Match::parse(match_wire).unwrap_or(Match::ANY),
-        ..FlowMod::default()
+        instructions,
     }
     .write_message(0, out)
 }
@@ -109,8 +72,6 @@ pub(crate) fn write_removal(
 /// A tenant's FLOW_MOD.
 pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
-    let mut match_wire = Vec::new();
-    Encode::write(&it.match_, &mut match_wire);
     Ok(Asked {
         command: it.command,
         wanted: Wanted {
@@ -121,7 +82,7 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
             out_port: it.out_port,
             out_group: it.out_group,
         },
-        match_wire,
+        match_wire: written(&it.match_),
         priority: it.priority,
         cookie: it.cookie,
         flags: it.flags.0,
@@ -139,23 +100,23 @@ pub(super) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Sp
     own_part(&match_, metadata_kept)
 }
 
+/// The actions of instructions, whenever a switch carries them out.
+fn actions_of(instructions: &[u8]) -> impl Iterator<Item = Action<'_>> {
+    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
+    let lists = instructions.into_iter().filter_map(|instruction| match instruction {
+        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => Some(actions),
+        _ => None,
+    });
+    lists.flatten()
+}
+
 /// Whether instructions send to the port and the group, as the filters of requests mean it.
 pub(crate) fn sends_to(instructions: &[u8], wanted: &Wanted) -> bool {
     let &Wanted { out_port, out_group, .. } = wanted;
-    let any = |test: &dyn Fn(&Action<'_>) -> bool| {
-        List::<Instruction<'_>>::parse(instructions).is_ok_and(|list| {
-            list.iter().any(|instruction| match instruction {
-                Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-                    actions.iter().any(|action| test(&action))
-                }
-                _ => false,
-            })
-        })
-    };
-    (out_port == PortNo::ANY
-        || any(&|action| matches!(action, Action::Output { port, .. } if *port == out_port)))
-        && (out_group == GROUP_ANY
-            || any(&|action| matches!(action, Action::Group(group) if *group == out_group)))
+    let outputs = |it| matches!(it, Action::Output { port, .. } if port == out_port);
+    let goes_on = |it| matches!(it, Action::Group(group) if group == out_group);
+    (out_port == PortNo::ANY || actions_of(instructions).any(outputs))
+        && (out_group == GROUP_ANY || actions_of(instructions).any(goes_on))
 }
 
 /// The table to which instructions send packets on.
@@ -171,46 +132,6 @@ pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
 pub(crate) fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow> {
     let match_ = own_part(&flow.match_.to_match(), metadata_kept).ok()?;
     Some(Flow { match_: MiniMatch::new(&match_), ..flow })
-}
-
-/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if a match of 1.3 cannot say the rule's.
-pub(crate) fn write_infra(own: &InfraRule, cookie: u64, change: Change, out: &mut Vec<u8>) -> bool {
-    let mut fields = MatchBuf::new();
-    let (command, instructions) = match change {
-        Change::Add => (FlowModCommand::ADD, own.actions.as_slice()),
-        Change::Modify => (FlowModCommand::MODIFY_STRICT, own.actions.as_slice()),
-        Change::Delete => (FlowModCommand::DELETE_STRICT, &[][..]),
-    };
-    own.match_.to_v13(&mut fields).is_ok()
-        && FlowMod {
-            cookie,
-            table_id: own.table,
-            command,
-            priority: own.priority,
-            match_: fields.as_match(),
-            instructions: List::parse(instructions).unwrap_or_default(),
-            ..FlowMod::default()
-        }
-        .write_message(0, out)
-        .is_ok()
-}
-
-/// The FLOW_MOD by which a tenant would have this entry.
-pub(crate) fn as_written(flow: &Flow) -> Option<Vec<u8>> {
-    let mut message = Vec::new();
-    let written = FlowMod {
-        cookie: flow.cookie,
-        table_id: flow.table,
-        idle_timeout: flow.idle_timeout,
-        hard_timeout: flow.hard_timeout,
-        priority: flow.priority,
-        flags: FlowModFlags(flow.flags),
-        match_: Match::parse(&flow.match_wire).ok()?,
-        instructions: List::parse(&flow.actions).ok()?,
-        ..FlowMod::default()
-    }
-    .write_message(0, &mut message);
-    written.is_ok().then_some(message)
 }
 
 /// The command of a FLOW_MOD.
@@ -245,15 +166,8 @@ pub(crate) fn head(body: &[u8]) -> Option<Head> {
 /// Whether instructions name a port, or whatever it may stand for.
 pub(crate) fn sends_by(instructions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
-    let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
-    instructions.iter().any(|instruction| match instruction {
-        Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-            actions.iter().any(|action| match action {
-                Action::Output { port, .. } if unnamed.contains(&port) => true,
-                Action::Output { port, .. } => port.0 == number,
-                _ => false,
-            })
-        }
+    actions_of(instructions).any(|action| match action {
+        Action::Output { port, .. } => port.0 == number || unnamed.contains(&port),
         _ => false,
     })
 }

@@ -10,7 +10,8 @@ use compile::egress_group::{is_egress_group, output_described};
 use compile::network::IngressPort;
 use compile::{Instances, Variant};
 use hashbrown::HashMap;
-use openflow::v13::{GroupMod, PortNo};
+use openflow::List;
+use openflow::v13::{GroupDesc, GroupMod, MeterConfig, PortNo};
 
 /// A tenant's groups and meters.
 #[derive(Default)]
@@ -214,6 +215,18 @@ impl OfKind {
         all.sort_unstable();
         all
     }
+}
+
+/// Groups that a switch says it holds, and their contents: see [`content_of`](crate::south::installed::content_of).
+pub(crate) fn groups_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)> {
+    let groups = List::<GroupDesc<'_>>::parse(entries).unwrap_or_default().into_iter();
+    groups.map(|it| (it.group_id, [&[it.type_.0, 0], it.buckets.as_bytes()].concat()))
+}
+
+/// The same of meters.
+pub(crate) fn meters_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)> {
+    let meters = List::<MeterConfig<'_>>::parse(entries).unwrap_or_default().into_iter();
+    meters.map(|it| (it.meter_id, [&it.flags.0.to_be_bytes(), it.bands.as_bytes()].concat()))
 }
 
 /// Whether a group's buckets send to one that is meant.

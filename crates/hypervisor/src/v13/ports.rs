@@ -2,16 +2,13 @@
 
 use super::unreadable;
 use crate::label::Label;
-use crate::port_desc::{PortChange, PortState, speed_of};
+use crate::parts::written;
+use crate::port_desc::PortChange;
 use crate::south::features::{Connected, Features};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::PhysicalPort;
-use fabric::embedding::VirtualPort;
-use openflow::text::Name;
-use openflow::v13::{
-    self, Action, FeaturesReply, PacketOut, Port, PortConfig, PortMod, PortNo, PortStatus,
-};
+use openflow::v13::{Action, FeaturesReply, PacketOut, Port, PortMod, PortNo, PortStatus};
 use openflow::{DecodeError, ErrorCode, ListBuf, v10};
 
 /// A FEATURES_REPLY.
@@ -31,9 +28,7 @@ pub(crate) fn connected(body: &[u8]) -> Result<Connected, DecodeError> {
 
 /// The core's number of a physical port, and the description that Weir keeps.
 pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
-    let mut description = Vec::with_capacity(Port::LEN);
-    port.write(&mut description);
-    (port.port_no.0, PhysicalPort { description, no_flood: false })
+    (port.port_no.0, PhysicalPort { description: write_port(port), no_flood: false })
 }
 
 /// The switch's report that a port has come, gone or changed.
@@ -55,64 +50,22 @@ pub(crate) fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode> {
     })
 }
 
-/// The same port after a PORT_MOD with these bits of its configuration.
-pub(crate) fn configured(
-    known: &PhysicalPort,
-    change: impl Fn(u32) -> u32,
-) -> Option<PhysicalPort> {
-    let mut port = Port::parse(&known.description).ok()?;
-    port.config.0 = change(port.config.0);
-    Some(self::known(&port).1)
+/// A port.
+pub(crate) fn read_port(description: &[u8]) -> Option<Port> {
+    Port::parse(description).ok()
 }
 
-/// The state of a port, read from its description. A port counts as down if its description cannot be read.
-pub(crate) fn port_state(wire: &[u8]) -> PortState {
-    Port::parse(wire).map_or(PortState::default(), |port| PortState {
-        is_up: !port.config.contains(PortConfig::PORT_DOWN)
-            && !port.state.contains(v13::PortState::LINK_DOWN),
-        speed: match port.curr_speed {
-            0 => speed_of(port.curr.0 & 0x3ff),
-            speed => u64::from(speed),
-        },
-    })
-}
-
-/// The description of a network's port.
-pub(crate) fn describe(number: u32, port: &VirtualPort, config: v10::PortConfig) -> Vec<u8> {
-    let kilobits = port.speed.map_or(0, |speed| speed.kilobits_per_second());
-    let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
-    let state = match port.up {
-        // Taken down, it is not live (specification section 7.2.1), though nothing is wrong with the link.
-        true if config.contains(v10::PortConfig::PORT_DOWN) => v13::PortState(0),
-        true => v13::PortState::LIVE,
-        false => v13::PortState::LINK_DOWN,
-    };
-    let mut out = Vec::new();
-    Port {
-        port_no: PortNo(number),
-        hw_addr: port.mac,
-        name: Name::new(port.name.as_str()),
-        config: PortConfig(config.0),
-        state,
-        curr: v13::PortFeatures(0),
-        advertised: v13::PortFeatures(0),
-        supported: v13::PortFeatures(0),
-        peer: v13::PortFeatures(0),
-        curr_speed: speed,
-        max_speed: speed,
-    }
-    .write(&mut out);
-    out
+/// The description of a port.
+pub(crate) fn write_port(port: &Port) -> Vec<u8> {
+    written(port)
 }
 
 /// A port description with a label. The current speed is the free bandwidth of the link, and the highest speed is the link's capacity.
 pub(crate) fn labelled(wire: Vec<u8>, label: Option<Label>) -> Vec<u8> {
-    let (Some(label), Ok(port)) = (label, Port::parse(&wire)) else { return wire };
+    let (Some(label), Some(port)) = (label, read_port(&wire)) else { return wire };
     let capacity = Label { left: label.capacity, ..label };
-    let mut out = Vec::with_capacity(wire.len());
     let (curr_speed, max_speed) = (label.left_kilobits(), capacity.left_kilobits());
-    Port { curr_speed, max_speed, ..port }.write(&mut out);
-    out
+    write_port(&Port { curr_speed, max_speed, ..port })
 }
 
 /// A PACKET_OUT of Weir's own.

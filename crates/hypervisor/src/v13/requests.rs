@@ -1,9 +1,13 @@
 //! What a request is about, before Weir does what the request asks.
 
 use super::{flow_mod, unreadable};
+use crate::parts::written;
 use crate::work::Examines;
+use alloc::vec::Vec;
 use openflow::ErrorCode;
-use openflow::v13::{Experimenter, MessageType, MultipartType};
+use openflow::v13::{
+    Experimenter, MessageType, MultipartType, PortNo, QueueGetConfigReply, QueueGetConfigRequest,
+};
 
 /// The name of a message type.
 pub(crate) fn type_name(type_: u8) -> Option<&'static str> {
@@ -36,4 +40,17 @@ pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
         },
         _ => Examines::Nothing,
     }
+}
+
+/// The port of a QUEUE_GET_CONFIG_REQUEST, or any port, and the first bytes of the reply.
+pub(crate) fn queue_port(body: &[u8]) -> Result<(PortNo, [u8; 8]), ErrorCode> {
+    let QueueGetConfigRequest { port } = QueueGetConfigRequest::parse(body).map_err(unreadable)?;
+    let [a, b, c, d] = port.0.to_be_bytes();
+    Ok((port, [a, b, c, d, 0, 0, 0, 0]))
+}
+
+/// The queues in a QUEUE_GET_CONFIG_REPLY: port, queue, and the queue's description.
+pub(crate) fn queues(body: &[u8]) -> Result<Vec<(u32, u32, Vec<u8>)>, ErrorCode> {
+    let reply = QueueGetConfigReply::parse(body).map_err(unreadable)?;
+    Ok(reply.queues.iter().map(|it| (it.port.0, it.queue_id, written(&it))).collect())
 }

@@ -3,6 +3,7 @@
 use super::flow_mod::tenants_match;
 use super::unreadable;
 use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
+use crate::parts::written;
 use crate::south::held::Held;
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
@@ -19,7 +20,7 @@ use openflow::v13::{
     Match as WireMatch, Message, MultipartFlags, MultipartReply, MultipartRequest,
     MultipartRequestBody, PortNo, PortStats, QueueStats, SwitchConfig, TABLE_ALL, TableStats,
 };
-use openflow::{Encode, ErrorCode, List, ListBuf};
+use openflow::{ErrorCode, List, ListBuf};
 
 /// The configuration and the questions that a switch gets when it connects.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
@@ -45,13 +46,11 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
         .unwrap_or_default()
         .iter()
         .filter_map(|entry| {
-            let mut match_wire = Vec::new();
-            Encode::write(&entry.match_, &mut match_wire);
             Some(Held {
                 table: entry.table_id,
                 // A match that cannot be read is not one of ours.
                 match_: Match::from_v13(&entry.match_).ok()?,
-                match_wire,
+                match_wire: written(&entry.match_),
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.instructions.as_bytes().to_vec(),
@@ -165,9 +164,7 @@ pub(crate) fn written_table(
     active_count: u32,
     (lookup_count, matched_count): (u64, u64),
 ) -> Vec<u8> {
-    let mut out = Vec::new();
-    TableStats { table_id, active_count, lookup_count, matched_count }.write(&mut out);
-    out
+    written(&TableStats { table_id, active_count, lookup_count, matched_count })
 }
 
 /// What ports have counted.
@@ -177,21 +174,14 @@ pub(crate) fn ports(entries: &[u8]) -> Vec<PortStats> {
 
 /// The same of one port.
 pub(crate) fn written_port(port: &PortStats) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    port.write(&mut out);
-    Some(out)
+    Some(written(port))
 }
 
 /// Queue statistics of the queues that are a tenant's own.
 pub(crate) fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>> {
     let queues = List::<QueueStats>::parse(entries).unwrap_or_default();
     let own = queues.iter().filter(|it| is_own(it.port_no.0, it.queue_id));
-    let written = own.map(|it| {
-        let mut out = Vec::new();
-        it.write(&mut out);
-        out
-    });
-    written.collect()
+    own.map(|it| written(&it)).collect()
 }
 
 /// Asks what kind of switch it is.
@@ -254,13 +244,10 @@ impl<'a> GroupSums<'a> {
 
     /// Each as it stands in an answer.
     pub(crate) fn written(self) -> Vec<Vec<u8>> {
-        let written = self.0.into_values().map(|(sum, buckets)| {
-            let mut list = ListBuf::<BucketCounter>::new();
-            buckets.into_iter().for_each(|bucket| list.push(bucket));
-            let mut out = Vec::new();
-            Encode::write(&GroupStats { bucket_stats: list.as_list(), ..sum }, &mut out);
-            out
+        let all = self.0.into_values().map(|(sum, buckets)| {
+            let buckets: ListBuf<BucketCounter> = buckets.into_iter().collect();
+            written(&GroupStats { bucket_stats: buckets.as_list(), ..sum })
         });
-        written.collect()
+        all.collect()
     }
 }

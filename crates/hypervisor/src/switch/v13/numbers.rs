@@ -12,16 +12,15 @@ use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What, in_turn};
 use crate::time::Instant;
-use crate::v13::numbers::{Numbered, OfKind};
+use crate::v13::numbers::{Numbered, OfKind, groups_held, meters_held};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{RuleKey, Variant};
 use openflow::error::v13 as code;
 use openflow::v13::{
-    GROUP_MAX, GroupDesc, GroupMod, GroupModCommand, GroupType, MessageType, MeterConfig, MeterMod,
-    MeterModCommand,
+    GROUP_MAX, GroupMod, GroupModCommand, GroupType, MessageType, MeterMod, MeterModCommand,
 };
-use openflow::{Encode, ErrorCode, List, TooLong, frame};
+use openflow::{ErrorCode, List, TooLong, frame};
 
 impl Switch {
     /// Begins a change of groups or meters.
@@ -268,12 +267,8 @@ impl Switch {
     /// All groups and meters that the switch holds are in use. A group or meter that is in no tenant's table may be somebody
     /// else's, who shares the switch with the hypervisor: its number is not given out.
     pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> HeldNumbers {
-        let groups = List::<GroupDesc<'_>>::parse(groups).unwrap_or_default();
-        let meters = List::<MeterConfig<'_>>::parse(meters).unwrap_or_default();
-        let held = HeldNumbers {
-            groups: groups.iter().map(|it| (it.group_id, held_group(&it))).collect(),
-            meters: meters.iter().map(|it| (it.meter_id, held_meter(&it))).collect(),
-        };
+        let (groups, meters) = (groups_held(groups).collect(), meters_held(meters).collect());
+        let held = HeldNumbers { groups, meters };
         self.ids.reserve(Kind::Group, held.groups.keys());
         self.ids.reserve(Kind::Meter, held.meters.keys());
         held
@@ -400,18 +395,6 @@ fn named_in(id: u32, content: &[u8]) -> Vec<u32> {
     body.extend_from_slice(&id.to_be_bytes());
     body.extend_from_slice(content.get(2..).unwrap_or_default());
     GroupMod::parse(&body).map(|group| named_by(&group).collect()).unwrap_or_default()
-}
-
-fn held_group(group: &GroupDesc<'_>) -> Vec<u8> {
-    let mut content = Vec::from([group.type_.0, 0]);
-    group.buckets.write(&mut content);
-    content
-}
-
-fn held_meter(meter: &MeterConfig<'_>) -> Vec<u8> {
-    let mut content = Vec::from(meter.flags.0.to_be_bytes());
-    meter.bands.write(&mut content);
-    content
 }
 
 fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {

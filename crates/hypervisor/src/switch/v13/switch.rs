@@ -1,19 +1,13 @@
-//! FEATURES, queues, tables, roles, asynchronous messages.
+//! FEATURES, tables, roles, asynchronous messages.
 
 use crate::north::{Role as Held, Wanted};
-use crate::south::pending::Awaits;
-use crate::south::queue::Class;
 use crate::switch::{Request, Switch};
-use crate::time::Instant;
 use crate::v13::unreadable;
-use alloc::vec::Vec;
-use compile::{Reason, Refused};
+use compile::Refused;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    AsyncConfig, Capabilities, FeaturesReply, Message, PacketQueue, PortNo, QueueGetConfigReply,
-    QueueGetConfigRequest, Role, RoleBody, TABLE_ALL, TableMod,
+    AsyncConfig, Capabilities, FeaturesReply, Message, Role, RoleBody, TABLE_ALL, TableMod,
 };
-use openflow::{ErrorCode, List, ListBuf};
 
 impl Switch {
     /// The switch without the hypervisor's tables.
@@ -47,57 +41,6 @@ impl Switch {
             return Err(code::TABLE_MOD_FAILED_BAD_TABLE.into());
         }
         if table_mod.config != 0 { Err(code::TABLE_MOD_FAILED_EPERM.into()) } else { Ok(()) }
-    }
-
-    /// The queues of a port that the tenant sees.
-    pub(crate) fn queue_config_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let asked = QueueGetConfigRequest::parse(request.body()).map_err(unreadable)?;
-        if asked.port != PortNo::ANY && !self.has_port(request.tenant, asked.port.0) {
-            return Err(code::QUEUE_OP_FAILED_BAD_PORT.into());
-        }
-        if self.tenants[request.tenant.0 as usize].network.is_some() {
-            // Virtual ports have no queues.
-            self.reply(request, |_, out| {
-                QueueGetConfigReply { port: asked.port, queues: List::EMPTY }
-                    .write_message(request.header.xid, out)
-            });
-            return Ok(());
-        }
-        self.forward_request(request, Awaits::Reply, Class::Other, request.frame);
-        Ok(())
-    }
-
-    /// Of the queues, those of the tenant's ports that the tenant may use.
-    pub(crate) fn queue_config_reply_v13(
-        &mut self,
-        xid: u32,
-        body: &[u8],
-        now: Instant,
-    ) -> Result<(), ErrorCode> {
-        let reply = QueueGetConfigReply::parse(body).map_err(unreadable)?;
-        let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
-        let Some(origin) = entry.origin.filter(|_| entry.awaits == Awaits::Reply) else {
-            return Err(code::BAD_REQUEST_BAD_TYPE);
-        };
-        self.session.take(xid);
-        let allowed = self.tenants[origin.tenant.0 as usize].terms.queues();
-        let mut queues = ListBuf::<PacketQueue<'static>>::new();
-        for queue in reply.queues.iter().filter(|queue| {
-            allowed.contains(&queue.queue_id)
-                && self.map.ownership().sees_port(origin.tenant, queue.port.0)
-        }) {
-            queues.push(queue);
-        }
-        let mut message = Vec::new();
-        let pruned = QueueGetConfigReply { port: reply.port, queues: queues.as_list() };
-        match pruned.write_message(origin.xid, &mut message) {
-            Ok(()) => self.relay_reply(&origin, &message),
-            Err(_) => {
-                self.refuse(&origin, Reason::AnswerTooLarge.with(self.codes().too_much));
-                self.answered(origin.tenant);
-            }
-        }
-        Ok(())
     }
 
     /// Roles are between a tenant's controllers; the switch knows nothing of them (specification section 6.3.4).
