@@ -194,6 +194,9 @@ impl Switch {
             self.reports.count_unexpected();
             return;
         }
+        if self.waits_for_reconciliation(header, frame) {
+            return;
+        }
         if self.switch_message(header, frame, now).is_err() {
             self.reports.count_unexpected();
         }
@@ -362,7 +365,8 @@ impl Switch {
         }
         self.session.handle_timeout(now);
         self.finish_due(now);
-        if self.tenants.next_end().is_some_and(|at| at <= now) {
+        let is_reconciling = self.datapath.is_reconciling();
+        if !is_reconciling && self.tenants.next_end().is_some_and(|at| at <= now) {
             self.end_late(now);
         }
         self.take_up_postponed(now);

@@ -3,6 +3,7 @@
 //! Beyond these bounds the session with the switch is closed with a reason.
 
 use super::asynchronous::asked::Asked;
+use super::reconcile::state::Reconciliation;
 use super::settings::StartError;
 use super::traffic::port_traffic::Traffic;
 use crate::cookie::Installation;
@@ -10,7 +11,9 @@ use crate::messages;
 use crate::pool::Taken;
 use crate::sheet::Described;
 use crate::south::features::{Connected, Features};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, Target, Wire};
 use openflow::Encode;
@@ -38,6 +41,8 @@ pub(crate) struct Datapath {
     learned: Learned,
     /// Bytes that stay in use of what was learned.
     kept: usize,
+    /// Of these, bytes for the numbers of groups and meters.
+    numbers_kept: usize,
     /// The memory for the ports and for what is learned, if other switches share it, and the bytes of the switch's own.
     taken: Taken,
     own: usize,
@@ -50,10 +55,11 @@ pub(crate) struct Datapath {
 }
 
 /// How far the switch is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// This many questions about its state are open.
     Learning(u32),
+    /// What the switch holds is compared with what it should hold; nothing while a batch of this is done.
+    Reconciling(Option<Box<Reconciliation>>),
     /// Tenants are served.
     Ready,
     /// The driver was told to close the session.
@@ -108,14 +114,14 @@ impl Parts {
         self.bytes += entries.len();
     }
 
+    /// The entries, in the order of their coming.
+    pub(super) fn into_parts(self) -> vec::IntoIter<Vec<u8>> {
+        self.rules.into_iter()
+    }
+
     /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.count
-    }
-
-    /// The entries, in the order of their coming.
-    pub(super) fn rules(&self) -> impl Iterator<Item = &[u8]> {
-        self.rules.iter().map(Vec::as_slice)
     }
 }
 
@@ -145,6 +151,7 @@ impl Datapath {
             phase: Phase::Learning(0),
             learned: Learned::default(),
             kept: 0,
+            numbers_kept: 0,
             taken: Taken::default(),
             own: 0,
             traffic: Traffic::default(),
@@ -236,13 +243,13 @@ impl Datapath {
     /// Whether tenants are served.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        matches!(self.phase, Phase::Ready)
     }
 
     /// Whether nothing of the switch is listened to any more.
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        matches!(self.phase, Phase::Closed)
     }
 
     /// So many questions about the switch's state are asked.
@@ -250,7 +257,7 @@ impl Datapath {
         self.phase = Phase::Learning(questions);
     }
 
-    /// One of the questions is answered in full. Says whether it was the last: then the switch is ready.
+    /// One of the questions is answered in full. Says whether it was the last.
     pub(super) fn question_answered(&mut self) -> bool {
         match self.phase {
             Phase::Learning(open) if open > 1 => {
@@ -258,11 +265,48 @@ impl Datapath {
                 false
             }
             Phase::Learning(_) => {
-                self.phase = Phase::Ready;
+                self.phase = Phase::Reconciling(None);
                 true
             }
-            Phase::Ready | Phase::Closed => false,
+            Phase::Reconciling(_) | Phase::Ready | Phase::Closed => false,
         }
+    }
+
+    /// Whether what the switch holds is compared with what it should hold.
+    pub(super) fn is_reconciling(&self) -> bool {
+        matches!(self.phase, Phase::Reconciling(_))
+    }
+
+    /// See [`is_reconciling`](Self::is_reconciling).
+    pub(super) fn reconciling_mut(&mut self) -> Option<&mut Reconciliation> {
+        match &mut self.phase {
+            Phase::Reconciling(it) => it.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    /// Takes the reconciliation, to do a batch of it.
+    pub(super) fn take_reconciling(&mut self) -> Option<Box<Reconciliation>> {
+        match &mut self.phase {
+            Phase::Reconciling(it) => it.take(),
+            _ => None,
+        }
+    }
+
+    /// The reconciliation is not at its end.
+    pub(super) fn set_reconciling(&mut self, it: Box<Reconciliation>) {
+        if let Phase::Reconciling(place) = &mut self.phase {
+            *place = Some(it);
+        }
+    }
+
+    /// The switch has what it should have. Weir deletes so many rules. These count as long as the session lasts: the switch may
+    /// never confirm that they are gone.
+    pub(super) fn reconciled(&mut self, deleted: usize) {
+        if self.is_reconciling() {
+            self.phase = Phase::Ready;
+        }
+        self.kept = self.numbers_kept + deleted * EACH;
     }
 
     /// The switch has sent so many bytes of an answer about its entries, groups or meters.
@@ -310,16 +354,11 @@ impl Datapath {
         (self.taken, self.own) = (taken, own);
     }
 
-    /// Weir compares what the switch has reported with what it should hold, and deletes so many rules. These count as long as
-    /// the session lasts: the switch may never confirm that they are gone.
-    pub(super) fn count_deleted(&mut self, rules: usize) {
-        self.kept += rules * EACH;
-    }
-
-    /// Takes the entries, groups and meters that the switch has reported. Their memory counts until
-    /// [`told_too_much`](Self::told_too_much) is called again.
+    /// Takes the entries, groups and meters that the switch has reported. Their memory counts until they are
+    /// [reconciled](Self::reconciled).
     pub(super) fn take_learned(&mut self) -> Learned {
-        self.kept = self.learned.numbers * NUMBER;
+        self.kept = self.learned.size();
+        self.numbers_kept = self.learned.numbers * NUMBER;
         core::mem::take(&mut self.learned)
     }
 

@@ -36,6 +36,10 @@ impl Switch {
     /// Of several changes in a row the newest counts. If [`is_turn_awaited`](Self::is_turn_awaited) says so, entries have still to
     /// follow, in further turns.
     pub fn handle_policy(&mut self, policy: Arc<Policy>, now: Instant) {
+        if self.datapath.is_reconciling() {
+            self.map.plan_policy(policy);
+            return;
+        }
         if !self.is_ready() {
             self.adopt(policy);
             return;
@@ -64,7 +68,8 @@ impl Switch {
 
     /// Puts a new policy or changed ports into force, if no message in the queues waits for the store.
     pub(crate) fn follow(&mut self, now: Instant) {
-        if !self.map.has_upcoming() || self.map.is_stale() || self.operations.has_any_bulk() {
+        let is_busy = self.datapath.is_reconciling() || self.operations.has_any_bulk();
+        if !self.map.has_upcoming() || self.map.is_stale() || is_busy {
             return;
         }
         if !self.session.is_safe(&self.journal) || self.tenants.is_any_recovering() {

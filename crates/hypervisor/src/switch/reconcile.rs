@@ -1,146 +1,300 @@
 //! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
+//!
+//! Weir compares what the switch holds with what it should hold, and mends the difference. An entry that could have timed out meanwhile and
+//! is missing has timed out. A permanent one is installed again. A rule of ours that is in no tenant's table is removed. A rule without our
+//! mark is left alone.
+//!
+//! A switch may hold a hundred thousand rules. One turn of the event loop does a batch of the [steps](state::Step); then come other
+//! switches. Until the last batch no tenant is served, what the switch says waits, but for ECHO_REQUEST and PACKET_IN, and no entry times
+//! out.
 
-use super::{Cause, Event, Switch};
+mod restore;
+pub(super) mod state;
+
+use super::mend::difference::Deletion;
+use super::{Cause, Event, Object, Switch};
 use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
-use crate::south::held::{Held, HeldNumbers as Numbers};
+use crate::south::held::Held;
 use crate::south::installed::{Content, Owner};
-use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use crate::work::PLAN;
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::rule::check_reportable;
 use compile::wire::do_the_same;
 use compile::{Refused, RuleKey, entry};
 use flowspace::Match;
-use hashbrown::HashSet;
-use openflow::NO_BUFFER;
+use hashbrown::{HashMap, HashSet};
+use openflow::v13::MessageType;
+use openflow::{Header, NO_BUFFER};
+use state::{Reconciliation, Step};
 
 impl Switch {
-    /// Compares what the switch holds with what it should hold, and mends the difference.
-    ///
-    /// An entry that could have timed out meanwhile and is missing has timed out. A permanent one is installed again.
-    /// An entry of ours that is in no tenant's table is removed. An entry without our mark is left alone.
-    pub(crate) fn reconcile(&mut self, now: Instant) {
+    /// The switch has said what it holds.
+    pub(super) fn begin_to_reconcile(&mut self, now: Instant) {
         let learned = self.datapath.take_learned();
-        let (is_to_adopt, mut left_cookies) = (self.is_to_adopt(), self.left_cookies());
-        let numbers = self.learn_numbers(&learned.groups, &learned.meters);
-        self.restore(&numbers, now);
-        let mut held: Vec<Held> = Vec::with_capacity(learned.flows.len());
-        for rules in learned.flows.rules() {
-            held.extend(messages::held(self.wire, rules));
+        let (is_to_adopt, left_cookies) = (self.is_to_adopt(), self.left_cookies());
+        let restored = self.begin_to_restore(&learned.groups, &learned.meters, now);
+        let reconciliation = Reconciliation {
+            step: Some(Step::Restore(restored)),
+            held: Vec::with_capacity(learned.flows.len()),
+            parts: learned.flows.into_parts(),
+            is_to_adopt,
+            left_cookies,
+            foreign: learned.foreign,
+            left: learned.left,
+            ..Reconciliation::default()
+        };
+        self.datapath.set_reconciling(Box::new(reconciliation));
+        self.continue_to_reconcile(now);
+    }
+
+    /// Does the next batch.
+    pub(super) fn continue_to_reconcile(&mut self, now: Instant) {
+        let Some(mut it) = self.datapath.take_reconciling() else { return };
+        let mut left = self.settings.batch;
+        while left > 0
+            && let Some(step) = it.step.take()
+        {
+            it.step = self.reconcile_step(&mut it, step, &mut left, now);
         }
-        if is_to_adopt {
-            left_cookies = self.adopt_rules(&held, now);
+        match it.step {
+            Some(_) => self.datapath.set_reconciling(it),
+            None => self.reconciled(*it, now),
         }
-        self.reserve_numbers(&left_cookies);
-        let (mut kept, mut installed, mut removed) = (0, 0, 0);
-        let (mut left, foreign) = (learned.left, learned.foreign);
-        let mut seen: HashSet<(TenantIndex, RuleKey)> = HashSet::new();
-        let mut held_keys: BTreeMap<TenantIndex, Vec<RuleKey>> = BTreeMap::new();
-        let mut own_seen = Vec::new();
-        for entry in &held {
-            self.keep_owner(entry, now);
+    }
+
+    /// Whether a message of the switch has to wait until the tables are reconciled. Then it does, if there is room.
+    pub(super) fn waits_for_reconciliation(&mut self, header: Header, frame: &[u8]) -> bool {
+        let Some(reconciliation) = self.datapath.reconciling_mut() else { return false };
+        // No tenant is served, so a PACKET_IN is nobody's.
+        if [MessageType::ECHO_REQUEST.0, MessageType::PACKET_IN.0].contains(&header.type_) {
+            return false;
         }
-        for entry in &held {
-            let cookie = Cookie::from_wire(entry.cookie, self.settings.installation);
-            let Some(cookie) = cookie.filter(|_| !left_cookies.contains(&entry.cookie)) else {
-                match Installation::of(entry.cookie) {
-                    Some(it) if self.settings.takes_over == Some(it) => {
-                        self.delete_held(entry, now);
-                        removed += 1;
+        if !reconciliation.wait(frame) {
+            self.close("the switch says too much while its tables are reconciled");
+        }
+        true
+    }
+
+    /// Does a step, or as much of the step as is left for this turn. Gives what is to be done next.
+    fn reconcile_step(
+        &mut self,
+        it: &mut Reconciliation,
+        step: Step,
+        left: &mut usize,
+        now: Instant,
+    ) -> Option<Step> {
+        match step {
+            Step::Restore(mut restored) => {
+                for (key, bytes) in restored.by_ref().take(*left) {
+                    self.restore_entry_of_store(key, &bytes, now);
+                    *left -= 1;
+                }
+                Some(if restored.len() > 0 { Step::Restore(restored) } else { Step::Read })
+            }
+            Step::Read => {
+                if let Some(part) = it.parts.next() {
+                    let held = messages::held(self.wire, &part);
+                    *left = left.saturating_sub(held.len());
+                    it.held.extend(held);
+                    return Some(Step::Read);
+                }
+                if it.is_to_adopt {
+                    it.left_cookies = self.adopt_rules(&it.held, now);
+                }
+                self.reserve_numbers(&it.left_cookies);
+                Some(Step::Own(0))
+            }
+            Step::Own(at) => {
+                let held = it.held.get(at..).unwrap_or_default();
+                for entry in held.iter().take(*left) {
+                    self.keep_owner(entry, now);
+                }
+                let done = held.len().min(*left);
+                *left -= done;
+                let is_over = at + done == it.held.len();
+                Some(if is_over { Step::Learn(0) } else { Step::Own(at + done) })
+            }
+            Step::Learn(at) => {
+                let held = core::mem::take(&mut it.held);
+                let mut next = at;
+                for entry in held.get(at..).unwrap_or_default().iter().take(*left) {
+                    self.learn_held(it, entry, next, now);
+                    (*left, next) = (*left - 1, next + 1);
+                }
+                it.held = held;
+                match next < it.held.len() {
+                    true => Some(Step::Learn(next)),
+                    false => Some(Step::Miss(self.all_entries().into_iter())),
+                }
+            }
+            Step::Miss(mut entries) => {
+                for (tenant, number) in entries.by_ref().take(*left) {
+                    self.find_missing(it, tenant, number, now);
+                    *left -= 1;
+                }
+                match entries.len() > 0 {
+                    true => Some(Step::Miss(entries)),
+                    false => {
+                        let keys = core::mem::take(&mut it.keys);
+                        Some(Step::Compare(keys.into_iter(), HashSet::new()))
                     }
-                    Some(it) => *left.entry(it).or_default() += 1,
-                    None => {}
-                }
-                continue;
-            };
-            if cookie.is_own() {
-                own_seen.push(entry);
-                continue;
-            }
-            let Some(tenant) = self.tenant_of(cookie.tenant) else {
-                self.delete_held(entry, now);
-                removed += 1;
-                continue;
-            };
-            let number = cookie.number;
-            let flow = self.tenants[tenant.0 as usize].flows.get(number);
-            let rule = flow.and_then(|flow| {
-                let rule = flow.rules.iter().find(|rule| self.is_held(flow, rule, entry))?;
-                Some((flow, rule))
-            });
-            let program = match rule {
-                Some((_, rule)) if self.same_actions(&rule.actions, &entry.actions) => {
-                    kept += 1;
-                    Arc::clone(&rule.actions)
-                }
-                _ => entry.actions.as_slice().into(),
-            };
-            let terms = flow.map(Flow::times).unwrap_or_default();
-            let key = match rule {
-                Some((flow, rule)) => rule.key(flow.table),
-                None => self.rule_key(entry.table, entry.priority, &entry.match_),
-            };
-            if rule.is_some() {
-                seen.insert((tenant, key.clone()));
-                if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
-                    flow.installed = flow.installed.min(entry.installed(now));
                 }
             }
-            let content = Content { owner: Owner { tenant, number }, program, terms };
-            self.session.installed_mut().learn(key.clone(), content);
-            held_keys.entry(tenant).or_default().push(key);
-        }
-        let mut differences = Vec::new();
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            let cause = Cause::own(tenant, now);
-            let mut keys = held_keys.remove(&tenant).unwrap_or_default();
-            let numbers: Vec<u32> = self.tenants[at].flows.iter().map(|(n, _)| n).collect();
-            for number in numbers {
-                let Some(flow) = self.tenants[at].flows.get(number) else { continue };
-                let is_missing = |rule: &Rule| !seen.contains(&(tenant, rule.key(flow.table)));
-                let missing = flow.rules.iter().filter(|rule| is_missing(rule)).count();
-                if missing == 0 {
-                    continue;
+            Step::Compare(mut keys, mut compared) => {
+                let mut rules = HashMap::new();
+                while *left > 0
+                    && let Some((tenant, key)) = keys.next()
+                {
+                    if !compared.insert((tenant, key.clone())) {
+                        continue;
+                    }
+                    let difference = it.differences.entry(tenant).or_default();
+                    let cost = self.compare(tenant, &key, &mut rules, difference);
+                    *left = left.saturating_sub(cost);
                 }
-                if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
-                    keys.extend(flow.keys());
-                } else if missing == flow.rules.len() {
-                    self.take_flow(&cause, number);
-                } else {
-                    let mut left = flow.clone();
-                    left.rules.retain(|rule| !is_missing(rule));
-                    self.tenants[at].flows.put(number, left);
-                    self.tenants.note_freed(tenant);
+                match keys.len() > 0 {
+                    true => Some(Step::Compare(keys, compared)),
+                    false => Some(Step::Delete(next_to_delete(it).into_iter())),
                 }
             }
-            let difference = self.difference(tenant, keys);
-            self.submit_deletions(&cause, &difference);
-            removed += difference.deleted();
-            installed += difference.added();
-            differences.push((cause, difference));
+            Step::Delete(mut deletions) => {
+                for (tenant, (key, owner)) in deletions.by_ref().take(*left) {
+                    self.submit_deletion(&Cause::own(tenant, now), key, owner);
+                    *left -= 1;
+                }
+                if deletions.len() > 0 {
+                    return Some(Step::Delete(deletions));
+                }
+                let own: Vec<&Held> = it.own.iter().filter_map(|at| it.held.get(*at)).collect();
+                let (kept, installed, removed) = self.reconcile_own(&own, now);
+                it.count(kept, installed, removed);
+                Some(Step::Add(core::mem::take(&mut it.additions).into_iter()))
+            }
+            Step::Add(mut additions) => {
+                while *left > 0
+                    && let Some((tenant, number, rules)) = additions.next()
+                {
+                    let cause = self.begin_repair(&Cause::own(tenant, now), Object::Entry(number));
+                    self.submit_rules_of(&cause, number, &rules);
+                    *left = left.saturating_sub(rules.len());
+                }
+                (additions.len() > 0).then_some(Step::Add(additions))
+            }
         }
-        let (k, i, r) = self.reconcile_own(&own_seen, now);
-        (kept, installed, removed) = (kept + k, installed + i, removed + r);
-        for (cause, difference) in differences {
-            self.submit_additions(&cause, &difference);
+    }
+
+    /// Looks up a rule that the switch holds in the tables. What is in no table goes.
+    fn learn_held(&mut self, it: &mut Reconciliation, entry: &Held, at: usize, now: Instant) {
+        let cookie = Cookie::from_wire(entry.cookie, self.settings.installation);
+        let Some(cookie) = cookie.filter(|_| !it.left_cookies.contains(&entry.cookie)) else {
+            match Installation::of(entry.cookie) {
+                Some(one) if self.settings.takes_over == Some(one) => {
+                    self.delete_held(entry, now);
+                    it.count(0, 0, 1);
+                }
+                Some(one) => *it.left.entry(one).or_default() += 1,
+                None => {}
+            }
+            return;
+        };
+        if cookie.is_own() {
+            it.own.push(at);
+            return;
         }
-        self.datapath.count_deleted(removed);
+        let Some(tenant) = self.tenant_of(cookie.tenant) else {
+            self.delete_held(entry, now);
+            it.count(0, 0, 1);
+            return;
+        };
+        let number = cookie.number;
+        let flow = self.tenants[tenant.0 as usize].flows.get(number);
+        let rule = flow.and_then(|flow| {
+            let rule = flow.rules.iter().find(|rule| self.is_held(flow, rule, entry))?;
+            Some((flow, rule))
+        });
+        let program = match rule {
+            Some((_, rule)) if self.same_actions(&rule.actions, &entry.actions) => {
+                it.count(1, 0, 0);
+                Arc::clone(&rule.actions)
+            }
+            _ => entry.actions.as_slice().into(),
+        };
+        let terms = flow.map(Flow::times).unwrap_or_default();
+        let key = match rule {
+            Some((flow, rule)) => rule.key(flow.table),
+            None => self.rule_key(entry.table, entry.priority, &entry.match_),
+        };
+        if rule.is_some() {
+            it.seen.insert((tenant, key.clone()));
+            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+                flow.installed = flow.installed.min(entry.installed(now));
+            }
+        }
+        let content = Content { owner: Owner { tenant, number }, program, terms };
+        self.session.installed_mut().learn(key.clone(), content);
+        it.keys.push((tenant, key));
+    }
+
+    fn all_entries(&self) -> Vec<(TenantIndex, u32)> {
+        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
+        let entries = tenants.flat_map(|tenant| {
+            self.tenants[tenant.0 as usize].flows.iter().map(move |(number, _)| (tenant, number))
+        });
+        entries.collect()
+    }
+
+    /// Rules of an entry that the switch does not hold are installed again, or have timed out.
+    fn find_missing(
+        &mut self,
+        it: &mut Reconciliation,
+        tenant: TenantIndex,
+        number: u32,
+        now: Instant,
+    ) {
+        let at = tenant.0 as usize;
+        let Some(flow) = self.tenants[at].flows.get(number) else { return };
+        let is_missing = |rule: &Rule| !it.seen.contains(&(tenant, rule.key(flow.table)));
+        let missing = flow.rules.iter().filter(|rule| is_missing(rule)).count();
+        if missing == 0 {
+            return;
+        }
+        if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
+            it.keys.extend(flow.keys().map(|key| (tenant, key)));
+        } else if missing == flow.rules.len() {
+            self.take_flow(&Cause::own(tenant, now), number);
+        } else {
+            let mut left = flow.clone();
+            left.rules.retain(|rule| !is_missing(rule));
+            self.tenants[at].flows.put(number, left);
+            self.tenants.note_freed(tenant);
+        }
+    }
+
+    /// The switch has what it should have, or gets it: tenants can be served.
+    fn reconciled(&mut self, mut it: Reconciliation, now: Instant) {
+        let waiting = it.take_waiting();
+        let (kept, installed, removed) = it.counts;
+        self.datapath.reconciled(removed);
         self.take_over(now);
         self.sweep_all_numbers(now);
         self.ids.note_unneeded();
-        self.reports.set_others_entries(left.values().sum());
-        self.reports.push(Event::Reconciled { kept, installed, removed, foreign });
-        if !left.is_empty() {
-            self.reports.push(Event::LeftOthers(left));
+        self.reports.set_others_entries(it.left.values().sum());
+        self.reports.push(Event::Reconciled { kept, installed, removed, foreign: it.foreign });
+        if !it.left.is_empty() {
+            self.reports.push(Event::LeftOthers(it.left));
         }
+        self.begin_to_serve(now);
+        for frame in waiting {
+            self.handle_switch_message(&frame, now);
+        }
+        self.follow(now);
     }
 
     /// An entry cannot stand any more.
@@ -173,72 +327,6 @@ impl Switch {
         entry::compile_like(&self.context(tenant), &flow.spec(&match_), standing)
     }
 
-    /// Fills the tables from the store, and installs the groups and meters.
-    fn restore(&mut self, held: &Numbers, now: Instant) {
-        let restored = self.journal.take_restored();
-        // Ports first, then groups and meters: entries refer to them.
-        self.restore_ports(&restored);
-        for (key, bytes) in &restored {
-            match key.parts() {
-                Some((kind @ (Kind::Group | Kind::Meter), number)) => {
-                    self.restore_number(kind, key.tenant, number, bytes);
-                }
-                Some((Kind::GroupToDelete, number)) => {
-                    self.restore_deletion(key.tenant, Kind::Group, number);
-                }
-                Some((Kind::MeterToDelete, number)) => {
-                    self.restore_deletion(key.tenant, Kind::Meter, number);
-                }
-                _ => {}
-            }
-        }
-        self.reconcile_numbers(held, now);
-        let (wire, stored_as) = (self.wire, self.semantics().stored_as);
-        for (key, bytes) in restored {
-            let Some((Kind::Flow, number)) = key.parts() else { continue };
-            let read_match = |bytes: &[u8]| messages::read_match(wire, bytes);
-            let flow = Flow::from_bytes(&bytes, stored_as, read_match);
-            let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, flow)| {
-                let has_network = self.tenants[tenant.0 as usize].network.is_some();
-                let metadata_kept = self.target().metadata_kept(has_network);
-                let mut flow = messages::restored(wire, flow, metadata_kept)?;
-                flow.installed = now;
-                flow.rules = self.plan(tenant, &flow).ok()?;
-                let flows = &mut self.tenants[tenant.0 as usize].flows;
-                let same = flows.find(flow.table, &flow.match_.to_match(), flow.priority);
-                if same.is_some() || flows.collides(number, &flow) {
-                    return None;
-                }
-                flows.put(number, flow);
-                self.tenants.keep_time(tenant, number, now);
-                Some(())
-            });
-            if kept.is_none() {
-                // No longer anybody's, or no longer permitted: the switch is rid of it below.
-                self.journal.push(StoreOp::Delete(StoreKey::new(key.tenant, Kind::Flow, number)));
-            }
-        }
-    }
-
-    /// The entry of whose cookie the switch holds one owns it there, whichever others it could be of.
-    fn keep_owner(&mut self, entry: &Held, now: Instant) {
-        let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
-            return;
-        };
-        let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
-        let flows = &self.tenants[tenant.0 as usize].flows;
-        let shadowed = flows.get(cookie.number).and_then(|flow| {
-            let shadowed = flow.shadowed.iter().find(|rule| self.is_held(flow, rule, entry));
-            Some((flow.table, shadowed?.clone()))
-        });
-        let Some((table, rule)) = shadowed else { return };
-        let flows = &mut self.tenants[tenant.0 as usize].flows;
-        let before = flows.own(cookie.number, table, &rule);
-        for number in before.into_iter().chain([cookie.number]) {
-            self.tenants.keep_time(tenant, number, now);
-        }
-    }
-
     pub(super) fn is_held(&self, flow: &Flow, rule: &Rule, entry: &Held) -> bool {
         let match_ = messages::read_match(self.wire, &rule.match_wire);
         let table = flow.table.saturating_add(self.target().first_table());
@@ -264,4 +352,17 @@ impl Switch {
             self.send_own(crate::south::pending::Awaits::Nothing, &message, now);
         }
     }
+}
+
+/// What is to be deleted, and for whom. What is to be added waits.
+fn next_to_delete(it: &mut Reconciliation) -> Vec<(TenantIndex, Deletion)> {
+    let mut all = Vec::new();
+    for (tenant, difference) in core::mem::take(&mut it.differences) {
+        it.count(0, difference.added(), difference.deleted());
+        let (deletions, additions) = difference.into_parts();
+        all.extend(deletions.into_iter().map(|one| (tenant, one)));
+        let additions = additions.into_iter().map(|(number, rules)| (tenant, number, rules));
+        it.additions.extend(additions);
+    }
+    all
 }

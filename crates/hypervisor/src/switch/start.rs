@@ -102,17 +102,21 @@ impl Switch {
     /// One of the hypervisor's own questions is answered in full.
     pub(crate) fn learned_one(&mut self, now: Instant) {
         if self.datapath.question_answered() {
-            self.reconcile(now);
-            if self.has_told_too_much() {
-                return;
-            }
-            self.report_topology();
-            self.ask_space(now);
-            self.ask_description(now);
-            for (at, served) in self.served().into_iter().enumerate() {
-                if served {
-                    self.reports.push(Event::Serve(self.tenants[at].id));
-                }
+            self.begin_to_reconcile(now);
+        }
+    }
+
+    /// The switch has what it should have: tenants are served.
+    pub(super) fn begin_to_serve(&mut self, now: Instant) {
+        if self.has_told_too_much() {
+            return;
+        }
+        self.report_topology();
+        self.ask_space(now);
+        self.ask_description(now);
+        for (at, served) in self.served().into_iter().enumerate() {
+            if served {
+                self.reports.push(Event::Serve(self.tenants[at].id));
             }
         }
     }

@@ -138,8 +138,8 @@ impl Switch {
     /// Entries take over what others have given up that was the same on the switch. If the switch refuses that, the entry is
     /// lost, as one of which it loses a part, and the next takes over.
     pub(crate) fn take_over(&mut self, now: Instant) {
-        let Switch { tenants, operations, map, .. } = self;
-        if map.is_stale() {
+        let Switch { tenants, operations, map, datapath, .. } = self;
+        if map.is_stale() || datapath.is_reconciling() {
             return;
         }
         // A change that is applied in part may take more entries away.

@@ -16,6 +16,10 @@ impl Switch {
     /// share: a batch of a change or of a replay, or the next requests. A batch of entries follows a changed policy. Says whether more
     /// waits; then this is to be called in the next turn, too, which is not to be put off.
     pub fn next_turn(&mut self, now: Instant) -> bool {
+        if self.datapath.is_reconciling() {
+            self.continue_to_reconcile(now);
+            self.run(now);
+        }
         if let Some(tenant) = self.inbox.next_turn() {
             self.continue_replay(tenant, now);
             self.continue_bulk(tenant, now);
@@ -40,7 +44,7 @@ impl Switch {
 
     /// Whether a tenant waits for its turn, or entries have to follow a changed policy.
     pub fn is_turn_awaited(&self) -> bool {
-        self.inbox.is_turn_awaited() || self.map.is_stale()
+        self.inbox.is_turn_awaited() || self.map.is_stale() || self.datapath.is_reconciling()
     }
 
     /// Charges a tenant for what has been done for it.

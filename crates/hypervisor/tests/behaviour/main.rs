@@ -62,6 +62,7 @@ mod port_counts;
 mod port_mod;
 mod properties;
 mod reasons;
+mod reconcile_in_turns;
 mod refusals;
 mod refused_ports;
 mod replay_in_turns;

@@ -164,7 +164,8 @@ impl World {
 
     /// The switch's connection breaks and comes back; the core begins anew from the store.
     pub fn reconnect(&mut self) {
-        self.begin_again();
+        self.begin_to_reconnect();
+        self.pump();
         self.advance(1_000_000_000);
     }
 
@@ -189,7 +190,8 @@ impl World {
     /// has not heard of it, if it takes time to reach.
     pub fn restart_with(&mut self, policy: Policy) {
         self.policy = Arc::new(policy);
-        self.begin_again();
+        self.begin_to_reconnect();
+        self.pump();
         while !self.events.iter().any(|event| matches!(event, Event::Reconciled { .. })) {
             self.advance(100_000);
         }
@@ -217,7 +219,8 @@ impl World {
         self.store_at_once = at_once;
     }
 
-    fn begin_again(&mut self) {
+    /// The same, but nothing is carried yet.
+    pub fn begin_to_reconnect(&mut self) {
         // What was on its way to the store is lost.
         self.unstored.clear();
         let features = shake_hands(self.switch.switch_mut(), self.version);
@@ -235,7 +238,6 @@ impl World {
         self.share_memory();
         self.controllers.clear();
         self.events.clear();
-        self.pump();
     }
 
     fn share_memory(&mut self) {

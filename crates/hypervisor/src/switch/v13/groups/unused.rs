@@ -15,7 +15,8 @@ use openflow::v13::{GroupMod, PortNo};
 impl Switch {
     /// When egress groups are looked for next that are not needed.
     pub(crate) fn next_unused(&self) -> Option<Instant> {
-        self.ids.next_collection().filter(|_| !self.tenants.is_any_recovering())
+        let is_busy = self.tenants.is_any_recovering() || self.datapath.is_reconciling();
+        self.ids.next_collection().filter(|_| !is_busy)
     }
 
     /// Time has passed, or something has gone.

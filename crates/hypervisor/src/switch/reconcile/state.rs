@@ -1,0 +1,86 @@
+//! What is known while the tables are compared with what a newly connected switch holds.
+
+use crate::cookie::Installation;
+use crate::ids::TenantIndex;
+use crate::south::held::Held;
+use crate::store::StoreKey;
+use crate::switch::mend::difference::{Addition, Deletion, Difference};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use compile::RuleKey;
+use hashbrown::HashSet;
+
+/// Bytes of messages of the switch that wait until the tables are reconciled.
+const WAITING: usize = 8 << 20;
+
+/// A reconciliation, which is done in turns of the event loop.
+#[derive(Default)]
+pub(crate) struct Reconciliation {
+    /// Without a step nothing is left to do.
+    pub(super) step: Option<Step>,
+    /// Rules with the mark of this installation, or of the one that it takes over from; at first in the form in which they came.
+    pub(super) parts: vec::IntoIter<Vec<u8>>,
+    pub(super) held: Vec<Held>,
+    pub(super) is_to_adopt: bool,
+    /// Cookies of rules that are left alone.
+    pub(super) left_cookies: BTreeSet<u64>,
+    /// Rules of tenants' entries that the switch holds.
+    pub(super) seen: HashSet<(TenantIndex, RuleKey)>,
+    /// Rules that may differ. Each may be there more than once.
+    pub(super) keys: Vec<(TenantIndex, RuleKey)>,
+    /// Where the rules of Weir's own are among those that the switch holds.
+    pub(super) own: Vec<usize>,
+    pub(super) differences: BTreeMap<TenantIndex, Difference>,
+    /// What is to be added, by the entries.
+    pub(super) additions: Vec<(TenantIndex, u32, Vec<Addition>)>,
+    /// The numbers of rules: kept, installed and removed.
+    pub(super) counts: (usize, usize, usize),
+    /// The numbers of rules without Weir's mark, and of other installations.
+    pub(super) foreign: usize,
+    pub(super) left: BTreeMap<Installation, usize>,
+    /// Messages of the switch that came meanwhile.
+    pub(super) waiting: VecDeque<Vec<u8>>,
+    pub(super) bytes: usize,
+}
+
+/// The steps, in their order.
+pub(super) enum Step {
+    /// 1. The tables are filled from the store.
+    Restore(vec::IntoIter<(StoreKey, Vec<u8>)>),
+    /// 2. The rules that the switch holds are read.
+    Read,
+    /// 3. An entry keeps a rule that the switch holds for the entry, whichever other entries could have the rule.
+    Own(usize),
+    /// 4. Each rule that the switch holds is looked up in the tables.
+    Learn(usize),
+    /// 5. Rules that the switch does not hold are found.
+    Miss(vec::IntoIter<(TenantIndex, u32)>),
+    /// 6. Rules that may differ are compared with what the switch holds.
+    Compare(vec::IntoIter<(TenantIndex, RuleKey)>, HashSet<(TenantIndex, RuleKey)>),
+    /// 7. The switch deletes what is in no table.
+    Delete(vec::IntoIter<(TenantIndex, Deletion)>),
+    /// 8. The switch gets what is missing.
+    Add(vec::IntoIter<(TenantIndex, u32, Vec<Addition>)>),
+}
+
+impl Reconciliation {
+    /// So many rules more are kept, installed and removed.
+    pub(super) fn count(&mut self, kept: usize, installed: usize, removed: usize) {
+        let (k, i, r) = self.counts;
+        self.counts = (k + kept, i + installed, r + removed);
+    }
+
+    /// A message of the switch waits. Says false if too many do.
+    pub(super) fn wait(&mut self, message: &[u8]) -> bool {
+        self.bytes += message.len();
+        self.waiting.push_back(message.to_vec());
+        self.bytes <= WAITING
+    }
+
+    /// Takes the messages that wait.
+    pub(super) fn take_waiting(&mut self) -> VecDeque<Vec<u8>> {
+        self.bytes = 0;
+        core::mem::take(&mut self.waiting)
+    }
+}
