@@ -72,7 +72,7 @@ impl Switch {
     /// Whether a message of the switch has to wait until the tables are reconciled. Then it does, if there is room.
     pub(super) fn waits_for_reconciliation(&mut self, header: Header, frame: &[u8]) -> bool {
         let Some(reconciliation) = self.datapath.reconciling_mut() else { return false };
-        // No tenant is served, so a PACKET_IN is nobody's.
+        // No tenant is served, so nobody waits for a PACKET_IN.
         if [MessageType::ECHO_REQUEST.0, MessageType::PACKET_IN.0].contains(&header.type_) {
             return false;
         }
