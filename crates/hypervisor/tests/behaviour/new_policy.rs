@@ -1,7 +1,6 @@
 //! A new policy is followed in turns: one turn of the event loop compiles a bounded number of entries again.
 
 use crate::support::*;
-use hypervisor::Event;
 
 const BEFORE: &str = "
     quiet: ip,nw_src=10.1.0.0/16
@@ -50,16 +49,6 @@ fn rules(world: &World) -> usize {
     world.core.tenants().map(|it| it.entries).sum()
 }
 
-/// A new connection finds nothing to mend on the switch.
-fn check_agreement(world: &mut World) {
-    world.reconnect();
-    let mended = world.events.iter().find_map(|event| match event {
-        Event::Reconciled { installed, removed, .. } => Some((*installed, *removed)),
-        _ => None,
-    });
-    assert_eq!(mended, Some((0, 0)));
-}
-
 #[test]
 fn others_are_served_between_two_batches() {
     for version in VERSIONS {
@@ -83,7 +72,7 @@ fn others_are_served_between_two_batches() {
         assert!((31..=64).contains(&turns), "{version:?}: {turns}");
         world.pump();
         assert_eq!(rules(&world), ENTRIES + staying(version, STAYING), "{version:?}");
-        check_agreement(&mut world);
+        world.check_agreement();
     }
 }
 
@@ -107,7 +96,7 @@ fn requests_wait_until_all_entries_follow() {
         assert_eq!(entries, staying(version, STAYING), "{version:?}");
         assert!(heard.last().is_some_and(|it| it.starts_with("9 BARRIER")), "{heard:?}");
         assert_eq!(rules(&world), ENTRIES, "{version:?}");
-        check_agreement(&mut world);
+        world.check_agreement();
     }
 }
 
@@ -130,7 +119,7 @@ fn tenants_exchange_places_on_the_switch() {
             world.set_policy(policy("red: in_port=2\nblue: in_port=1"));
             world.stored();
             assert_eq!(rules(&world), 4, "{version:?}");
-            check_agreement(&mut world);
+            world.check_agreement();
         }
     }
 }
@@ -150,7 +139,7 @@ fn a_policy_that_comes_meanwhile_is_followed_next() {
         world.stored();
         world.pump();
         assert_eq!(rules(&world), staying(version, 8), "{version:?}");
-        check_agreement(&mut world);
+        world.check_agreement();
     }
 }
 
@@ -192,6 +181,6 @@ fn groups_follow_in_batches() {
     world.pump();
     assert_eq!(sends_to(&mut world, "output:3"), GROUPS);
     let groups = world.switch_groups();
-    check_agreement(&mut world);
+    world.check_agreement();
     assert_eq!(world.switch_groups(), groups);
 }

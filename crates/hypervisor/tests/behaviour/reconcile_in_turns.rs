@@ -47,9 +47,7 @@ fn reconciled(world: &mut World) -> Option<(usize, usize, usize)> {
 fn check(world: &mut World, entries: usize) {
     world.advance(10_000_000_000);
     assert_eq!(world.core.tenants().map(|it| it.flows).sum::<usize>(), entries);
-    world.reconnect();
-    let (_, installed, removed) = reconciled(world).expect("a reconciliation");
-    assert_eq!((installed, removed), (0, 0));
+    world.check_agreement();
     assert_eq!(world.core.tenants().map(|it| it.flows).sum::<usize>(), entries);
 }
 
@@ -107,7 +105,7 @@ fn a_switch_that_says_too_much_meanwhile_is_disconnected() {
         let mut world = in_the_middle(version);
         let mut port_status = vec![0; 64];
         port_status[..4].copy_from_slice(&[version.0, 12, 0, 64]);
-        for _ in 0..=(8 << 20) / port_status.len() {
+        for _ in 0..=(1 << 20) / port_status.len() {
             world.core.handle_switch_message(&port_status, Instant(world.now));
         }
         world.pump();

@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use emulate::Fault;
-use hypervisor::{Event, Instant, Side};
+use hypervisor::{Instant, Side};
 
 const BEFORE: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16";
 /// All entries of `many` change their match on a switch of OpenFlow 1.0.
@@ -92,17 +92,7 @@ fn check(world: &mut World, entries: usize) {
     world.advance(10_000_000_000);
     assert!(!world.core.is_turn_awaited());
     assert_eq!((showing(world, 2), showing(world, 1)), (entries, 0));
-    check_agreement(world);
-}
-
-/// A new connection finds nothing to mend on the switch.
-fn check_agreement(world: &mut World) {
-    world.reconnect();
-    let mended = world.events.iter().find_map(|event| match event {
-        Event::Reconciled { installed, removed, .. } => Some((*installed, *removed)),
-        _ => None,
-    });
-    assert_eq!(mended, Some((0, 0)));
+    world.check_agreement();
 }
 
 fn is_refused(heard: &[String]) -> bool {
@@ -181,7 +171,7 @@ fn a_new_connection_finds_each_entry_as_it_was_or_as_it_is_to_be() {
         let entries = showing(&world, 1) + showing(&world, 2);
         // Nobody was told that the entry is refused.
         assert!([ENTRIES, ENTRIES + 1].contains(&entries), "{version:?}: {entries}");
-        check_agreement(&mut world);
+        world.check_agreement();
     }
 }
 

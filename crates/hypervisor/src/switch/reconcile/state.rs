@@ -12,7 +12,7 @@ use compile::RuleKey;
 use hashbrown::HashSet;
 
 /// Bytes of messages of the switch that wait until the tables are reconciled.
-const WAITING: usize = 8 << 20;
+const WAITING: usize = 1 << 20;
 
 /// A reconciliation, which is done in turns of the event loop.
 #[derive(Default)]

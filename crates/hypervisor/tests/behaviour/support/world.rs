@@ -169,6 +169,16 @@ impl World {
         self.advance(1_000_000_000);
     }
 
+    /// A new connection finds nothing to mend on the switch.
+    pub fn check_agreement(&mut self) {
+        self.reconnect();
+        let mended = self.events.iter().find_map(|event| match event {
+            Event::Reconciled { installed, removed, .. } => Some((*installed, *removed)),
+            _ => None,
+        });
+        assert_eq!(mended, Some((0, 0)));
+    }
+
     /// In the switch's place comes another one with the same datapath id, which speaks this version. Gives the one that was there.
     pub fn reconnect_as(&mut self, version: Version) -> SlowSwitch {
         let mut config = Config::new(DPID, 4);
