@@ -1,34 +1,83 @@
 //! Ports for programs that must be given one and cannot say which one the kernel gave them.
 
+use std::env;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
 use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// A port that nobody has, of TCP and of UDP, for a program that binds the port in a moment. No two calls of a process
-/// return the same port, until all 22,000 were returned.
+/// The first port of the first block.
+const FIRST: u16 = 10_000;
+/// Ports of one block.
+const BLOCK: u16 = 100;
+/// The last port is below those that Linux gives to connections.
+const BLOCKS: u16 = 220;
+
+/// A port that nobody has, of TCP and of UDP, for a program that binds the port in a moment. No two calls return the same port, also
+/// of processes that run side by side.
+///
+/// Each process takes a block of 100 ports after the other, and keeps a lock on a file `weir-ports-UID/N` in the folder for temporary
+/// files until it ends. Processes of two users do not know of each other.
 ///
 /// The ports are below those that Linux gives to connections (32,768 and above, unless `ip_local_port_range` says
 /// otherwise): a port that the kernel chose with `bind` to port 0 can become the near end of another program's
 /// connection before the program binds the port.
 ///
 /// # Errors
-/// [`io::ErrorKind::AddrInUse`] if all are taken.
+/// [`io::ErrorKind::AddrInUse`] if all blocks are taken; and if the folder of the locks cannot be made, or belongs to another user.
 pub fn free_port() -> io::Result<u16> {
-    const FIRST: u16 = 10_000;
-    const COUNT: u16 = 22_000;
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Processes that run side by side start at different ports.
-    let start = process::id().wrapping_mul(97) % u32::from(COUNT);
-    for _ in 0..COUNT {
-        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-        let port = FIRST + (number % u32::from(COUNT)) as u16;
-        let everywhere = (Ipv4Addr::UNSPECIFIED, port);
-        if TcpListener::bind(everywhere).is_ok() && UdpSocket::bind(everywhere).is_ok() {
-            return Ok(port);
+    static PORTS: Mutex<Ports> = Mutex::new(Ports { locks: Vec::new(), left: 0..0 });
+    let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let user = fs::metadata("/proc/self")?.uid();
+    ports.next(&env::temp_dir().join(format!("weir-ports-{user}")))
+}
+
+/// The ports of one process.
+struct Ports {
+    /// A lock for each block that the process has taken.
+    locks: Vec<File>,
+    /// What is left of the last block.
+    left: std::ops::Range<u16>,
+}
+
+impl Ports {
+    fn next(&mut self, folder: &Path) -> io::Result<u16> {
+        loop {
+            if let Some(port) = self.left.by_ref().find(|port| is_free(*port)) {
+                return Ok(port);
+            }
+            let (lock, block) = take_block(folder)?;
+            self.locks.push(lock);
+            self.left = FIRST + block * BLOCK..FIRST + (block + 1) * BLOCK;
+        }
+    }
+}
+
+/// Locks a block that no process has, and that this process has not had.
+fn take_block(folder: &Path) -> io::Result<(File, u16)> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    // Another user could lead the locks to any file of this user.
+    if fs::symlink_metadata(folder)?.uid() != fs::metadata("/proc/self")?.uid() {
+        let error = format!("{} belongs to another user", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, error));
+    }
+    let start = (process::id() % u32::from(BLOCKS)) as u16;
+    for block in (0..BLOCKS).map(|n| (n + start) % BLOCKS) {
+        let path = folder.join(block.to_string());
+        let lock = OpenOptions::new().create(true).append(true).open(path)?;
+        if lock.try_lock().is_ok() {
+            return Ok((lock, block));
         }
     }
     Err(io::ErrorKind::AddrInUse.into())
+}
+
+fn is_free(port: u16) -> bool {
+    let everywhere = (Ipv4Addr::UNSPECIFIED, port);
+    TcpListener::bind(everywhere).is_ok() && UdpSocket::bind(everywhere).is_ok()
 }
 
 #[cfg(test)]
@@ -42,5 +91,34 @@ mod tests {
         let next: Vec<u16> = (0..3).map(|_| free_port().unwrap()).collect();
         assert!(!next.contains(&first), "{first} and {next:?}");
         assert!(held.is_err() || !next.contains(&(first + 1)), "{first} and {next:?}");
+    }
+
+    /// A lock counts for each time that a file is opened, so two in one process are as two processes.
+    #[test]
+    fn two_processes_have_no_port_in_common() {
+        let folder = env::temp_dir().join(format!("weir-ports-test-{}", process::id()));
+        let mut processes = [(); 2].map(|()| Ports { locks: Vec::new(), left: 0..0 });
+        let mut all = Vec::new();
+        for _ in 0..=BLOCK {
+            for ports in &mut processes {
+                all.push(ports.next(&folder).unwrap());
+            }
+        }
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        drop(processes);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn without_a_block_there_is_no_port() {
+        let folder = env::temp_dir().join(format!("weir-ports-none-{}", process::id()));
+        let taken: Vec<_> = (0..BLOCKS).map(|_| take_block(&folder).unwrap()).collect();
+        assert_eq!(take_block(&folder).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(taken);
+        assert!(take_block(&folder).is_ok());
+        fs::remove_dir_all(folder).unwrap();
     }
 }
