@@ -90,10 +90,20 @@ impl Browser {
         let has = || self.text().contains(words);
         let deadline = std::time::Instant::now() + PATIENCE;
         while !has() {
-            let text = self.text();
-            assert!(std::time::Instant::now() < deadline, "no {words:?} in:\n{text}");
+            if std::time::Instant::now() >= deadline {
+                let (text, complaints, files) = (self.text(), self.complaints(), self.files());
+                panic!("no {words:?} in:\n{text}\ncomplaints: {complaints:#?}\nfiles: {files:#}");
+            }
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// The files that the page has loaded, each with the status of the answer and the milliseconds that the file took.
+    fn files(&self) -> Value {
+        self.run(
+            "return performance.getEntriesByType('resource')
+                .map((it) => `${it.name}: ${it.responseStatus}, ${Math.round(it.duration)} ms`)",
+        )
     }
 
     /// Clicks what a selector finds first, as a person would.
