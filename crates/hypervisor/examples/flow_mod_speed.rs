@@ -7,14 +7,14 @@
 //! request, MODIFY and DELETE are milliseconds until the last entry has changed, the switch's barrier replies included. All
 //! tenants wait for a call into the core: the longest one of MODIFY and DELETE is printed. The medians of the rounds are printed.
 
-// It is a measurement: what goes wrong ends it.
+// A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
 use std::time::Duration;
-use support::{Mode, WarmCore, median, request, seconds};
+use support::{Mode, WarmCore, median, nth_add, request, seconds};
 
 const ENTRIES: u32 = 10_000;
 const ROUNDS: usize = 7;
@@ -29,14 +29,7 @@ fn main() {
             let mut core = WarmCore::new(version, 2, mode);
             let (mut adds, mut modifies, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
             let mut calls = Vec::new();
-            let add = |n: u32| {
-                let (high, low) = (n / 250, n % 250);
-                let words = format!(
-                    "flow add match=ip,nw_src=10.1.{high}.{low} priority=5 actions=output:2"
-                );
-                request(version, n, &words)
-            };
-            let messages: Vec<Vec<u8>> = (0..ENTRIES).map(add).collect();
+            let messages: Vec<Vec<u8>> = (0..ENTRIES).map(|n| nth_add(version, n)).collect();
             let modify = request(version, 1, "flow modify actions=output:1");
             let delete = request(version, 1, "flow delete");
             for _ in 0..ROUNDS {

@@ -5,7 +5,7 @@
 //! ```
 //! The modes take turns within a run; the median of the rounds is printed.
 
-// It is a measurement: what goes wrong ends it.
+// A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../tests/behaviour/support/mod.rs"]

@@ -8,61 +8,40 @@
 //! call into the core, for which all tenants of the event loop wait. In rows with "same" nothing changes in the new map. In rows with
 //! "groups" the tenant has 1,000 groups as well, which send to both ports.
 
-// It is a measurement: what goes wrong ends it.
+// A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../tests/behaviour/support/mod.rs"]
 mod support;
 
-use std::time::Duration;
-use support::{Mode, WarmCore, median, request, seconds};
+use support::{Mode, Rounds, WarmCore, nth_add, request};
 
 const ENTRIES: u32 = 10_000;
 const GROUPS: u32 = 1_000;
 const ROUNDS: u16 = 7;
 
 fn main() {
-    println!(
-        "{:<8} {:<9} {:>8} {:>13} {:>16}",
-        "version", "map", "CPU ms", "to the switch", "longest call us"
-    );
+    println!("{:<8} {:<9} {}", "version", "map", Rounds::COLUMNS);
     for version in support::VERSIONS {
         for map in ["new label", "same", "groups"] {
             if map == "groups" && version == support::Version::V1_0 {
                 continue;
             }
             let mut core = WarmCore::new(version, 2, Mode::Networks);
-            for n in 0..ENTRIES {
-                let (high, low) = (n / 250, n % 250);
-                let words = format!(
-                    "flow add match=ip,nw_src=10.1.{high}.{low} priority=5 actions=output:2"
-                );
-                core.down(0, &request(version, n, &words));
-            }
+            (0..ENTRIES).for_each(|n| core.down(0, &nth_add(version, n)));
             for id in (1..=GROUPS).filter(|_| map == "groups") {
                 let words = format!("group add id={id} buckets=output:1|output:2");
                 core.down(0, &request(version, id, &words));
             }
             core.rest();
-            let (mut times, mut sent, mut longest) = (Vec::new(), Vec::new(), Vec::new());
+            let mut rounds = Rounds::default();
             for round in 1..=ROUNDS {
-                let before = core.south;
-                core.longest = Duration::ZERO;
-                times.push(seconds(|| {
+                rounds.measure(&mut core, |core| {
                     core.relabel(if map == "same" { 0 } else { 2 * round });
                     core.rest();
-                }));
-                sent.push((core.south - before) as f64);
-                longest.push(core.longest.as_secs_f64());
+                });
             }
-            println!(
-                "{:<8} {:<9} {:>8.1} {:>13.0} {:>16.0}",
-                version.to_string(),
-                map,
-                median(&mut times) * 1e3,
-                median(&mut sent),
-                median(&mut longest) * 1e6
-            );
+            println!("{:<8} {map:<9} {}", version.to_string(), rounds.show());
         }
     }
 }

@@ -4,7 +4,7 @@
 //! cargo run --release -p weir-hypervisor --example request_speed
 //! ```
 
-// It is a measurement: what goes wrong ends it.
+// A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../tests/behaviour/support/mod.rs"]

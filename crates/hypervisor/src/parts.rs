@@ -1,4 +1,4 @@
-//! Replies to statistics requests, in as many parts as they take, and what stands in them.
+//! Replies to statistics requests: the parts of a reply, and the structures in a reply.
 
 use crate::semantics::Semantics;
 use alloc::vec::Vec;

@@ -76,8 +76,8 @@ pub(crate) struct Layout {
     pub packet_out_actions: usize,
     /// The padding between the flags and the statistics of a reply (1.0, section 5.3.5; 1.3, section 7.3.5).
     pub statistics_padding: &'static [u8],
-    /// The name of a port, in the description of the port (1.0, section 5.2.1; 1.3, section 7.2.1). What is before the name also begins
-    /// a PORT_MOD.
+    /// The name of a port, in the description of the port (1.0, section 5.2.1; 1.3, section 7.2.1). The fields before the name
+    /// are also the first fields of a PORT_MOD.
     pub port_name: usize,
 }
 

@@ -80,7 +80,7 @@ use map::Map;
 use openflow::{Header, Version};
 pub(crate) use operations::{Operation, Operations, OwnChange, Tried, What};
 use postponed::inbox::Inbox;
-pub(crate) use replay::round::{Gone, Object};
+pub(crate) use replay::findings::{Gone, Object};
 use reports::Reports;
 pub(crate) use request::Request;
 use scratch::Scratch;

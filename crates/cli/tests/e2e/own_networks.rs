@@ -244,8 +244,8 @@ impl Transfer {
         Transfer { client, _server: server }
     }
 
-    /// The transfer ends well, and in its last two seconds, too, something got through. On a busy machine TCP may wait for a second: a packet takes
-    /// 0.25 s there, and TCP sends a lost packet again after twice as long, and then after four times as long.
+    /// The transfer ends well, and some bytes got through in the last two seconds. On a busy machine a round trip can take 0.25 s, so TCP
+    /// waits for about a second before it sends a packet again that was lost twice.
     pub fn goes_on(mut self) {
         assert_eq!(self.client.wait(PATIENCE), Some(0));
         let said = self.client.stdout.to_end();

@@ -38,7 +38,7 @@ pub(super) fn body(message: &[u8]) -> &[u8] {
     message.get(Header::LEN..).unwrap_or_default()
 }
 
-/// A message of these bytes. What is too long for a message is empty.
+/// A message with this body; empty if the body is too long for a message.
 pub(super) fn bare(wire: Wire, type_: u8, xid: u32, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let version = Semantics::of(wire).version;

@@ -58,7 +58,7 @@ pub(crate) struct Datapath {
 enum Phase {
     /// This many questions about its state are open.
     Learning(u32),
-    /// What the switch holds is compared with what it should hold; nothing while a batch of this is done.
+    /// Weir compares the rules on the switch with the tables. `None` while Weir does a batch of the reconciliation.
     Reconciling(Option<Box<Reconciliation>>),
     /// Tenants are served.
     Ready,
@@ -114,7 +114,7 @@ impl Parts {
         self.bytes += entries.len();
     }
 
-    /// The entries, in the order of their coming.
+    /// The entries, in the order in which the switch reported them.
     pub(super) fn into_parts(self) -> vec::IntoIter<Vec<u8>> {
         self.rules.into_iter()
     }
@@ -272,7 +272,7 @@ impl Datapath {
         }
     }
 
-    /// Whether what the switch holds is compared with what it should hold.
+    /// Whether Weir compares the rules on the switch with the tables.
     pub(super) fn is_reconciling(&self) -> bool {
         matches!(self.phase, Phase::Reconciling(_))
     }
@@ -293,15 +293,15 @@ impl Datapath {
         }
     }
 
-    /// The reconciliation is not at its end.
+    /// Keeps a reconciliation that has further batches.
     pub(super) fn set_reconciling(&mut self, it: Box<Reconciliation>) {
         if let Phase::Reconciling(place) = &mut self.phase {
             *place = Some(it);
         }
     }
 
-    /// The switch has what it should have. Weir deletes so many rules. These count as long as the session lasts: the switch may
-    /// never confirm that they are gone.
+    /// Weir has compared all rules on the switch with the tables, and deletes `deleted` of the rules. The memory for deleted rules counts
+    /// as long as the session lasts: the switch may never confirm a deletion.
     pub(super) fn reconciled(&mut self, deleted: usize) {
         if self.is_reconciling() {
             self.phase = Phase::Ready;

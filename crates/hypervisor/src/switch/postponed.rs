@@ -86,7 +86,7 @@ impl Switch {
 
     /// Whether a tenant's tables are between two states: no request of the tenant is to see them.
     pub(super) fn is_between(&self, tenant: TenantIndex) -> bool {
-        self.has_bulk(tenant) || self.is_settling(tenant)
+        self.has_bulk(tenant) || self.is_replaying(tenant)
     }
 
     pub(super) fn has_barrier(&self, controller: ControllerIndex) -> bool {

@@ -1,12 +1,12 @@
-//! Bringing the switch to where the tenants' tables say it should be, without wiping anything.
+//! Reconciliation: a switch that connects gets the rules that the tenants' tables need, and loses no other installation's rules.
 //!
-//! Weir compares what the switch holds with what it should hold, and mends the difference. An entry that could have timed out meanwhile and
-//! is missing has timed out. A permanent one is installed again. A rule of ours that is in no tenant's table is removed. A rule without our
-//! mark is left alone.
+//! Weir compares the rules on the switch with the tables, and repairs the difference. An entry with a time-out whose rules are missing has
+//! timed out while the switch was not connected. Weir installs a permanent entry again. Weir deletes rules with its own mark that are in no
+//! table, and leaves rules without its mark.
 //!
 //! A switch may hold a hundred thousand rules. One turn of the event loop does a batch of the [steps](state::Step); then come other
-//! switches. Until the last batch no tenant is served, what the switch says waits, but for ECHO_REQUEST and PACKET_IN, and no entry times
-//! out.
+//! switches. Until the last batch Weir serves no tenant on this switch, and no entry times out. Messages of the switch wait, except
+//! ECHO_REQUEST and PACKET_IN.
 
 mod restore;
 pub(super) mod state;
@@ -35,7 +35,7 @@ use openflow::{Header, NO_BUFFER};
 use state::{Reconciliation, Step};
 
 impl Switch {
-    /// The switch has said what it holds.
+    /// The switch has reported all its rules, groups and meters: the reconciliation begins.
     pub(super) fn begin_to_reconcile(&mut self, now: Instant) {
         let learned = self.datapath.take_learned();
         let (is_to_adopt, left_cookies) = (self.is_to_adopt(), self.left_cookies());
@@ -54,7 +54,7 @@ impl Switch {
         self.continue_to_reconcile(now);
     }
 
-    /// Does the next batch.
+    /// Does the next batch of the reconciliation.
     pub(super) fn continue_to_reconcile(&mut self, now: Instant) {
         let Some(mut it) = self.datapath.take_reconciling() else { return };
         let mut left = self.settings.batch;
@@ -69,7 +69,7 @@ impl Switch {
         }
     }
 
-    /// Whether a message of the switch has to wait until the tables are reconciled. Then it does, if there is room.
+    /// Whether a message of the switch waits until the tables are reconciled. Weir closes the session if there is no room for the message.
     pub(super) fn waits_for_reconciliation(&mut self, header: Header, frame: &[u8]) -> bool {
         let Some(reconciliation) = self.datapath.reconciling_mut() else { return false };
         // No tenant is served, so nobody waits for a PACKET_IN.
@@ -82,7 +82,7 @@ impl Switch {
         true
     }
 
-    /// Does a step, or as much of the step as is left for this turn. Gives what is to be done next.
+    /// Does a step, as far as `left` allows in this turn. Returns the next step, or the rest of this one.
     fn reconcile_step(
         &mut self,
         it: &mut Reconciliation,
@@ -109,9 +109,9 @@ impl Switch {
                     it.left_cookies = self.adopt_rules(&it.held, now);
                 }
                 self.reserve_numbers(&it.left_cookies);
-                Some(Step::Own(0))
+                Some(Step::KeepOwners(0))
             }
-            Step::Own(at) => {
+            Step::KeepOwners(at) => {
                 let held = it.held.get(at..).unwrap_or_default();
                 for entry in held.iter().take(*left) {
                     self.keep_owner(entry, now);
@@ -119,7 +119,7 @@ impl Switch {
                 let done = held.len().min(*left);
                 *left -= done;
                 let is_over = at + done == it.held.len();
-                Some(if is_over { Step::Learn(0) } else { Step::Own(at + done) })
+                Some(if is_over { Step::Learn(0) } else { Step::KeepOwners(at + done) })
             }
             Step::Learn(at) => {
                 let held = core::mem::take(&mut it.held);
@@ -131,16 +131,16 @@ impl Switch {
                 it.held = held;
                 match next < it.held.len() {
                     true => Some(Step::Learn(next)),
-                    false => Some(Step::Miss(self.all_entries().into_iter())),
+                    false => Some(Step::FindMissing(self.all_entries().into_iter())),
                 }
             }
-            Step::Miss(mut entries) => {
+            Step::FindMissing(mut entries) => {
                 for (tenant, number) in entries.by_ref().take(*left) {
                     self.find_missing(it, tenant, number, now);
                     *left -= 1;
                 }
                 match entries.len() > 0 {
-                    true => Some(Step::Miss(entries)),
+                    true => Some(Step::FindMissing(entries)),
                     false => {
                         let keys = core::mem::take(&mut it.keys);
                         Some(Step::Compare(keys.into_iter(), HashSet::new()))
@@ -152,12 +152,13 @@ impl Switch {
                 while *left > 0
                     && let Some((tenant, key)) = keys.next()
                 {
+                    *left -= 1;
                     if !compared.insert((tenant, key.clone())) {
                         continue;
                     }
                     let difference = it.differences.entry(tenant).or_default();
                     let cost = self.compare(tenant, &key, &mut rules, difference);
-                    *left = left.saturating_sub(cost);
+                    *left = left.saturating_sub(cost - 1);
                 }
                 match keys.len() > 0 {
                     true => Some(Step::Compare(keys, compared)),
@@ -190,7 +191,7 @@ impl Switch {
         }
     }
 
-    /// Looks up a rule that the switch holds in the tables. What is in no table goes.
+    /// Looks up in the tables a rule that the switch holds. A rule of a tenant that does not exist is deleted.
     fn learn_held(&mut self, it: &mut Reconciliation, entry: &Held, at: usize, now: Instant) {
         let cookie = Cookie::from_wire(entry.cookie, self.settings.installation);
         let Some(cookie) = cookie.filter(|_| !it.left_cookies.contains(&entry.cookie)) else {
@@ -277,7 +278,7 @@ impl Switch {
         }
     }
 
-    /// The switch has what it should have, or gets it: tenants can be served.
+    /// The last message of the reconciliation is in the queue to the switch: tenants can be served.
     fn reconciled(&mut self, mut it: Reconciliation, now: Instant) {
         let waiting = it.take_waiting();
         let (kept, installed, removed) = it.counts;
@@ -354,7 +355,7 @@ impl Switch {
     }
 }
 
-/// What is to be deleted, and for whom. What is to be added waits.
+/// The rules that are to be deleted, by tenant. The rules that are to be added wait for step 8.
 fn next_to_delete(it: &mut Reconciliation) -> Vec<(TenantIndex, Deletion)> {
     let mut all = Vec::new();
     for (tenant, difference) in core::mem::take(&mut it.differences) {

@@ -14,7 +14,7 @@
 //! ```
 //! [`Step`] has the steps of a round. A log can hold changes of thousands of entries, so a round can be much work: one turn of the event loop does
 //! a batch of the work, and then come other tenants. Between two turns the tables are in no state that a request may see. So all
-//! requests of the tenant wait, but for ECHO, and no entry times out. What the switch says meanwhile is for the next round.
+//! requests of the tenant wait, but for ECHO, and no entry times out. Messages of the switch that come meanwhile count for the next round.
 //!
 //! A new policy or changed ports wait for all replays. If a replay begins while entries follow a policy, the replay waits until all
 //! entries have followed, which waits for nothing.
@@ -24,9 +24,9 @@
 
 mod again;
 mod ends;
+pub(super) mod findings;
 pub(super) mod recovery;
 mod repair;
-pub(super) mod round;
 pub(super) mod step;
 
 use super::logged::Outcome;
@@ -44,7 +44,7 @@ use hashbrown::HashMap;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
 use recovery::Recovery;
-use step::{Restore, Settling, Step};
+use step::{Restore, Round, Step};
 
 /// After so many rounds in which the switch says that something is missing, these are refusals as well.
 const ROUNDS: u32 = 16;
@@ -117,8 +117,8 @@ impl Switch {
             return;
         }
         match is_unsure {
-            true => recovery.round.missing.push((blamed, verdict)),
-            false => recovery.round.blame(blamed, verdict),
+            true => recovery.findings.missing.push((blamed, verdict)),
+            false => recovery.findings.blame(blamed, verdict),
         }
     }
 
@@ -126,7 +126,7 @@ impl Switch {
     pub(super) fn recover_from(&mut self, tenant: TenantIndex, gone: Gone, now: Instant) {
         let recovery = self.recover(tenant, now);
         recovery.keys.insert(gone.key.clone());
-        recovery.round.gone.push(gone);
+        recovery.findings.gone.push(gone);
     }
 
     /// Nobody knows whether the switch has a rule.
@@ -136,7 +136,7 @@ impl Switch {
 
     /// An object cannot be on the switch.
     pub(super) fn recover_without(&mut self, tenant: TenantIndex, object: Object, now: Instant) {
-        self.recover(tenant, now).round.evicted.insert(object);
+        self.recover(tenant, now).findings.evicted.insert(object);
     }
 
     /// The tables do not allow all of a change that is applied in part.
@@ -161,7 +161,7 @@ impl Switch {
             self.inbox.wait_for_turn(tenant);
         }
         let recovery = self.tenants.recover(tenant);
-        recovery.round.is_due = true;
+        recovery.findings.is_due = true;
         recovery
     }
 
@@ -175,7 +175,7 @@ impl Switch {
             return;
         }
         let Switch { tenants, session, .. } = self;
-        let is_unasked = |it: &Recovery| it.barrier.is_none() && it.settling.is_none();
+        let is_unasked = |it: &Recovery| it.barrier.is_none() && it.round.is_none();
         let mut asked = None;
         for (tenant, recovery) in tenants.recoveries().filter(|(_, it)| is_unasked(it)) {
             if session.repairs(tenant).is_empty() {
@@ -207,53 +207,53 @@ impl Switch {
             return;
         };
         recovery.barrier = None;
-        let mut round = core::mem::take(&mut recovery.round);
-        recovery.rounds += u32::from(round.is_due);
+        let mut findings = core::mem::take(&mut recovery.findings);
+        recovery.rounds += u32::from(findings.is_due);
         let rounds = recovery.rounds;
         let is_known =
-            round.refused.is_empty() && round.evicted.is_empty() && round.gone.is_empty();
+            findings.refused.is_empty() && findings.evicted.is_empty() && findings.gone.is_empty();
         if is_known || rounds > ROUNDS {
-            for (blamed, verdict) in core::mem::take(&mut round.missing) {
-                round.blame(blamed, verdict);
+            for (blamed, verdict) in core::mem::take(&mut findings.missing) {
+                findings.blame(blamed, verdict);
             }
         }
-        for (at, verdict) in core::mem::take(&mut round.refused) {
+        for (at, verdict) in core::mem::take(&mut findings.refused) {
             let Some(change) = self.change_mut(at) else { continue };
             let verdict = verdict_of(change.numbers_before.is_empty(), verdict);
             change.outcome = Outcome::Dropped(verdict);
         }
         let changes: Vec<u32> = self.changes_in_flight(tenant).collect();
-        for object in &round.evicted {
+        for object in &findings.evicted {
             self.drop_needing(&changes, *object);
         }
-        let first = match round.is_due {
+        let first = match findings.is_due {
             true => Step::Restore(Restore::new(changes.clone())),
-            false => Step::Tell,
+            false => Step::Report,
         };
-        let settling = Settling {
+        let round = Round {
             step: Some(first),
             changes,
-            has_numbers: round.evicted.iter().any(|it| matches!(it, Object::Number(..))),
-            round,
+            has_numbers: findings.evicted.iter().any(|it| matches!(it, Object::Number(..))),
+            findings,
             is_last: rounds > LAST_ROUND,
             causes: HashMap::new(),
             is_repaired: false,
         };
         if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
-            recovery.settling = Some(Box::new(settling));
+            recovery.round = Some(Box::new(round));
         }
     }
 
     /// Whether the tenant's tables are between two states, since a replay is going on.
-    pub(super) fn is_settling(&self, tenant: TenantIndex) -> bool {
+    pub(super) fn is_replaying(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
-        recovery.is_some_and(|it| it.settling.is_some())
+        recovery.is_some_and(|it| it.round.is_some())
     }
 
     /// Whether a replay can go on in the tenant's turn. Repairs wait until earlier repairs have left.
     pub(super) fn may_go_on_with_replay(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
-        recovery.and_then(|it| it.settling.as_deref()).is_some_and(|it| {
+        recovery.and_then(|it| it.round.as_deref()).is_some_and(|it| {
             !it.is_repairing() || self.session.repairs(tenant).len() <= self.settings.batch
         })
     }
@@ -264,17 +264,17 @@ impl Switch {
             return;
         }
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut();
-        let Some(mut settling) = recovery.and_then(|it| it.settling.take()) else { return };
+        let Some(mut round) = recovery.and_then(|it| it.round.take()) else { return };
         let (mut left, mut is_over) = (self.settings.batch, false);
         while left > 0
-            && let Some(step) = settling.step.take()
+            && let Some(step) = round.step.take()
         {
-            is_over = matches!(step, Step::Tell);
-            settling.step = self.do_step(tenant, &mut settling, step, &mut left, now);
+            is_over = matches!(step, Step::Report);
+            round.step = self.do_step(tenant, &mut round, step, &mut left, now);
         }
-        if settling.step.is_some() {
+        if round.step.is_some() {
             if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
-                recovery.settling = Some(settling);
+                recovery.round = Some(round);
             }
             if self.may_go_on_with_replay(tenant) {
                 self.inbox.wait_for_turn(tenant);
@@ -285,11 +285,11 @@ impl Switch {
         self.charge_work(tenant);
     }
 
-    /// Does a step, or as much of the step as is left for this turn. Gives what is to be done next.
+    /// Does a step, as far as `left` allows in this turn. Returns the next step, or the rest of this one.
     fn do_step(
         &mut self,
         tenant: TenantIndex,
-        it: &mut Settling,
+        it: &mut Round,
         step: Step,
         left: &mut usize,
         now: Instant,
@@ -297,16 +297,18 @@ impl Switch {
         match step {
             Step::Restore(mut restore) => {
                 match self.restore_before(tenant, &mut restore, it, left, now) {
-                    true => Some(Step::Happen(core::mem::take(&mut it.round.gone).into_iter())),
+                    true => {
+                        Some(Step::Removals(core::mem::take(&mut it.findings.gone).into_iter()))
+                    }
                     false => Some(Step::Restore(restore)),
                 }
             }
-            Step::Happen(mut gone) => {
+            Step::Removals(mut gone) => {
                 let happened =
                     |switch: &mut Switch, gone| switch.happened_before(tenant, gone, now);
                 match self.each(&mut gone, left, happened) {
                     true => Some(Step::Apply(self.begin_to_apply(tenant, it))),
-                    false => Some(Step::Happen(gone)),
+                    false => Some(Step::Removals(gone)),
                 }
             }
             Step::Apply(mut apply) => match self.apply_changes(tenant, &mut apply, it, left, now) {
@@ -331,14 +333,14 @@ impl Switch {
                 let compile =
                     |switch: &mut Switch, number| switch.compile_again(tenant, number, now);
                 match self.each(&mut entries, left, compile) {
-                    true => Some(Step::Inherit),
+                    true => Some(Step::TakeOver),
                     false => Some(Step::Compile(entries)),
                 }
             }
-            Step::Inherit => match self.inherit(tenant, left) {
-                true if it.is_last => Some(Step::Tell),
+            Step::TakeOver => match self.take_over_freed(tenant, left) {
+                true if it.is_last => Some(Step::Report),
                 true => self.begin_to_compare(tenant),
-                false => Some(Step::Inherit),
+                false => Some(Step::TakeOver),
             },
             Step::Compare(mut compare) => match self.compare_rules(tenant, &mut compare, left) {
                 true => Some(self.end_to_compare(tenant, it, compare)),
@@ -349,11 +351,11 @@ impl Switch {
                 false => Some(Step::Blame(blame, difference)),
             },
             Step::Repair(repair) => self.repair(tenant, it, repair, left, now),
-            Step::Tell => (!self.tell_ends(tenant, left)).then_some(Step::Tell),
+            Step::Report => (!self.report_ends(tenant, left)).then_some(Step::Report),
         }
     }
 
-    /// Does this with as many as this turn has room for. Says whether those were all.
+    /// Calls `act` for as many items as this turn has room for. Says whether no item is left.
     fn each<T>(
         &mut self,
         all: &mut vec::IntoIter<T>,

@@ -106,7 +106,7 @@ impl Switch {
         }
     }
 
-    /// The switch has what it should have: tenants are served.
+    /// The tables are reconciled: Weir serves the tenants.
     pub(super) fn begin_to_serve(&mut self, now: Instant) {
         if self.has_told_too_much() {
             return;

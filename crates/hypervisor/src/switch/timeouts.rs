@@ -44,7 +44,7 @@ impl Switch {
     /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it. While a replay goes on,
     /// each entry may change.
     pub(super) fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
-        self.is_settling(tenant) || self.changes_of(tenant).any(|change| change.changes(number))
+        self.is_replaying(tenant) || self.changes_of(tenant).any(|change| change.changes(number))
     }
 
     /// A change adds an entry, or replaces an entry: the time of the entry begins again.
@@ -122,8 +122,8 @@ impl Switch {
             // There can be thousands whose time is over, and a change can be of thousands.
             let before = self.changes_of(tenant).flat_map(|it| &it.before);
             let changing: HashSet<u32> = before.map(|(number, _)| *number).collect();
-            let is_settling = self.is_settling(tenant);
-            let is_changing = |number| is_settling || changing.contains(&number);
+            let is_replaying = self.is_replaying(tenant);
+            let is_changing = |number| is_replaying || changing.contains(&number);
             while let Some((number, state)) =
                 self.tenants[tenant.0 as usize].timeouts.take_over(is_changing, now)
             {

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 /// Groups and then entries that are to be compiled again.
 ///
-/// Entries are compiled in two passes. An entry that needs more rules than it has, or a rule that another entry has, comes in the second pass. So no table has to hold
-/// more than before and after the change, and an entry finds a rule free that another entry gives up.
+/// Entries are compiled in two passes. An entry that needs more rules than it has, or a rule that another entry has, comes in the second
+/// pass. So no table has to hold more than before and after the change, and an entry finds a rule free that another entry gives up.
 pub(crate) struct Stale {
     groups: StaleGroups,
     entries: vec::IntoIter<(TenantIndex, u32)>,
@@ -53,12 +53,12 @@ pub(crate) struct StaleGroups {
     watching: Vec<u32>,
 }
 
-/// What comes next.
+/// The next item of [`StaleGroups`].
 pub(crate) enum NextGroup {
-    /// The next tenant: which groups the tenant has is to be said with [`StaleGroups::begin`].
+    /// The next tenant. The caller lists the tenant's groups with [`StaleGroups::begin`].
     Tenant(TenantIndex),
     Group(TenantIndex, u32),
-    /// A group that may watch others, again, after all groups of its tenant.
+    /// A group that may watch other groups, once more after all groups of its tenant.
     Watching(TenantIndex, u32),
 }
 

@@ -1,4 +1,4 @@
-//! What a tenant's rules on the switch differ in from the tables.
+//! The difference between a tenant's rules on the switch and the tables.
 
 use crate::flows::Rule;
 use crate::south::diff::Change;
@@ -12,7 +12,7 @@ pub(crate) type Deletion = (RuleKey, Owner);
 /// A rule that comes or changes.
 pub(crate) type Addition = (Rule, Change);
 
-/// What a tenant's rules on the switch differ in from the tables.
+/// The difference between a tenant's rules on the switch and the tables.
 #[derive(Default)]
 pub(crate) struct Difference {
     deletions: Vec<Deletion>,

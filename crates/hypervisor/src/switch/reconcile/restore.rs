@@ -67,7 +67,7 @@ impl Switch {
         }
     }
 
-    /// The entry of whose cookie the switch holds one owns it there, whichever others it could be of.
+    /// If several entries could own a rule that the switch holds, the entry of the rule's cookie owns the rule.
     pub(super) fn keep_owner(&mut self, entry: &Held, now: Instant) {
         let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
             return;

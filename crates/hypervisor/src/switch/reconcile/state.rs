@@ -1,4 +1,4 @@
-//! What is known while the tables are compared with what a newly connected switch holds.
+//! The state of a reconciliation.
 
 use crate::cookie::Installation;
 use crate::ids::TenantIndex;
@@ -11,16 +11,17 @@ use alloc::vec::Vec;
 use compile::RuleKey;
 use hashbrown::HashSet;
 
-/// Bytes of messages of the switch that wait until the tables are reconciled.
+/// The most bytes of messages of the switch that wait until the tables are reconciled.
 const WAITING: usize = 1 << 20;
 
 /// A reconciliation, which is done in turns of the event loop.
 #[derive(Default)]
 pub(crate) struct Reconciliation {
-    /// Without a step nothing is left to do.
+    /// The step that is to be done next; `None` at the end.
     pub(super) step: Option<Step>,
-    /// Rules with the mark of this installation, or of the one that it takes over from; at first in the form in which they came.
+    /// Rules on the wire that step 2 has not read: rules with the mark of this installation, or of the installation that it takes over from.
     pub(super) parts: vec::IntoIter<Vec<u8>>,
+    /// Rules that step 2 has read.
     pub(super) held: Vec<Held>,
     pub(super) is_to_adopt: bool,
     /// Cookies of rules that are left alone.
@@ -29,17 +30,17 @@ pub(crate) struct Reconciliation {
     pub(super) seen: HashSet<(TenantIndex, RuleKey)>,
     /// Rules that may differ. Each may be there more than once.
     pub(super) keys: Vec<(TenantIndex, RuleKey)>,
-    /// Where the rules of Weir's own are among those that the switch holds.
+    /// The places of Weir's own rules in `held`.
     pub(super) own: Vec<usize>,
     pub(super) differences: BTreeMap<TenantIndex, Difference>,
-    /// What is to be added, by the entries.
+    /// Rules that are to be added, by their entries.
     pub(super) additions: Vec<(TenantIndex, u32, Vec<Addition>)>,
     /// The numbers of rules: kept, installed and removed.
     pub(super) counts: (usize, usize, usize),
     /// The numbers of rules without Weir's mark, and of other installations.
     pub(super) foreign: usize,
     pub(super) left: BTreeMap<Installation, usize>,
-    /// Messages of the switch that came meanwhile.
+    /// Messages of the switch that wait for the end of the reconciliation.
     pub(super) waiting: VecDeque<Vec<u8>>,
     pub(super) bytes: usize,
 }
@@ -50,28 +51,28 @@ pub(super) enum Step {
     Restore(vec::IntoIter<(StoreKey, Vec<u8>)>),
     /// 2. The rules that the switch holds are read.
     Read,
-    /// 3. An entry keeps a rule that the switch holds for the entry, whichever other entries could have the rule.
-    Own(usize),
+    /// 3. If several entries could own a rule that the switch holds, the entry of the rule's cookie owns the rule.
+    KeepOwners(usize),
     /// 4. Each rule that the switch holds is looked up in the tables.
     Learn(usize),
     /// 5. Rules that the switch does not hold are found.
-    Miss(vec::IntoIter<(TenantIndex, u32)>),
+    FindMissing(vec::IntoIter<(TenantIndex, u32)>),
     /// 6. Rules that may differ are compared with what the switch holds.
     Compare(vec::IntoIter<(TenantIndex, RuleKey)>, HashSet<(TenantIndex, RuleKey)>),
-    /// 7. The switch deletes what is in no table.
+    /// 7. Rules that are in no table are deleted.
     Delete(vec::IntoIter<(TenantIndex, Deletion)>),
-    /// 8. The switch gets what is missing.
+    /// 8. Missing rules are added.
     Add(vec::IntoIter<(TenantIndex, u32, Vec<Addition>)>),
 }
 
 impl Reconciliation {
-    /// So many rules more are kept, installed and removed.
+    /// Adds to the numbers of rules that are kept, installed and removed.
     pub(super) fn count(&mut self, kept: usize, installed: usize, removed: usize) {
         let (k, i, r) = self.counts;
         self.counts = (k + kept, i + installed, r + removed);
     }
 
-    /// A message of the switch waits. Says false if too many do.
+    /// Appends a message of the switch that waits. Says false if more than 1 MiB waits.
     pub(super) fn wait(&mut self, message: &[u8]) -> bool {
         self.bytes += message.len();
         self.waiting.push_back(message.to_vec());

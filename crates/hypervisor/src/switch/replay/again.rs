@@ -1,7 +1,7 @@
-//! Steps 1 to 6 of a round: the tables become what they would be without what was refused.
+//! Steps 1 to 6 of a round: the tables become what they would be without the refused changes.
 
 use super::recovery::Back;
-use super::step::{Apply, Present, Restore, Settling};
+use super::step::{Apply, Present, Restore, Round};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use compile::{Refused, Variant};
 use openflow::Header;
 
-/// So much work counts for one entry.
+/// The examined entries and rules that count as the work for one entry.
 const ENTRY: u64 = PLAN + 3 * CHANGE;
 
 impl Switch {
@@ -29,7 +29,7 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         restore: &mut Restore,
-        it: &mut Settling,
+        it: &mut Round,
         left: &mut usize,
         now: Instant,
     ) -> bool {
@@ -128,8 +128,8 @@ impl Switch {
     // ---- 3. Applying again
 
     /// Takes away groups and meters that cannot be on the switch. Then the changes can be applied again.
-    pub(super) fn begin_to_apply(&mut self, tenant: TenantIndex, it: &Settling) -> Apply {
-        for object in &it.round.evicted {
+    pub(super) fn begin_to_apply(&mut self, tenant: TenantIndex, it: &Round) -> Apply {
+        for object in &it.findings.evicted {
             self.evict(tenant, *object);
         }
         Apply { changes: it.changes.clone().into_iter(), present: Present::Nothing }
@@ -155,12 +155,12 @@ impl Switch {
         }
     }
 
-    /// Applies changes again. Says whether all are.
+    /// Applies changes again. Says whether all changes are applied.
     pub(super) fn apply_changes(
         &mut self,
         tenant: TenantIndex,
         apply: &mut Apply,
-        it: &mut Settling,
+        it: &mut Round,
         left: &mut usize,
         now: Instant,
     ) -> bool {
@@ -262,7 +262,7 @@ impl Switch {
     pub(super) fn groups_to_reform(
         &mut self,
         tenant: TenantIndex,
-        it: &Settling,
+        it: &Round,
     ) -> vec::IntoIter<u32> {
         let groups = match it.has_numbers && self.semantics().has_groups {
             true => self.begin_to_reform(tenant),
@@ -307,7 +307,7 @@ impl Switch {
     // ---- 6. Taking over
 
     /// Entries take over rules that others have given up. Says whether all have.
-    pub(super) fn inherit(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
+    pub(super) fn take_over_freed(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
         let state = &mut self.tenants[tenant.0 as usize];
         while *left > 0 && state.flows.has_freed() {
             let heirs = state.flows.heirs(*left);

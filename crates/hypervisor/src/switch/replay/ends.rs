@@ -42,8 +42,8 @@ impl Switch {
         }
     }
 
-    /// Reports ends of entries. Says whether all are.
-    pub(super) fn tell_ends(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
+    /// Reports ends of entries. Says whether all ends are reported.
+    pub(super) fn report_ends(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
         while *left > 0 {
             *left -= 1;
             let state = &mut self.tenants[tenant.0 as usize];
@@ -72,10 +72,10 @@ impl Switch {
         self.release_cut(tenant, now);
         self.session.unpause(tenant);
         self.retire(tenant, now);
-        if recovery.round.is_due {
+        if recovery.findings.is_due {
             // It came while the ends were reported.
             let next = self.recover(tenant, now);
-            (next.round, next.keys) = (recovery.round, recovery.keys);
+            (next.findings, next.keys) = (recovery.findings, recovery.keys);
         }
         self.resume(tenant);
         self.follow(now);

@@ -1,7 +1,7 @@
 //! What is known while a tenant's tables and the switch are brought together.
 
-use super::round::{Object, Round};
-use super::step::Settling;
+use super::findings::{Findings, Object};
+use super::step::Round;
 use crate::store::Kind;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::timeouts::states::{Ended, Leaving};
@@ -15,11 +15,11 @@ use hashbrown::{HashMap, HashSet};
 pub(crate) struct Recovery {
     /// The barrier that shows that nothing is in flight.
     pub(super) barrier: Option<u32>,
-    /// What is to be done in the next round.
-    pub(super) round: Round,
+    /// The findings for the next round.
+    pub(super) findings: Findings,
     pub(super) rounds: u32,
-    /// The present round, once nothing is in flight.
-    pub(super) settling: Option<Box<Settling>>,
+    /// The round that is going on. No message of the tenant is in flight when the round begins.
+    pub(super) round: Option<Box<Round>>,
     /// Groups and meters that the switch has refused once.
     pub(super) tried: BTreeSet<Object>,
     /// Rules that may have to change, and entries that may have to be compiled again.
@@ -33,7 +33,7 @@ pub(crate) struct Recovery {
     pub(super) ended: Ends,
     /// The ids that groups and meters had on the switch before the round.
     pub(super) ids: BTreeMap<(Kind, u32, Variant), u32>,
-    /// What the change that is being applied again has still to do.
+    /// The batches that remain of the change that is being applied again.
     pub(super) batches: Option<BulkChange>,
 }
 

@@ -1,6 +1,6 @@
-//! Steps 7 to 9 of a round: the switch gets what makes the switch hold what the tables say.
+//! Steps 7 to 9 of a round: Weir repairs the switch, so that the switch holds the rules, groups and meters of the tables.
 
-use super::step::{Blame, Compare, Repair, Settling, Step};
+use super::step::{Blame, Compare, Repair, Round, Step};
 use crate::ids::TenantIndex;
 use crate::switch::mend::difference::Difference;
 use crate::switch::{Cause, Object, Switch, What, in_turn};
@@ -14,7 +14,7 @@ impl Switch {
     /// The rules that may differ; nothing if the next round is due, which looks at them, too.
     pub(super) fn begin_to_compare(&mut self, tenant: TenantIndex) -> Option<Step> {
         let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut()?;
-        if recovery.round.is_due {
+        if recovery.findings.is_due {
             return None;
         }
         let compared = HashSet::with_capacity(recovery.keys.len());
@@ -22,7 +22,7 @@ impl Switch {
         Some(Step::Compare(Compare { keys, compared, difference: Difference::default() }))
     }
 
-    /// Compares rules. Says whether all are.
+    /// Compares rules. Says whether all rules are compared.
     pub(super) fn compare_rules(
         &self,
         tenant: TenantIndex,
@@ -43,7 +43,7 @@ impl Switch {
     pub(super) fn end_to_compare(
         &mut self,
         tenant: TenantIndex,
-        it: &Settling,
+        it: &Round,
         compare: Compare,
     ) -> Step {
         let Compare { mut compared, difference, .. } = compare;
@@ -57,12 +57,7 @@ impl Switch {
     // ---- 8. Finding causes
 
     /// Notes the last change of each entry, group and meter. Says whether all changes are looked at.
-    pub(super) fn find_causes(
-        &self,
-        it: &mut Settling,
-        blame: &mut Blame,
-        left: &mut usize,
-    ) -> bool {
+    pub(super) fn find_causes(&self, it: &mut Round, blame: &mut Blame, left: &mut usize) -> bool {
         while *left > 0 {
             let Some(&at) = blame.changes.as_slice().first() else { return true };
             let change = self.change(at).filter(|change| change.is_applied());
@@ -102,7 +97,7 @@ impl Switch {
     pub(super) fn repair(
         &mut self,
         tenant: TenantIndex,
-        it: &mut Settling,
+        it: &mut Round,
         mut repair: Repair,
         left: &mut usize,
         now: Instant,
@@ -137,27 +132,22 @@ impl Switch {
         Some(Step::Repair(repair))
     }
 
-    /// What nothing needs any more goes last. If the switch has got nothing, tables and switch agree.
-    fn end_to_repair(
-        &mut self,
-        tenant: TenantIndex,
-        it: &mut Settling,
-        now: Instant,
-    ) -> Option<Step> {
+    /// Groups and meters that no table needs any more are deleted last. If the switch has got no message, tables and switch agree.
+    fn end_to_repair(&mut self, tenant: TenantIndex, it: &mut Round, now: Instant) -> Option<Step> {
         if self.semantics().has_groups {
             it.is_repaired |= self.delete_unwanted(&in_turn(tenant, now));
         }
-        (!it.is_repaired).then_some(Step::Tell)
+        (!it.is_repaired).then_some(Step::Report)
     }
 
     fn is_next_round_due(&self, tenant: TenantIndex) -> bool {
-        self.tenants[tenant.0 as usize].recovery.as_deref().is_some_and(|it| it.round.is_due)
+        self.tenants[tenant.0 as usize].recovery.as_deref().is_some_and(|it| it.findings.is_due)
     }
 
     fn begin_caused(
         &mut self,
         tenant: TenantIndex,
-        it: &Settling,
+        it: &Round,
         object: Object,
         now: Instant,
     ) -> Cause {

@@ -1,6 +1,6 @@
-//! The steps of one round of a [replay](super), and what each of them has still to do.
+//! The steps of one round of a [replay](super), and the work that remains in each step.
 
-use super::round::{Gone, Object, Round};
+use super::findings::{Findings, Gone, Object};
 use crate::flows::Flow;
 use crate::store::Kind;
 use crate::switch::bulk::change::BulkChange;
@@ -12,17 +12,17 @@ use alloc::vec::Vec;
 use compile::RuleKey;
 use hashbrown::{HashMap, HashSet, hash_set};
 
-/// A round, once nothing of the tenant is in flight.
-pub(crate) struct Settling {
-    /// Without a step the round is over.
+/// The state of a round.
+pub(crate) struct Round {
+    /// The step that is to be done next; `None` at the end of the round.
     pub(super) step: Option<Step>,
-    /// What was known when the round began. What comes later is for the next round.
-    pub(super) round: Round,
+    /// The findings when the round began. Later findings are for the next round.
+    pub(super) findings: Findings,
     /// The changes in the log, the first first.
     pub(super) changes: Vec<u32>,
     /// Whether groups or meters are restored or evicted.
     pub(super) has_numbers: bool,
-    /// The switch is left as it is after this round.
+    /// Whether Weir repairs nothing on the switch after this round.
     pub(super) is_last: bool,
     /// The last change of each entry, group and meter.
     pub(super) causes: HashMap<Object, u32>,
@@ -34,32 +34,32 @@ pub(crate) struct Settling {
 pub(super) enum Step {
     /// 1. The tables go back to the state before the first change in the log.
     Restore(Restore),
-    /// 2. What has happened on the switch by itself happens to the tables. Groups and meters go that cannot be on the switch.
-    Happen(vec::IntoIter<Gone>),
+    /// 2. Rules that the switch has removed by itself are removed from the tables, and groups and meters that cannot be on the switch.
+    Removals(vec::IntoIter<Gone>),
     /// 3. The changes are applied again, the first first.
     Apply(Apply),
-    /// 4. Entries go that cannot be on the switch.
+    /// 4. Entries that cannot be on the switch are evicted.
     Evict(vec::IntoIter<u32>),
     /// 5. Groups and then changed entries are compiled again, for the groups, ports and map of now.
     Reform(vec::IntoIter<u32>),
     Compile(vec::IntoIter<u32>),
     /// 6. Entries take over rules that other entries have given up. From here on the tables stay as they are.
-    Inherit,
+    TakeOver,
     /// 7. Rules that may differ are compared with what the switch holds.
     Compare(Compare),
     /// 8. For each difference there may be a change that is to blame if the switch refuses a part of the difference.
     Blame(Blame, Difference),
     /// 9. The switch gets the difference, as fast as the messages leave.
     Repair(Repair),
-    /// 10. Only if the switch got nothing: the tenant hears of the ends of entries. Then the replay is over.
-    Tell,
+    /// 10. If the switch got no message in this round, Weir reports the ends of entries to the tenant. The replay is over.
+    Report,
 }
 
 /// Changes whose before-images are restored, the last first.
 pub(super) struct Restore {
     /// The changes that have not been begun.
     pub(super) changes: Vec<u32>,
-    /// What the present change has still to restore.
+    /// The entries of the present change that have not been restored.
     pub(super) entries: Vec<(u32, Option<Flow>)>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Apply {
     pub(super) present: Present,
 }
 
-/// What is left of the change that is being applied.
+/// The rest of the change that is being applied.
 #[derive(Default)]
 pub(super) enum Present {
     #[default]
@@ -105,7 +105,7 @@ pub(super) struct Repair {
     pub(super) additions: btree_map::IntoIter<u32, Vec<Addition>>,
 }
 
-impl Settling {
+impl Round {
     /// Whether the present step adds to the tenant's queue.
     pub(super) fn is_repairing(&self) -> bool {
         matches!(self.step, Some(Step::Repair(_)))

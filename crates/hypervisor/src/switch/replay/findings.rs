@@ -1,4 +1,4 @@
-//! What is known of a tenant's rules, groups and meters when a round begins.
+//! Findings that make a round of a replay necessary: refusals of the switch, and rules that the switch has removed.
 
 use crate::refusals::Verdict;
 use crate::store::Kind;
@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::RuleKey;
 
-/// Something that a tenant has, and for which something stands on the switch.
+/// An object of a tenant's tables that has rules, groups or meters on the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Object {
     Entry(u32),
@@ -14,9 +14,9 @@ pub(crate) enum Object {
     Number(Kind, u32),
 }
 
-/// What is to be done once nothing is in flight.
+/// The findings for a round.
 #[derive(Default)]
-pub(super) struct Round {
+pub(super) struct Findings {
     pub(super) is_due: bool,
     pub(super) refused: BTreeMap<u32, Verdict>,
     pub(super) evicted: BTreeSet<Object>,
@@ -25,7 +25,7 @@ pub(super) struct Round {
     pub(super) gone: Vec<Gone>,
 }
 
-impl Round {
+impl Findings {
     pub(super) fn blame(&mut self, blamed: Result<u32, Object>, verdict: Verdict) {
         match blamed {
             Ok(change) => drop(self.refused.entry(change).or_insert(verdict)),
@@ -34,7 +34,7 @@ impl Round {
     }
 }
 
-/// A rule of an entry went by itself: before all changes that were in flight.
+/// The switch removed a rule of an entry by itself, before all changes that were in flight.
 #[derive(Debug)]
 pub(crate) struct Gone {
     pub number: u32,
