@@ -58,7 +58,7 @@ mod v10;
 mod v13;
 
 use crate::counters::{Counters, SwitchCounters, count};
-use crate::ids::{ControllerIndex, TenantIndex};
+use crate::ids::ControllerIndex;
 use crate::north::{Controller, Controllers};
 use crate::outbox::Outbox;
 use crate::policy::TenantId;
@@ -223,7 +223,7 @@ impl Switch {
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(tenant) = known.map(Controller::tenant) else { return };
         let Ok(header) = Header::parse(frame) else { return };
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         count(&mut state.counters.from_controller, header.type_);
         // Long lists are long to read.
         state.flows.meter().add(1 + (frame.len() as u64 >> 6));
@@ -244,7 +244,7 @@ impl Switch {
 
     fn handle_request(&mut self, request: Request<'_>) {
         let header = request.header;
-        let examined = self.tenants[request.tenant.0 as usize].flows.meter().total();
+        let examined = self.tenants[request.tenant].flows.meter().total();
         let written = self.journal.gate();
         self.operations.set_current(None);
         let handled = if header.version != self.version() {
@@ -255,7 +255,7 @@ impl Switch {
             self.controller_message(request)
         };
         if let Some(change) = self.operations.current() {
-            let total = self.tenants[request.tenant.0 as usize].flows.meter().total();
+            let total = self.tenants[request.tenant].flows.meter().total();
             self.count_ahead(request.tenant, change, total.wrapping_sub(examined));
         }
         self.log_request(&request, handled);
@@ -277,7 +277,7 @@ impl Switch {
             || self.is_full(at, controller)
             || !self.inbox.may(at)
             || self.has_too_much(at);
-        let tenant = &mut self.tenants[at.0 as usize];
+        let tenant = &mut self.tenants[at];
         if is_unwanted || tenant.backlog.rests().is_some() {
             tenant.backlog.pause();
             return false;
@@ -326,9 +326,7 @@ impl Switch {
     pub fn share(&self, controller: ControllerIndex) -> usize {
         const QUANTUM: usize = 32 << 10;
         match self.controllers.get(controller) {
-            Some(state) => {
-                QUANTUM * self.tenants[state.tenant().0 as usize].terms.weight() as usize
-            }
+            Some(state) => QUANTUM * self.tenants[state.tenant()].terms.weight() as usize,
             _ => 0,
         }
     }
@@ -388,15 +386,15 @@ impl Switch {
 
     /// Each tenant in the policy, as it stands.
     pub fn tenants(&self) -> impl Iterator<Item = TenantState<'_>> {
-        let present =
-            self.tenants.iter().enumerate().filter(|(_, tenant)| tenant.terms.is_present());
+        let tenants = self.tenants.indices().zip(self.tenants.iter());
+        let present = tenants.filter(|(_, tenant)| tenant.terms.is_present());
         present.map(|(at, tenant)| TenantState {
             id: tenant.id,
-            served: self.is_served(TenantIndex(at as u32)),
+            served: self.is_served(at),
             weight: tenant.terms.weight(),
             most_rules: tenant.terms.limits().entries,
             counters: &tenant.counters,
-            waiting_south: self.session.queue(TenantIndex(at as u32)).len(),
+            waiting_south: self.session.queue(at).len(),
             waiting_north: tenant
                 .controllers
                 .iter()
@@ -408,7 +406,7 @@ impl Switch {
             entries: tenant.flows.entries(),
             groups: tenant.numbers.groups().len(),
             meters: tenant.numbers.meters().len(),
-            held: self.bytes_held(TenantIndex(at as u32)),
+            held: self.bytes_held(at),
         })
     }
 

@@ -30,7 +30,7 @@ impl Switch {
         entries: Vec<u32>,
         buffered: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
-        let flows = &self.tenants[cause.tenant.0 as usize].flows;
+        let flows = &self.tenants[cause.tenant].flows;
         let left = self.rules_left(cause.tenant, flows.tables_of(&entries));
         let mut bulk = BulkChange {
             cause: *cause,
@@ -50,7 +50,7 @@ impl Switch {
             return Ok(());
         }
         if self.is_replay() {
-            if let Some(recovery) = self.tenants[cause.tenant.0 as usize].recovery.as_deref_mut() {
+            if let Some(recovery) = self.tenants[cause.tenant].recovery.as_deref_mut() {
                 recovery.set_batches(bulk);
             }
             return Ok(());
@@ -78,13 +78,13 @@ impl Switch {
     fn modify_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         let BulkAction::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
         let cause = bulk.cause;
-        let (wire, at) = (self.wire, cause.tenant.0 as usize);
+        let (wire, tenant) = (self.wire, cause.tenant);
         let most = self.settings.batch;
         let asked = cause.operation.and_then(|at| self.change(at));
         let resets_counts = asked.is_some_and(|it| it.resets_counts);
         let mut changed = Vec::with_capacity(bulk.entries.len().min(most));
         for number in bulk.entries.by_ref() {
-            let Some(before) = self.tenants[at].flows.get(number) else { continue };
+            let Some(before) = self.tenants[tenant].flows.get(number) else { continue };
             let mut flow = before.with_actions(actions);
             flow.cookie = cookie.unwrap_or(flow.cookie);
             if resets_counts {
@@ -101,11 +101,11 @@ impl Switch {
                 break;
             }
         }
-        if self.tenants[at].flows.become_one(&changed) {
+        if self.tenants[tenant].flows.become_one(&changed) {
             return Err(Reason::SameRule.with(self.codes().overlap));
         }
         for (number, flow) in changed {
-            let flows = &self.tenants[at].flows;
+            let flows = &self.tenants[tenant].flows;
             let (before, flow) = (flows.get(number).cloned(), flows.placed(number, flow));
             self.put_flow(&cause, number, flow.clone());
             let buffer_for = |rule: &Rule| messages::buffer_for(wire, rule, &mut bulk.buffered);
@@ -154,17 +154,16 @@ impl Switch {
     }
 
     fn continue_bulk_anyway(&mut self, tenant: TenantIndex, now: Instant) {
-        let at = tenant.0 as usize;
         let Some(mut bulk) = self.operations.take_bulk(tenant) else { return };
         let Some(operation) = bulk.cause.operation else { return };
         bulk.cause.now = now;
-        let examined = self.tenants[at].flows.meter().total();
+        let examined = self.tenants[tenant].flows.meter().total();
         let written = self.journal.gate();
         let changed = self.change_batch(&mut bulk);
         if changed.is_ok() && bulk.is_done() {
             self.end_bulk(&bulk);
         }
-        let examined = self.tenants[at].flows.meter().total().wrapping_sub(examined);
+        let examined = self.tenants[tenant].flows.meter().total().wrapping_sub(examined);
         self.count_more_ahead(tenant, operation, examined, bulk.is_done());
         self.charge_store(tenant, self.journal.gate() - written, now);
         match changed {
@@ -179,7 +178,7 @@ impl Switch {
                 if self.operations.get(&operation).is_some_and(|it| it.remaining == 0) {
                     self.operation_done(operation, now);
                 }
-                self.tenants[at].backlog.note_decided();
+                self.tenants[tenant].backlog.note_decided();
                 self.take_over(now);
             }
             Err(_) => {

@@ -36,11 +36,11 @@ impl Switch {
     ) {
         let tenant = request.tenant;
         let work = match type_ {
-            FLOW | AGGREGATE => self.tenants[tenant.0 as usize].flows.len() as u64,
+            FLOW | AGGREGATE => self.tenants[tenant].flows.len() as u64,
             _ => 1,
         };
         let waiter = Waiter { origin: request.origin(), request: request.body().to_vec(), work };
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let changes = state.flows.changes();
         let statistics = state.terms.statistics();
 
@@ -166,7 +166,7 @@ impl Switch {
                 left.push(waiter);
                 continue;
             }
-            self.tenants[tenant.0 as usize].flows.meter().add(cost);
+            self.tenants[tenant].flows.meter().add(cost);
             self.answer_statistics(type_, &waiter, &answers);
             self.charge_work(tenant);
         }
@@ -199,7 +199,7 @@ impl Switch {
     }
 
     fn begin_waiting(&mut self, waiter: &Waiter) {
-        self.tenants[waiter.origin.tenant.0 as usize].backlog.await_statistics(waiter.work);
+        self.tenants[waiter.origin.tenant].backlog.await_statistics(waiter.work);
         self.count_question(waiter.origin.controller);
     }
 
@@ -215,7 +215,7 @@ impl Switch {
         if let Some(controller) = self.controllers.get_mut(origin.controller) {
             controller.statistics = controller.statistics.saturating_sub(1);
         }
-        let state = &mut self.tenants[origin.tenant.0 as usize];
+        let state = &mut self.tenants[origin.tenant];
         state.backlog.statistics_over(waiter.work);
         self.answered(origin.tenant);
     }

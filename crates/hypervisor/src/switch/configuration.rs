@@ -16,7 +16,7 @@ impl Switch {
     /// Each tenant has a configuration of its own: the switch sends whole packets, and Weir shortens a PACKET_IN of a table miss to the tenant's
     /// `miss_send_len`. The message has the same form and type in both versions.
     pub(super) fn get_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
-        let miss_send_len = self.tenants[request.tenant.0 as usize].packets.miss_send_len();
+        let miss_send_len = self.tenants[request.tenant].packets.miss_send_len();
         let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
         self.reply(request, |switch, out| {
             let (type_, xid) = (MessageType::GET_CONFIG_REPLY.0, request.header.xid);
@@ -31,7 +31,7 @@ impl Switch {
         if config.flags.intersects(ConfigFlags::FRAG_MASK) {
             return Err(self.codes().config_not_permitted.into());
         }
-        self.tenants[request.tenant.0 as usize].packets.set_miss_send_len(config.miss_send_len);
+        self.tenants[request.tenant].packets.set_miss_send_len(config.miss_send_len);
         Ok(())
     }
 
@@ -48,7 +48,7 @@ impl Switch {
     pub(super) fn port_mod(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let change = messages::port_mod(self.wire, request.body())?;
         let (tenant, number) = (request.tenant, change.number);
-        if self.tenants[tenant.0 as usize].network.is_some() {
+        if self.tenants[tenant].network.is_some() {
             return self.configure_port(request, &change);
         }
         let (ownership, codes) = (self.map.ownership(), &self.codes().port_mod);
@@ -68,7 +68,7 @@ impl Switch {
         if port != PortNo::ANY && !self.has_port(request.tenant, port.0) {
             return Err(self.codes().queue_bad_port.into());
         }
-        if self.tenants[request.tenant.0 as usize].network.is_some() {
+        if self.tenants[request.tenant].network.is_some() {
             // Virtual ports have no queues. The type of the reply is the next.
             let Header { version, type_, xid, .. } = request.header;
             self.reply(request, |_, out| {
@@ -93,7 +93,7 @@ impl Switch {
         let origin = entry.origin.filter(|_| entry.awaits == Awaits::Reply);
         let origin = origin.ok_or(code::BAD_REQUEST_BAD_TYPE)?;
         self.session.take(xid);
-        let allowed = self.tenants[origin.tenant.0 as usize].terms.queues();
+        let allowed = self.tenants[origin.tenant].terms.queues();
         let own = queues.iter().filter(|(port, queue, _)| {
             allowed.contains(queue) && self.map.ownership().sees_port(origin.tenant, *port)
         });
@@ -110,7 +110,7 @@ impl Switch {
     /// versions.
     pub(super) fn experimenter(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let experimenter = messages::experimenter(self.wire, request.body())?;
-        let tenant = &self.tenants[request.tenant.0 as usize];
+        let tenant = &self.tenants[request.tenant];
         if !tenant.terms.experimenters().contains(&experimenter) {
             return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
         }

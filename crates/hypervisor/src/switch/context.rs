@@ -11,7 +11,7 @@ use openflow::v13::PortNo;
 impl Switch {
     /// Whether a tenant's switch has the port.
     pub(crate) fn has_port(&self, tenant: TenantIndex, number: u32) -> bool {
-        match &self.tenants[tenant.0 as usize].network {
+        match &self.tenants[tenant].network {
             Some(network) => network.has_port(number),
             None => self.map.ownership().sees_port(tenant, number),
         }
@@ -28,17 +28,17 @@ impl Switch {
 
     /// The number of tables that a tenant sees.
     pub(crate) fn tenant_tables(&self, tenant: TenantIndex) -> u8 {
-        self.target().tenant_tables(self.tenants[tenant.0 as usize].network.is_some())
+        self.target().tenant_tables(self.tenants[tenant].network.is_some())
     }
 
     /// The bits of the metadata that are not the tenant's own.
     pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
-        self.target().metadata_kept(self.tenants[tenant.0 as usize].network.is_some())
+        self.target().metadata_kept(self.tenants[tenant].network.is_some())
     }
 
     /// A tenant on the switch.
     pub(crate) fn context(&self, tenant: TenantIndex) -> Context<'_> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let space = match state.network.as_deref() {
             Some(network) => Space::Network(network),
             None => Space::Slice(self.slice()),

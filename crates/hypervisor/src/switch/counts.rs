@@ -40,7 +40,7 @@ impl Switch {
     /// A switch asks what has come in by the ports of a tenant's network here.
     pub fn handle_counts_asked(&mut self, tenant: TenantId, by: u64, now: Instant) {
         let Some(at) = self.tenant_of(tenant).filter(|_| self.is_ready()) else { return };
-        let state = &mut self.tenants[at.0 as usize];
+        let state = &mut self.tenants[at];
         if state.network.is_none() {
             return;
         }
@@ -54,7 +54,7 @@ impl Switch {
     /// Another switch has answered. What was not asked for is not taken.
     pub fn handle_counts_told(&mut self, from: u64, counts: Counts, now: Instant) {
         let Some(at) = self.tenant_of(counts.tenant) else { return };
-        let Some(known) = self.tenants[at.0 as usize].counts.elsewhere.get_mut(&from) else {
+        let Some(known) = self.tenants[at].counts.elsewhere.get_mut(&from) else {
             return;
         };
         (known.asked, known.told, known.is_silent) = (None, Some(now), false);
@@ -73,7 +73,7 @@ impl Switch {
                 PortKind::Remote { .. } => false,
             })
         };
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let network = self.tenants[tenant].network.as_deref();
         match self.target().has_metadata() && network.is_some_and(tells_more) {
             true => Share::Ports,
             false => Share::Anybody,
@@ -83,7 +83,7 @@ impl Switch {
     /// Somebody asks for a tenant's ports: whatever is not known here is asked for.
     pub(super) fn ask_counts(&mut self, tenant: TenantIndex, now: Instant) -> Due {
         self.ask_received(tenant, now);
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         for (&dpid, known) in &mut state.counts.elsewhere {
             match known.asked {
                 Some(at) if now - at < PATIENCE => continue,
@@ -99,18 +99,18 @@ impl Switch {
 
     /// Whether all is there that an answer waits for.
     pub(super) fn is_due(&self, tenant: TenantIndex, due: Due, now: Instant) -> bool {
-        self.tenants[tenant.0 as usize].counts.is_due(due, now)
+        self.tenants[tenant].counts.is_due(due, now)
     }
 
     /// When an answer is given without what other switches have not told.
     pub(super) fn patience(&self, tenant: TenantIndex, due: Due) -> Option<Instant> {
-        let is_answered = self.tenants[tenant.0 as usize].counts.asking.answered >= due.answer;
+        let is_answered = self.tenants[tenant].counts.asking.answered >= due.answer;
         is_answered.then_some(due.until)
     }
 
     /// What is known of a port that is not the tenant's whole.
     pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTotals {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let kind =
             state.network.as_deref().and_then(|it| it.ports().get(&number)).map(|it| &it.kind);
         let is_known = match kind {
@@ -132,7 +132,7 @@ impl Switch {
         if self.share_of_ports(tenant) == Share::Anybody {
             return false;
         }
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if !core::mem::replace(&mut state.counts.asking.is_open, true) {
             state.counts.asking.asked += 1;
             state.counts.asking.parts.clear();
@@ -157,7 +157,7 @@ impl Switch {
         now: Instant,
     ) {
         let by = self.settings.installation;
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         for entry in List::<FlowStats<'_>>::parse(entries).unwrap_or_default() {
             let counted = counted(entry.cookie, by).filter(|it| it.tenant == state.id);
             if let (Some(counted), Ok(match_)) = (counted, Match::from_v13(&entry.match_)) {
@@ -176,19 +176,19 @@ impl Switch {
 
     /// The switch does not answer: what is known is told here, and nothing to other switches.
     pub(super) fn counts_failed(&mut self, tenant: TenantIndex, now: Instant) {
-        self.tenants[tenant.0 as usize].counts.asking.askers.clear();
+        self.tenants[tenant].counts.asking.askers.clear();
         self.question_over(tenant, now);
     }
 
     fn question_over(&mut self, tenant: TenantIndex, now: Instant) {
-        let asking = &mut self.tenants[tenant.0 as usize].counts.asking;
+        let asking = &mut self.tenants[tenant].counts.asking;
         (asking.is_open, asking.answered) = (false, asking.asked);
         self.finish_due(now);
     }
 
     fn report_askers(&mut self, tenant: TenantIndex) {
-        let askers = core::mem::take(&mut self.tenants[tenant.0 as usize].counts.asking.askers);
-        let state = &self.tenants[tenant.0 as usize];
+        let askers = core::mem::take(&mut self.tenants[tenant].counts.asking.askers);
+        let state = &self.tenants[tenant];
         let Some(network) = state.network.as_deref() else { return };
         let numbers = network.ports().keys().copied();
         let received = |number| self.traffic(tenant, number).received.map(|it| (number, it));
@@ -202,7 +202,7 @@ impl Switch {
 
     /// Follows the tenant's network: with a port goes what had arrived at its other end.
     pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         state.counts.keep(state.network.as_deref());
     }
 }

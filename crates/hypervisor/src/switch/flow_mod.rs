@@ -79,7 +79,7 @@ impl Switch {
         if flow_mod.buffer_id == NO_BUFFER || flow_mod.deletes() || self.is_replay() {
             return Ok(None);
         }
-        let buffered = self.tenants[tenant.0 as usize].packets.buffered(flow_mod.buffer_id);
+        let buffered = self.tenants[tenant].packets.buffered(flow_mod.buffer_id);
         // The same number in both versions.
         buffered.copied().map(Some).ok_or(code_v13::BAD_REQUEST_BUFFER_UNKNOWN)
     }
@@ -95,9 +95,9 @@ impl Switch {
         let (match_, priority) = (&flow_mod.wanted.match_, flow_mod.priority);
         let mut flow = flow_mod.to_flow(table, cause.now);
         flow.rules = self.plan(tenant, &flow)?;
-        self.tenants[tenant.0 as usize].flows.share(&mut flow);
+        self.tenants[tenant].flows.share(&mut flow);
         let entries_left = self.rules_left(tenant, [table]);
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         // The flag has the same number in both versions.
         let is_checked = flow_mod.has(FlowModFlags::CHECK_OVERLAP.0);
         if is_checked && state.flows.overlaps(table, match_, priority) {
@@ -109,7 +109,7 @@ impl Switch {
         }
         // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its number.
         let number = old.unwrap_or_else(|| self.entry_number(cause));
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         // An entry that is written for each ingress port may be the same there as one that names the port.
         if flows.collides(number, &flow) {
             return Err(Reason::SameRule.with(codes.overlap));
@@ -143,7 +143,7 @@ impl Switch {
     /// Whether a buffered packet goes along with a new entry, whatever the entry's match is (1.3). The switch knows the packet's
     /// number once, and lets the packet in as the switch keeps it: in a network that is without the tag with which it came by a link.
     fn goes_with_entry(&self, tenant: TenantIndex, rules: usize) -> bool {
-        let is_slice = self.tenants[tenant.0 as usize].network.is_none();
+        let is_slice = self.tenants[tenant].network.is_none();
         self.target().has_metadata() && is_slice && rules == 1
     }
 
@@ -170,7 +170,7 @@ impl Switch {
 
     /// The entries that a MODIFY or a DELETE means.
     fn meant_by(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> Vec<u32> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let Wanted { match_, table, cookie, cookie_mask, .. } = &flow_mod.wanted;
         let mut found: Vec<u32> = match (flow_mod.strictly(), *table) {
             (Some(priority), Some(table)) => {

@@ -18,7 +18,7 @@ use openflow::v13::MessageType;
 impl Switch {
     /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
     pub(crate) fn submit(&mut self, tenant: TenantIndex, item: Item, message: &[u8]) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
             state.backlog.await_answer();
         }
@@ -74,8 +74,8 @@ impl Switch {
     pub(crate) fn flush(&mut self, now: Instant) {
         self.session.flush(now);
         self.note_sent(now);
-        for at in 0..self.tenants.len() {
-            self.resume(TenantIndex(at as u32));
+        for tenant in self.tenants.indices() {
+            self.resume(tenant);
         }
     }
 
@@ -101,7 +101,7 @@ impl Switch {
     /// Keeps account of what has left the queues.
     fn note_sent(&mut self, now: Instant) {
         while let Some(sent) = self.session.next_sent() {
-            let counters = &mut self.tenants[sent.tenant.0 as usize].counters;
+            let counters = &mut self.tenants[sent.tenant].counters;
             let waited = now - sent.arrived;
             counters.waited.record(waited);
             sent.type_.into_iter().for_each(|type_| count(&mut counters.to_switch, type_));
@@ -126,7 +126,7 @@ impl Switch {
 
     /// A request of a tenant is finished.
     pub(crate) fn answered(&mut self, tenant: TenantIndex) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         state.backlog.answered();
         self.resume(tenant);
     }
@@ -136,9 +136,9 @@ impl Switch {
         if self.may_continue_bulk(tenant) || self.may_go_on_with_replay(tenant) {
             self.inbox.wait_for_turn(tenant);
         }
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         if state.backlog.may_resume() && self.inbox.may(tenant) && self.is_half_empty(tenant) {
-            let state = &mut self.tenants[tenant.0 as usize];
+            let state = &mut self.tenants[tenant];
             state.backlog.resume();
             self.controllers.resume(&state.controllers);
         }

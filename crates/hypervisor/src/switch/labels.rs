@@ -18,7 +18,7 @@ impl Switch {
     /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.
     pub fn report_label(&mut self, tenant: TenantId, port: u32, label: Label) {
         let Some(tenant) = self.tenant_of(tenant) else { return };
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if state.network.is_some() {
             return;
         }
@@ -47,7 +47,7 @@ impl Switch {
 
     /// A port's description as a tenant is to see it: with its label in it, if that is the tenant's form.
     pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, wire: Vec<u8>) -> Vec<u8> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         if state.terms.label_form() != Some(self.semantics().label_form) {
             return wire;
         }
@@ -56,7 +56,7 @@ impl Switch {
 
     /// A controller has connected: one that is told by messages of their own is told what there is.
     pub(crate) fn greet_with_labels(&mut self, controller: ControllerIndex, tenant: TenantIndex) {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         if state.terms.label_form() != Some(LabelForm::Experimenter) {
             return;
         }

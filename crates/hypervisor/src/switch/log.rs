@@ -40,7 +40,7 @@ impl Switch {
                     self.end(at);
                     self.sweep_numbers(tenant, request.now);
                 } else {
-                    self.tenants[tenant.0 as usize].log.push_back(Logged::Change(at));
+                    self.tenants[tenant].log.push_back(Logged::Change(at));
                 }
             }
             (Err(refused), change) => {
@@ -56,7 +56,7 @@ impl Switch {
                     if let Some(change) = self.change_mut(at) {
                         change.outcome = Outcome::Refused(refused.into());
                     }
-                    let state = &mut self.tenants[tenant.0 as usize];
+                    let state = &mut self.tenants[tenant];
                     state.log.push_back(Logged::Change(at));
                     self.inbox.wait_for_outcome(tenant);
                     self.ask_for_waiting(request.now);
@@ -89,7 +89,7 @@ impl Switch {
         &self,
         tenant: TenantIndex,
     ) -> impl DoubleEndedIterator<Item = u32> {
-        self.tenants[tenant.0 as usize].log.iter().filter_map(|it| match it {
+        self.tenants[tenant].log.iter().filter_map(|it| match it {
             Logged::Change(at) => Some(*at),
             Logged::Barrier(_) => None,
         })
@@ -102,18 +102,17 @@ impl Switch {
 
     /// Takes what is done, and what was refused, out of the log, as far as everything before is.
     pub(super) fn retire(&mut self, tenant: TenantIndex, now: Instant) {
-        let at = tenant.0 as usize;
-        if self.tenants[at].recovery.is_some() {
+        if self.tenants[tenant].recovery.is_some() {
             return;
         }
-        while let Some(first) = self.tenants[at].log.front() {
+        while let Some(first) = self.tenants[tenant].log.front() {
             match first {
                 Logged::Change(change) => {
                     let change = *change;
                     if self.operations.get(&change).is_some_and(|it| it.remaining > 0) {
                         break;
                     }
-                    self.tenants[at].log.pop_front();
+                    self.tenants[tenant].log.pop_front();
                     if let Some(Operation { what: What::Request(done), .. }) = self.end(change) {
                         self.change_leaves(tenant, &done, now);
                     }
@@ -121,7 +120,7 @@ impl Switch {
                 Logged::Barrier(Barrier { outcome: None, .. }) => break,
                 Logged::Barrier(Barrier { outcome: Some(outcome), origin }) => {
                     let (outcome, origin) = (*outcome, *origin);
-                    self.tenants[at].log.pop_front();
+                    self.tenants[tenant].log.pop_front();
                     if let Some(origin) = origin {
                         self.barrier_leaves(&origin, outcome);
                     }
@@ -178,7 +177,7 @@ impl Switch {
             arrived: now,
         };
         let barrier = Barrier { origin, outcome: None };
-        self.tenants[tenant.0 as usize].log.push_back(Logged::Barrier(barrier));
+        self.tenants[tenant].log.push_back(Logged::Barrier(barrier));
         let message = self.barrier_message(self.semantics().types.barrier_request);
         self.submit(tenant, item, &message);
     }
@@ -222,7 +221,7 @@ impl Switch {
                 self.asked_before();
             }
             Awaits::Barrier(tenant) => {
-                let log = self.tenants[tenant.0 as usize].log.iter_mut();
+                let log = self.tenants[tenant].log.iter_mut();
                 let mut open = log.filter_map(|it| match it {
                     Logged::Barrier(it) if it.outcome.is_none() => Some(it),
                     _ => None,
@@ -254,7 +253,7 @@ impl Switch {
         if let Some(controller) = self.controllers.get_mut(origin.controller) {
             controller.barriers = controller.barriers.saturating_sub(1);
         }
-        self.tenants[origin.tenant.0 as usize].backlog.note_decided();
+        self.tenants[origin.tenant].backlog.note_decided();
     }
 
     /// Whether a replay may give this id on the switch back to a group or meter.

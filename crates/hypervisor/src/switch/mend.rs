@@ -50,7 +50,7 @@ impl Switch {
         rules: &mut ByMatch<'a>,
         difference: &mut Difference,
     ) -> usize {
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let known = rules.len();
         let mut listed = 0;
         let wanted = flows.owner(key).and_then(|number| {
@@ -100,7 +100,7 @@ impl Switch {
     }
 
     pub(super) fn submit_rules_of(&mut self, cause: &Cause, number: u32, rules: &[Addition]) {
-        let flow = self.tenants[cause.tenant.0 as usize].flows.get(number);
+        let flow = self.tenants[cause.tenant].flows.get(number);
         let Some(flow) = flow.map(|flow| flow.without_rules()) else { return };
         for (rule, change) in rules {
             self.submit_rule(cause, number, &flow, rule, *change, NO_BUFFER);

@@ -41,7 +41,7 @@ impl Switch {
                 let Some(tenant) = self.controllers.get(controller).map(Controller::tenant) else {
                     return;
                 };
-                let counters = &mut self.tenants[tenant.0 as usize].counters;
+                let counters = &mut self.tenants[tenant].counters;
                 types(messages).for_each(|type_| count(&mut counters.to_controller, type_));
             }
         }
@@ -66,7 +66,7 @@ impl Switch {
         kind: Asynchronous,
         write: impl FnMut(&mut Vec<u8>) -> Result<(), TooLong>,
     ) -> bool {
-        let Tenant { controllers, counters, .. } = &mut self.tenants[tenant.0 as usize];
+        let Tenant { controllers, counters, .. } = &mut self.tenants[tenant];
         count(&mut counters.from_switch, kind.type_());
         self.controllers.notify(controllers, doer, kind, counters, write);
         !controllers.is_empty()
@@ -80,7 +80,7 @@ impl Switch {
         let is_joint = self.controllers.get(origin.controller).is_some_and(Controller::is_joint);
         let carried = is_joint.then(|| verdict.on_member(self.dpid()).to_data());
         if !is_joint {
-            let tenant = &mut self.tenants[origin.tenant.0 as usize];
+            let tenant = &mut self.tenants[origin.tenant];
             tenant.refuse(origin, verdict, clock);
         }
         let mut message = self.scratch.take_message();
@@ -142,7 +142,7 @@ impl Switch {
 
     /// A reply of the switch, made the controller's own by its xid.
     pub(crate) fn relay_reply(&mut self, origin: &Origin, reply: &[u8]) {
-        let counters = &mut self.tenants[origin.tenant.0 as usize].counters;
+        let counters = &mut self.tenants[origin.tenant].counters;
         for type_ in types(reply) {
             count(&mut counters.from_switch, type_);
         }
@@ -173,7 +173,7 @@ impl Switch {
     /// connect from now on.
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
         if let Some(at) = self.tenants.find(tenant) {
-            let state = &mut self.tenants[at.0 as usize];
+            let state = &mut self.tenants[at];
             state.backlog.share_account(account);
         }
     }
@@ -197,12 +197,12 @@ impl Switch {
         is_joint: bool,
     ) -> Option<ControllerIndex> {
         let at = self.tenants.find(tenant)?;
-        if !self.is_ready() || !self.tenants[at.0 as usize].terms.is_present() {
+        if !self.is_ready() || !self.tenants[at].terms.is_present() {
             return None;
         }
-        let account = Arc::clone(self.tenants[at.0 as usize].backlog.account());
+        let account = Arc::clone(self.tenants[at].backlog.account());
         let index = self.controllers.connect(at, account, is_joint)?;
-        self.tenants[at.0 as usize].controllers.add(index);
+        self.tenants[at].controllers.add(index);
         self.greet_with_labels(index, at);
         Some(index)
     }
@@ -210,7 +210,7 @@ impl Switch {
     /// A controller's connection is gone. What it asked for and has not been done yet is still done.
     pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
         let Some(tenant) = self.controllers.remove(controller) else { return };
-        self.tenants[tenant.0 as usize].controllers.remove(controller);
+        self.tenants[tenant].controllers.remove(controller);
         self.datapath.asked().suspect();
     }
 }

@@ -42,7 +42,7 @@ impl Switch {
     ) -> Result<(), Refused> {
         let codes = &self.codes().port_mod;
         let (tenant, number) = (request.tenant, change.number);
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let Some(network) = state.network.clone() else { return Err(codes.bad_port.into()) };
         let port = network.ports().get(&number).ok_or(codes.bad_port)?;
         if port.mac != change.hw_addr {
@@ -73,7 +73,7 @@ impl Switch {
             true => StoreOp::Delete(key),
             false => StoreOp::Put(key, config.0.to_be_bytes().to_vec()),
         });
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         state.ports.configure(number, config);
         state.network = Some(after.clone());
         let cause =
@@ -103,7 +103,7 @@ impl Switch {
             let Some((Kind::Port, number)) = key.parts() else { continue };
             let config = bytes.first_chunk().map(|bytes| PortConfig(u32::from_be_bytes(*bytes)));
             let config = config.filter(|config| self.semantics().port_config.contains(*config));
-            let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at.0 as usize]);
+            let tenant = self.tenant_of(key.tenant).map(|at| &mut self.tenants[at]);
             let has_port = |network: &Network| network.has_port(number);
             let tenant = tenant.filter(|it| it.network.as_deref().is_some_and(has_port));
             match (tenant, config) {
@@ -126,7 +126,7 @@ impl Switch {
         after: &Network,
         number: u32,
     ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
         let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
         let leaves = changed.intersects(leaving);
@@ -165,7 +165,7 @@ impl Switch {
     }
 
     fn own_of_port(&self, tenant: TenantIndex, network: &Network, number: u32) -> Vec<InfraRule> {
-        let id = self.tenants[tenant.0 as usize].id;
+        let id = self.tenants[tenant].id;
         infra::rules_of_port(&self.target(), id, network, number)
     }
 
@@ -184,7 +184,7 @@ impl Switch {
     pub(crate) fn replace_rules(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Rule>>) {
         let mut replaced: Vec<(u32, Flow, Flow)> = Vec::new();
         for (number, rules) in planned {
-            let state = &mut self.tenants[cause.tenant.0 as usize];
+            let state = &mut self.tenants[cause.tenant];
             let Some(before) = state.flows.remove(number) else { continue };
             // Rules that were shadowed stay shadowed: so the order in which entries are restored does not matter.
             let shadowed = before.shadowed.iter().map(|rule| &rule.match_wire);
@@ -199,7 +199,7 @@ impl Switch {
         let mut keys: Vec<RuleKey> =
             replaced.iter().flat_map(|(_, before, _)| before.keys()).collect();
         for (number, _, after) in replaced {
-            let state = &mut self.tenants[cause.tenant.0 as usize];
+            let state = &mut self.tenants[cause.tenant];
             let after = state.flows.placed(number, after);
             keys.extend(after.keys());
             state.flows.put(number, after);

@@ -41,11 +41,11 @@ impl Switch {
     pub(super) fn postpone_for_turn(&mut self, request: &Request<'_>) {
         self.postpone_behind(request);
         self.inbox.wait_for_turn(request.tenant);
-        self.tenants[request.tenant.0 as usize].backlog.note_decided();
+        self.tenants[request.tenant].backlog.note_decided();
     }
 
     fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
-        self.tenants[tenant.0 as usize].backlog.put_off(it.size());
+        self.tenants[tenant].backlog.put_off(it.size());
         self.inbox.put_off(tenant, it);
     }
 
@@ -80,7 +80,7 @@ impl Switch {
             || self.map.is_changing() && header.type_ != It::PACKET_OUT.0
             || self.inbox.lines.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
-            || self.tenants[tenant.0 as usize].recovery.is_some() && self.changes_tables(header)
+            || self.tenants[tenant].recovery.is_some() && self.changes_tables(header)
             || self.is_barrier(header) && asks()
     }
 
@@ -99,7 +99,7 @@ impl Switch {
         tenant: TenantIndex,
         (table, match_, priority): (u8, &Match, u16),
     ) -> bool {
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         self.datapath.is_joined()
             && !self.is_replay()
             && flows.find(table, match_, priority).is_some_and(|it| self.is_changing(tenant, it))
@@ -127,7 +127,7 @@ impl Switch {
     /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
         let is_due = |tenant: &TenantIndex| {
-            self.tenants[tenant.0 as usize].backlog.is_decided() && !self.is_between(*tenant)
+            self.tenants[*tenant].backlog.is_decided() && !self.is_between(*tenant)
         };
         let due: Vec<TenantIndex> = self.inbox.served().filter(is_due).collect();
         for tenant in due {
@@ -138,9 +138,9 @@ impl Switch {
 
     /// Looks again at the waiting requests of a tenant, as far as it has credit.
     pub(super) fn take_up_line(&mut self, tenant: TenantIndex, now: Instant) {
-        self.tenants[tenant.0 as usize].backlog.begin_look();
+        self.tenants[tenant].backlog.begin_look();
         for it in self.inbox.take_line(tenant) {
-            let state = &mut self.tenants[tenant.0 as usize];
+            let state = &mut self.tenants[tenant];
             state.backlog.take_up(it.size());
             if self.inbox.may(tenant) {
                 self.take_up(tenant, it, now);
@@ -158,7 +158,7 @@ impl Switch {
         let is_gone = match self.controllers.get(it.controller) {
             Some(known) if known.is_closing() => {
                 // Requests behind it have to be looked at.
-                self.tenants[tenant.0 as usize].backlog.note_decided();
+                self.tenants[tenant].backlog.note_decided();
                 return;
             }
             Some(_) => false,
@@ -179,7 +179,7 @@ impl Switch {
         }
         if self.waits_for_turn(&request) {
             self.inbox.wait_for_turn(tenant);
-            self.tenants[tenant.0 as usize].backlog.note_decided();
+            self.tenants[tenant].backlog.note_decided();
             self.put_off(tenant, it);
             return;
         }

@@ -62,7 +62,7 @@ impl Switch {
     }
 
     fn refuse_port(&mut self, tenant: TenantIndex, port: u32) {
-        if self.tenants[tenant.0 as usize].ports.refuse(port) {
+        if self.tenants[tenant].ports.refuse(port) {
             self.map.note_port_refused();
         }
     }
@@ -78,7 +78,7 @@ impl Switch {
         if let Some((id, name)) = last_table::selected_by(own)
             && let Some(tenant) = self.tenant_of(id)
         {
-            let network = self.tenants[tenant.0 as usize].network.as_deref();
+            let network = self.tenants[tenant].network.as_deref();
             let ports = network.map(|network| name.ports(network)).unwrap_or_default();
             return ports.into_iter().map(|port| (tenant, port)).collect();
         }

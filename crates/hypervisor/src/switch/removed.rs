@@ -37,12 +37,12 @@ impl Switch {
         let owner = Owner { tenant, number };
         let is_deleted = matches!(reason, DELETE | GROUP_DELETE);
         let is_by_weir = is_deleted && self.is_deleted_by_weir(owner, key, counted);
-        let flow = self.tenants[tenant.0 as usize].flows.get(number);
+        let flow = self.tenants[tenant].flows.get(number);
         let is_stray = is_deleted && flow.is_none_or(|flow| flow.rule_at(key).is_none());
         if !is_by_weir && (is_stray || reason != DELETE) {
             self.session.installed_mut().expired(key, owner);
         }
-        if self.tenants[tenant.0 as usize].timeouts.is_leaving(number) {
+        if self.tenants[tenant].timeouts.is_leaving(number) {
             self.rule_left(owner, removed, now);
             return;
         }
@@ -67,12 +67,12 @@ impl Switch {
             };
         let is_coming = reason == GROUP_DELETE && self.session.installed().is_coming(key, owner);
         if is_unsure || is_coming {
-            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+            if let Some(flow) = self.tenants[tenant].flows.get_mut(number) {
                 flow.count_past(counted);
             }
             return;
         }
-        let is_recovering = self.tenants[tenant.0 as usize].recovery.is_some();
+        let is_recovering = self.tenants[tenant].recovery.is_some();
         if is_recovering || self.is_changing(tenant, number) {
             let key = key.clone();
             let gone = Gone { number, key, reason, counted, stood: removed.stood };
@@ -91,7 +91,7 @@ impl Switch {
 
     /// A rule of an entry that ends.
     fn rule_left(&mut self, owner: Owner, removed: &Removed, now: Instant) {
-        let timeouts = &mut self.tenants[owner.tenant.0 as usize].timeouts;
+        let timeouts = &mut self.tenants[owner.tenant].timeouts;
         if let Some(ended) = timeouts.rule_left(owner.number, removed) {
             self.report_after(owner.tenant, ended);
             self.tenants.keep_time(owner.tenant, owner.number, now);
@@ -104,7 +104,7 @@ impl Switch {
         let Some(message) = self.session.installed_mut().deletion_reported(key, owner) else {
             return false;
         };
-        let flow = self.tenants[owner.tenant.0 as usize].flows.get_mut(owner.number);
+        let flow = self.tenants[owner.tenant].flows.get_mut(owner.number);
         if let Some(flow) = flow.filter(|flow| is_later(message, flow.counts_since)) {
             flow.count_past(counted);
         }
@@ -114,7 +114,7 @@ impl Switch {
     /// A rule of an entry is not on the switch any more. If that was all of the entry, it is over.
     fn lose_rule(&mut self, owner: Owner, removed: &Removed, now: Instant) {
         let Owner { tenant, number } = owner;
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let Some(flow) = state.flows.get_mut(number) else { return };
         flow.count_past(removed.counted);
         let at = flow.rules.iter().position(|rule| rule.match_wire == removed.key.match_wire);
@@ -138,7 +138,7 @@ impl Switch {
     ) {
         let wire = self.wire;
         let next = messages::next_table(wire, &flow.actions);
-        let packets = &mut self.tenants[tenant.0 as usize].packets;
+        let packets = &mut self.tenants[tenant].packets;
         packets.entry_ended(flow.table, next, flow.past_packets);
         if !flow.is_end_reported() {
             return;

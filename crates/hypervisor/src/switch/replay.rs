@@ -203,7 +203,7 @@ impl Switch {
 
     /// Nothing of the tenant is in flight.
     fn begin_round(&mut self, tenant: TenantIndex) {
-        let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() else {
+        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else {
             return;
         };
         recovery.barrier = None;
@@ -239,20 +239,20 @@ impl Switch {
             causes: HashMap::new(),
             is_repaired: false,
         };
-        if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+        if let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() {
             recovery.round = Some(Box::new(round));
         }
     }
 
     /// Whether the tenant's tables are between two states, since a replay is going on.
     pub(super) fn is_replaying(&self, tenant: TenantIndex) -> bool {
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
+        let recovery = self.tenants[tenant].recovery.as_deref();
         recovery.is_some_and(|it| it.round.is_some())
     }
 
     /// Whether a replay can go on in the tenant's turn. Repairs wait until earlier repairs have left.
     pub(super) fn may_go_on_with_replay(&self, tenant: TenantIndex) -> bool {
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref();
+        let recovery = self.tenants[tenant].recovery.as_deref();
         recovery.and_then(|it| it.round.as_deref()).is_some_and(|it| {
             !it.is_repairing() || self.session.repairs(tenant).len() <= self.settings.batch
         })
@@ -263,7 +263,7 @@ impl Switch {
         if !self.may_go_on_with_replay(tenant) {
             return;
         }
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut();
+        let recovery = self.tenants[tenant].recovery.as_deref_mut();
         let Some(mut round) = recovery.and_then(|it| it.round.take()) else { return };
         let (mut left, mut is_over) = (self.settings.batch, false);
         while left > 0
@@ -273,7 +273,7 @@ impl Switch {
             round.step = self.do_step(tenant, &mut round, step, &mut left, now);
         }
         if round.step.is_some() {
-            if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+            if let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() {
                 recovery.round = Some(round);
             }
             if self.may_go_on_with_replay(tenant) {
@@ -383,7 +383,7 @@ impl Switch {
 
     /// While a tenant is recovering: an entry has changed.
     pub(super) fn note_dirty(&mut self, tenant: TenantIndex, number: u32, before: Option<&Flow>) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let Some(recovery) = state.recovery.as_deref_mut() else { return };
         recovery.entries.insert(number);
         recovery.keys.extend(before.into_iter().flat_map(Flow::keys));
@@ -396,7 +396,7 @@ impl Switch {
         tenant: TenantIndex,
         keys: impl IntoIterator<Item = RuleKey>,
     ) {
-        if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+        if let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() {
             recovery.keys.extend(keys);
         }
     }

@@ -4,7 +4,6 @@
 //! may be right holds: too little for a moment is better than too much.
 
 use super::{Event, Switch};
-use crate::ids::TenantIndex;
 use crate::messages;
 use crate::policy::{Limits, TenantId};
 use crate::sheet::{MessageClass, RateBy, RateShare, Standing};
@@ -33,7 +32,7 @@ impl Switch {
         // Of a part of a big switch the operator's limits hold where the parts are joined, and here, too.
         let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
-        let weights = (u64::from(self.tenants[at.0 as usize].terms.weight()), self.space.weights());
+        let weights = (u64::from(self.tenants[at].terms.weight()), self.space.weights());
         let of = |class: MessageClass| {
             let (pace, by) = match (limit(&limits, class), self.sheet()) {
                 (Some(pace), _) => (pace, RateBy::Operator),
@@ -64,23 +63,22 @@ impl Switch {
         let prices = MessageClass::ALL.map(|class| sheet.map_or(1, |sheet| sheet.units(class)));
         self.session.set_prices(prices);
         let served = self.served();
-        let weight =
-            |at: usize| if served[at] { u64::from(self.tenants[at].terms.weight()) } else { 0 };
-        let weights: Vec<u64> = (0..served.len()).map(weight).collect();
+        let weights = self.tenants.iter().zip(served);
+        let weights = weights.map(|(it, served)| u64::from(served) * u64::from(it.terms.weight()));
+        let weights: Vec<u64> = weights.collect();
         let all = weights.iter().sum();
         self.space.set_weights(all);
-        for (at, &weight) in weights.iter().enumerate() {
-            let tenant = TenantIndex(at as u32);
+        for (tenant, weight) in self.tenants.indices().zip(weights) {
             let share = |class| SheetShare::of(sheet?, class, (weight, all));
             let shares = MessageClass::ALL.map(share);
             let packet_in = shares[MessageClass::PacketIn as usize].map(|share| share.rate);
-            self.tenants[at].packets.set_share(packet_in);
+            self.tenants[tenant].packets.set_share(packet_in);
             self.session.set_shares(tenant, shares);
         }
         let limited = self.map.policy().tenants.iter().filter(|it| it.limits.packet_in.is_some());
         for it in limited {
             let Some(at) = self.tenants.find(it.id) else { continue };
-            self.tenants[at.0 as usize].packets.set_share(None);
+            self.tenants[at].packets.set_share(None);
         }
     }
 

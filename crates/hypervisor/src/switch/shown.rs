@@ -84,7 +84,7 @@ impl Switch {
         after: Option<FlowPlace>,
     ) -> Option<FlowPage> {
         let at = self.served_tenant(tenant)?;
-        let state = &self.tenants[at.0 as usize];
+        let state = &self.tenants[at];
         let (version, seen_as) = (self.version(), self.datapath_of(at));
         let mut page = FlowPage { seen_as, version, flow_mods: Vec::new(), next: None };
         let (mut examined, mut bytes, mut reached) = (0, 0, after);
@@ -121,7 +121,7 @@ impl Switch {
     /// asks of that is refused by the switch in front.
     pub fn refusals(&self, tenant: TenantId) -> impl Iterator<Item = &Refusal> {
         let at = self.served_tenant(tenant).filter(|_| !self.is_a_part(tenant));
-        at.into_iter().flat_map(|at| self.tenants[at.0 as usize].refused.iter())
+        at.into_iter().flat_map(|at| self.tenants[at].refused.iter())
     }
 
     /// The same of all tenants.

@@ -52,9 +52,9 @@ impl Switch {
         doer: Option<(TenantIndex, ControllerIndex)>,
     ) {
         let version = self.version();
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
-            if self.tenants[at].network.is_none() && self.map.ownership().sees_port(tenant, number)
+        for tenant in self.tenants.indices() {
+            if self.tenants[tenant].network.is_none()
+                && self.map.ownership().sees_port(tenant, number)
             {
                 let wire: Vec<u8> = self.with_label(tenant, number, wire.to_vec());
                 let doer = doer.filter(|(whose, _)| *whose == tenant).map(|(_, doer)| doer);

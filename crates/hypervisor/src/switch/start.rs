@@ -75,18 +75,18 @@ impl Switch {
 
     /// Whether a tenant may change anything at all.
     pub(crate) fn may_write(&self, tenant: TenantIndex) -> bool {
-        self.tenants[tenant.0 as usize].network.is_some() || self.map.ownership().may_write(tenant)
+        self.tenants[tenant].network.is_some() || self.map.ownership().may_write(tenant)
     }
 
     /// The datapath id that a tenant is told.
     pub(crate) fn datapath_of(&self, tenant: TenantIndex) -> u64 {
-        let network = &self.tenants[tenant.0 as usize].network;
+        let network = &self.tenants[tenant].network;
         network.as_ref().map_or(self.known_as(), |network| network.datapath())
     }
 
     /// Descriptions of the ports that a tenant sees, by their numbers.
     pub(crate) fn described_ports(&self, tenant: TenantIndex) -> BTreeMap<u32, Vec<u8>> {
-        match &self.tenants[tenant.0 as usize].network {
+        match &self.tenants[tenant].network {
             Some(network) => messages::ports_of(self.wire, network),
             None => {
                 let seen = |port: &&u32| self.map.ownership().sees_port(tenant, **port);
@@ -156,10 +156,10 @@ impl Switch {
             }
         };
         self.tenants.follow(&policy);
-        for (at, tenant) in self.tenants.iter().enumerate() {
-            let (weight, limits) = (tenant.terms.weight(), *tenant.terms.limits());
-            self.session.configure(TenantIndex(at as u32), weight, limits);
-            self.inbox.set_weight(TenantIndex(at as u32), weight);
+        for tenant in self.tenants.indices() {
+            let terms = &self.tenants[tenant].terms;
+            self.session.configure(tenant, terms.weight(), *terms.limits());
+            self.inbox.set_weight(tenant, terms.weight());
         }
         let map = policy.maps.get(&dpid);
         let is_same = self.map.policy().maps.get(&dpid) == map;
@@ -180,8 +180,8 @@ impl Switch {
                 tenant.terms.keep_those_of_member();
             }
         }
-        for at in 0..self.tenants.len() {
-            self.keep_counts(TenantIndex(at as u32));
+        for tenant in self.tenants.indices() {
+            self.keep_counts(tenant);
         }
         let index = |id| self.tenant_of(id);
         let ownership = policy.ownership(dpid, self.tenants.len(), index);

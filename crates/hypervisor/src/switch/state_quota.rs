@@ -20,7 +20,7 @@ impl Switch {
         if !is_change || !self.semantics().types.changes_tables.contains(&type_) {
             return None;
         }
-        let state = &self.tenants[request.tenant.0 as usize];
+        let state = &self.tenants[request.tenant];
         if self.journal.is_volatile() || !state.backlog.account().is_store_full() {
             return None;
         }
@@ -39,7 +39,7 @@ impl Switch {
     /// A request has made so many changes.
     pub(super) fn charge_store(&mut self, tenant: TenantIndex, changes: u64, now: Instant) {
         if changes > 0 {
-            let state = &mut self.tenants[tenant.0 as usize];
+            let state = &mut self.tenants[tenant];
             let rate = state.terms.limits().state_changes;
             if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
                 self.wait_out(tenant, until);
@@ -49,10 +49,10 @@ impl Switch {
 
     /// Lets a tenant be read again if its changes are paid for.
     pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
-        match self.tenants[tenant.0 as usize].backlog.rests() {
+        match self.tenants[tenant].backlog.rests() {
             Some(until) if until > now => self.wait_out(tenant, until),
             Some(_) => {
-                self.tenants[tenant.0 as usize].backlog.end_rest();
+                self.tenants[tenant].backlog.end_rest();
                 self.resume(tenant);
             }
             None => {}

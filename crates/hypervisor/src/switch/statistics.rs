@@ -48,7 +48,7 @@ impl Switch {
     /// A tenant asks for statistics.
     pub(super) fn statistics(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let (tenant, codes) = (request.tenant, self.codes());
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let is_network = state.network.is_some();
         let asked = messages::asked(self.wire, request.body(), self.metadata_kept(tenant))?;
         let body = match asked {
@@ -207,7 +207,7 @@ impl Switch {
                 write_parts(version, type_, xid, ports, &mut out)
             }
             Asked::Other(Body::Queue { .. }) => {
-                let allowed = self.tenants[tenant.0 as usize].terms.queues();
+                let allowed = self.tenants[tenant].terms.queues();
                 let own = messages::own_queues(wire, answers, |port, queue| {
                     allowed.contains(&queue) && self.map.ownership().sees_port(tenant, port)
                 });
@@ -237,7 +237,7 @@ impl Switch {
         wanted: &Wanted,
         answers: &[u8],
     ) -> Vec<EntryStatistics<'_>> {
-        let (wire, state) = (self.wire, &self.tenants[tenant.0 as usize]);
+        let (wire, state) = (self.wire, &self.tenants[tenant]);
         let mut sums: HashMap<u32, (Count, (u32, u32))> = HashMap::new();
         let mut reported = Vec::new();
         for Counted { cookie, count, duration, .. } in messages::counted(wire, answers) {
@@ -274,7 +274,7 @@ impl Switch {
         let (wire, tables, by) =
             (self.wire, self.tenant_tables(tenant), self.settings.installation);
         let first = self.target().first_table();
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let mut active = vec![0u32; tables.into()];
         let mut standing = Standing::new(tables);
         for (_, flow) in state.flows.iter() {
@@ -316,7 +316,7 @@ impl Switch {
         answers: &[u8],
     ) -> Vec<PortStats> {
         let all = messages::ports(self.wire, answers).into_iter();
-        let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() else {
+        let Some(network) = self.tenants[tenant].network.as_deref() else {
             let sees = |it: &PortStats| self.map.ownership().sees_port(tenant, it.port_no.0);
             return all.filter(sees).collect();
         };
@@ -357,7 +357,7 @@ impl Switch {
 
     /// What the switch is, in words. The description has the same form in both versions.
     fn describe(&mut self, request: &Request<'_>) {
-        let state = &self.tenants[request.tenant.0 as usize];
+        let state = &self.tenants[request.tenant];
         let name = state.terms.name().to_string();
         let is_network = state.network.is_some();
         let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };

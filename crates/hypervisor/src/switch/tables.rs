@@ -58,7 +58,7 @@ impl Switch {
     /// Ends an operation: it is done, or it has failed.
     pub(super) fn end(&mut self, operation: u32) -> Option<Operation> {
         let ended = self.operations.remove(&operation)?;
-        let state = &mut self.tenants[ended.tenant.0 as usize];
+        let state = &mut self.tenants[ended.tenant];
         state.backlog.end_change(ended.work, ended.held);
         self.resume(ended.tenant);
         Some(ended)
@@ -103,7 +103,7 @@ impl Switch {
         if let Some(number) = change.and_then(|change| change.next_number()).filter(|_| again) {
             return number;
         }
-        let number = self.tenants[cause.tenant.0 as usize].flows.number();
+        let number = self.tenants[cause.tenant].flows.number();
         if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
             change.add_number(number);
         }
@@ -113,7 +113,7 @@ impl Switch {
     /// Puts an entry into the tenant's table as a part of an operation.
     pub(crate) fn put_flow(&mut self, cause: &Cause, number: u32, flow: Flow) {
         let bytes = flow.to_bytes(self.semantics().stored_as);
-        let state = &mut self.tenants[cause.tenant.0 as usize];
+        let state = &mut self.tenants[cause.tenant];
         let key = StoreKey::new(state.id, Kind::Flow, number);
         let before = state.flows.replace(number, flow);
         state.flows.count_change();
@@ -146,13 +146,13 @@ impl Switch {
         let mut freed = tenants.take_freed(|tenant| operations.has_bulk(tenant));
         while let Some(tenant) = freed.pop() {
             let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
-            for (number, flow, rule) in self.tenants[tenant.0 as usize].flows.heirs(usize::MAX) {
-                self.tenants[tenant.0 as usize].flows.count_change();
+            for (number, flow, rule) in self.tenants[tenant].flows.heirs(usize::MAX) {
+                self.tenants[tenant].flows.count_change();
                 self.tenants.keep_time(tenant, number, now);
                 let cause = self.begin_repair(&cause, Object::Entry(number));
                 self.submit_rule(&cause, number, &flow, &rule, Change::Add, NO_BUFFER);
             }
-            if self.tenants[tenant.0 as usize].flows.has_freed() {
+            if self.tenants[tenant].flows.has_freed() {
                 freed.push(tenant);
             }
         }
@@ -228,7 +228,7 @@ impl Switch {
         if self.is_replay() {
             return;
         }
-        self.tenants[cause.tenant.0 as usize].flows.meter().add(MESSAGE);
+        self.tenants[cause.tenant].flows.meter().add(MESSAGE);
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
             operation.messages += 1;
             operation.remaining += 1;
@@ -238,7 +238,7 @@ impl Switch {
             self.send_own_part(Awaits::Nothing, part, message, cause.now);
             return;
         }
-        let is_repair = self.tenants[cause.tenant.0 as usize].recovery.is_some();
+        let is_repair = self.tenants[cause.tenant].recovery.is_some();
         let item = Item {
             origin: cause.origin,
             awaits: Awaits::Nothing,
@@ -274,7 +274,7 @@ impl Switch {
         }
         let asked = cause.operation.and_then(|at| self.change(at));
         let resets_counts = change != Change::Delete && asked.is_some_and(|it| it.resets_counts);
-        let state = &mut self.tenants[cause.tenant.0 as usize];
+        let state = &mut self.tenants[cause.tenant];
         if change == Change::Add {
             state.timeouts.rule_installed(number, flow, rule, cause.now);
         }
@@ -343,7 +343,7 @@ impl Switch {
 
     /// Takes an entry that is no longer on the switch out of the tenant's table.
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let flow = state.flows.remove(number)?;
         if state.network.is_some() {
             self.ids.note_unneeded();
@@ -383,7 +383,7 @@ impl Switch {
 
     /// The cookie of an entry on the switch.
     pub(crate) fn cookie_of(&self, tenant: TenantIndex, number: u32) -> u64 {
-        let tenant = self.tenants[tenant.0 as usize].id;
+        let tenant = self.tenants[tenant].id;
         Cookie { tenant, number }.to_wire(self.settings.installation)
     }
 

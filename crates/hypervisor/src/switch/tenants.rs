@@ -29,6 +29,22 @@ pub(crate) struct Tenants {
     tracks_flows: bool,
 }
 
+impl Index<TenantIndex> for Tenants {
+    type Output = Tenant;
+
+    #[inline]
+    fn index(&self, at: TenantIndex) -> &Tenant {
+        &self.all[at.0 as usize]
+    }
+}
+
+impl IndexMut<TenantIndex> for Tenants {
+    #[inline]
+    fn index_mut(&mut self, at: TenantIndex) -> &mut Tenant {
+        &mut self.all[at.0 as usize]
+    }
+}
+
 impl Index<usize> for Tenants {
     type Output = Tenant;
 
@@ -55,6 +71,11 @@ impl Tenants {
     /// Whether there has never been a tenant.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// The places of all tenants.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = TenantIndex> + use<> {
+        (0..self.all.len() as u32).map(TenantIndex)
     }
 
     /// All tenants that there are or have been.
@@ -109,7 +130,7 @@ impl Tenants {
 
     /// If an entry of the tenant has given a rule up, another entry may take the rule over.
     pub(super) fn note_freed(&mut self, tenant: TenantIndex) {
-        if self.all[tenant.0 as usize].flows.has_freed() {
+        if self[tenant].flows.has_freed() {
             self.freed.insert(tenant);
         }
     }
@@ -136,13 +157,13 @@ impl Tenants {
     /// Begins to bring a tenant's tables and the switch together, or goes on with that.
     pub(super) fn recover(&mut self, tenant: TenantIndex) -> &mut Recovery {
         self.recovering.insert(tenant);
-        self.all[tenant.0 as usize].recovery.get_or_insert_default()
+        self[tenant].recovery.get_or_insert_default()
     }
 
     /// A tenant's tables and the switch agree again.
     pub(super) fn recovered(&mut self, tenant: TenantIndex) -> Option<Recovery> {
         self.recovering.remove(&tenant);
-        self.all[tenant.0 as usize].recovery.take().map(|recovery| *recovery)
+        self[tenant].recovery.take().map(|recovery| *recovery)
     }
 
     /// Whether any tenant is recovering.
@@ -164,13 +185,13 @@ impl Tenants {
     /// The switch announces a packet by this buffer id: the buffer id of the packet before is no longer valid.
     pub(super) fn forget_buffered(&mut self, physical: u32) {
         if let Some((tenant, number)) = self.buffered.remove(&physical) {
-            self.all[tenant.0 as usize].packets.take_buffered(number);
+            self[tenant].packets.take_buffered(number);
         }
     }
 
     /// Gives a tenant a buffer id for a packet that the switch buffers.
     pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
-        let (number, forgotten) = self.all[tenant.0 as usize].packets.give_buffered(buffered);
+        let (number, forgotten) = self[tenant].packets.give_buffered(buffered);
         if let Some(forgotten) = forgotten {
             self.buffered.remove(&forgotten.physical);
         }
@@ -180,7 +201,7 @@ impl Tenants {
 
     /// Uses a tenant's buffer id up.
     pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
-        let taken = self.all[tenant.0 as usize].packets.take_buffered(number)?;
+        let taken = self[tenant].packets.take_buffered(number)?;
         self.buffered.remove(&taken.physical);
         Some(taken)
     }
@@ -189,7 +210,7 @@ impl Tenants {
 
     /// An entry has changed. If the entry has no rule on the switch, Weir keeps its time-outs.
     pub(super) fn keep_time(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        let Tenant { flows, timeouts, .. } = &mut self.all[tenant.0 as usize];
+        let Tenant { flows, timeouts, .. } = &mut self[tenant];
         let end = flows.get(number).and_then(|flow| timeouts.keep(number, flow, now));
         end.into_iter().for_each(|at| self.note_end(at));
     }

@@ -49,7 +49,7 @@ impl Switch {
 
     /// A change adds an entry, or replaces an entry: the time of the entry begins again.
     pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
-        self.tenants[cause.tenant.0 as usize].timeouts.set_together(number);
+        self.tenants[cause.tenant].timeouts.set_together(number);
         if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
             change.begins = Some(number);
         }
@@ -61,7 +61,7 @@ impl Switch {
         let last = self.session.installed().last_message();
         let change = cause.operation.and_then(|at| self.change_mut(at));
         let since = change.map_or(last, |it| *it.counts_since.get_or_insert(last));
-        if let Some(flow) = self.tenants[cause.tenant.0 as usize].flows.get_mut(number) {
+        if let Some(flow) = self.tenants[cause.tenant].flows.get_mut(number) {
             flow.counts_since = since;
         }
     }
@@ -72,7 +72,7 @@ impl Switch {
         let Some(number) = change.begins else { return };
         change.at = now;
         let tenant = change.origin.tenant;
-        let flow = self.tenants[tenant.0 as usize].flows.get_mut(number);
+        let flow = self.tenants[tenant].flows.get_mut(number);
         if let Some(flow) = flow.filter(|flow| flow.installed == accepted) {
             flow.installed = now;
         }
@@ -80,7 +80,7 @@ impl Switch {
 
     /// Rules of an entry may have begun its hard timeout at different times.
     pub(super) fn keep_together(&mut self, tenant: TenantIndex, number: u32) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if state.flows.get(number).is_some_and(|flow| flow.hard_timeout > 0) {
             state.timeouts.set_apart(number);
         }
@@ -97,7 +97,7 @@ impl Switch {
         if !flow.is_end_reported() || self.leaves_again(tenant, number) {
             return;
         }
-        let rules = match self.tenants[tenant.0 as usize].recovery {
+        let rules = match self.tenants[tenant].recovery {
             Some(_) => self.session.installed().held_of(flow.keys(), Owner { tenant, number }),
             None => flow.rules.len(),
         };
@@ -108,14 +108,14 @@ impl Switch {
         }
         let until = now + self.settings.reply_timeout;
         let leaving = Leaving { flow, rules, until, over };
-        self.tenants[tenant.0 as usize].timeouts.await_counts(number, leaving);
+        self.tenants[tenant].timeouts.await_counts(number, leaving);
         self.tenants.note_end(until);
     }
 
     /// Ends the entries without rules whose time is over, and waits no longer for counts that have not come in time.
     pub(super) fn end_late(&mut self, now: Instant) {
-        for tenant in (0..self.tenants.len()).map(|at| TenantIndex(at as u32)) {
-            let next = self.tenants[tenant.0 as usize].timeouts.next_end();
+        for tenant in self.tenants.indices() {
+            let next = self.tenants[tenant].timeouts.next_end();
             if next.is_none_or(|at| at > now) {
                 continue;
             }
@@ -125,7 +125,7 @@ impl Switch {
             let is_replaying = self.is_replaying(tenant);
             let is_changing = |number| is_replaying || changing.contains(&number);
             while let Some((number, state)) =
-                self.tenants[tenant.0 as usize].timeouts.take_over(is_changing, now)
+                self.tenants[tenant].timeouts.take_over(is_changing, now)
             {
                 match state {
                     State::Uninstalled(it) => self.end_timed_out(tenant, number, it.timeout, now),

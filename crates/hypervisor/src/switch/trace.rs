@@ -52,7 +52,7 @@ impl Switch {
             return Err(NoEntrance::Elsewhere);
         }
         let mut frame = frame.to_vec();
-        let Some(network) = self.tenants[at.0 as usize].network.as_deref() else {
+        let Some(network) = self.tenants[at].network.as_deref() else {
             let is_there = self.map.ownership().sees_port(at, port)
                 && self.datapath.ports().contains_key(&port);
             return if is_there {
@@ -123,7 +123,7 @@ impl Switch {
             return Owner::Transit;
         }
         let Some(at) = self.map.ownership().owner(key) else { return Owner::Nobody };
-        let tenant = &self.tenants[at.0 as usize];
+        let tenant = &self.tenants[at];
         let claim = match tenant.network.as_deref() {
             Some(network) => claim_by_port(network, key),
             None => self.claim_by_flowspace(at, key),

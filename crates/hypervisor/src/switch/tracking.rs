@@ -51,19 +51,13 @@ impl Switch {
         if !self.tenants.tracks_flows() {
             return changes;
         }
-        for at in 0..self.tenants.len() {
+        for at in self.tenants.indices() {
             let touched = self.tenants[at].flows.take_touched();
             let tenant = &self.tenants[at];
             changes.extend(touched.into_iter().map(|number| {
-                FlowChange {
-                    tenant: tenant.id,
-                    number,
-                    entry: tenant
-                        .flows
-                        .get(number)
-                        .filter(|_| tenant.terms.is_present())
-                        .map(|flow| self.entry(TenantIndex(at as u32), flow)),
-                }
+                let flow = tenant.flows.get(number).filter(|_| tenant.terms.is_present());
+                let entry = flow.map(|flow| self.entry(at, flow));
+                FlowChange { tenant: tenant.id, number, entry }
             }));
         }
         changes

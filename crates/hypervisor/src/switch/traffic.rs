@@ -10,7 +10,6 @@ pub(crate) mod port_traffic;
 
 use super::Switch;
 use super::counts::port_counts::PortTotals;
-use crate::ids::TenantIndex;
 use crate::messages;
 use crate::policy::TenantId;
 use crate::south::pending::{Awaits, Purpose};
@@ -27,8 +26,8 @@ impl Switch {
         }
         let question = messages::port_counters(self.wire);
         self.send_own(Awaits::Own(Purpose::PortCounters), &question, now);
-        for at in 0..self.tenants.len() {
-            self.ask_received(TenantIndex(at as u32), now);
+        for tenant in self.tenants.indices() {
+            self.ask_received(tenant, now);
         }
     }
 
@@ -44,7 +43,7 @@ impl Switch {
             let (received, sent) = *self.datapath.traffic().ports.get(&at)?;
             Some(PortTraffic { port, received: Some(received), sent: Some(sent) })
         };
-        match self.tenants[at.0 as usize].network.as_deref() {
+        match self.tenants[at].network.as_deref() {
             None => {
                 let whole = |port: &&u32| self.map.ownership().owns_port_whole(at, **port);
                 let ports = self.datapath.traffic().ports.keys().filter(whole);

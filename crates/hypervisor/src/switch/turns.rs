@@ -24,7 +24,7 @@ impl Switch {
             self.continue_replay(tenant, now);
             self.continue_bulk(tenant, now);
             self.answer_in_turn(tenant);
-            if self.tenants[tenant.0 as usize].backlog.is_decided() && !self.is_between(tenant) {
+            if self.tenants[tenant].backlog.is_decided() && !self.is_between(tenant) {
                 self.take_up_line(tenant, now);
             }
             self.inbox.end_turn();
@@ -50,7 +50,7 @@ impl Switch {
     /// Charges a tenant for what has been done for it.
     #[inline]
     pub(super) fn charge_work(&mut self, tenant: TenantIndex) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let total = state.flows.meter().total();
         let examined = total.wrapping_sub(state.counters.examined);
         state.counters.examined = total;
@@ -64,7 +64,7 @@ impl Switch {
 
     /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.
     fn estimate(&self, request: &Request<'_>) -> u64 {
-        let state = &self.tenants[request.tenant.0 as usize];
+        let state = &self.tenants[request.tenant];
         let all = state.flows.len() as u64;
         let is_cached = state.terms.statistics() != Statistics::Passthrough;
         let every = PLAN + 3 * CHANGE + MESSAGE;
@@ -89,7 +89,7 @@ impl Switch {
     pub(super) fn count_ahead(&mut self, tenant: TenantIndex, change: u32, examined: u64) {
         if let Some(operation) = self.operations.get_mut(&change) {
             (operation.work, operation.held) = (examined, operation.size());
-            let state = &mut self.tenants[tenant.0 as usize];
+            let state = &mut self.tenants[tenant];
             state.backlog.begin_change(operation.work, operation.held);
         }
     }
@@ -108,7 +108,7 @@ impl Switch {
                 operation.held = operation.size();
             }
             operation.work += examined;
-            let backlog = &mut self.tenants[tenant.0 as usize].backlog;
+            let backlog = &mut self.tenants[tenant].backlog;
             backlog.grow_change(examined, before, operation.held);
         }
     }
@@ -125,11 +125,9 @@ impl Switch {
         self.has_bulk(tenant)
             || self.backlog(tenant) >= tenant_backlog
             || self.session.queue(tenant).changes() >= UNSENT_CHANGES
-            || self.tenants[tenant.0 as usize].backlog.ahead() >= tenant_work
+            || self.tenants[tenant].backlog.ahead() >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
-            || !self.tenants[tenant.0 as usize]
-                .backlog
-                .leaves_room(self.settings.tenant_bytes_in_all)
+            || !self.tenants[tenant].backlog.leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Whether so much of that has been finished that reading goes on.
@@ -138,20 +136,18 @@ impl Switch {
         !self.has_bulk(tenant)
             && self.backlog(tenant) <= tenant_backlog / 2
             && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
-            && self.tenants[tenant.0 as usize].backlog.ahead() <= tenant_work / 2
+            && self.tenants[tenant].backlog.ahead() <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
-            && self.tenants[tenant.0 as usize]
-                .backlog
-                .leaves_room(self.settings.tenant_bytes_in_all)
+            && self.tenants[tenant].backlog.leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Bytes held for a tenant's requests that are not finished.
     pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
-        self.tenants[tenant.0 as usize].backlog.bytes() + self.session.queue(tenant).bytes()
+        self.tenants[tenant].backlog.bytes() + self.session.queue(tenant).bytes()
     }
 
     /// Messages accepted and not finished.
     fn backlog(&self, tenant: TenantIndex) -> usize {
-        self.session.queue(tenant).len() + self.tenants[tenant.0 as usize].backlog.unanswered()
+        self.session.queue(tenant).len() + self.tenants[tenant].backlog.unanswered()
     }
 }

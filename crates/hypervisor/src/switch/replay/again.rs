@@ -53,7 +53,7 @@ impl Switch {
     }
 
     fn note_ids(&mut self, tenant: TenantIndex, kind: Kind, number: u32) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let Some(recovery) = state.recovery.as_deref_mut() else { return };
         let instances = state.numbers.of(kind).any(number).map(|it| &it.instances);
         for (variant, id) in instances.into_iter().flat_map(|it| it.iter()) {
@@ -69,7 +69,7 @@ impl Switch {
         number: u32,
         variant: Variant,
     ) -> Option<u32> {
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut()?;
+        let recovery = self.tenants[tenant].recovery.as_deref_mut()?;
         recovery.ids.remove(&(kind, number, variant))
     }
 
@@ -81,20 +81,19 @@ impl Switch {
         now: Instant,
     ) {
         let cause = Cause::own(tenant, now);
-        let at = tenant.0 as usize;
         let Some(mut flow) = before else {
             self.take_flow(&cause, number);
             return;
         };
-        if let Some(current) = self.tenants[at].flows.get(number)
+        if let Some(current) = self.tenants[tenant].flows.get(number)
             && current.counts_since == flow.counts_since
         {
             // What rules have counted that have gone since.
             flow.past_packets = flow.past_packets.max(current.past_packets);
             flow.past_bytes = flow.past_bytes.max(current.past_bytes);
         }
-        let leaving = self.tenants[at].timeouts.take_leaving(number);
-        let Some(recovery) = self.tenants[at].recovery.as_deref_mut() else { return };
+        let leaving = self.tenants[tenant].timeouts.take_leaving(number);
+        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
         let ended = recovery.ended.take(number).map(Back::Ended);
         if let Some(back) = leaving.map(Back::Leaving).or(ended) {
             recovery.back.entry(number).or_insert(back);
@@ -107,7 +106,7 @@ impl Switch {
     /// A rule went before the changes that are about to be applied again.
     pub(super) fn happened_before(&mut self, tenant: TenantIndex, gone: Gone, now: Instant) {
         let Gone { number, ref key, reason, counted, stood } = gone;
-        let flow = self.tenants[tenant.0 as usize].flows.get_mut(number);
+        let flow = self.tenants[tenant].flows.get_mut(number);
         // Without the entry it was one that a change adds: the difference brings the rule.
         let Some(flow) = flow.filter(|flow| flow.table == key.table) else { return };
         if flow.rule_at(key).is_none() {
@@ -138,7 +137,7 @@ impl Switch {
     fn evict(&mut self, tenant: TenantIndex, object: Object) {
         match object {
             Object::Entry(number) => {
-                if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+                if let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() {
                     recovery.evicted.insert(number);
                 }
             }
@@ -165,7 +164,7 @@ impl Switch {
         now: Instant,
     ) -> bool {
         while *left > 0 {
-            let meter = self.tenants[tenant.0 as usize].flows.meter();
+            let meter = self.tenants[tenant].flows.meter();
             let examined = meter.total();
             apply.present = match core::mem::take(&mut apply.present) {
                 Present::Nothing => match apply.changes.next() {
@@ -180,7 +179,7 @@ impl Switch {
                     }
                 }
             };
-            let examined = self.tenants[tenant.0 as usize].flows.meter().total() - examined;
+            let examined = self.tenants[tenant].flows.meter().total() - examined;
             *left = left.saturating_sub(1 + (examined / ENTRY) as usize);
         }
         false
@@ -205,7 +204,7 @@ impl Switch {
         if let Some(change) = self.change_mut(at) {
             change.frame = frame;
         }
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut();
+        let recovery = self.tenants[tenant].recovery.as_deref_mut();
         let batches = recovery.and_then(|it| it.batches.take());
         self.end_to_apply_one(at, applied, batches)
     }
@@ -240,7 +239,7 @@ impl Switch {
 
     /// All changes are applied again. Gives the entries that cannot be on the switch.
     pub(super) fn end_to_apply(&mut self, tenant: TenantIndex) -> vec::IntoIter<u32> {
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut();
+        let recovery = self.tenants[tenant].recovery.as_deref_mut();
         let evicted = recovery.map(|it| {
             it.ids.clear();
             it.evicted.iter().copied().collect::<Vec<u32>>()
@@ -277,7 +276,7 @@ impl Switch {
         tenant: TenantIndex,
         has_numbers: bool,
     ) -> vec::IntoIter<u32> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let changed = state.recovery.iter().flat_map(|it| it.entries.iter().copied());
         let mut numbers: Vec<u32> = changed.collect();
         if has_numbers && self.semantics().has_groups {
@@ -290,9 +289,9 @@ impl Switch {
     }
 
     pub(super) fn compile_again(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        let Some(flow) = self.tenants[tenant.0 as usize].flows.get(number) else { return };
+        let Some(flow) = self.tenants[tenant].flows.get(number) else { return };
         let planned = self.plan(tenant, flow);
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let wanted =
             planned.map(|rules| Flow { rules, shadowed: Default::default(), ..flow.clone() });
         let wanted = wanted.ok().filter(|it| !flows.collides(number, it));
@@ -308,7 +307,7 @@ impl Switch {
 
     /// Entries take over rules that others have given up. Says whether all have.
     pub(super) fn take_over_freed(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         while *left > 0 && state.flows.has_freed() {
             let heirs = state.flows.heirs(*left);
             *left = left.saturating_sub(heirs.len().max(1));

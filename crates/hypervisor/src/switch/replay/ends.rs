@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 impl Switch {
     /// Reports the end of an entry. If its tenant is recovering, the tenant hears of the end when all is done.
     pub(crate) fn report_after(&mut self, tenant: TenantIndex, ended: Ended) {
-        match self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+        match self.tenants[tenant].recovery.as_deref_mut() {
             Some(recovery) => recovery.ended.add(ended),
             None => self.report_removed(tenant, &ended.flow, ended.reason, ended.stood),
         }
@@ -19,7 +19,7 @@ impl Switch {
 
     /// An entry goes again that the tables had lost before and got back: its last counts are awaited as before. Says whether it is so.
     pub(crate) fn leaves_again(&mut self, tenant: TenantIndex, number: u32) -> bool {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let Some(recovery) = state.recovery.as_deref_mut() else { return false };
         match recovery.back.remove(&number) {
             Some(Back::Leaving(leaving)) => {
@@ -33,7 +33,7 @@ impl Switch {
 
     /// The switch reports a rule that Weir has deleted. The tables may have got the entry back meanwhile; the entry may go again.
     pub(crate) fn rule_left_before(&mut self, tenant: TenantIndex, number: u32, removed: &Removed) {
-        let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() else {
+        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else {
             return;
         };
         let Some(Back::Leaving(leaving)) = recovery.back.get_mut(&number) else { return };
@@ -46,7 +46,7 @@ impl Switch {
     pub(super) fn report_ends(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
         while *left > 0 {
             *left -= 1;
-            let state = &mut self.tenants[tenant.0 as usize];
+            let state = &mut self.tenants[tenant];
             let Some(recovery) = state.recovery.as_deref_mut() else { return true };
             if let Some((number, back)) = recovery.back.pop_first() {
                 // What its rules counted that have gone.
@@ -68,7 +68,7 @@ impl Switch {
     /// Tables and switch agree, and the tenant has heard of the ends of entries.
     pub(super) fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
         let Some(recovery) = self.tenants.recovered(tenant) else { return };
-        self.tenants[tenant.0 as usize].backlog.note_decided();
+        self.tenants[tenant].backlog.note_decided();
         self.release_cut(tenant, now);
         self.session.unpause(tenant);
         self.retire(tenant, now);

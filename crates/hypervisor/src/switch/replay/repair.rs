@@ -13,7 +13,7 @@ impl Switch {
 
     /// The rules that may differ; nothing if the next round is due, which looks at them, too.
     pub(super) fn begin_to_compare(&mut self, tenant: TenantIndex) -> Option<Step> {
-        let recovery = self.tenants[tenant.0 as usize].recovery.as_deref_mut()?;
+        let recovery = self.tenants[tenant].recovery.as_deref_mut()?;
         if recovery.findings.is_due {
             return None;
         }
@@ -47,7 +47,7 @@ impl Switch {
         compare: Compare,
     ) -> Step {
         let Compare { mut compared, difference, .. } = compare;
-        if let Some(recovery) = self.tenants[tenant.0 as usize].recovery.as_deref_mut() {
+        if let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() {
             compared.extend(core::mem::take(&mut recovery.keys));
             recovery.keys = compared;
         }
@@ -141,7 +141,7 @@ impl Switch {
     }
 
     fn is_next_round_due(&self, tenant: TenantIndex) -> bool {
-        self.tenants[tenant.0 as usize].recovery.as_deref().is_some_and(|it| it.findings.is_due)
+        self.tenants[tenant].recovery.as_deref().is_some_and(|it| it.findings.is_due)
     }
 
     fn begin_caused(

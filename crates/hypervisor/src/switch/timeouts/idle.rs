@@ -23,7 +23,7 @@ impl Switch {
     pub(crate) fn revive_idle(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
         let Owner { tenant, number } = owner;
         let Some(rule) = self.one_of_several(owner, removed) else { return false };
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         state.timeouts.set_apart(number);
         let Some(flow) = state.flows.get_mut(number) else { return false };
         if flow.left(now).is_none() {
@@ -34,7 +34,7 @@ impl Switch {
         let cause = self.begin_repair(&in_turn(tenant, now), Object::Entry(number));
         self.submit_rule(&cause, number, &terms, &rule, Change::Add, NO_BUFFER);
         let (cookie, first_table) = (self.cookie_of(tenant, number), self.target().first_table());
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if let (Some(flow), Some(apart)) = (state.flows.get(number), state.timeouts.apart(number))
             && apart.rule_unused(flow, &rule)
         {
@@ -50,7 +50,7 @@ impl Switch {
     /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
     pub(crate) fn end_over(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
         let Owner { tenant, number } = owner;
-        if !self.tenants[tenant.0 as usize].timeouts.is_apart(number) {
+        if !self.tenants[tenant].timeouts.is_apart(number) {
             return false;
         }
         let Some(rule) = self.one_of_several(owner, removed) else { return false };
@@ -68,14 +68,13 @@ impl Switch {
 
     /// The rule that has gone, if the entry has others.
     fn one_of_several(&self, owner: Owner, removed: &Removed) -> Option<Rule> {
-        let flow = self.tenants[owner.tenant.0 as usize].flows.get(owner.number)?;
+        let flow = self.tenants[owner.tenant].flows.get(owner.number)?;
         flow.rule_at(&removed.key).filter(|_| flow.rules.len() > 1).cloned()
     }
 
     fn go_on_asking(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
-        let next = |switch: &mut Switch| {
-            switch.tenants[tenant.0 as usize].timeouts.apart(number)?.next_question()
-        };
+        let next =
+            |switch: &mut Switch| switch.tenants[tenant].timeouts.apart(number)?.next_question();
         while let Some((question, begun)) = next(self) {
             self.ask_in_turn(tenant, question, Awaits::Idle(tenant, number, begun), now);
         }
@@ -113,7 +112,7 @@ impl Switch {
         now: Instant,
     ) {
         let (wire, cookie) = (self.wire, self.cookie_of(tenant, number));
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let apart = state.timeouts.apart(number).filter(|apart| apart.awaits(begun));
         let (Some(apart), Some(flow)) = (apart, state.flows.get(number)) else { return };
         let used = messages::used(wire, entries, cookie);
@@ -132,7 +131,7 @@ impl Switch {
 
     /// The switch does not answer: it is asked again when a rule has timed out the next time.
     pub(crate) fn idle_failed(&mut self, tenant: TenantIndex, number: u32, begun: Instant) {
-        let apart = self.tenants[tenant.0 as usize].timeouts.apart(number);
+        let apart = self.tenants[tenant].timeouts.apart(number);
         if let Some(apart) = apart.filter(|apart| apart.awaits(begun)) {
             apart.end_round();
         }

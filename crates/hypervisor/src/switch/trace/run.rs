@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
     }
 
     fn state(&self) -> Option<&'a Tenant> {
-        self.tenant.map(|at| &self.switch.tenants[at.0 as usize])
+        self.tenant.map(|at| &self.switch.tenants[at])
     }
 
     fn network(&self) -> Option<&'a Network> {
@@ -505,7 +505,7 @@ impl Switch {
         let known = self.numbers(tenant, Kind::Group).any(number)?;
         let group = GroupMod::parse(&known.body).ok()?;
         let instance = known.instances.iter().find(|(_, id)| *id == physical)?;
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let network = self.tenants[tenant].network.as_deref();
         self.write_instance(tenant, network, &group, instance, GroupModCommand::ADD).ok()
     }
 }

@@ -31,7 +31,7 @@ impl Switch {
             self.reports.count_unowned();
             return;
         };
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let missed = packet.reason == PacketInReason::NO_MATCH;
         if network.sends_no_packet_in(came, missed) {
             state.counters.unwanted += 1;
@@ -55,7 +55,7 @@ impl Switch {
         if sent.buffer_id != NO_BUFFER || !sent.actions.iter().any(is_told) {
             return;
         }
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if state.admit_packet_in(now) {
             self.report_outputs_v10(tenant, sent.in_port, sent.data.to_vec(), sent.actions, now);
         } else {
@@ -77,7 +77,7 @@ impl Switch {
         for action in actions {
             match action {
                 Action::Output { port: PortNo::CONTROLLER, .. } => {
-                    let state = &mut self.tenants[tenant.0 as usize];
+                    let state = &mut self.tenants[tenant];
                     if !core::mem::take(&mut is_first) && !state.admit_packet_in(now) {
                         state.counters.limited += 1;
                         continue;
@@ -99,7 +99,7 @@ impl Switch {
         total_len: u16,
         data: &[u8],
     ) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if state.controllers.is_empty() {
             state.counters.absent += 1;
             return;
@@ -120,7 +120,7 @@ impl Switch {
     ) {
         let buffered = packet.buffer_id != NO_BUFFER;
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if state.controllers.is_empty() {
             state.counters.absent += 1;
             return;
@@ -135,7 +135,7 @@ impl Switch {
             }
             false => NO_BUFFER,
         };
-        let miss_send_len = self.tenants[tenant.0 as usize].packets.miss_send_len();
+        let miss_send_len = self.tenants[tenant].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let (before, after) = match tagged {
             true => (

@@ -59,9 +59,9 @@ impl Switch {
             return Ok(());
         }
         let owner = self.map.ownership().owner(&key);
-        let network = owner.and_then(|tenant| self.tenants[tenant.0 as usize].network.clone());
+        let network = owner.and_then(|tenant| self.tenants[tenant].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
-            self.tenants[tenant.0 as usize].packets.missed();
+            self.tenants[tenant].packets.missed();
         }
         match owner {
             Some(tenant) => match &network {
@@ -87,7 +87,7 @@ impl Switch {
         owner: bool,
         now: Instant,
     ) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if !state.admit_packet_in(now) {
             state.counters.limited += 1;
             return;
@@ -106,7 +106,7 @@ impl Switch {
         // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
         // here, the switch has cut it already, not shorter than that.
         let missed = packet.reason == PacketInReason::NO_MATCH;
-        let miss_send_len = self.tenants[tenant.0 as usize].packets.miss_send_len();
+        let miss_send_len = self.tenants[tenant].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
         let told = frame.get(..end).unwrap_or(frame);
@@ -155,7 +155,7 @@ impl Switch {
         packet: &PacketOut<'_>,
     ) -> Result<(), Refused> {
         let tenant = request.tenant;
-        let network = self.tenants[tenant.0 as usize].network.clone();
+        let network = self.tenants[tenant].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(Reason::ShortPacket.with(code::BAD_REQUEST_BAD_LEN));
@@ -174,7 +174,7 @@ impl Switch {
             }
             (key, in_port, NO_BUFFER)
         } else {
-            let state = &mut self.tenants[tenant.0 as usize];
+            let state = &mut self.tenants[tenant];
             let buffered = *state
                 .packets
                 .buffered(packet.buffer_id)
@@ -225,7 +225,7 @@ impl Switch {
         packet: &PacketOut<'_>,
         key: &Key,
     ) -> Result<(), Refused> {
-        let state = &mut self.tenants[request.tenant.0 as usize];
+        let state = &mut self.tenants[request.tenant];
         if state.flows.len() > MOST_LOOKED_UP {
             return Err(Reason::LongTable.with(code::BAD_REQUEST_EPERM));
         }
@@ -246,7 +246,7 @@ impl Switch {
 
     /// One that meets no rule there.
     fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
-        let state = &mut self.tenants[request.tenant.0 as usize];
+        let state = &mut self.tenants[request.tenant];
         state.packets.missed();
         if !state.admit_packet_in(request.now) {
             state.counters.limited += 1;

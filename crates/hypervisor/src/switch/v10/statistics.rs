@@ -12,7 +12,7 @@ impl Switch {
     /// in.
     pub(crate) fn flow_questions_v10(&self, tenant: TenantIndex, wanted: &Match) -> Vec<u8> {
         let mut asked: Vec<v10::Match> = Vec::new();
-        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
+        if let Some(network) = self.tenants[tenant].network.as_deref() {
             asked = port_questions(network);
         } else if let Some(space) = self.map.ownership().space(tenant) {
             for own in &space.write {

@@ -13,7 +13,7 @@ impl Switch {
             return Ok(());
         }
         let ports = self.described_ports(request.tenant);
-        let tenant = &self.tenants[request.tenant.0 as usize];
+        let tenant = &self.tenants[request.tenant];
         let mut actions = SupportedActions(self.datapath.features().actions);
         if tenant.terms.queues().is_empty() || tenant.network.is_some() {
             actions = actions.without(SupportedActions::ENQUEUE);

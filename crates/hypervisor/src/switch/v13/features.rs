@@ -15,7 +15,7 @@ impl Switch {
     pub(super) fn own_table_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let first = self.target().first_table();
         let own = first..first + self.tenant_tables(tenant);
-        let has_network = self.tenants[tenant.0 as usize].network.is_some();
+        let has_network = self.tenants[tenant].network.is_some();
         let kept = self.target().metadata_kept(has_network);
         let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
         let seen = tables.iter().filter_map(|table| {

@@ -50,9 +50,7 @@ impl Switch {
                 if group.group_id > GROUP_MAX {
                     return Err(code::GROUP_MOD_FAILED_INVALID_GROUP.into());
                 }
-                if groups.len()
-                    >= self.tenants[request.tenant.0 as usize].terms.limits().groups as usize
-                {
+                if groups.len() >= self.tenants[request.tenant].terms.limits().groups as usize {
                     return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS.into());
                 }
                 self.add_group(request, &group)
@@ -126,7 +124,7 @@ impl Switch {
         all.push(group.group_id);
         all.sort_unstable();
         all.dedup();
-        self.tenants[tenant.0 as usize].flows.meter().add(all.len() as u64);
+        self.tenants[tenant].flows.meter().add(all.len() as u64);
         let mut passes: BTreeMap<u32, u64> = BTreeMap::new();
         for number in named_first(&all, named) {
             let Some(group) = described(number) else { continue };
@@ -149,7 +147,7 @@ impl Switch {
         tenant: TenantIndex,
         type_: GroupType,
     ) -> impl Iterator<Item = (u32, usize)> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let groups = state.numbers.groups().iter().inspect(|_| state.flows.meter().add(1));
         let of_type = groups
             .filter(move |(_, it)| GroupMod::parse(&it.body).is_ok_and(|it| it.type_ == type_));

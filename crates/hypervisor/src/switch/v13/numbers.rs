@@ -54,7 +54,7 @@ impl Switch {
         kind: Kind,
         is_meant: impl Fn(u32) -> bool,
     ) -> Vec<(Vec<u32>, RuleKey, Owner)> {
-        let flows = self.tenants[cause.tenant.0 as usize].flows.iter();
+        let flows = self.tenants[cause.tenant].flows.iter();
         let uses = |flow: &Flow| named_of(kind, &flow.actions).into_iter().any(&is_meant);
         let gone: Vec<u32> = flows.filter(|(_, flow)| uses(flow)).map(|(at, _)| at).collect();
         let mut taken = Vec::new();
@@ -105,7 +105,7 @@ impl Switch {
         number: u32,
         numbered: Option<Numbered>,
     ) -> Option<Numbered> {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         let key = StoreKey::new(state.id, kind, number);
         state.numbers.set_any_loose(true);
         if kind == Kind::Group {
@@ -157,7 +157,7 @@ impl Switch {
     /// Deletes a tenant's groups and meters on the switch that nothing needs any more, and frees the ids of those that are gone.
     pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
         let has_groups = self.semantics().has_groups;
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if !has_groups || !state.numbers.is_any_loose() || state.recovery.is_some() {
             return;
         }
@@ -166,16 +166,16 @@ impl Switch {
 
     /// The same of all tenants.
     pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
-        for at in 0..self.tenants.len() {
-            self.tenants[at].numbers.set_any_loose(true);
-            self.sweep_numbers(TenantIndex(at as u32), now);
+        for tenant in self.tenants.indices() {
+            self.tenants[tenant].numbers.set_any_loose(true);
+            self.sweep_numbers(tenant, now);
         }
     }
 
     /// See [`sweep_numbers`](Self::sweep_numbers). Says whether it sends anything.
     pub(crate) fn delete_unwanted(&mut self, cause: &Cause) -> bool {
         let tenant = cause.tenant;
-        let is_recovering = self.tenants[tenant.0 as usize].recovery.is_some();
+        let is_recovering = self.tenants[tenant].recovery.is_some();
         let owned: Vec<(Kind, u32)> = self.ids.of_tenant(tenant).collect();
         let (mut going, mut is_open) = (BTreeMap::new(), false);
         for key in owned {
@@ -193,7 +193,7 @@ impl Switch {
                 _ => is_open = true,
             }
         }
-        self.tenants[tenant.0 as usize].numbers.set_any_loose(is_open || !going.is_empty());
+        self.tenants[tenant].numbers.set_any_loose(is_open || !going.is_empty());
         if going.is_empty() {
             return false;
         }
@@ -215,7 +215,7 @@ impl Switch {
 
     /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
     pub(crate) fn mark_for_deletion(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
-        let id = self.tenants[tenant.0 as usize].id;
+        let id = self.tenants[tenant].id;
         if self.ids.mark_for_deletion(id, kind, physical) {
             self.journal.push(StoreOp::Put(deletion_key(id, kind, physical), Vec::new()));
         }
@@ -229,11 +229,11 @@ impl Switch {
 
     /// The tenant's groups or meters.
     pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &OfKind {
-        self.tenants[tenant.0 as usize].numbers.of(kind)
+        self.tenants[tenant].numbers.of(kind)
     }
 
     fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut OfKind {
-        self.tenants[tenant.0 as usize].numbers.of_mut(kind)
+        self.tenants[tenant].numbers.of_mut(kind)
     }
 
     /// From the store.
@@ -298,8 +298,7 @@ impl Switch {
 
     /// Groups are compiled again, and a tenant that is gone has no groups or meters.
     fn resync_numbers(&mut self, now: Instant) {
-        for at in 0..self.tenants.len() {
-            let tenant = TenantIndex(at as u32);
+        for tenant in self.tenants.indices() {
             self.reform_groups(tenant);
             self.drop_absent_meters(tenant);
             for object in self.numbers_in_order(tenant) {
@@ -310,7 +309,7 @@ impl Switch {
 
     /// A tenant that is gone has no meters.
     pub(super) fn drop_absent_meters(&mut self, tenant: TenantIndex) {
-        if !self.tenants[tenant.0 as usize].terms.is_present() {
+        if !self.tenants[tenant].terms.is_present() {
             for number in self.numbers(tenant, Kind::Meter).all() {
                 self.replace_number(tenant, Kind::Meter, number, None);
             }
@@ -347,7 +346,7 @@ impl Switch {
         (kind, number): (Kind, u32),
     ) -> Vec<Vec<u8>> {
         let Some(known) = self.numbers(tenant, kind).any(number) else { return Vec::new() };
-        let network = self.tenants[tenant.0 as usize].network.as_deref();
+        let network = self.tenants[tenant].network.as_deref();
         let described = match kind {
             Kind::Group => GroupMod::parse(&known.body).ok(),
             _ => None,

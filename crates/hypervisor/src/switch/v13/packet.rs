@@ -77,7 +77,7 @@ impl Switch {
             self.reports.count_unowned();
             return Ok(());
         };
-        if let Some(network) = self.tenants[tenant.0 as usize].network.as_deref() {
+        if let Some(network) = self.tenants[tenant].network.as_deref() {
             let Some(port) = ingress_by_metadata(network, metadata, &key) else {
                 self.reports.count_unowned();
                 return Ok(());
@@ -88,13 +88,13 @@ impl Switch {
         }
         self.caused_by(tenant, entry, &mut seen);
         let is_miss = seen.packet.reason == PacketInReason::NO_MATCH;
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if state.network.as_ref().is_some_and(|it| it.sends_no_packet_in(seen.in_port, is_miss)) {
             state.counters.unwanted += 1;
             return Ok(());
         }
         self.deliver_v13(tenant, &seen, &key, true, now);
-        let is_slice = self.tenants[tenant.0 as usize].network.is_none();
+        let is_slice = self.tenants[tenant].network.is_none();
         if is_slice && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, reader| {
                 let mut copy = Seen { packet: seen.packet, ..seen };
@@ -109,7 +109,7 @@ impl Switch {
     /// Says which entry of the tenant's sent the packet, if one did.
     fn caused_by(&self, tenant: TenantIndex, entry: Option<Cookie>, seen: &mut Seen<'_>) {
         seen.packet.cookie = NO_COOKIE;
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let Some(flow) = entry.and_then(|cookie| flows.get(cookie.number)) else { return };
         seen.packet.cookie = flow.cookie;
         if seen.packet.buffer_id != NO_BUFFER {
@@ -132,7 +132,7 @@ impl Switch {
         metadata: u64,
         frame: &[u8],
     ) {
-        let id = self.tenants[tenant.0 as usize].id;
+        let id = self.tenants[tenant].id;
         let entry = Cookie::of_entry(packet.cookie, self.settings.installation)
             .filter(|cookie| cookie.tenant == id);
         let told = PacketIn {
@@ -171,7 +171,7 @@ impl Switch {
         owner: bool,
         now: Instant,
     ) {
-        let state = &mut self.tenants[tenant.0 as usize];
+        let state = &mut self.tenants[tenant];
         if !state.admit_packet_in(now) {
             state.counters.limited += 1;
             return;
@@ -196,7 +196,7 @@ impl Switch {
     }
 
     fn report_packet(&mut self, tenant: TenantIndex, seen: &Seen<'_>) {
-        let is_network = self.tenants[tenant.0 as usize].network.is_some();
+        let is_network = self.tenants[tenant].network.is_some();
         let mut fields = self.scratch.take_match();
         fields.exact(OxmField::IN_PORT, u128::from(seen.in_port));
         for oxm in seen.packet.match_.fields {
@@ -223,7 +223,7 @@ impl Switch {
     pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        let network = self.tenants[tenant.0 as usize].network.clone();
+        let network = self.tenants[tenant].network.clone();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_PACKET.into());
@@ -242,7 +242,7 @@ impl Switch {
             }
             (key, in_port, NO_BUFFER)
         } else {
-            let packets = &self.tenants[tenant.0 as usize].packets;
+            let packets = &self.tenants[tenant].packets;
             let buffered =
                 *packets.buffered(packet.buffer_id).ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.

@@ -129,14 +129,14 @@ impl Switch {
         }
         let mut wanted = asked.match_;
         let mut out_port = asked.out_port;
-        let is_network = self.tenants[tenant.0 as usize].network.is_some();
+        let is_network = self.tenants[tenant].network.is_some();
         if is_network {
             // Ports have other numbers on the switch: the answer is filtered.
             wanted = wanted.without(Field::InPort);
             out_port = PortNo::ANY;
         }
         let (value, mask) = wanted.get(Field::Metadata);
-        let id = self.tenants[tenant.0 as usize].id;
+        let id = self.tenants[tenant].id;
         let own = if self.datapath.is_joined() {
             (0, 0)
         } else {
@@ -176,8 +176,7 @@ impl Switch {
         if self.target().first_table() == 0 {
             return Vec::new();
         }
-        let (cookie, cookie_mask) =
-            cookies_of(self.tenants[tenant.0 as usize].id, self.settings.installation);
+        let (cookie, cookie_mask) = cookies_of(self.tenants[tenant].id, self.settings.installation);
         ask(Body::Flow(FlowStatsRequest { table_id: 0, cookie, cookie_mask, ..Default::default() }))
     }
 

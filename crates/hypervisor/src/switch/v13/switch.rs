@@ -46,7 +46,7 @@ impl Switch {
     /// Roles are between a tenant's controllers; the switch knows nothing of them (specification section 6.3.4).
     pub(crate) fn role_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = RoleBody::parse(request.body()).map_err(unreadable)?;
-        let tenant = &mut self.tenants[request.tenant.0 as usize];
+        let tenant = &mut self.tenants[request.tenant];
         let claims = matches!(asked.role, Role::MASTER | Role::SLAVE);
         if claims && !tenant.controllers.claim(asked.generation_id) {
             return Err(code::ROLE_REQUEST_FAILED_STALE.into());

@@ -22,7 +22,7 @@ impl Switch {
         request: &Request<'_>,
         group: &GroupMod<'_>,
     ) -> Result<Vec<u32>, Refused> {
-        let network = self.tenants[request.tenant.0 as usize].network.as_deref();
+        let network = self.tenants[request.tenant].network.as_deref();
         let outputs = network.map(|network| outputs(network, group)).unwrap_or_default();
         outputs.iter().map(|output| self.ready(request, *output, &outputs)).collect()
     }
@@ -55,7 +55,7 @@ impl Switch {
 
     /// Makes the egress groups that groups need and that are not there, in the tables.
     pub(crate) fn make_missing_egress_groups(&mut self, tenant: TenantIndex) {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let Some(network) = state.network.as_deref().filter(|_| state.terms.is_present()) else {
             return;
         };

@@ -51,7 +51,7 @@ impl Switch {
         known: Numbered,
         command: &dyn Fn(u32) -> GroupModCommand,
     ) -> Result<Formed, Refused> {
-        let network = self.tenants[tenant.0 as usize].network.clone();
+        let network = self.tenants[tenant].network.clone();
         let network = network.as_deref();
         let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
         let wanted = variants(&self.context(tenant), &group);
@@ -213,7 +213,7 @@ impl Switch {
     /// Compiles a group again, in the tables.
     pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
         let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
-        let formed = match self.tenants[tenant.0 as usize].terms.is_present() {
+        let formed = match self.tenants[tenant].terms.is_present() {
             true => self.form_group(tenant, number, known, &|_| GroupModCommand::MODIFY).ok(),
             false => None,
         };
@@ -245,7 +245,7 @@ impl Switch {
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
     ) -> Result<HashMap<u32, Vec<Rule>>, Refused> {
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let uses = |flow: &Flow| groups_of(&flow.actions).into_iter().any(&is_meant);
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
         let numbers: Vec<u32> = using.iter().map(|(number, _)| *number).collect();

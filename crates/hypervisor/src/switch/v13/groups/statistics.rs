@@ -64,7 +64,7 @@ impl Switch {
 
     /// The counts of a tenant's groups, in an answer to that.
     pub(crate) fn group_statistics(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let own = self.own_groups(tenant);
         let mut sums = GroupSums::default();
         for counted in List::<GroupStats<'_>>::parse(answers).unwrap_or_default() {
@@ -100,7 +100,7 @@ impl Switch {
 
     /// How many of the tenant's entries and groups send to a group.
     fn references_to(&self, tenant: TenantIndex, number: u32) -> u32 {
-        let flows = self.tenants[tenant.0 as usize].flows.iter();
+        let flows = self.tenants[tenant].flows.iter();
         let uses = |actions: &[u8]| groups_of(actions).contains(&number);
         let entries = flows.filter(|(_, flow)| uses(&flow.actions)).count();
         u32::try_from(entries + self.callers_of(tenant, number).len()).unwrap_or(u32::MAX)

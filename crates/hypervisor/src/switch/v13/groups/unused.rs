@@ -23,8 +23,8 @@ impl Switch {
     pub(crate) fn settle_unused(&mut self, now: Instant) {
         if self.next_unused().is_some_and(|due| due <= now) {
             self.ids.begin_collection();
-            for at in 0..self.tenants.len() {
-                self.collect_egress_groups(TenantIndex(at as u32), &BTreeSet::new(), now);
+            for tenant in self.tenants.indices() {
+                self.collect_egress_groups(tenant, &BTreeSet::new(), now);
             }
         }
         self.ids.plan_collection(now);
@@ -37,7 +37,7 @@ impl Switch {
         wanted: &BTreeSet<PortNo>,
         now: Instant,
     ) {
-        if self.tenants[tenant.0 as usize].recovery.is_some() {
+        if self.tenants[tenant].recovery.is_some() {
             self.ids.note_unneeded();
             return;
         }
@@ -57,7 +57,7 @@ impl Switch {
 
     /// The outputs that groups send by egress groups, as they are or as a change on its way would bring them back.
     fn needed_egress_groups(&self, tenant: TenantIndex) -> BTreeSet<PortNo> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let mut needed = BTreeSet::new();
         if let Some(network) = state.network.as_deref() {
             let before = self.changes_of(tenant).flat_map(|change| &change.numbers_before);
