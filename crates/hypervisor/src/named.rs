@@ -4,8 +4,7 @@ use crate::store::Kind;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use openflow::List;
-use openflow::v13::GroupMod;
-use openflow::v13::{Action, Instruction};
+use openflow::v13::{Action, Bucket, Instruction};
 
 /// The groups or meters that instructions name.
 pub(crate) fn named_of(kind: Kind, instructions: &[u8]) -> Vec<u32> {
@@ -63,9 +62,14 @@ pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Ve
     order
 }
 
-/// The groups that a group's buckets send to.
-pub(crate) fn named_by<'a>(group: &GroupMod<'a>) -> impl Iterator<Item = u32> + use<'a> {
-    let actions = group.buckets.into_iter().flat_map(|bucket| bucket.actions);
+/// The buckets of a group with this content: see [`content_of`](crate::south::installed::content_of).
+pub(crate) fn buckets_of(content: &[u8]) -> List<'_, Bucket<'_>> {
+    List::parse(content.get(2..).unwrap_or_default()).unwrap_or_default()
+}
+
+/// The groups that buckets send to.
+pub(crate) fn named_by<'a>(buckets: List<'a, Bucket<'a>>) -> impl Iterator<Item = u32> + use<'a> {
+    let actions = buckets.into_iter().flat_map(|bucket| bucket.actions);
     actions.filter_map(|action| match action {
         Action::Group(number) => Some(number),
         _ => None,

@@ -4,14 +4,13 @@ use super::BigSwitch;
 use super::member::Member;
 use super::request::{Object, Request, To};
 use super::wire;
-use crate::named::{named_by, named_first};
+use crate::named::{buckets_of, named_by, named_first};
 use crate::south::diff::Change;
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use openflow::List;
-use openflow::v13::{Bucket, GroupMod, GroupModCommand, GroupType};
+use openflow::v13::{GroupModCommand, GroupType};
 
 type Messages = Vec<(Request, Vec<u8>)>;
 
@@ -141,9 +140,7 @@ fn number(object: Object, content: &Arc<[u8]>, is_there: bool) -> (Request, Vec<
 
 /// The groups that a group with this content sends to or watches.
 fn named_in(content: &[u8]) -> Vec<u32> {
-    let buckets = List::<Bucket<'_>>::parse(content.get(2..).unwrap_or_default());
-    let buckets = buckets.unwrap_or_default();
-    let (command, type_, group_id) = (GroupModCommand::ADD, GroupType::ALL, 0);
+    let buckets = buckets_of(content);
     let watched = buckets.into_iter().map(|bucket| bucket.watch_group);
-    named_by(&GroupMod { command, type_, group_id, buckets }).chain(watched).collect()
+    named_by(buckets).chain(watched).collect()
 }

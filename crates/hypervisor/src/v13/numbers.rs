@@ -87,6 +87,16 @@ pub(crate) struct Numbered {
 const WITH_VARIANTS: u32 = u32::MAX - 4;
 
 impl Numbered {
+    /// The group as the tenant has described it.
+    pub(crate) fn group(&self) -> Option<GroupMod<'_>> {
+        GroupMod::parse(&self.body).ok()
+    }
+
+    /// The groups that a group's buckets send to.
+    pub(crate) fn named(&self) -> impl Iterator<Item = u32> {
+        self.group().into_iter().flat_map(|group| named_by(group.buckets))
+    }
+
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut write = |number: u32| out.extend_from_slice(&number.to_be_bytes());
@@ -227,11 +237,6 @@ pub(crate) fn groups_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)
 pub(crate) fn meters_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)> {
     let meters = List::<MeterConfig<'_>>::parse(entries).unwrap_or_default().into_iter();
     meters.map(|it| (it.meter_id, [&it.flags.0.to_be_bytes(), it.bands.as_bytes()].concat()))
-}
-
-/// Whether a group's buckets send to one that is meant.
-pub(crate) fn names(known: &Numbered, is_meant: impl Fn(u32) -> bool) -> bool {
-    GroupMod::parse(&known.body).is_ok_and(|group| named_by(&group).any(is_meant))
 }
 
 #[cfg(test)]

@@ -503,7 +503,7 @@ impl Switch {
     /// The GROUP_MOD that would add a tenant's group, or the instance of it, that has this number on the switch.
     fn group_on_switch(&self, tenant: TenantIndex, number: u32, physical: u32) -> Option<Vec<u8>> {
         let known = self.numbers(tenant, Kind::Group).any(number)?;
-        let group = GroupMod::parse(&known.body).ok()?;
+        let group = known.group()?;
         let instance = known.instances.iter().find(|(_, id)| *id == physical)?;
         let network = self.tenants[tenant].network.as_deref();
         self.write_instance(tenant, network, &group, instance, GroupModCommand::ADD).ok()

@@ -11,7 +11,7 @@ pub(super) mod statistics;
 pub(super) mod unused;
 mod watched;
 
-use super::numbers::write_deletion;
+use super::numbers::deletion;
 use crate::ids::TenantIndex;
 use crate::named::{named_by, named_first};
 use crate::store::Kind;
@@ -73,7 +73,7 @@ impl Switch {
         let (change, mut messages) = self.make_group(tenant, number, request.body().into())?;
         let mut change = Change { before: Vec::from([change]), ..Change::default() };
         let rewatched = self.rewatch(tenant, |group| group == number, &mut change);
-        messages.extend(rewatched.into_iter().map(|(_, message)| message));
+        messages.extend(rewatched);
         let cause = self.submit_numbers(request, change.before, &messages);
         self.remember_egress_groups(&cause, egress_groups);
         self.submit_dropped(&cause, &change.dropped);
@@ -87,10 +87,7 @@ impl Switch {
         }
         let cause = self.begin_own(cause, What::Free);
         for id in dropped.iter().rev() {
-            let mut message = Vec::new();
-            // It fits: a deletion is a few bytes.
-            let _ = write_deletion(Kind::Group, *id, &mut message);
-            self.submit_number(&cause, &message);
+            self.submit_number(&cause, &deletion(Kind::Group, *id));
         }
     }
 
@@ -112,14 +109,15 @@ impl Switch {
     fn check_passes(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
         let groups = self.numbers(tenant, Kind::Group);
         let is_called = || !self.callers_of(tenant, group.group_id).is_empty();
-        if named_by(group).next().is_none() && !is_called() {
+        if named_by(group.buckets).next().is_none() && !is_called() {
             return Ok(());
         }
         let described = |number: u32| match number == group.group_id {
             true => Some(*group),
-            false => groups.get(number).and_then(|known| GroupMod::parse(&known.body).ok()),
+            false => groups.get(number).and_then(Numbered::group),
         };
-        let named = |number| described(number).iter().flat_map(named_by).collect();
+        let named =
+            |number| described(number).into_iter().flat_map(|it| named_by(it.buckets)).collect();
         let mut all = groups.all();
         all.push(group.group_id);
         all.sort_unstable();
@@ -128,7 +126,7 @@ impl Switch {
         let mut passes: BTreeMap<u32, u64> = BTreeMap::new();
         for number in named_first(&all, named) {
             let Some(group) = described(number) else { continue };
-            let sent = named_by(&group).filter_map(|named| passes.get(&named));
+            let sent = named_by(group.buckets).filter_map(|named| passes.get(&named));
             let sent = sent.fold(0_u64, |sum, one| sum.saturating_add(*one));
             let here = group.buckets.into_iter().count() as u64;
             passes.insert(number, here.saturating_add(sent));
@@ -149,8 +147,7 @@ impl Switch {
     ) -> impl Iterator<Item = (u32, usize)> {
         let state = &self.tenants[tenant];
         let groups = state.numbers.groups().iter().inspect(|_| state.flows.meter().add(1));
-        let of_type = groups
-            .filter(move |(_, it)| GroupMod::parse(&it.body).is_ok_and(|it| it.type_ == type_));
+        let of_type = groups.filter(move |(_, it)| it.group().is_some_and(|it| it.type_ == type_));
         of_type.map(|(number, it)| (number, it.instances.ids().count()))
     }
 
@@ -221,13 +218,7 @@ impl Switch {
             let Some(known) = self.replace_number(tenant, Kind::Group, number, None) else {
                 continue;
             };
-            let deleted: Vec<u32> = known.instances.ids().collect();
-            for physical in &deleted {
-                let mut message = Vec::new();
-                // It fits: a deletion is a few bytes.
-                let _ = write_deletion(Kind::Group, *physical, &mut message);
-                messages.push((*physical, message));
-            }
+            messages.extend(known.instances.ids().map(|id| (id, deletion(Kind::Group, id))));
             change.before.push(NumberBefore::new(Kind::Group, number, Some(known)));
         }
         if !change.before.is_empty() {
@@ -236,7 +227,7 @@ impl Switch {
             let rewatched = self.rewatch(tenant, |group| gone.contains(&group), &mut change);
             let cause = self.begin_numbers(request, change.before);
             let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
-            rewatched.iter().for_each(|(_, message)| self.submit_number(&cause, message));
+            rewatched.iter().for_each(|message| self.submit_number(&cause, message));
             for (physical, message) in &messages {
                 self.submit_with_users(&cause, (*physical, message), &mut users);
             }
@@ -274,7 +265,7 @@ impl Switch {
     ) -> Result<Vec<(u32, Vec<u8>)>, Refused> {
         let mut messages = Vec::new();
         for (number, known) in self.numbers(tenant, Kind::Group).iter() {
-            let Ok(group) = GroupMod::parse(&known.body) else { continue };
+            let Some(group) = known.group() else { continue };
             for instance in known.instances.iter() {
                 let written = |network| {
                     let command = GroupModCommand::MODIFY;

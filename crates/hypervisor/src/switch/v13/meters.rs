@@ -1,6 +1,6 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::write_deletion;
+use super::numbers::deletion;
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
 use crate::v13::numbers::Numbered;
@@ -58,9 +58,7 @@ impl Switch {
                     METER_ALL => self.numbers(tenant, Kind::Meter).all(),
                     number => Vec::from([number]),
                 };
-                for number in gone {
-                    self.delete_meter(request, number)?;
-                }
+                gone.into_iter().for_each(|number| self.delete_meter(request, number));
                 Ok(())
             }
             _ => Err(code::METER_MOD_FAILED_BAD_COMMAND.into()),
@@ -89,19 +87,15 @@ impl Switch {
         Ok(())
     }
 
-    fn delete_meter(&mut self, request: &Request<'_>, number: u32) -> Result<(), Refused> {
+    fn delete_meter(&mut self, request: &Request<'_>, number: u32) {
         // Deleting what is not there is not an error (specification section 6.6).
         let Some(before) = self.replace_number(request.tenant, Kind::Meter, number, None) else {
-            return Ok(());
+            return;
         };
-        let mut message = Vec::new();
         let physical = before.instances.id();
-        write_deletion(Kind::Meter, physical, &mut message)
-            .map_err(|_| code::BAD_REQUEST_BAD_LEN)?;
         let change = NumberBefore::new(Kind::Meter, number, Some(before));
         let cause = self.begin_numbers(request, Vec::from([change]));
         let mut users = self.take_users(&cause, Kind::Meter, |meter| meter == number);
-        self.submit_with_users(&cause, (physical, &message), &mut users);
-        Ok(())
+        self.submit_with_users(&cause, (physical, &deletion(Kind::Meter, physical)), &mut users);
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::named::{named_by, named_first, named_of};
+use crate::named::{buckets_of, named_by, named_first, named_of};
 use crate::policy::TenantId;
 use crate::south::held::HeldNumbers;
 use crate::south::installed::{Effect, Owner, content_of};
@@ -20,7 +20,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{
     GROUP_MAX, GroupMod, GroupModCommand, GroupType, MessageType, MeterMod, MeterModCommand,
 };
-use openflow::{ErrorCode, List, TooLong, frame};
+use openflow::{ErrorCode, List, frame};
 
 impl Switch {
     /// Begins a change of groups or meters.
@@ -177,7 +177,7 @@ impl Switch {
         let tenant = cause.tenant;
         let is_recovering = self.tenants[tenant].recovery.is_some();
         let owned: Vec<(Kind, u32)> = self.ids.of_tenant(tenant).collect();
-        let (mut going, mut is_open) = (BTreeMap::new(), false);
+        let (mut going, mut is_open) = (BTreeMap::<_, Vec<u32>>::new(), false);
         for key in owned {
             let (kind, id) = key;
             if self.numbers(tenant, kind).of_physical(id).is_some() {
@@ -187,7 +187,7 @@ impl Switch {
             let installed = self.session.installed().numbers();
             match installed.projected(key) {
                 Some(content) if !may_return || is_recovering => {
-                    going.insert(key, named_in(id, content));
+                    going.insert(key, named_by(buckets_of(content)).collect());
                 }
                 None if !may_return && installed.is_free(key) => self.free_number(kind, id),
                 _ => is_open = true,
@@ -205,10 +205,7 @@ impl Switch {
         let cause = self.begin_own(cause, What::Free);
         for (kind, id) in groups.chain(meters).collect::<Vec<_>>() {
             self.mark_for_deletion(tenant, kind, id);
-            let mut message = Vec::new();
-            // It fits: a deletion is a few bytes.
-            let _ = write_deletion(kind, id, &mut message);
-            self.submit_number(&cause, &message);
+            self.submit_number(&cause, &deletion(kind, id));
         }
         true
     }
@@ -348,7 +345,7 @@ impl Switch {
         let Some(known) = self.numbers(tenant, kind).any(number) else { return Vec::new() };
         let network = self.tenants[tenant].network.as_deref();
         let described = match kind {
-            Kind::Group => GroupMod::parse(&known.body).ok(),
+            Kind::Group => known.group(),
             _ => None,
         };
         let written = |instance: (Variant, u32)| match described {
@@ -387,35 +384,30 @@ fn write_meter(known: &Numbered, meter_id: u32) -> Option<Vec<u8>> {
     meter.write_message(0, &mut message).ok().map(|()| message)
 }
 
-/// The groups that a group on the switch sends to.
-fn named_in(id: u32, content: &[u8]) -> Vec<u32> {
-    let [type_, pad] = content.first_chunk().copied().unwrap_or_default();
-    let mut body = Vec::from([0, 0, type_, pad]);
-    body.extend_from_slice(&id.to_be_bytes());
-    body.extend_from_slice(content.get(2..).unwrap_or_default());
-    GroupMod::parse(&body).map(|group| named_by(&group).collect()).unwrap_or_default()
-}
-
 fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
     let kind = if kind == Kind::Meter { Kind::MeterToDelete } else { Kind::GroupToDelete };
     StoreKey::new(id, kind, physical)
 }
 
-pub(crate) fn write_deletion(kind: Kind, physical: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
-    match kind {
+/// The message that deletes a group or meter on the switch.
+pub(crate) fn deletion(kind: Kind, physical: u32) -> Vec<u8> {
+    let mut message = Vec::new();
+    // It fits: a deletion is a few bytes.
+    let _ = match kind {
         Kind::Meter => MeterMod {
             command: MeterModCommand::DELETE,
             flags: Default::default(),
             meter_id: physical,
             bands: List::EMPTY,
         }
-        .write_message(0, out),
+        .write_message(0, &mut message),
         _ => GroupMod {
             command: GroupModCommand::DELETE,
             type_: GroupType::ALL,
             group_id: physical,
             buckets: List::EMPTY,
         }
-        .write_message(0, out),
-    }
+        .write_message(0, &mut message),
+    };
+    message
 }

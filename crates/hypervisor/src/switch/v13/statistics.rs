@@ -194,8 +194,7 @@ impl Switch {
         self.reply(request, |switch, out| {
             let groups = switch.numbers(tenant, Kind::Group);
             let described = groups.all().into_iter().filter_map(|group_id| {
-                let GroupMod { type_, buckets, .. } =
-                    GroupMod::parse(&groups.get(group_id)?.body).ok()?;
+                let GroupMod { type_, buckets, .. } = groups.get(group_id)?.group()?;
                 Some(GroupDesc { type_, group_id, buckets })
             });
             write_parts(

@@ -7,7 +7,7 @@
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::{Cause, NumberBefore, Object, Request, Switch};
+use crate::switch::{NumberBefore, Object, Request, Switch, in_turn};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use compile::Refused;
@@ -45,9 +45,9 @@ impl Switch {
             }
             made => made?,
         };
-        let cause = Cause { direct: false, ..Cause::own(tenant, request.now) };
         let number = change.number;
-        let cause = self.begin_repair(&cause, Object::Number(Kind::Group, number));
+        let object = Object::Number(Kind::Group, number);
+        let cause = self.begin_repair(&in_turn(tenant, request.now), object);
         messages.iter().for_each(|message| self.submit_number(&cause, message));
         self.commit(&cause);
         Ok(number)
@@ -61,8 +61,7 @@ impl Switch {
         };
         let mut wanted = BTreeSet::new();
         for (_, known) in self.numbers(tenant, Kind::Group).iter() {
-            let group = GroupMod::parse(&known.body);
-            wanted.extend(group.map(|it| outputs(network, &it)).unwrap_or_default());
+            wanted.extend(known.group().iter().flat_map(|it| outputs(network, it)));
         }
         for output in wanted {
             if self.numbers(tenant, Kind::Group).egress_group(output).is_none() {

@@ -10,7 +10,7 @@ use crate::named::{groups_of, named_by, named_first};
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Switch};
 use crate::v13::ids::MAX_NUMBERS;
-use crate::v13::numbers::{Numbered, names};
+use crate::v13::numbers::Numbered;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};
@@ -115,9 +115,7 @@ impl Switch {
             let Some(known) = self.numbers(tenant, Kind::Group).get(caller).cloned() else {
                 continue;
             };
-            let named = GroupMod::parse(&known.body)
-                .map(|group| named_by(&group).any(|named| change.regrouped.contains(&named)));
-            if caller == number || named != Ok(true) {
+            if caller == number || !known.named().any(|it| change.regrouped.contains(&it)) {
                 continue;
             }
             match self.form_group(tenant, caller, known, &|_| GroupModCommand::MODIFY) {
@@ -270,11 +268,7 @@ impl Switch {
     /// A tenant's groups, each after those that it names.
     pub(crate) fn groups_in_order(&self, tenant: TenantIndex) -> Vec<u32> {
         let numbers = self.numbers(tenant, Kind::Group);
-        let named = |number: u32| -> Vec<u32> {
-            let known = numbers.get(number).and_then(|known| GroupMod::parse(&known.body).ok());
-            known.map(|group| named_by(&group).collect()).unwrap_or_default()
-        };
-        named_first(&numbers.all(), named)
+        named_first(&numbers.all(), |it| numbers.get(it).iter().flat_map(|it| it.named()).collect())
     }
 
     /// Whether a group's buckets send to one, by whichever others.
@@ -285,15 +279,13 @@ impl Switch {
         target: u32,
     ) -> bool {
         let numbers = self.numbers(tenant, Kind::Group);
-        let (mut next, mut seen) = (named_by(group).collect::<Vec<u32>>(), BTreeSet::new());
+        let (mut next, mut seen) = (named_by(group.buckets).collect::<Vec<u32>>(), BTreeSet::new());
         while let Some(number) = next.pop() {
             if number == target {
                 return true;
             }
             let known = numbers.get(number).filter(|_| seen.insert(number));
-            if let Some(Ok(group)) = known.map(|known| GroupMod::parse(&known.body)) {
-                next.extend(named_by(&group));
-            }
+            next.extend(known.iter().flat_map(|it| it.named()));
         }
         false
     }
@@ -301,7 +293,7 @@ impl Switch {
     /// The tenant's groups whose buckets send to one.
     pub(super) fn callers_of(&self, tenant: TenantIndex, number: u32) -> Vec<u32> {
         let groups = self.numbers(tenant, Kind::Group).iter();
-        let callers = groups.filter(|(_, known)| names(known, |named| named == number));
+        let callers = groups.filter(|(_, known)| known.named().any(|named| named == number));
         callers.map(|(caller, _)| caller).collect()
     }
 }

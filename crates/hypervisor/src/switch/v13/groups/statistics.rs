@@ -4,14 +4,13 @@ use crate::ids::TenantIndex;
 use crate::named::groups_of;
 use crate::store::Kind;
 use crate::switch::Switch;
+use crate::v13::numbers::Numbered;
 use crate::v13::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::egress_group::is_egress_group;
 use compile::group::is_left_out;
-use openflow::v13::{
-    BucketCounter, GROUP_ALL, GroupMod, GroupStats, MultipartRequest, MultipartRequestBody,
-};
+use openflow::v13::{BucketCounter, GROUP_ALL, GroupStats, MultipartRequest, MultipartRequestBody};
 use openflow::{Encode, List, TooLong};
 
 /// So many groups on the switch are asked of one by one.
@@ -82,7 +81,7 @@ impl Switch {
     /// A group's counts as its tenant knows its buckets: those that are left out on the switch count nothing.
     fn bucket_counters(&self, tenant: TenantIndex, counted: &GroupStats<'_>) -> Vec<BucketCounter> {
         let known = self.numbers(tenant, Kind::Group).get(counted.group_id);
-        let known = known.and_then(|known| GroupMod::parse(&known.body).ok());
+        let known = known.and_then(Numbered::group);
         let mut counted = counted.bucket_stats.iter();
         let cx = self.context(tenant);
         let mut counters = Vec::new();

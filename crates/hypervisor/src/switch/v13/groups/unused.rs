@@ -10,7 +10,7 @@ use crate::switch::Switch;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
 use compile::egress_group::outputs;
-use openflow::v13::{GroupMod, PortNo};
+use openflow::v13::PortNo;
 
 impl Switch {
     /// When egress groups are looked for next that are not needed.
@@ -61,13 +61,11 @@ impl Switch {
         let mut needed = BTreeSet::new();
         if let Some(network) = state.network.as_deref() {
             let before = self.changes_of(tenant).flat_map(|change| &change.numbers_before);
-            let before = before.filter(|one| one.kind == Kind::Group);
-            let before = before.filter_map(|one| one.before.as_ref());
+            let before =
+                before.filter(|one| one.kind == Kind::Group).filter_map(|one| one.before.as_ref());
             let groups = self.numbers(tenant, Kind::Group).iter().map(|(_, known)| known);
             for known in groups.chain(before) {
-                if let Ok(group) = GroupMod::parse(&known.body) {
-                    needed.extend(outputs(network, &group));
-                }
+                needed.extend(known.group().iter().flat_map(|it| outputs(network, it)));
             }
         }
         needed

@@ -8,6 +8,7 @@ use super::instances::Change;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
+use crate::v13::numbers::Numbered;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
@@ -34,15 +35,14 @@ impl Switch {
         tenant: TenantIndex,
         is_meant: impl Fn(u32) -> bool,
         change: &mut Change,
-    ) -> Vec<(u32, Vec<u8>)> {
+    ) -> Vec<Vec<u8>> {
         let mut messages = Vec::new();
         for number in self.watchers_of(tenant, is_meant) {
             let known = self.numbers(tenant, Kind::Group).get(number).cloned();
             let command = |_| GroupModCommand::MODIFY;
             let formed = known.map(|it| self.form_group(tenant, number, it, &command));
             if let Some(Ok(mut formed)) = formed {
-                let written = core::mem::take(&mut formed.messages);
-                messages.extend(written.into_iter().map(|message| (number, message)));
+                messages.append(&mut formed.messages);
                 self.adopt_formed(tenant, number, formed, change);
             }
         }
@@ -57,7 +57,7 @@ impl Switch {
     ) -> Vec<u32> {
         let groups = self.numbers(tenant, Kind::Group);
         let watches = |number: &u32| {
-            let group = groups.get(*number).and_then(|known| GroupMod::parse(&known.body).ok());
+            let group = groups.get(*number).and_then(Numbered::group);
             group.is_some_and(|it| it.buckets.iter().any(|bucket| is_meant(bucket.watch_group)))
         };
         groups.all().into_iter().filter(watches).collect()
