@@ -180,7 +180,7 @@ of_both_versions! { statistics:
     fn rules_in_tables() -> Vec<u8>;
 }
 
-/// Appends the FLOW_MOD that does this to one rule of an entry; `first_table` is the first of the tenants' tables.
+/// Appends the FLOW_MOD that adds or modifies one rule of an entry; `first_table` is the first of the tenants' tables.
 pub(crate) fn write_rule(
     wire: Wire,
     flow: &Flow,
@@ -199,8 +199,6 @@ pub(crate) fn write_rule(
     }
     let message = SentFlowMod {
         cookie,
-        // A deletion is of this very entry, whatever else has come to stand in its place.
-        cookie_mask: if change == Change::Delete { u64::MAX } else { 0 },
         table: flow.table.saturating_add(first_table),
         idle_timeout: flow.idle_timeout,
         hard_timeout,
@@ -213,7 +211,8 @@ pub(crate) fn write_rule(
     write_flow_mod(wire, &message, out)
 }
 
-/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority.
+/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority: this very entry, whatever else has come
+/// to stand in its place.
 pub(crate) fn write_removal(
     wire: Wire,
     match_wire: &[u8],

@@ -19,7 +19,6 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use change::{BulkAction, BulkChange};
 use compile::{Reason, Refused};
-use openflow::NO_BUFFER;
 
 impl Switch {
     /// Changes these entries, at least the first batch of them.
@@ -122,9 +121,7 @@ impl Switch {
         let cause = bulk.cause;
         for number in bulk.entries.by_ref().take(self.settings.batch) {
             let Some(flow) = self.take_flow(&cause, number) else { continue };
-            for rule in &flow.rules {
-                self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
-            }
+            self.delete_rules(&cause, number, &flow);
             self.await_removal(&cause, number, flow);
         }
     }

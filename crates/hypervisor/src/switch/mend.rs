@@ -6,7 +6,7 @@
 pub(super) mod difference;
 
 use super::{Cause, Object, Switch};
-use crate::flows::Rule;
+use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff;
@@ -125,7 +125,16 @@ impl Switch {
         }
     }
 
+    /// Deletes all rules of an entry.
+    pub(super) fn delete_rules(&mut self, cause: &Cause, number: u32, flow: &Flow) {
+        let owner = Owner { tenant: cause.tenant, number };
+        flow.keys().for_each(|key| self.submit_deletion(cause, key, owner));
+    }
+
     pub(super) fn submit_deletion(&mut self, cause: &Cause, key: RuleKey, owner: Owner) {
+        if self.is_replay() {
+            return;
+        }
         let cookie = self.cookie_of(owner.tenant, owner.number);
         let mut message = self.scratch.take_message();
         let place = (key.table.saturating_add(self.target().first_table()), key.priority);

@@ -17,7 +17,6 @@ use crate::cookie::{Cookie, Installation};
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
-use crate::south::diff::Change;
 use crate::south::held::Held;
 use crate::south::installed::{Content, Owner};
 use crate::time::Instant;
@@ -30,8 +29,8 @@ use compile::wire::do_the_same;
 use compile::{Refused, RuleKey, entry};
 use flowspace::Match;
 use hashbrown::{HashMap, HashSet};
+use openflow::Header;
 use openflow::v13::MessageType;
-use openflow::{Header, NO_BUFFER};
 use state::{Reconciliation, Step};
 
 impl Switch {
@@ -301,9 +300,7 @@ impl Switch {
     /// An entry cannot stand any more.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
-        for rule in &flow.rules {
-            self.submit_rule(cause, number, &flow, rule, Change::Delete, NO_BUFFER);
-        }
+        self.delete_rules(cause, number, &flow);
         self.await_removal(cause, number, flow);
     }
 

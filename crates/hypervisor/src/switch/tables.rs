@@ -259,7 +259,7 @@ impl Switch {
         }
     }
 
-    /// Queues the message that brings one rule of an entry to the switch or takes it away.
+    /// Queues the ADD or MODIFY of one rule of an entry.
     pub(crate) fn submit_rule(
         &mut self,
         cause: &Cause,
@@ -273,9 +273,10 @@ impl Switch {
             return;
         }
         let asked = cause.operation.and_then(|at| self.change(at));
-        let resets_counts = change != Change::Delete && asked.is_some_and(|it| it.resets_counts);
+        let resets_counts = asked.is_some_and(|it| it.resets_counts);
         let state = &mut self.tenants[cause.tenant];
-        if change == Change::Add {
+        let adds = change == Change::Add;
+        if adds {
             state.timeouts.rule_installed(number, flow, rule, cause.now);
         }
         let writing = Writing {
@@ -294,11 +295,8 @@ impl Switch {
         debug_assert!(written.is_ok());
         if written.is_ok() {
             let owner = Owner { tenant: cause.tenant, number };
-            let effect = match change {
-                Change::Add => Effect::Set(flow.content(owner, rule)),
-                Change::Modify => Effect::Replace(flow.content(owner, rule)),
-                Change::Delete => Effect::Remove(owner),
-            };
+            let content = flow.content(owner, rule);
+            let effect = if adds { Effect::Set(content) } else { Effect::Replace(content) };
             self.submit_effect(cause, rule.key(flow.table), effect, &message);
         }
         self.scratch.put_message(message);
@@ -327,10 +325,11 @@ impl Switch {
         }
         let stood = before.map(Flow::by_match).unwrap_or_default();
         if let Some(before) = before {
+            let owner = Owner { tenant: cause.tenant, number };
             let stands = flow.by_match();
             let is_stale = |rule: &&Rule| !stands.contains_key(&*rule.match_wire);
             for stale in before.rules.iter().filter(is_stale) {
-                self.submit_rule(cause, number, before, stale, Change::Delete, NO_BUFFER);
+                self.submit_deletion(cause, stale.key(before.table), owner);
             }
         }
         for rule in &flow.rules {

@@ -32,12 +32,10 @@ use super::removed::DELETE;
 use super::{Cause, Switch, in_turn};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::south::diff::Change;
 use crate::south::held::Timeout;
 use crate::south::installed::Owner;
 use crate::time::Instant;
 use hashbrown::HashSet;
-use openflow::NO_BUFFER;
 use states::{Ended, Leaving, State};
 
 impl Switch {
@@ -144,9 +142,7 @@ impl Switch {
     fn end_timed_out(&mut self, tenant: TenantIndex, number: u32, timeout: Timeout, now: Instant) {
         let Some(flow) = self.drop_flow(tenant, number) else { return };
         let cause = in_turn(tenant, now);
-        for rule in &flow.rules {
-            self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
-        }
+        self.delete_rules(&cause, number, &flow);
         self.report_removed(tenant, &flow, timeout as u8, flow.stood(now));
     }
 }

@@ -58,9 +58,7 @@ impl Switch {
         flow.count_past(removed.counted);
         flow.rules.retain(|it| it.match_wire != rule.match_wire);
         let cause = in_turn(tenant, now);
-        for rule in &flow.rules {
-            self.submit_rule(&cause, number, &flow, rule, Change::Delete, NO_BUFFER);
-        }
+        self.delete_rules(&cause, number, &flow);
         let stood = flow.stood(now);
         self.await_counts(&cause, number, flow, Some(stood));
         true
