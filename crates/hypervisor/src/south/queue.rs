@@ -30,6 +30,23 @@ pub(crate) struct Item {
     pub arrived: Instant,
 }
 
+impl Item {
+    /// A message that waits for nothing in the store and changes no table. The operator's rates do not limit the message.
+    pub(crate) fn new(awaits: Awaits, cost: u32, arrived: Instant) -> Item {
+        Item {
+            origin: None,
+            awaits,
+            operation: None,
+            written: None,
+            class: Class::Other,
+            cost,
+            share: cost,
+            gate: 0,
+            arrived,
+        }
+    }
+}
+
 /// Messages that are limited by the same rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {

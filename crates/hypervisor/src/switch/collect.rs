@@ -76,19 +76,9 @@ impl Switch {
         let mut rest = questions;
         while let Ok(Some(length)) = openflow::frame::next(rest) {
             let (message, tail) = rest.split_at(length);
-            let item = Item {
-                // What is waited for is counted once, by the waiter.
-                origin: None,
-                awaits: Awaits::Collection(id),
-                operation: None,
-                written: None,
-                class: Class::Statistics,
-                cost,
-                share: cost,
-                gate: 0,
-                arrived: request.now,
-            };
-            self.submit(tenant, item, message);
+            // Without an origin: what is waited for is counted once, by the waiter.
+            let item = Item::new(Awaits::Collection(id), cost, request.now);
+            self.submit(tenant, Item { class: Class::Statistics, ..item }, message);
             rest = tail;
         }
     }

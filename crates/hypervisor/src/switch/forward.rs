@@ -47,17 +47,8 @@ impl Switch {
         class: Class,
         message: &[u8],
     ) {
-        let item = Item {
-            origin: Some(request.origin()),
-            awaits,
-            operation: None,
-            written: None,
-            class,
-            cost: 1,
-            share: 1,
-            gate: 0,
-            arrived: request.now,
-        };
+        let item = Item::new(awaits, 1, request.now);
+        let item = Item { origin: Some(request.origin()), class, ..item };
         self.submit(request.tenant, item, message);
     }
 

@@ -165,17 +165,8 @@ impl Switch {
         gate: u64,
         now: Instant,
     ) {
-        let item = Item {
-            origin,
-            awaits: Awaits::Barrier(tenant),
-            operation: None,
-            written: None,
-            class: Class::Barrier,
-            cost: 1,
-            share: 1,
-            gate,
-            arrived: now,
-        };
+        let item = Item::new(Awaits::Barrier(tenant), 1, now);
+        let item = Item { origin, class: Class::Barrier, gate, ..item };
         let barrier = Barrier { origin, outcome: None };
         self.tenants[tenant].log.push_back(Logged::Barrier(barrier));
         let message = self.barrier_message(self.semantics().types.barrier_request);

@@ -13,7 +13,7 @@ use crate::south::diff::Change;
 use crate::south::held::{Removed, Timeout};
 use crate::south::installed::Owner;
 use crate::south::pending::Awaits;
-use crate::south::queue::{Class, Item, Question};
+use crate::south::queue::{Item, Question};
 use crate::switch::{Object, Switch, in_turn};
 use crate::time::Instant;
 use openflow::NO_BUFFER;
@@ -86,19 +86,8 @@ impl Switch {
         awaits: Awaits,
         now: Instant,
     ) {
-        let item = Item {
-            origin: None,
-            awaits,
-            operation: None,
-            written: None,
-            // The tenant's rate limits the tenant's own questions only.
-            class: Class::Other,
-            cost: question.cost,
-            share: question.cost,
-            gate: 0,
-            arrived: now,
-        };
-        self.submit(tenant, item, &question.message);
+        // The tenant's rate limits the tenant's own questions only.
+        self.submit(tenant, Item::new(awaits, question.cost, now), &question.message);
     }
 
     /// A part of the switch's answer to a question of the round that began then.

@@ -7,7 +7,7 @@ use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::north::controllers::Asynchronous;
 use crate::south::pending::Awaits;
-use crate::south::queue::{Class, Item};
+use crate::south::queue::Class;
 use crate::switch::{Cause, Request, Switch};
 use crate::time::Instant;
 use crate::v13::flow_mod::through_table;
@@ -255,18 +255,7 @@ impl Switch {
             if physical != NO_BUFFER {
                 self.tenants.take_buffered(tenant, packet.buffer_id);
             }
-            let item = Item {
-                origin: Some(request.origin()),
-                awaits: Awaits::Nothing,
-                operation: None,
-                written: None,
-                class: Class::PacketOut,
-                cost: 1,
-                share: 1,
-                gate: 0,
-                arrived: request.now,
-            };
-            self.submit(tenant, item, &message);
+            self.forward_request(request, Awaits::Nothing, Class::PacketOut, &message);
         }
         self.scratch.put_message(message);
         built
