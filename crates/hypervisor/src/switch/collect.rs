@@ -8,7 +8,7 @@
 pub(super) mod collections;
 
 use super::{Request, Share, Switch, Waiter};
-use crate::ids::{ControllerIndex, TenantIndex};
+use crate::ids::TenantIndex;
 use crate::policy::Statistics;
 use crate::refusals::Verdict;
 use crate::south::pending::Awaits;
@@ -190,11 +190,7 @@ impl Switch {
 
     fn begin_waiting(&mut self, waiter: &Waiter) {
         self.tenants[waiter.origin.tenant].backlog.await_statistics(waiter.work);
-        self.count_question(waiter.origin.controller);
-    }
-
-    fn count_question(&mut self, controller: ControllerIndex) {
-        if let Some(controller) = self.controllers.get_mut(controller) {
+        if let Some(controller) = self.controllers.get_mut(waiter.origin.controller) {
             controller.statistics += 1;
         }
     }

@@ -124,38 +124,31 @@ impl Collections {
             State::Asked | State::Answering(_) => false,
             State::Done(at) => oldest_useful.is_none_or(|age| (now - at).0 > age),
         });
-        let at = usable.unwrap_or_else(|| {
-            self.all.push(Collection {
-                id: 0,
-                state: State::Free,
-                share: Share::Tenant,
-                tenant: TenantIndex(0),
-                changes: 0,
-                type_: 0,
-                questions: Vec::new(),
-                unanswered: 0,
-                due: None,
-                in_flight: false,
-                waiters: Vec::new(),
-                answers: Vec::new(),
-            });
-            self.all.len() - 1
-        });
-        let collection = &mut self.all[at];
-        collection.id = self.next;
+        let mut answers = Vec::new();
+        if let Some(used) = usable.and_then(|at| self.all.get_mut(at)) {
+            answers = core::mem::take(&mut used.answers);
+            answers.clear();
+        }
+        let collection = Collection {
+            id: self.next,
+            state: State::Asked,
+            share: asked.share,
+            tenant: asked.tenant,
+            changes: asked.changes,
+            type_: asked.type_,
+            questions: asked.questions.to_vec(),
+            unanswered: count_messages(asked.questions),
+            due: None,
+            in_flight: false,
+            waiters: Vec::new(),
+            answers,
+        };
         self.next = self.next.wrapping_add(1);
-        collection.state = State::Asked;
-        collection.share = asked.share;
-        collection.tenant = asked.tenant;
-        collection.changes = asked.changes;
-        collection.type_ = asked.type_;
-        collection.in_flight = false;
-        collection.questions.clear();
-        collection.questions.extend_from_slice(asked.questions);
-        collection.answers.clear();
-        collection.unanswered = count_messages(asked.questions);
-        collection.due = None;
-        at
+        match usable {
+            Some(at) => self.all[at] = collection,
+            None => self.all.push(collection),
+        }
+        usable.unwrap_or(self.all.len() - 1)
     }
 
     pub(super) fn asked(&self, id: u32) -> Option<&Collection> {
