@@ -29,12 +29,9 @@ impl Switch {
         entries: Vec<u32>,
         buffered: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
-        let flows = &self.tenants[cause.tenant].flows;
-        let left = self.rules_left(cause.tenant, flows.tables_of(&entries));
         let mut bulk = BulkChange {
             cause: *cause,
             action,
-            room: flows.room_for(entries.iter().copied(), left),
             entries: entries.into_iter(),
             alike: Alike::default(),
             buffered: *buffered,
@@ -75,7 +72,7 @@ impl Switch {
 
     /// Either all entries of the batch are changed, or none of them.
     fn modify_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
-        let BulkAction::Modify { actions, cookie } = &bulk.action else { return Ok(()) };
+        let BulkAction::Modify { actions, cookie, room } = &mut bulk.action else { return Ok(()) };
         let cause = bulk.cause;
         let (wire, tenant) = (self.wire, cause.tenant);
         let most = self.settings.batch;
@@ -92,8 +89,8 @@ impl Switch {
             flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
             flow.share_with_rules();
             bulk.alike.share(&mut flow.rules);
-            if !bulk.room.take(&flow, &flow.rules) {
-                return Err(self.no_room(cause.tenant, flow.table, &bulk.room));
+            if !room.take(&flow, &flow.rules) {
+                return Err(self.no_room(cause.tenant, flow.table, room));
             }
             changed.push((number, flow));
             if changed.len() >= most {

@@ -164,7 +164,10 @@ impl Switch {
             return self.add(cause, flow_mod, table, kept);
         }
         let cookie = self.semantics().flow_mod.modify_sets_cookie.then_some(flow_mod.cookie);
-        let action = BulkAction::Modify { actions: flow_mod.actions.into(), cookie };
+        let flows = &self.tenants[cause.tenant].flows;
+        let left = self.rules_left(cause.tenant, flows.tables_of(&found));
+        let room = flows.room_for(found.iter().copied(), left);
+        let action = BulkAction::Modify { actions: flow_mod.actions.into(), cookie, room };
         self.change_entries(cause, action, found, kept)
     }
 

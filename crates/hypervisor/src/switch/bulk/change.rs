@@ -13,6 +13,8 @@ pub(crate) enum BulkAction {
         actions: Arc<[u8]>,
         /// The entries' new cookie (1.0).
         cookie: Option<u64>,
+        /// The room for the rules of all entries.
+        room: Room,
     },
     Delete,
 }
@@ -22,7 +24,6 @@ pub(crate) struct BulkChange {
     pub(super) cause: Cause,
     pub(super) action: BulkAction,
     pub(super) entries: vec::IntoIter<u32>,
-    pub(super) room: Room,
     pub(super) alike: Alike,
     /// The packet that the request releases.
     pub(super) buffered: Option<Buffered>,
