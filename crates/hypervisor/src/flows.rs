@@ -118,12 +118,6 @@ impl FlowTable {
         numbers.iter().filter_map(|number| Some(self.flows.get(number)?.table)).collect()
     }
 
-    /// Number of entries in one of the tenant's tables.
-    pub fn len_of(&self, table: u8) -> usize {
-        self.meter.add(self.flows.len() as u64);
-        self.flows.values().filter(|flow| flow.table == table).count()
-    }
-
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()

@@ -51,10 +51,10 @@ pub struct Flow {
 }
 
 /// The shadowed rules of an entry. Hardly any entry has some: an entry without them has only a pointer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadowed(Option<Box<Rules>>);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Rules(Vec<Rule>);
 
 impl Deref for Shadowed {
@@ -65,25 +65,11 @@ impl Deref for Shadowed {
     }
 }
 
-impl PartialEq for Shadowed {
-    fn eq(&self, other: &Shadowed) -> bool {
-        **self == **other
-    }
-}
-
 impl Extend<Rule> for Shadowed {
     fn extend<T: IntoIterator<Item = Rule>>(&mut self, rules: T) {
         for rule in rules {
             self.0.get_or_insert_default().0.push(rule);
         }
-    }
-}
-
-impl FromIterator<Rule> for Shadowed {
-    fn from_iter<T: IntoIterator<Item = Rule>>(rules: T) -> Shadowed {
-        let mut shadowed = Shadowed::default();
-        shadowed.extend(rules);
-        shadowed
     }
 }
 
@@ -108,7 +94,7 @@ impl Flow {
     }
 
     /// An entry of table 0 without priority, cookie, time and rules; `terms` are its time-outs and flags.
-    pub(super) fn new(
+    pub(crate) fn new(
         match_: &Match,
         match_wire: Arc<[u8]>,
         actions: Arc<[u8]>,

@@ -49,21 +49,13 @@ impl FlowTable {
 
     /// The same of any of these entries, as they are to be: with another, or with one another.
     pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
-        let mut owners = HashMap::new();
+        let mut owners = Owners::default();
         // An entry whose rules keep their places meets no other there. One that takes such a place is looked at itself.
         let moves =
             |(id, flow): &&(u32, Flow)| !self.get(*id).is_some_and(|it| it.stands_where(flow));
         changed.iter().filter(moves).any(|(id, flow)| {
-            let mut rules = flow.rules.iter();
             self.collides(*id, flow)
-                || changed.len() > 1
-                    && rules.any(|rule| {
-                        let key = (flow.table, rule.priority, &*rule.match_wire);
-                        let other = owners.insert(key, (*id, flow.priority));
-                        other.is_some_and(|(other, priority)| {
-                            other != *id && priority != flow.priority
-                        })
-                    })
+                || changed.len() > 1 && owners.take_over(*id, flow, &flow.rules)
         })
     }
 
@@ -126,15 +118,25 @@ impl FlowTable {
 }
 
 /// Whether two entries would be one on the switch that may not be: see [`FlowTable::collides`].
-pub(crate) fn collide(flows: &FlowTable, planned: &HashMap<u32, Vec<Rule>>) -> bool {
-    let mut owners: HashMap<(u8, u16, &[u8]), (u32, u16)> = HashMap::new();
-    !planned.is_empty()
-        && flows.iter().any(|(at, flow)| {
-            planned.get(&at).unwrap_or(&flow.rules).iter().any(|rule| {
-                let key = (flow.table, rule.priority, &*rule.match_wire);
-                owners
-                    .insert(key, (at, flow.priority))
-                    .is_some_and(|(other, priority)| other != at && priority != flow.priority)
-            })
+pub(crate) fn collide<'a>(flows: &'a FlowTable, planned: &'a HashMap<u32, Vec<Rule>>) -> bool {
+    let mut owners = Owners::default();
+    let mut collides = |(at, flow): (u32, &'a Flow)| {
+        owners.take_over(at, flow, planned.get(&at).unwrap_or(&flow.rules))
+    };
+    !planned.is_empty() && flows.iter().any(&mut collides)
+}
+
+/// The entries that own rules, with their priorities, while entries are looked at one after the other.
+#[derive(Default)]
+struct Owners<'a>(HashMap<(u8, u16, &'a [u8]), (u32, u16)>);
+
+impl<'a> Owners<'a> {
+    /// An entry owns these rules. Says whether another entry of another priority has owned one of them.
+    fn take_over(&mut self, id: u32, flow: &Flow, rules: &'a [Rule]) -> bool {
+        rules.iter().any(|rule| {
+            let key = (flow.table, rule.priority, &*rule.match_wire);
+            let before = self.0.insert(key, (id, flow.priority));
+            before.is_some_and(|(other, priority)| other != id && priority != flow.priority)
         })
+    }
 }

@@ -19,7 +19,7 @@ use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::metadata::TENANT;
-use flowspace::{Field, Match, MiniMatch};
+use flowspace::{Field, Match};
 
 /// Cookies in one item of the store.
 const OF_ITEM: usize = 4096;
@@ -96,24 +96,16 @@ impl Switch {
         let (first, others) = held.split_first()?;
         let match_ = others.iter().fold(first.match_, |all, it| common(&all, &it.match_));
         let match_wire = self.tenants_match(match_)?;
-        let (idle_timeout, hard_timeout, flags) = first.terms;
+        let match_ = messages::read_match(self.wire, &match_wire)?;
         let first_table = self.target().first_table();
+        let actions = messages::tenants_actions(self.wire, &first.actions, first_table)?;
+        let (idle_timeout, hard_timeout, flags) = first.terms;
+        let terms = (idle_timeout, hard_timeout, flags & FLAGS);
         let flow = Flow {
             table: first.table.checked_sub(first_table)?,
-            match_: MiniMatch::new(&messages::read_match(self.wire, &match_wire)?),
             priority: first.priority,
-            cookie: 0,
-            flags: flags & FLAGS,
-            idle_timeout,
-            hard_timeout,
             installed: held.iter().map(|it| it.installed(now)).min()?,
-            match_wire: match_wire.into(),
-            actions: messages::tenants_actions(self.wire, &first.actions, first_table)?.into(),
-            rules: Vec::new(),
-            shadowed: Default::default(),
-            past_packets: 0,
-            past_bytes: 0,
-            counts_since: 0,
+            ..Flow::new(&match_, match_wire.into(), actions.into(), terms)
         };
         if flow.names_numbers() {
             return None;

@@ -189,10 +189,9 @@ impl Switch {
             // Rules that were shadowed stay shadowed: so the order in which entries are restored does not matter.
             let shadowed = before.shadowed.iter().map(|rule| &rule.match_wire);
             let shadowed: HashSet<_> = shadowed.cloned().collect();
-            let is_shadowed = |rule: &Rule| shadowed.contains(&rule.match_wire);
-            let (shadowed, rules): (Vec<_>, _) = rules.into_iter().partition(is_shadowed);
-            let shadowed = shadowed.into_iter().collect();
-            let after = Flow { rules, shadowed, ..before.clone() };
+            let mut after = Flow { rules, shadowed: Default::default(), ..before.clone() };
+            let is_shadowed = |rule: &mut Rule| shadowed.contains(&rule.match_wire);
+            after.shadowed.extend(after.rules.extract_if(.., is_shadowed));
             replaced.push((number, before, after));
         }
         replaced.sort_unstable_by_key(|(number, ..)| *number);
