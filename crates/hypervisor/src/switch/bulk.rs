@@ -36,7 +36,7 @@ impl Switch {
             alike: Alike::default(),
             buffered: *buffered,
         };
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(change) = self.change_by(cause) {
             change.expect_entries(bulk.entries.len());
         }
         self.change_batch(&mut bulk)?;

@@ -54,9 +54,7 @@ impl Switch {
     /// Another switch has answered. What was not asked for is not taken.
     pub fn handle_counts_told(&mut self, from: u64, counts: Counts, now: Instant) {
         let Some(at) = self.tenant_of(counts.tenant) else { return };
-        let Some(known) = self.tenants[at].counts.elsewhere.get_mut(&from) else {
-            return;
-        };
+        let Some(known) = self.tenants[at].counts.elsewhere.get_mut(&from) else { return };
         (known.asked, known.told, known.is_silent) = (None, Some(now), false);
         let is_ours = |(port, _): &(u32, Count)| known.ports.contains(port);
         known.received = counts.received.map(|it| it.into_iter().filter(is_ours).collect());

@@ -44,7 +44,7 @@ impl Switch {
         }
         let cause = self.begin(request);
         let resets_counts = flow_mod.has(self.semantics().flow_mod.reset_counts_flag);
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(change) = self.change_by(&cause) {
             change.resets_counts = resets_counts;
         }
         let mut kept = buffered;
@@ -61,7 +61,9 @@ impl Switch {
         }?;
         if buffered.is_some() {
             let taken = self.tenants.take_buffered(tenant, flow_mod.buffer_id);
-            self.note_buffered(&cause, taken);
+            if let Some(change) = self.change_by(&cause) {
+                change.buffered = taken;
+            }
             if let Some(left) = kept {
                 self.release_through_table(&cause, &left);
             }

@@ -18,7 +18,7 @@
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
 use super::map::is_same;
-use super::{Cause, Object, OwnChange, Request, Switch, Tried};
+use super::{Cause, Object, OwnChange, Request, Switch, Tried, in_turn};
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
@@ -76,8 +76,7 @@ impl Switch {
         let state = &mut self.tenants[tenant];
         state.ports.configure(number, config);
         state.network = Some(after.clone());
-        let cause =
-            Cause { tenant, origin: None, operation: None, direct: false, now: request.now };
+        let cause = in_turn(tenant, request.now);
         self.replace_own(&cause, &network, &after, number);
         self.replace_rules(&cause, planned);
         for (number, message) in groups {

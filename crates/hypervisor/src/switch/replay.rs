@@ -203,9 +203,7 @@ impl Switch {
 
     /// Nothing of the tenant is in flight.
     fn begin_round(&mut self, tenant: TenantIndex) {
-        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else {
-            return;
-        };
+        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
         recovery.barrier = None;
         let mut findings = core::mem::take(&mut recovery.findings);
         recovery.rounds += u32::from(findings.is_due);

@@ -19,7 +19,7 @@ impl Switch {
         let &PortChange { number, config, mask, .. } = change;
         let doer = request.controller;
         let cause = self.begin(request);
-        if let Some(made) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(made) = self.change_by(&cause) {
             made.configures = Some(Configures { doer, number, config, mask });
         }
         self.submit_change(&cause, request.frame);

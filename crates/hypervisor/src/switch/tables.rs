@@ -4,8 +4,7 @@
 //! were before is kept in the [log](super::log) until the switch has carried out all messages; what happens if the switch refuses
 //! one is in [`super::replay`].
 
-use super::{Cause, LoggedChange, NumberBefore, Object, Operation, Request, Switch, What};
-use crate::buffers::Buffered;
+use super::{Cause, LoggedChange, NumberBefore, Object, Operation, Request, Switch, What, in_turn};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
@@ -74,6 +73,11 @@ impl Switch {
         self.operations.change_mut(operation)
     }
 
+    /// The change that a message belongs to.
+    pub(crate) fn change_by(&mut self, cause: &Cause) -> Option<&mut LoggedChange> {
+        self.change_mut(cause.operation?)
+    }
+
     /// Ends the making of an operation of Weir's own: one without messages is done.
     pub(crate) fn commit(&mut self, cause: &Cause) {
         let operation = cause
@@ -82,16 +86,9 @@ impl Switch {
         operation.map(|at| self.end(at));
     }
 
-    /// This packet goes with a change.
-    pub(crate) fn note_buffered(&mut self, cause: &Cause, buffered: Option<Buffered>) {
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
-            change.buffered = buffered;
-        }
-    }
-
     /// The groups that a change brings need these egress groups.
     pub(crate) fn remember_egress_groups(&mut self, cause: &Cause, egress_groups: Vec<u32>) {
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(change) = self.change_by(cause) {
             change.needs = egress_groups;
         }
     }
@@ -99,12 +96,12 @@ impl Switch {
     /// A number for an entry that a request adds. When the request is applied again, the entry gets the same number.
     pub(crate) fn entry_number(&mut self, cause: &Cause) -> u32 {
         let again = self.is_replay();
-        let change = cause.operation.and_then(|at| self.change_mut(at));
-        if let Some(number) = change.and_then(|change| change.next_number()).filter(|_| again) {
+        let change = self.change_by(cause);
+        if let Some(number) = change.and_then(|it| it.next_number()).filter(|_| again) {
             return number;
         }
         let number = self.tenants[cause.tenant].flows.number();
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(change) = self.change_by(cause) {
             change.add_number(number);
         }
         number
@@ -145,7 +142,7 @@ impl Switch {
         // A change that is applied in part may take more entries away.
         let mut freed = tenants.take_freed(|tenant| operations.has_bulk(tenant));
         while let Some(tenant) = freed.pop() {
-            let cause = Cause { tenant, origin: None, operation: None, direct: false, now };
+            let cause = in_turn(tenant, now);
             for (number, flow, rule) in self.tenants[tenant].flows.heirs(usize::MAX) {
                 self.tenants[tenant].flows.count_change();
                 self.tenants.keep_time(tenant, number, now);
@@ -175,7 +172,7 @@ impl Switch {
             // What is not there any more once this is through has to go, whatever becomes of the connection meanwhile.
             going.into_iter().for_each(|id| self.mark_for_deletion(tenant, one.kind, id));
         }
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(change) = self.change_by(cause) {
             change.remember_numbers(before);
         }
     }

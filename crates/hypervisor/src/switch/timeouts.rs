@@ -48,7 +48,7 @@ impl Switch {
     /// A change adds an entry, or replaces an entry: the time of the entry begins again.
     pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
         self.tenants[cause.tenant].timeouts.set_together(number);
-        if let Some(change) = cause.operation.and_then(|at| self.change_mut(at)) {
+        if let Some(change) = self.change_by(cause) {
             change.begins = Some(number);
         }
     }
@@ -57,7 +57,7 @@ impl Switch {
     /// was before.
     pub(crate) fn reset_counters(&mut self, cause: &Cause, number: u32) {
         let last = self.session.installed().last_message();
-        let change = cause.operation.and_then(|at| self.change_mut(at));
+        let change = self.change_by(cause);
         let since = change.map_or(last, |it| *it.counts_since.get_or_insert(last));
         if let Some(flow) = self.tenants[cause.tenant].flows.get_mut(number) {
             flow.counts_since = since;

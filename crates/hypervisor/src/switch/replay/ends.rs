@@ -33,9 +33,7 @@ impl Switch {
 
     /// The switch reports a rule that Weir has deleted. The tables may have got the entry back meanwhile; the entry may go again.
     pub(crate) fn rule_left_before(&mut self, tenant: TenantIndex, number: u32, removed: &Removed) {
-        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else {
-            return;
-        };
+        let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
         let Some(Back::Leaving(leaving)) = recovery.back.get_mut(&number) else { return };
         if let Some(ended) = leaving.rule_left(number, removed) {
             recovery.back.insert(number, Back::Ended(ended));
