@@ -326,7 +326,7 @@ impl Switch {
     pub fn share(&self, controller: ControllerIndex) -> usize {
         const QUANTUM: usize = 32 << 10;
         match self.controllers.get(controller) {
-            Some(state) => QUANTUM * self.tenants[state.tenant()].terms.weight() as usize,
+            Some(state) => QUANTUM * self.tenants[state.tenant()].terms.weight as usize,
             _ => 0,
         }
     }
@@ -391,8 +391,8 @@ impl Switch {
         present.map(|(at, tenant)| TenantState {
             id: tenant.id,
             served: self.is_served(at),
-            weight: tenant.terms.weight(),
-            most_rules: tenant.terms.limits().entries,
+            weight: tenant.terms.weight,
+            most_rules: tenant.terms.limits.entries,
             counters: &tenant.counters,
             waiting_south: self.session.queue(at).len(),
             waiting_north: tenant

@@ -42,7 +42,7 @@ impl Switch {
         let waiter = Waiter { origin: request.origin(), request: request.body().to_vec(), work };
         let state = &mut self.tenants[tenant];
         let changes = state.flows.changes();
-        let statistics = state.terms.statistics();
+        let statistics = state.terms.statistics;
 
         let asked = Asked { type_, share, tenant, changes, questions };
         self.begin_waiting(&waiter);
@@ -208,7 +208,7 @@ impl Switch {
 
     /// The greatest age of an answer that any tenant takes.
     fn oldest_useful(&self) -> Option<u64> {
-        let ages = self.tenants.iter().filter_map(|tenant| match tenant.terms.statistics() {
+        let ages = self.tenants.iter().filter_map(|tenant| match tenant.terms.statistics {
             Statistics::Cached { max_age } => Some(max_age),
             Statistics::Passthrough => None,
         });

@@ -93,7 +93,7 @@ impl Switch {
         let origin = entry.origin.filter(|_| entry.awaits == Awaits::Reply);
         let origin = origin.ok_or(code::BAD_REQUEST_BAD_TYPE)?;
         self.session.take(xid);
-        let allowed = self.tenants[origin.tenant].terms.queues();
+        let allowed = &self.tenants[origin.tenant].terms.queues;
         let own = queues.iter().filter(|(port, queue, _)| {
             allowed.contains(queue) && self.map.ownership().sees_port(origin.tenant, *port)
         });
@@ -111,7 +111,7 @@ impl Switch {
     pub(super) fn experimenter(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let experimenter = messages::experimenter(self.wire, request.body())?;
         let tenant = &self.tenants[request.tenant];
-        if !tenant.terms.experimenters().contains(&experimenter) {
+        if !tenant.terms.experimenters.contains(&experimenter) {
             return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
         }
         if !self.may_write(request.tenant) {

@@ -48,8 +48,8 @@ impl Switch {
             tenant,
             id: state.id,
             space,
-            experimenters: state.terms.experimenters(),
-            queues: state.terms.queues(),
+            experimenters: &state.terms.experimenters,
+            queues: &state.terms.queues,
             groups: state,
             labels: self.map.policy().tags.as_ref(),
         }

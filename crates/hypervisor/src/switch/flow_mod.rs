@@ -106,7 +106,7 @@ impl Switch {
             return Err(codes.overlap.into());
         }
         let old = state.flows.find(table, match_, priority);
-        if old.is_none() && state.flows.len() >= state.terms.limits().flows as usize {
+        if old.is_none() && state.flows.len() >= state.terms.limits.flows as usize {
             return Err(Reason::EntryLimit.with(codes.table_full));
         }
         // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its number.

@@ -23,7 +23,7 @@ impl Switch {
             return;
         }
         state.ports.set_label(port, label);
-        let form = state.terms.label_form();
+        let form = state.terms.labels;
         let Semantics { version, label_form, .. } = *self.semantics();
         if !self.map.ownership().sees_port(tenant, port) {
             return;
@@ -48,7 +48,7 @@ impl Switch {
     /// A port's description as a tenant is to see it: with its label in it, if that is the tenant's form.
     pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, wire: Vec<u8>) -> Vec<u8> {
         let state = &self.tenants[tenant];
-        if state.terms.label_form() != Some(self.semantics().label_form) {
+        if state.terms.labels != Some(self.semantics().label_form) {
             return wire;
         }
         messages::labelled(self.wire, wire, state.ports.label(port))
@@ -57,7 +57,7 @@ impl Switch {
     /// A controller has connected: one that is told by messages of their own is told what there is.
     pub(crate) fn greet_with_labels(&mut self, controller: ControllerIndex, tenant: TenantIndex) {
         let state = &self.tenants[tenant];
-        if state.terms.label_form() != Some(LabelForm::Experimenter) {
+        if state.terms.labels != Some(LabelForm::Experimenter) {
             return;
         }
         let mut messages = Vec::new();

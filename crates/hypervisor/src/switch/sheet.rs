@@ -32,7 +32,7 @@ impl Switch {
         // Of a part of a big switch the operator's limits hold where the parts are joined, and here, too.
         let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
-        let weights = (u64::from(self.tenants[at].terms.weight()), self.space.weights());
+        let weights = (u64::from(self.tenants[at].terms.weight), self.space.weights());
         let of = |class: MessageClass| {
             let (pace, by) = match (limit(&limits, class), self.sheet()) {
                 (Some(pace), _) => (pace, RateBy::Operator),
@@ -64,7 +64,7 @@ impl Switch {
         self.session.set_prices(prices);
         let served = self.served();
         let weights = self.tenants.iter().zip(served);
-        let weights = weights.map(|(it, served)| u64::from(served) * u64::from(it.terms.weight()));
+        let weights = weights.map(|(it, served)| u64::from(served) * u64::from(it.terms.weight));
         let weights: Vec<u64> = weights.collect();
         let all = weights.iter().sum();
         self.space.set_weights(all);

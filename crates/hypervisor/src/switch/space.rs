@@ -51,7 +51,7 @@ impl Switch {
         tables: impl IntoIterator<Item = u8>,
     ) -> u32 {
         let state = &self.tenants[tenant];
-        let mut left = state.terms.limits().entries;
+        let mut left = state.terms.limits.entries;
         // A change that is applied again was allowed by the shares of then.
         if self.space.holds.is_empty() || self.is_replay() {
             return left;
@@ -67,7 +67,7 @@ impl Switch {
 
     /// The refusal of an entry whose rules have no room in a table.
     pub(crate) fn no_room(&self, tenant: TenantIndex, table: u8, room: &Room) -> Refused {
-        let limit = self.tenants[tenant].terms.limits().entries;
+        let limit = self.tenants[tenant].terms.limits.entries;
         let reason = match self.rules_left(tenant, [table]) < limit {
             _ if room.is_at_once() => Reason::RulesAtOnce,
             true => Reason::RuleShare,
@@ -89,7 +89,7 @@ impl Switch {
         self.space.holds = self.lower_of_both();
         let claims = |most: fn(&Tenant) -> u32| -> Vec<Claim> {
             let claim = |(at, state): (TenantIndex, &Tenant)| {
-                let weight = if self.is_served(at) { state.terms.weight() } else { 0 };
+                let weight = if self.is_served(at) { state.terms.weight } else { 0 };
                 Claim { weight, most: most(state) }
             };
             self.tenants.indices().zip(self.tenants.iter()).map(claim).collect()
@@ -100,15 +100,15 @@ impl Switch {
         };
         let Space { holds, groups, meters, .. } = &self.space;
         let rules: Vec<u32> = holds.values().map(|holds| holds.rules).collect();
-        let shares = divided(&rules, |tenant| tenant.terms.limits().entries);
+        let shares = divided(&rules, |tenant| tenant.terms.limits.entries);
         let groups: Vec<u32> = groups.iter().copied().filter(|all| *all > 0).collect();
         let group_shares = divided(&groups, |tenant| match tenant.network {
             // There a group can be several on the switch.
             Some(_) => MAX_NUMBERS as u32,
-            None => tenant.terms.limits().groups,
+            None => tenant.terms.limits.groups,
         });
         let meters: Vec<u32> = [*meters].into_iter().filter(|all| *all > 0).collect();
-        let mut meter_shares = divided(&meters, |tenant| tenant.terms.limits().meters);
+        let mut meter_shares = divided(&meters, |tenant| tenant.terms.limits.meters);
         let meter_shares = meter_shares.pop_first().map(|(_, shares)| shares).unwrap_or_default();
         let space = &mut self.space;
         (space.shares, space.group_shares, space.meter_shares) =
@@ -142,20 +142,20 @@ impl Switch {
 
     /// How many groups of a type a tenant is told that there can be: its share, and never more than its limit.
     pub(crate) fn groups_told(&self, tenant: TenantIndex, type_: v13::GroupType) -> u32 {
-        let limit = self.tenants[tenant].terms.limits().groups;
+        let limit = self.tenants[tenant].terms.limits.groups;
         self.most_groups(tenant, type_).map_or(limit, |share| limit.min(share))
     }
 
     /// How many entries a tenant is told that a table of its own holds.
     pub(crate) fn entries_told(&self, tenant: TenantIndex, table: u8) -> u32 {
-        let limits = self.tenants[tenant].terms.limits();
+        let limits = &self.tenants[tenant].terms.limits;
         let limit = limits.flows.min(limits.entries);
         self.share_of(tenant, table).map_or(limit, |share| limit.min(share))
     }
 
     /// How many meters a tenant may have.
     pub(crate) fn most_meters(&self, tenant: TenantIndex) -> u32 {
-        let limit = self.tenants[tenant].terms.limits().meters;
+        let limit = self.tenants[tenant].terms.limits.meters;
         self.space.meter_shares.get(tenant.0 as usize).map_or(limit, |share| limit.min(*share))
     }
 

@@ -158,8 +158,8 @@ impl Switch {
         self.tenants.follow(&policy);
         for tenant in self.tenants.indices() {
             let terms = &self.tenants[tenant].terms;
-            self.session.configure(tenant, terms.weight(), *terms.limits());
-            self.inbox.set_weight(tenant, terms.weight());
+            self.session.configure(tenant, terms.weight, terms.limits);
+            self.inbox.turns_mut().set_weight(tenant.0, terms.weight);
         }
         let map = policy.maps.get(&dpid);
         let is_same = self.map.policy().maps.get(&dpid) == map;

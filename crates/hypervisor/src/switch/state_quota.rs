@@ -40,7 +40,7 @@ impl Switch {
     pub(super) fn charge_store(&mut self, tenant: TenantIndex, changes: u64, now: Instant) {
         if changes > 0 {
             let state = &mut self.tenants[tenant];
-            let rate = state.terms.limits().state_changes;
+            let rate = state.terms.limits.state_changes;
             if let Some(until) = state.backlog.charge_changes(changes, rate, now) {
                 self.wait_out(tenant, until);
             }

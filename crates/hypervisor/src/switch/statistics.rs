@@ -90,8 +90,7 @@ impl Switch {
                 if port_no != PortNo::ANY && !self.has_port(tenant, port_no.0) {
                     return Err(codes.queue_bad_port.into());
                 }
-                if queue_id != QUEUE_ALL
-                    && (is_network || !state.terms.queues().contains(&queue_id))
+                if queue_id != QUEUE_ALL && (is_network || !state.terms.queues.contains(&queue_id))
                 {
                     return Err(codes.queue_bad_queue.into());
                 }
@@ -104,7 +103,7 @@ impl Switch {
                 }
             }
             Body::Experimenter { experimenter, .. } => {
-                if !state.terms.experimenters().contains(&experimenter) {
+                if !state.terms.experimenters.contains(&experimenter) {
                     // The same number in both versions.
                     return Err(code::BAD_REQUEST_BAD_EXPERIMENTER.into());
                 }
@@ -207,7 +206,7 @@ impl Switch {
                 write_parts(version, type_, xid, ports, &mut out)
             }
             Asked::Other(Body::Queue { .. }) => {
-                let allowed = self.tenants[tenant].terms.queues();
+                let allowed = &self.tenants[tenant].terms.queues;
                 let own = messages::own_queues(wire, answers, |port, queue| {
                     allowed.contains(&queue) && self.map.ownership().sees_port(tenant, port)
                 });
@@ -358,7 +357,7 @@ impl Switch {
     /// What the switch is, in words. The description has the same form in both versions.
     fn describe(&mut self, request: &Request<'_>) {
         let state = &self.tenants[request.tenant];
-        let name = state.terms.name().to_string();
+        let name = state.terms.name.to_string();
         let is_network = state.network.is_some();
         let hw_desc = if is_network { "virtual switch" } else { "slice of an OpenFlow switch" };
         let serial = alloc::format!("{:016x}", self.datapath_of(request.tenant));

@@ -91,6 +91,6 @@ impl Tenant {
 
     /// Whether the tenant may be given one more PACKET_IN now.
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
-        self.packets.admit(self.terms.limits().packet_in, now)
+        self.packets.admit(self.terms.limits.packet_in, now)
     }
 }

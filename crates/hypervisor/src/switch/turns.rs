@@ -66,7 +66,7 @@ impl Switch {
     fn estimate(&self, request: &Request<'_>) -> u64 {
         let state = &self.tenants[request.tenant];
         let all = state.flows.len() as u64;
-        let is_cached = state.terms.statistics() != Statistics::Passthrough;
+        let is_cached = state.terms.statistics != Statistics::Passthrough;
         let every = PLAN + 3 * CHANGE + MESSAGE;
         if all * every < LARGE {
             return 0;

@@ -15,7 +15,7 @@ impl Switch {
         let ports = self.described_ports(request.tenant);
         let tenant = &self.tenants[request.tenant];
         let mut actions = SupportedActions(self.datapath.features().actions);
-        if tenant.terms.queues().is_empty() || tenant.network.is_some() {
+        if tenant.terms.queues.is_empty() || tenant.network.is_some() {
             actions = actions.without(SupportedActions::ENQUEUE);
         }
         let n_buffers = self.datapath.features().n_buffers.min(crate::buffers::CAPACITY as u32);

@@ -50,7 +50,7 @@ impl Switch {
                 if group.group_id > GROUP_MAX {
                     return Err(code::GROUP_MOD_FAILED_INVALID_GROUP.into());
                 }
-                if groups.len() >= self.tenants[request.tenant].terms.limits().groups as usize {
+                if groups.len() >= self.tenants[request.tenant].terms.limits.groups as usize {
                     return Err(code::GROUP_MOD_FAILED_OUT_OF_GROUPS.into());
                 }
                 self.add_group(request, &group)

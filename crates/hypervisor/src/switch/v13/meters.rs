@@ -40,7 +40,7 @@ impl Switch {
                     return Err(code::METER_MOD_FAILED_INVALID_METER.into());
                 }
                 if self.numbers(tenant, Kind::Meter).len() >= self.most_meters(tenant) as usize {
-                    let limit = self.tenants[tenant].terms.limits().meters;
+                    let limit = self.tenants[tenant].terms.limits.meters;
                     let is_limit = self.most_meters(tenant) == limit;
                     let reason = if is_limit { Reason::ByCode } else { Reason::MeterShare };
                     return Err(reason.with(code::METER_MOD_FAILED_OUT_OF_METERS));
