@@ -275,7 +275,7 @@ impl Switch {
         let Some(at) = known.map(Controller::tenant) else { return false };
         let is_unwanted = self.controllers.is_behind(controller)
             || self.is_full(at, controller)
-            || !self.inbox.may(at)
+            || !self.inbox.turns().may(at.0)
             || self.has_too_much(at);
         let tenant = &mut self.tenants[at];
         if is_unwanted || tenant.backlog.rests().is_some() {

@@ -56,7 +56,7 @@ impl Switch {
             operation.remaining += 1;
         }
         self.operations.set_bulk(cause.tenant, bulk);
-        self.inbox.wait_for_turn(cause.tenant);
+        self.inbox.turns_mut().wait(cause.tenant.0);
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Switch {
             Ok(()) if !bulk.is_done() => {
                 self.operations.set_bulk(tenant, bulk);
                 if self.may_continue_bulk(tenant) {
-                    self.inbox.wait_for_turn(tenant);
+                    self.inbox.turns_mut().wait(tenant.0);
                 }
             }
             Ok(()) => {

@@ -151,8 +151,10 @@ impl Switch {
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
-            if !self.inbox.may(tenant) || cost >= LARGE && !self.inbox.is_on_turn(tenant) {
-                self.inbox.wait_for_turn(tenant);
+            if !self.inbox.turns().may(tenant.0)
+                || cost >= LARGE && !self.inbox.turns().is_on_turn(tenant.0)
+            {
+                self.inbox.turns_mut().wait(tenant.0);
                 left.push(waiter);
                 continue;
             }

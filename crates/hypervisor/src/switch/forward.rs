@@ -125,10 +125,13 @@ impl Switch {
     /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
         if self.may_continue_bulk(tenant) || self.may_go_on_with_replay(tenant) {
-            self.inbox.wait_for_turn(tenant);
+            self.inbox.turns_mut().wait(tenant.0);
         }
         let state = &self.tenants[tenant];
-        if state.backlog.may_resume() && self.inbox.may(tenant) && self.is_half_empty(tenant) {
+        if state.backlog.may_resume()
+            && self.inbox.turns().may(tenant.0)
+            && self.is_half_empty(tenant)
+        {
             let state = &mut self.tenants[tenant];
             state.backlog.resume();
             self.controllers.resume(&state.controllers);

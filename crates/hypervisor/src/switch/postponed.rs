@@ -40,7 +40,7 @@ impl Switch {
     /// Puts a request off until its tenant's turn.
     pub(super) fn postpone_for_turn(&mut self, request: &Request<'_>) {
         self.postpone_behind(request);
-        self.inbox.wait_for_turn(request.tenant);
+        self.inbox.turns_mut().wait(request.tenant.0);
         self.tenants[request.tenant].backlog.note_decided();
     }
 
@@ -141,8 +141,8 @@ impl Switch {
         self.tenants[tenant].backlog.begin_look();
         for it in self.inbox.take_line(tenant) {
             let state = &mut self.tenants[tenant];
-            state.backlog.take_up(it.size());
-            if self.inbox.may(tenant) {
+            state.backlog.held_mut().remove(it.size());
+            if self.inbox.turns().may(tenant.0) {
                 self.take_up(tenant, it, now);
                 self.charge_work(tenant);
             } else {
@@ -178,7 +178,7 @@ impl Switch {
             return;
         }
         if self.waits_for_turn(&request) {
-            self.inbox.wait_for_turn(tenant);
+            self.inbox.turns_mut().wait(tenant.0);
             self.tenants[tenant].backlog.note_decided();
             self.put_off(tenant, it);
             return;

@@ -158,7 +158,7 @@ impl Switch {
             }
         }
         if self.may_go_on_with_replay(tenant) {
-            self.inbox.wait_for_turn(tenant);
+            self.inbox.turns_mut().wait(tenant.0);
         }
         let recovery = self.tenants.recover(tenant);
         recovery.findings.is_due = true;
@@ -197,7 +197,7 @@ impl Switch {
         let drained: Vec<TenantIndex> = drained.map(|(tenant, _)| tenant).collect();
         for tenant in drained {
             self.begin_round(tenant);
-            self.inbox.wait_for_turn(tenant);
+            self.inbox.turns_mut().wait(tenant.0);
         }
     }
 
@@ -275,7 +275,7 @@ impl Switch {
                 recovery.round = Some(round);
             }
             if self.may_go_on_with_replay(tenant) {
-                self.inbox.wait_for_turn(tenant);
+                self.inbox.turns_mut().wait(tenant.0);
             }
         } else if is_over {
             self.recovered(tenant, now);

@@ -20,14 +20,14 @@ impl Switch {
             self.continue_to_reconcile(now);
             self.run(now);
         }
-        if let Some(tenant) = self.inbox.next_turn() {
+        if let Some(tenant) = self.inbox.turns_mut().next().map(TenantIndex) {
             self.continue_replay(tenant, now);
             self.continue_bulk(tenant, now);
             self.answer_in_turn(tenant);
             if self.tenants[tenant].backlog.is_decided() && !self.is_between(tenant) {
                 self.take_up_line(tenant, now);
             }
-            self.inbox.end_turn();
+            self.inbox.turns_mut().end();
             self.resume(tenant);
             self.run(now);
             self.drain(now);
@@ -44,7 +44,7 @@ impl Switch {
 
     /// Whether a tenant waits for its turn, or entries have to follow a changed policy.
     pub fn is_turn_awaited(&self) -> bool {
-        self.inbox.is_turn_awaited() || self.map.is_stale() || self.datapath.is_reconciling()
+        self.inbox.turns().is_awaited() || self.map.is_stale() || self.datapath.is_reconciling()
     }
 
     /// Charges a tenant for what has been done for it.
@@ -54,12 +54,12 @@ impl Switch {
         let total = state.flows.meter().total();
         let examined = total.wrapping_sub(state.counters.examined);
         state.counters.examined = total;
-        self.inbox.charge(tenant, examined);
+        self.inbox.turns_mut().charge(tenant.0, examined);
     }
 
     /// Whether a request has to wait for its tenant's turn, since it may be a lot of work.
     pub(super) fn waits_for_turn(&self, request: &Request<'_>) -> bool {
-        !self.inbox.is_on_turn(request.tenant) && self.estimate(request) >= LARGE
+        !self.inbox.turns().is_on_turn(request.tenant.0) && self.estimate(request) >= LARGE
     }
 
     /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.

@@ -33,48 +33,16 @@ pub(super) struct Postponed {
 }
 
 impl Inbox {
-    // ---- Turns
-
-    /// Sets the weight of a tenant, making room for it.
-    pub(crate) fn set_weight(&mut self, tenant: TenantIndex, weight: u32) {
-        self.turns.set_weight(tenant.0, weight);
-    }
-
-    /// Whether Weir looks at requests of the tenant now.
+    /// Whose requests Weir looks at.
     #[inline]
-    pub(crate) fn may(&self, tenant: TenantIndex) -> bool {
-        self.turns.may(tenant.0)
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
-    /// A tenant has had so many entries examined.
+    /// See [`turns`](Self::turns).
     #[inline]
-    pub(crate) fn charge(&mut self, tenant: TenantIndex, examined: u64) {
-        self.turns.charge(tenant.0, examined);
-    }
-
-    /// A tenant has something for which it must wait for its turn.
-    pub(crate) fn wait_for_turn(&mut self, tenant: TenantIndex) {
-        self.turns.wait(tenant.0);
-    }
-
-    /// Whether anybody waits for a turn.
-    pub(crate) fn is_turn_awaited(&self) -> bool {
-        self.turns.is_awaited()
-    }
-
-    /// Whether it is this tenant's turn.
-    pub(crate) fn is_on_turn(&self, tenant: TenantIndex) -> bool {
-        self.turns.is_on_turn(tenant.0)
-    }
-
-    /// The tenant that is next on turn, until the turn [ends](Self::end_turn).
-    pub(crate) fn next_turn(&mut self) -> Option<TenantIndex> {
-        self.turns.next().map(TenantIndex)
-    }
-
-    /// The turn is over.
-    pub(crate) fn end_turn(&mut self) {
-        self.turns.end();
+    pub(crate) fn turns_mut(&mut self) -> &mut Turns {
+        &mut self.turns
     }
 
     // ---- What became of changes
@@ -121,7 +89,7 @@ impl Inbox {
 
     /// Tenants with waiting requests at which Weir may look now.
     pub(super) fn served(&self) -> impl Iterator<Item = TenantIndex> {
-        self.lines.keys().copied().filter(|tenant| self.may(*tenant))
+        self.lines.keys().copied().filter(|tenant| self.turns.may(tenant.0))
     }
 
     /// Whether so many messages of a controller wait that no more are read.
