@@ -81,7 +81,7 @@ impl Switch {
         if flow_mod.buffer_id == NO_BUFFER || flow_mod.deletes() || self.is_replay() {
             return Ok(None);
         }
-        let buffered = self.tenants[tenant].packets.buffered(flow_mod.buffer_id);
+        let buffered = self.tenants[tenant].packets.buffers().peek(flow_mod.buffer_id);
         // The same number in both versions.
         buffered.copied().map(Some).ok_or(code_v13::BAD_REQUEST_BUFFER_UNKNOWN)
     }

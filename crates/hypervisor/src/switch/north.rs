@@ -174,7 +174,7 @@ impl Switch {
     pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
         if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at];
-            state.backlog.share_account(account);
+            state.backlog.held_mut().share(account);
         }
     }
 
@@ -200,7 +200,7 @@ impl Switch {
         if !self.is_ready() || !self.tenants[at].terms.is_present() {
             return None;
         }
-        let account = Arc::clone(self.tenants[at].backlog.account());
+        let account = Arc::clone(self.tenants[at].backlog.held().account());
         let index = self.controllers.connect(at, account, is_joint)?;
         self.tenants[at].controllers.add(index);
         self.greet_with_labels(index, at);

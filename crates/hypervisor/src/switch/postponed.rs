@@ -45,7 +45,7 @@ impl Switch {
     }
 
     fn put_off(&mut self, tenant: TenantIndex, it: Postponed) {
-        self.tenants[tenant].backlog.put_off(it.size());
+        self.tenants[tenant].backlog.held_mut().add(it.size());
         self.inbox.put_off(tenant, it);
     }
 

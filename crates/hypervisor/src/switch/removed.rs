@@ -139,7 +139,7 @@ impl Switch {
         let wire = self.wire;
         let next = messages::next_table(wire, &flow.actions);
         let packets = &mut self.tenants[tenant].packets;
-        packets.entry_ended(flow.table, next, flow.past_packets);
+        packets.lookups_mut().ended(flow.table, next, flow.past_packets);
         if !flow.is_end_reported() {
             return;
         }

@@ -21,7 +21,7 @@ impl Switch {
             return None;
         }
         let state = &self.tenants[request.tenant];
-        if self.journal.is_volatile() || !state.backlog.account().is_store_full() {
+        if self.journal.is_volatile() || !state.backlog.held().account().is_store_full() {
             return None;
         }
         let numbered = || body.first_chunk().map(|command| u16::from_be_bytes(*command));

@@ -297,7 +297,7 @@ impl Switch {
                 None => {}
             }
         }
-        let counts = state.packets.looked_up(standing);
+        let counts = state.packets.lookups_mut().told(standing);
         let tables = active.into_iter().zip(counts).zip(0..);
         let answer = tables.map(|((active, counts), table)| {
             let counts = (counts.came, counts.matched);

@@ -185,13 +185,13 @@ impl Tenants {
     /// The switch announces a packet by this buffer id: the buffer id of the packet before is no longer valid.
     pub(super) fn forget_buffered(&mut self, physical: u32) {
         if let Some((tenant, number)) = self.buffered.remove(&physical) {
-            self[tenant].packets.take_buffered(number);
+            self[tenant].packets.buffers_mut().take(number);
         }
     }
 
     /// Gives a tenant a buffer id for a packet that the switch buffers.
     pub(crate) fn give_buffered(&mut self, tenant: TenantIndex, buffered: Buffered) -> u32 {
-        let (number, forgotten) = self[tenant].packets.give_buffered(buffered);
+        let (number, forgotten) = self[tenant].packets.buffers_mut().give(buffered);
         if let Some(forgotten) = forgotten {
             self.buffered.remove(&forgotten.physical);
         }
@@ -201,7 +201,7 @@ impl Tenants {
 
     /// Uses a tenant's buffer id up.
     pub(crate) fn take_buffered(&mut self, tenant: TenantIndex, number: u32) -> Option<Buffered> {
-        let taken = self[tenant].packets.take_buffered(number)?;
+        let taken = self[tenant].packets.buffers_mut().take(number)?;
         self.buffered.remove(&taken.physical);
         Some(taken)
     }

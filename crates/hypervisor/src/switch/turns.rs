@@ -127,7 +127,7 @@ impl Switch {
             || self.session.queue(tenant).changes() >= UNSENT_CHANGES
             || self.tenants[tenant].backlog.ahead() >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
-            || !self.tenants[tenant].backlog.leaves_room(self.settings.tenant_bytes_in_all)
+            || !self.tenants[tenant].backlog.held().leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Whether so much of that has been finished that reading goes on.
@@ -138,12 +138,12 @@ impl Switch {
             && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
             && self.tenants[tenant].backlog.ahead() <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
-            && self.tenants[tenant].backlog.leaves_room(self.settings.tenant_bytes_in_all)
+            && self.tenants[tenant].backlog.held().leaves_room(self.settings.tenant_bytes_in_all)
     }
 
     /// Bytes held for a tenant's requests that are not finished.
     pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
-        self.tenants[tenant].backlog.bytes() + self.session.queue(tenant).bytes()
+        self.tenants[tenant].backlog.held().bytes() + self.session.queue(tenant).bytes()
     }
 
     /// Messages accepted and not finished.

@@ -1,9 +1,8 @@
 //! How much of a tenant's requests is taken and not finished, and whether more of them are read.
 
-use crate::account::{Account, Held};
+use crate::account::Held;
 use crate::policy::Rate;
 use crate::time::Instant;
-use alloc::sync::Arc;
 
 /// See the module.
 #[derive(Default)]
@@ -69,16 +68,6 @@ impl Backlog {
         self.is_decided = true;
     }
 
-    /// Weir puts a request of so many bytes off.
-    pub(crate) fn put_off(&mut self, bytes: usize) {
-        self.held.add(bytes);
-    }
-
-    /// Weir takes up a request that was put off.
-    pub(crate) fn take_up(&mut self, bytes: usize) {
-        self.held.remove(bytes);
-    }
-
     /// Requests that were accepted and have not been answered.
     #[inline]
     pub(crate) fn unanswered(&self) -> usize {
@@ -93,26 +82,13 @@ impl Backlog {
 
     /// Bytes held for requests that are not finished. Messages that wait for the switch are not counted here.
     #[inline]
-    pub(crate) fn bytes(&self) -> usize {
-        self.held.bytes()
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
-    /// Whether Weir may hold more for the tenant, if all switches together may hold `in_all` bytes.
-    #[inline]
-    pub(crate) fn leaves_room(&self, in_all: usize) -> bool {
-        self.held.leaves_room(in_all)
-    }
-
-    // ---- What is counted on all switches
-
-    /// What the tenant uses on all switches together.
-    pub(crate) fn account(&self) -> &Arc<Account> {
-        self.held.account()
-    }
-
-    /// The tenant's bytes count for this account from now on.
-    pub(crate) fn share_account(&mut self, account: Arc<Account>) {
-        self.held.share(account);
+    /// See [`held`](Self::held).
+    pub(crate) fn held_mut(&mut self) -> &mut Held {
+        &mut self.held
     }
 
     // ---- Whether more is read
@@ -125,7 +101,7 @@ impl Backlog {
         rate: Rate,
         now: Instant,
     ) -> Option<Instant> {
-        let until = self.account().charge_changes(changes, rate, now)?;
+        let until = self.held.account().charge_changes(changes, rate, now)?;
         self.rests = Some(until);
         self.rests
     }

@@ -1,11 +1,10 @@
 //! Packets on their way to a tenant's controllers: how many, how long, and which of them the switch keeps.
 
-use crate::buffers::{Buffered, Buffers};
-use crate::lookups::{Counts, Lookups, Standing};
+use crate::buffers::Buffers;
+use crate::lookups::Lookups;
 use crate::policy::Rate;
 use crate::south::rates::{Bucket, Pace};
 use crate::time::Instant;
-use alloc::vec::Vec;
 
 /// OFP_DEFAULT_MISS_SEND_LEN, in both versions.
 const DEFAULT_MISS_SEND_LEN: u16 = 128;
@@ -58,41 +57,21 @@ impl Packets {
         self.miss_send_len = length;
     }
 
-    // ---- Packets that the switch keeps
-
-    /// The buffered packet of a buffer id of the tenant.
+    /// Packets that the switch keeps.
     #[inline]
-    pub(crate) fn buffered(&self, number: u32) -> Option<&Buffered> {
-        self.buffers.peek(number)
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
     }
 
-    /// Gives the tenant a buffer id for a packet. Also gives the packet whose buffer id is forgotten for that.
+    /// See [`buffers`](Self::buffers).
     #[inline]
-    pub(crate) fn give_buffered(&mut self, buffered: Buffered) -> (u32, Option<Buffered>) {
-        self.buffers.give(buffered)
+    pub(crate) fn buffers_mut(&mut self) -> &mut Buffers {
+        &mut self.buffers
     }
 
-    /// Uses a buffer id up.
+    /// What the tables have looked up.
     #[inline]
-    pub(crate) fn take_buffered(&mut self, number: u32) -> Option<Buffered> {
-        self.buffers.take(number)
-    }
-
-    // ---- What the tables have looked up
-
-    /// A packet has matched no entry (1.0).
-    #[inline]
-    pub(crate) fn missed(&mut self) {
-        self.lookups.missed();
-    }
-
-    /// An entry of `table` has ended. The entry has counted so many packets and sent them on to the table `next`.
-    pub(crate) fn entry_ended(&mut self, table: u8, next: Option<u8>, packets: u64) {
-        self.lookups.ended(table, next, packets);
-    }
-
-    /// What the tables have looked up. `standing` has the counts of the present entries.
-    pub(crate) fn looked_up(&mut self, standing: Standing) -> Vec<Counts> {
-        self.lookups.told(standing)
+    pub(crate) fn lookups_mut(&mut self) -> &mut Lookups {
+        &mut self.lookups
     }
 }

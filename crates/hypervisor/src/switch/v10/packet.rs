@@ -61,7 +61,7 @@ impl Switch {
         let owner = self.map.ownership().owner(&key);
         let network = owner.and_then(|tenant| self.tenants[tenant].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
-            self.tenants[tenant].packets.missed();
+            self.tenants[tenant].packets.lookups_mut().missed();
         }
         match owner {
             Some(tenant) => match &network {
@@ -177,7 +177,8 @@ impl Switch {
             let state = &mut self.tenants[tenant];
             let buffered = *state
                 .packets
-                .buffered(packet.buffer_id)
+                .buffers()
+                .peek(packet.buffer_id)
                 .ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
@@ -236,7 +237,7 @@ impl Switch {
     /// One that meets no rule there.
     fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
         let state = &mut self.tenants[request.tenant];
-        state.packets.missed();
+        state.packets.lookups_mut().missed();
         if !state.admit_packet_in(request.now) {
             state.counters.limited += 1;
             return;
