@@ -186,19 +186,19 @@ impl Switch {
             return;
         }
         let Ok(header) = Header::parse(frame) else {
-            self.reports.count_unexpected();
+            self.reports.counters_mut().unexpected += 1;
             return;
         };
-        self.reports.count_received(header.type_);
+        count(&mut self.reports.counters_mut().from_switch, header.type_);
         if header.version != self.version() {
-            self.reports.count_unexpected();
+            self.reports.counters_mut().unexpected += 1;
             return;
         }
         if self.waits_for_reconciliation(header, frame) {
             return;
         }
         if self.switch_message(header, frame, now).is_err() {
-            self.reports.count_unexpected();
+            self.reports.counters_mut().unexpected += 1;
         }
         // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {

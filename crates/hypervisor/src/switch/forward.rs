@@ -148,7 +148,7 @@ impl Switch {
         let late: Vec<u32> = self.session.late(|entry| self.is_late(entry, now));
         let mut is_silent = false;
         for xid in late {
-            self.reports.count_unanswered();
+            self.reports.counters_mut().unanswered += 1;
             let Some(entry) = self.acknowledge(xid, now) else { continue };
             self.session.take(xid);
             is_silent |= entry.awaits == Awaits::OwnBarrier;

@@ -98,7 +98,7 @@ impl Switch {
     /// The switch has refused a message.
     pub(crate) fn switch_error(&mut self, xid: u32, error: &Error<'_>, now: Instant) {
         let Some(entry) = self.acknowledge(xid, now) else {
-            self.reports.count_unexpected();
+            self.reports.counters_mut().unexpected += 1;
             return;
         };
         self.session.take(xid);
@@ -115,7 +115,7 @@ impl Switch {
         let is_own =
             matches!(entry.awaits, Awaits::Nothing | Awaits::Barrier(_) | Awaits::OwnBarrier);
         if is_own && entry.origin.is_none() {
-            self.reports.count_own_refused();
+            self.reports.counters_mut().own_refused += 1;
         }
         self.not_answered(xid, &entry, verdict, now);
     }

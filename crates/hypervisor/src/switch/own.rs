@@ -71,7 +71,7 @@ impl Switch {
         let mut message = Vec::new();
         if !self.write_own(own, change, &mut message) {
             // An entry that the version cannot say selects nothing here; `weir check` tells.
-            self.reports.count_unexpected();
+            self.reports.counters_mut().unexpected += 1;
         } else if change == OwnChange::Remove || self.tenants.is_empty() {
             self.send_own(Awaits::Nothing, &message, now);
         } else {

@@ -285,7 +285,7 @@ impl Switch {
         self.take_over(now);
         self.sweep_all_numbers(now);
         self.ids.note_unneeded();
-        self.reports.set_others_entries(it.left.values().sum());
+        self.reports.counters_mut().others_entries = it.left.values().sum::<usize>() as u64;
         self.reports.push(Event::Reconciled { kept, installed, removed, foreign: it.foreign });
         if !it.left.is_empty() {
             self.reports.push(Event::LeftOthers(it.left));

@@ -76,18 +76,18 @@ impl Switch {
         let blamed = match &operation.what {
             What::Request(_) => Ok(at),
             &What::Repair { object, cause } => {
-                self.reports.count_own_refused();
+                self.reports.counters_mut().own_refused += 1;
                 cause.filter(|at| self.change(*at).is_some()).ok_or(object)
             }
             What::Infra(tried) => {
                 let tried = **tried;
-                self.reports.count_own_refused();
+                self.reports.counters_mut().own_refused += 1;
                 self.end(at);
                 self.own_entry_refused(&super::cause::in_turn(tenant, now), tried);
                 return;
             }
             What::Free => {
-                self.reports.count_own_refused();
+                self.reports.counters_mut().own_refused += 1;
                 // The next collection deletes again.
                 self.ids.note_unneeded();
                 self.end(at);

@@ -1,7 +1,7 @@
 //! What observers learn of the switch: events for the driver, and counts.
 
 use super::Event;
-use crate::counters::{SwitchCounters, count};
+use crate::counters::SwitchCounters;
 use crate::policy::TenantId;
 use crate::port_desc::PortState;
 use crate::time::Instant;
@@ -65,7 +65,7 @@ impl Reports {
         if self.events.iter().filter(is_probe).count() < PROBES {
             self.push(Event::Probe(port, frame.to_vec()));
         } else {
-            self.count_unexpected();
+            self.counters.unexpected += 1;
         }
     }
 
@@ -76,35 +76,9 @@ impl Reports {
         &self.counters
     }
 
-    /// A message of this type has come from the switch.
+    /// See [`counters`](Self::counters).
     #[inline]
-    pub(super) fn count_received(&mut self, type_: u8) {
-        count(&mut self.counters.from_switch, type_);
-    }
-
-    /// A PACKET_IN belongs to no tenant.
-    #[inline]
-    pub(crate) fn count_unowned(&mut self) {
-        self.counters.nobody += 1;
-    }
-
-    /// The switch has sent a malformed or unexpected message.
-    pub(super) fn count_unexpected(&mut self) {
-        self.counters.unexpected += 1;
-    }
-
-    /// The switch has left a request unanswered.
-    pub(super) fn count_unanswered(&mut self) {
-        self.counters.unanswered += 1;
-    }
-
-    /// The switch has refused a change of Weir's own.
-    pub(super) fn count_own_refused(&mut self) {
-        self.counters.own_refused += 1;
-    }
-
-    /// Other installations of Weir have left so many entries.
-    pub(super) fn set_others_entries(&mut self, entries: usize) {
-        self.counters.others_entries = entries as u64;
+    pub(crate) fn counters_mut(&mut self) -> &mut SwitchCounters {
+        &mut self.counters
     }
 }

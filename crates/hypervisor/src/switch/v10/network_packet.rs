@@ -28,7 +28,7 @@ impl Switch {
         now: Instant,
     ) {
         let Some(came) = network.ingress_of(key) else {
-            self.reports.count_unowned();
+            self.reports.counters_mut().nobody += 1;
             return;
         };
         let state = &mut self.tenants[tenant];

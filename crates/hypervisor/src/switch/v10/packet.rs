@@ -68,7 +68,7 @@ impl Switch {
                 Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
                 None => self.deliver_v10(tenant, &packet, &key, frame, true, now),
             },
-            None => self.reports.count_unowned(),
+            None => self.reports.counters_mut().nobody += 1,
         }
         if network.is_none() && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {

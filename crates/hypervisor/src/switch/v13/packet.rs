@@ -74,12 +74,12 @@ impl Switch {
                 .or_else(|| self.map.ownership().owner(&key)),
         };
         let Some(tenant) = owner else {
-            self.reports.count_unowned();
+            self.reports.counters_mut().nobody += 1;
             return Ok(());
         };
         if let Some(network) = self.tenants[tenant].network.as_deref() {
             let Some(port) = ingress_by_metadata(network, metadata, &key) else {
-                self.reports.count_unowned();
+                self.reports.counters_mut().nobody += 1;
                 return Ok(());
             };
             seen.in_port = port;
