@@ -177,7 +177,7 @@ impl Switch {
             }
             Err(_) => {
                 self.release_bulk(operation);
-                self.replay_all(tenant, now);
+                self.recover(tenant, now);
             }
         }
         self.charge_work(tenant);

@@ -139,12 +139,8 @@ impl Switch {
         self.recover(tenant, now).findings.evicted.insert(object);
     }
 
-    /// The tables do not allow all of a change that is applied in part.
-    pub(super) fn replay_all(&mut self, tenant: TenantIndex, now: Instant) {
-        self.recover(tenant, now);
-    }
-
-    fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
+    /// The tenant's changes are replayed.
+    pub(super) fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
         self.drop_bulk(tenant);
         self.tenants.recover(tenant);
         for at in self.session.pause(tenant) {

@@ -103,7 +103,7 @@ impl Switch {
                 examined += 1;
                 let message = match side {
                     Side::Tenant if at > 0 => None,
-                    Side::Tenant => self.as_written(flow),
+                    Side::Tenant => messages::as_written(self.wire, flow),
                     Side::Switch => {
                         let rule = flow.rules.get(at as usize);
                         rule.and_then(|rule| self.as_installed(state, number, flow, rule))
@@ -159,11 +159,6 @@ impl Switch {
         let written =
             messages::write_rule(self.wire, flow, rule, &writing, first_table, &mut message);
         written.is_ok().then_some(message)
-    }
-
-    /// The FLOW_MOD by which the tenant would have this entry.
-    pub(crate) fn as_written(&self, flow: &Flow) -> Option<Vec<u8>> {
-        messages::as_written(self.wire, flow)
     }
 
     /// The FLOW_MOD that adds a rule of Weir's own.

@@ -368,9 +368,18 @@ impl Switch {
             serial_num: Text::new(serial.as_str()),
             dp_desc: Text::new(name.as_str()),
         };
+        self.reply_parts(request, MultipartType::DESC, [description]);
+    }
+
+    /// Answers a request for statistics without the switch.
+    pub(super) fn reply_parts<E: Encode>(
+        &mut self,
+        request: &Request<'_>,
+        type_: MultipartType,
+        entries: impl IntoIterator<Item = E>,
+    ) {
         self.reply(request, |switch, out| {
-            let (type_, xid) = (MultipartType::DESC.0, request.header.xid);
-            write_parts(switch.version(), type_, xid, [description], out)
+            write_parts(switch.version(), type_.0, request.header.xid, entries, out)
         });
     }
 }

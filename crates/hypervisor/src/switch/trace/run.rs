@@ -343,7 +343,7 @@ impl<'a> Run<'a> {
         let Candidate { number, flow, rule } = best;
         let state = self.state()?;
         let rule_shown = self.switch.as_installed(state, number, flow, rule).unwrap_or_default();
-        let entry = self.switch.as_written(flow);
+        let entry = messages::as_written(self.switch.wire, flow);
         self.push(Step::Rule { rule: rule_shown, entry, is_ambiguous });
         let is_miss = flow.priority == 0 && flow.match_.is(&Match::ANY);
         Some(Found { actions: &rule.actions, is_own: false, is_miss })
@@ -379,7 +379,10 @@ impl<'a> Run<'a> {
         if let Some((priority, number)) = lacking
             && most.is_none_or(|most| priority > most)
         {
-            let lacking = state.flows.get(number).and_then(|flow| self.switch.as_written(flow));
+            let lacking = state
+                .flows
+                .get(number)
+                .and_then(|flow| messages::as_written(self.switch.wire, flow));
             lacking.into_iter().for_each(|entry| self.push(Step::Uninstalled(entry)));
         }
         found

@@ -2,7 +2,7 @@
 
 use crate::flows::Wanted;
 use crate::ids::TenantIndex;
-use crate::parts::write_parts;
+use crate::parts::written;
 use crate::south::pending::Purpose;
 use crate::store::Kind;
 use crate::switch::{Request, Share, Switch};
@@ -19,7 +19,7 @@ use openflow::v13::{
     MeterConfig, MeterFeatures, MeterMod, MeterStats, MultipartRequest,
     MultipartRequestBody as Body, MultipartType, Port, PortNo, TABLE_ALL,
 };
-use openflow::{Encode, ErrorCode, List, v13};
+use openflow::{ErrorCode, List, v13};
 
 impl Switch {
     /// A tenant asks for statistics that only 1.3 has. Types that no version has are refused, too.
@@ -182,29 +182,17 @@ impl Switch {
 
     fn port_descriptions(&mut self, request: &Request<'_>) {
         let ports = self.described_ports(request.tenant);
-        self.reply(request, |switch, out| {
-            let seen = ports.values().map(Vec::as_slice);
-            write_parts(switch.version(), MultipartType::PORT_DESC.0, request.header.xid, seen, out)
-        });
+        self.reply_parts(request, MultipartType::PORT_DESC, ports.into_values());
     }
 
     /// The tenant's groups as it described them: the switch is not needed for that.
     fn group_descriptions(&mut self, request: &Request<'_>) {
-        let tenant = request.tenant;
-        self.reply(request, |switch, out| {
-            let groups = switch.numbers(tenant, Kind::Group);
-            let described = groups.all().into_iter().filter_map(|group_id| {
-                let GroupMod { type_, buckets, .. } = groups.get(group_id)?.group()?;
-                Some(GroupDesc { type_, group_id, buckets })
-            });
-            write_parts(
-                switch.version(),
-                MultipartType::GROUP_DESC.0,
-                request.header.xid,
-                described,
-                out,
-            )
+        let groups = self.numbers(request.tenant, Kind::Group);
+        let described = groups.all().into_iter().filter_map(|group_id| {
+            let GroupMod { type_, buckets, .. } = groups.get(group_id)?.group()?;
+            Some(written(&GroupDesc { type_, group_id, buckets }))
         });
+        self.reply_parts(request, MultipartType::GROUP_DESC, described.collect::<Vec<_>>());
     }
 
     /// The tenant's meters as it described them.
@@ -213,31 +201,16 @@ impl Switch {
         request: &Request<'_>,
         meter_id: u32,
     ) -> Result<(), ErrorCode> {
-        let tenant = request.tenant;
-        if meter_id != METER_ALL && self.numbers(tenant, Kind::Meter).get(meter_id).is_none() {
+        let meters = self.numbers(request.tenant, Kind::Meter);
+        if meter_id != METER_ALL && meters.get(meter_id).is_none() {
             return Err(code::METER_MOD_FAILED_UNKNOWN_METER);
         }
-        self.reply(request, |switch, out| {
-            let meters = switch.numbers(tenant, Kind::Meter);
-            let described = meters.iter().filter_map(|(number, known)| {
-                let MeterMod { flags, bands, .. } = MeterMod::parse(&known.body).ok()?;
-                let wanted = meter_id == METER_ALL || meter_id == number;
-                wanted.then_some(MeterConfig { flags, meter_id: number, bands })
-            });
-            write_parts(
-                switch.version(),
-                MultipartType::METER_CONFIG.0,
-                request.header.xid,
-                described,
-                out,
-            )
+        let wanted = meters.iter().filter(|(it, _)| meter_id == METER_ALL || meter_id == *it);
+        let described = wanted.filter_map(|(meter_id, known)| {
+            let MeterMod { flags, bands, .. } = MeterMod::parse(&known.body).ok()?;
+            Some(written(&MeterConfig { flags, meter_id, bands }))
         });
+        self.reply_parts(request, MultipartType::METER_CONFIG, described.collect::<Vec<_>>());
         Ok(())
     }
-}
-
-fn written(entry: &impl Encode) -> Vec<u8> {
-    let mut out = Vec::new();
-    entry.write(&mut out);
-    out
 }
