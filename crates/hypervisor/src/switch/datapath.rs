@@ -11,6 +11,7 @@ use crate::messages;
 use crate::pool::Taken;
 use crate::sheet::Described;
 use crate::south::features::{Connected, Features};
+use crate::store::Kind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -337,16 +338,12 @@ impl Datapath {
         }
     }
 
-    /// The switch has reported this many groups.
-    pub(crate) fn learn_groups(&mut self, entries: &[u8], count: usize) {
-        self.learned.groups.extend_from_slice(entries);
-        self.learned.numbers += count;
-    }
-
-    /// The switch has reported this many meters.
-    pub(crate) fn learn_meters(&mut self, entries: &[u8], count: usize) {
-        self.learned.meters.extend_from_slice(entries);
-        self.learned.numbers += count;
+    /// The switch has reported this many groups, or meters.
+    pub(crate) fn learn_numbers(&mut self, kind: Kind, entries: &[u8], count: usize) {
+        let Learned { groups, meters, numbers, .. } = &mut self.learned;
+        let learned = if kind == Kind::Group { groups } else { meters };
+        learned.extend_from_slice(entries);
+        *numbers += count;
     }
 
     /// What the switch reports takes memory that other switches share, beyond so many bytes of its own.

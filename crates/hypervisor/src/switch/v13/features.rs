@@ -2,6 +2,7 @@
 //! as what there can be. A controller plans by these figures, and they say nothing about other tenants.
 
 use crate::ids::TenantIndex;
+use crate::parts::written;
 use crate::switch::Switch;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -27,25 +28,23 @@ impl Switch {
     }
 
     /// What a switch says of groups, with the tenant's share.
-    pub(super) fn own_group_features(
-        &self,
-        tenant: TenantIndex,
-        said: GroupFeatures,
-    ) -> GroupFeatures {
-        let mut max_groups = said.max_groups;
-        for (most, type_) in max_groups.iter_mut().zip(0..) {
-            *most = self.groups_told(tenant, GroupType(type_)).min(*most);
-        }
-        GroupFeatures { max_groups, ..said }
+    pub(super) fn own_group_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
+        let said = List::<GroupFeatures>::parse(answers).unwrap_or_default();
+        let own = said.iter().map(|mut own| {
+            for (most, type_) in own.max_groups.iter_mut().zip(0..) {
+                *most = self.groups_told(tenant, GroupType(type_)).min(*most);
+            }
+            written(&own)
+        });
+        own.collect()
     }
 
     /// What a switch says of meters, with the tenant's share.
-    pub(super) fn own_meter_features(
-        &self,
-        tenant: TenantIndex,
-        said: MeterFeatures,
-    ) -> MeterFeatures {
-        MeterFeatures { max_meter: self.most_meters(tenant).min(said.max_meter), ..said }
+    pub(super) fn own_meter_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
+        let said = List::<MeterFeatures>::parse(answers).unwrap_or_default();
+        let most = self.most_meters(tenant);
+        let own = said.iter().map(|it| MeterFeatures { max_meter: most.min(it.max_meter), ..it });
+        own.map(|own| written(&own)).collect()
     }
 }
 
@@ -70,16 +69,13 @@ fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>
         };
         properties.push(property);
     }
-    let mut out = Vec::new();
-    TableFeatures {
+    Some(written(&TableFeatures {
         table_id,
         metadata_match: table.metadata_match & !kept,
         metadata_write: table.metadata_write & !kept,
         properties: properties.as_list(),
         ..*table
-    }
-    .write(&mut out);
-    Some(out)
+    }))
 }
 
 /// What a tenant calls a table of the switch.

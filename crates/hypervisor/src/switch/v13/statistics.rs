@@ -15,9 +15,9 @@ use compile::{Refused, metadata};
 use flowspace::Field;
 use openflow::error::v13 as code;
 use openflow::v13::{
-    FlowStatsRequest, GROUP_ANY, GroupDesc, GroupFeatures, GroupMod, METER_ALL, MatchBuf,
-    MeterConfig, MeterFeatures, MeterMod, MeterStats, MultipartRequest,
-    MultipartRequestBody as Body, MultipartType, Port, PortNo, TABLE_ALL,
+    FlowStatsRequest, GROUP_ANY, GroupDesc, GroupMod, METER_ALL, MatchBuf, MeterConfig, MeterMod,
+    MeterStats, MultipartRequest, MultipartRequestBody as Body, MultipartType, Port, PortNo,
+    TABLE_ALL,
 };
 use openflow::{ErrorCode, List, v13};
 
@@ -68,11 +68,11 @@ impl Switch {
         match (purpose, type_) {
             (Purpose::Groups, MultipartType::GROUP_DESC) => {
                 let groups = List::<GroupDesc<'_>>::parse(entries).unwrap_or_default();
-                self.datapath.learn_groups(entries, groups.iter().count());
+                self.datapath.learn_numbers(Kind::Group, entries, groups.iter().count());
             }
             (Purpose::Meters, MultipartType::METER_CONFIG) => {
                 let meters = List::<MeterConfig<'_>>::parse(entries).unwrap_or_default();
-                self.datapath.learn_meters(entries, meters.iter().count());
+                self.datapath.learn_numbers(Kind::Meter, entries, meters.iter().count());
             }
             (Purpose::Ports, MultipartType::PORT_DESC) => {
                 for port in List::<Port>::parse(entries).unwrap_or_default() {
@@ -103,16 +103,8 @@ impl Switch {
                 Some(own.collect())
             }
             Body::TableFeatures(_) => Some(self.own_table_features(tenant, answers)),
-            Body::GroupFeatures => {
-                let said = List::<GroupFeatures>::parse(answers).unwrap_or_default();
-                let own = said.iter().map(|said| self.own_group_features(tenant, said));
-                Some(own.map(|own| written(&own)).collect())
-            }
-            Body::MeterFeatures => {
-                let said = List::<MeterFeatures>::parse(answers).unwrap_or_default();
-                let own = said.iter().map(|said| self.own_meter_features(tenant, said));
-                Some(own.map(|own| written(&own)).collect())
-            }
+            Body::GroupFeatures => Some(self.own_group_features(tenant, answers)),
+            Body::MeterFeatures => Some(self.own_meter_features(tenant, answers)),
             _ => None,
         }
     }
