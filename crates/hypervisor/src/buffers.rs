@@ -57,11 +57,6 @@ impl Buffers {
         self.slots[id as usize % CAPACITY] = None;
         Some(found)
     }
-
-    /// Forgets all numbers, as when the switch has gone away.
-    pub fn clear(&mut self) {
-        self.slots.clear();
-    }
 }
 
 #[cfg(test)]

@@ -745,10 +745,7 @@ fn entry(origin: Option<Origin>, awaits: Awaits, change: Part, sent: InFlight) -
 /// The earlier of two times.
 #[inline]
 pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
+    a.into_iter().chain(b).min()
 }
 
 /// Makes a message's length field say how long it is.

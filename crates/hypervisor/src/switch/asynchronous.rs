@@ -20,11 +20,6 @@ impl Switch {
         self.settle_asynchronous(now);
     }
 
-    /// A barrier of the hypervisor's own is back.
-    pub(super) fn asked_before(&mut self) {
-        self.datapath.asked().barrier_returned();
-    }
-
     /// Asks the switch for what is wanted now, if that is something else.
     pub(super) fn settle_asynchronous(&mut self, now: Instant) {
         if !self.semantics().has_set_async || !self.datapath.asked().is_due() {

@@ -64,13 +64,8 @@ impl Switch {
 
     /// The tenants that may share an answer about a tenant's ports. The rules that write the ingress port to the metadata count received packets.
     pub(crate) fn share_of_ports(&self, tenant: TenantIndex) -> Share {
-        let tells_more = |network: &Network| {
-            network.ports().values().any(|port| match &port.kind {
-                PortKind::Edge { hosts, .. } => !hosts.is_empty(),
-                PortKind::Link { .. } => true,
-                PortKind::Remote { .. } => false,
-            })
-        };
+        let tells_more =
+            |network: &Network| network.ports().values().any(|port| shares_port(&port.kind));
         let network = self.tenants[tenant].network.as_deref();
         match self.target().has_metadata() && network.is_some_and(tells_more) {
             true => Share::Ports,
@@ -111,12 +106,7 @@ impl Switch {
         let state = &self.tenants[tenant];
         let kind =
             state.network.as_deref().and_then(|it| it.ports().get(&number)).map(|it| &it.kind);
-        let is_known = match kind {
-            Some(PortKind::Link { .. }) => true,
-            Some(PortKind::Edge { hosts, .. }) => !hosts.is_empty(),
-            Some(PortKind::Remote { .. }) | None => false,
-        };
-        let is_known = is_known && state.counts.asking.answered_at.is_some();
+        let is_known = kind.is_some_and(shares_port) && state.counts.asking.answered_at.is_some();
         let received = || state.counts.asking.received.get(&number).copied().unwrap_or_default();
         let sent = match kind {
             Some(PortKind::Link { far, .. }) => state.counts.arrived(far),
@@ -202,5 +192,14 @@ impl Switch {
     pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant];
         state.counts.keep(state.network.as_deref());
+    }
+}
+
+/// Whether other tenants use the same port of the switch, which counts the packets of all tenants together.
+fn shares_port(kind: &PortKind) -> bool {
+    match kind {
+        PortKind::Edge { hosts, .. } => !hosts.is_empty(),
+        PortKind::Link { .. } => true,
+        PortKind::Remote { .. } => false,
     }
 }

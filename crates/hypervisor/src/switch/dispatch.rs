@@ -9,7 +9,7 @@
 use super::{Cause, Request, Switch};
 use crate::buffers::Buffered;
 use crate::flows::Wanted;
-use crate::ids::{ControllerIndex, TenantIndex};
+use crate::ids::TenantIndex;
 use crate::messages;
 use crate::north::Role;
 use crate::south::pending::Purpose;
@@ -25,7 +25,8 @@ impl Switch {
     pub(super) fn controller_message(&mut self, request: Request<'_>) -> Result<(), Refused> {
         let type_ = messages::type_in_v13(self.wire, request.header.type_);
         if self.semantics().rights_by_type && changes_the_switch(type_) {
-            if self.is_slave(request.controller) {
+            let controller = self.controllers.get(request.controller);
+            if controller.is_some_and(|it| it.role == Role::Slave) {
                 return Err(code::BAD_REQUEST_IS_SLAVE.into());
             }
             if !self.may_write(request.tenant) {
@@ -191,10 +192,6 @@ impl Switch {
             Wire::V10 => self.release_through_table_v10(cause, buffered),
             Wire::V13 => self.release_through_table_v13(cause, buffered),
         }
-    }
-
-    fn is_slave(&self, controller: ControllerIndex) -> bool {
-        self.controllers.get(controller).is_some_and(|state| state.role == Role::Slave)
     }
 }
 

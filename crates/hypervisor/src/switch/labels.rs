@@ -10,6 +10,7 @@ use crate::label::{EXPERIMENTER, EXPERIMENTER_LABEL, Label};
 use crate::messages;
 use crate::north::controllers::Asynchronous;
 use crate::policy::{LabelForm, TenantId};
+use crate::port_desc::PORT_MODIFY;
 use crate::semantics::Semantics;
 use alloc::vec::Vec;
 use openflow::{Version, frame};
@@ -31,10 +32,8 @@ impl Switch {
         let Some(known) = self.datapath.ports().get(&port) else { return };
         match form {
             Some(form) if form == label_form => {
-                /// OFPPR_MODIFY, in both versions.
-                const MODIFY: u8 = 2;
                 let wire = self.with_label(tenant, port, known.description.clone());
-                self.report_port(tenant, &wire, MODIFY);
+                self.report_port(tenant, &wire, PORT_MODIFY);
             }
             Some(LabelForm::Experimenter) => {
                 // A controller that wants no news of ports wants none of labels.

@@ -209,7 +209,7 @@ impl Switch {
         match entry.awaits {
             Awaits::OwnBarrier => {
                 self.inbox.barrier_returned();
-                self.asked_before();
+                self.datapath.asked().barrier_returned();
             }
             Awaits::Barrier(tenant) => {
                 let log = self.tenants[tenant].log.iter_mut();

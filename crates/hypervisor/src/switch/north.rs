@@ -5,6 +5,7 @@ use crate::account::Account;
 use crate::counters::count;
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::north::{Asynchronous, Controller, Given, types};
+use crate::policy::TenantId;
 use crate::refusals::Verdict;
 use crate::south::pending::{Awaits, Entry, Origin};
 use crate::time::Instant;
@@ -171,7 +172,7 @@ impl Switch {
 
     /// What waits for a tenant's controllers is counted together with what waits on other switches, for all controllers that
     /// connect from now on.
-    pub fn share_account(&mut self, tenant: crate::policy::TenantId, account: Arc<Account>) {
+    pub fn share_account(&mut self, tenant: TenantId, account: Arc<Account>) {
         if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at];
             state.backlog.held_mut().share(account);
@@ -179,23 +180,16 @@ impl Switch {
     }
 
     /// A controller of a tenant has connected and said HELLO. `None` when the tenant has no part of the switch.
-    pub fn controller_connected(
-        &mut self,
-        tenant: crate::policy::TenantId,
-    ) -> Option<ControllerIndex> {
+    pub fn controller_connected(&mut self, tenant: TenantId) -> Option<ControllerIndex> {
         self.connected(tenant, false)
     }
 
     /// The same of the [`BigSwitch`](crate::big_switch::BigSwitch) of which the tenant's switch is a member.
-    pub fn joint_connected(&mut self, tenant: crate::policy::TenantId) -> Option<ControllerIndex> {
+    pub fn joint_connected(&mut self, tenant: TenantId) -> Option<ControllerIndex> {
         self.connected(tenant, true)
     }
 
-    fn connected(
-        &mut self,
-        tenant: crate::policy::TenantId,
-        is_joint: bool,
-    ) -> Option<ControllerIndex> {
+    fn connected(&mut self, tenant: TenantId, is_joint: bool) -> Option<ControllerIndex> {
         let at = self.tenants.find(tenant)?;
         if !self.is_ready() || !self.tenants[at].terms.is_present() {
             return None;

@@ -55,11 +55,8 @@ impl Switch {
         let Some(network) = self.tenants[at].network.as_deref() else {
             let is_there = self.map.ownership().sees_port(at, port)
                 && self.datapath.ports().contains_key(&port);
-            return if is_there {
-                Ok(Packet { in_port: port, frame })
-            } else {
-                Err(NoEntrance::NoPort)
-            };
+            let packet = is_there.then_some(Packet { in_port: port, frame });
+            return packet.ok_or(NoEntrance::NoPort);
         };
         match network.ports().get(&port).map(|port| &port.kind) {
             Some(PortKind::Edge { port, .. }) => Ok(Packet { in_port: port.get(), frame }),
@@ -82,14 +79,12 @@ impl Switch {
         port: u32,
         frame: &[u8],
     ) -> Result<Packet, NoEntrance> {
-        match (
-            self.dpid() == dpid && !self.datapath.is_joined(),
-            self.datapath.ports().contains_key(&port),
-        ) {
-            (false, _) => Err(NoEntrance::Elsewhere),
-            (true, false) => Err(NoEntrance::NoPort),
-            (true, true) => Ok(Packet { in_port: port, frame: frame.to_vec() }),
+        if self.dpid() != dpid || self.datapath.is_joined() {
+            return Err(NoEntrance::Elsewhere);
         }
+        let is_there = self.datapath.ports().contains_key(&port);
+        let packet = is_there.then(|| Packet { in_port: port, frame: frame.to_vec() });
+        packet.ok_or(NoEntrance::NoPort)
     }
 
     /// What becomes of a packet.

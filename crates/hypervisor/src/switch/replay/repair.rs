@@ -102,7 +102,8 @@ impl Switch {
         left: &mut usize,
         now: Instant,
     ) -> Option<Step> {
-        if self.is_next_round_due(tenant) {
+        let recovery = self.tenants[tenant].recovery.as_deref();
+        if recovery.is_some_and(|it| it.findings.is_due) {
             return None;
         }
         while *left > 0 {
@@ -138,10 +139,6 @@ impl Switch {
             it.is_repaired |= self.delete_unwanted(&in_turn(tenant, now));
         }
         (!it.is_repaired).then_some(Step::Report)
-    }
-
-    fn is_next_round_due(&self, tenant: TenantIndex) -> bool {
-        self.tenants[tenant].recovery.as_deref().is_some_and(|it| it.findings.is_due)
     }
 
     fn begin_caused(

@@ -175,11 +175,8 @@ impl Switch {
             (key, in_port, NO_BUFFER)
         } else {
             let state = &mut self.tenants[tenant];
-            let buffered = *state
-                .packets
-                .buffers()
-                .peek(packet.buffer_id)
-                .ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            let buffered = state.packets.buffers().peek(packet.buffer_id);
+            let buffered = *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };

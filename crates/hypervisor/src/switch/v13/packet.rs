@@ -243,10 +243,8 @@ impl Switch {
             (key, in_port, NO_BUFFER)
         } else {
             let packets = &self.tenants[tenant].packets;
-            let buffered = *packets
-                .buffers()
-                .peek(packet.buffer_id)
-                .ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
+            let buffered = packets.buffers().peek(packet.buffer_id);
+            let buffered = *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
             // Where a buffered packet came in is known, whatever the tenant says of it.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
