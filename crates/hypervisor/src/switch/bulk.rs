@@ -11,7 +11,7 @@ pub(super) mod change;
 
 use super::{Cause, Switch};
 use crate::buffers::Buffered;
-use crate::flows::{Alike, Rule};
+use crate::flows::{Alike, Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
@@ -19,6 +19,10 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use change::{BulkAction, BulkChange};
 use compile::{Reason, Refused};
+use flowspace::MiniWords;
+
+/// So many times as many entries are compared with a DELETE in one batch as entries are deleted.
+const CANDIDATES: usize = 8;
 
 impl Switch {
     /// Changes these entries, at least the first batch of them.
@@ -63,7 +67,7 @@ impl Switch {
     pub(super) fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         match &bulk.action {
             BulkAction::Modify { .. } => self.modify_batch(bulk),
-            BulkAction::Delete => {
+            BulkAction::Delete { .. } => {
                 self.delete_batch(bulk);
                 Ok(())
             }
@@ -114,12 +118,30 @@ impl Switch {
         Ok(())
     }
 
+    /// A batch of candidates is larger than a batch of deletions.
     fn delete_batch(&mut self, bulk: &mut BulkChange) {
-        let cause = bulk.cause;
-        for number in bulk.entries.by_ref().take(self.settings.batch) {
-            let Some(flow) = self.take_flow(&cause, number) else { continue };
-            self.delete_rules(&cause, number, &flow);
-            self.await_removal(&cause, number, flow);
+        let BulkAction::Delete { wanted, strictly } = &bulk.action else { return };
+        let (cause, wire) = (bulk.cause, self.wire);
+        let words = MiniWords::of(&wanted.match_);
+        let is_meant = |flow: &Flow| {
+            wanted.covers(flow, &words, *strictly)
+                && messages::sends_to(wire, &flow.actions, wanted)
+        };
+        let mut left = self.settings.batch;
+        for number in bulk.entries.by_ref().take(CANDIDATES * self.settings.batch) {
+            let flows = &self.tenants[cause.tenant].flows;
+            flows.meter().add(1);
+            if !flows.get(number).is_some_and(is_meant) {
+                continue;
+            }
+            if let Some(flow) = self.take_flow(&cause, number) {
+                self.delete_rules(&cause, number, &flow);
+                self.await_removal(&cause, number, flow);
+            }
+            left = left.saturating_sub(1);
+            if left == 0 {
+                break;
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use crate::flows::{FlowMod, Wanted};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use flowspace::MiniWords;
@@ -54,8 +55,10 @@ impl Switch {
                 self.modify(&cause, &flow_mod, table, &mut kept)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
-                let found = self.meant_by(tenant, &flow_mod);
-                self.change_entries(&cause, BulkAction::Delete, found, &mut None)
+                let entries = self.candidates(tenant, &flow_mod);
+                let strictly = flow_mod.strictly();
+                let action = BulkAction::Delete { wanted: Box::new(flow_mod.wanted), strictly };
+                self.change_entries(&cause, action, entries, &mut None)
             }
             _ => Err(codes.bad_command.into()),
         }?;
@@ -161,7 +164,14 @@ impl Switch {
             // Checked even if nothing is meant: the tenant learns of its mistake now.
             self.plan(cause.tenant, &flow_mod.to_flow(table, cause.now))?;
         }
-        let found = self.meant_by(cause.tenant, flow_mod);
+        let words = MiniWords::of(&flow_mod.wanted.match_);
+        let flows = &self.tenants[cause.tenant].flows;
+        let mut found = self.candidates(cause.tenant, flow_mod);
+        flows.meter().add(found.len() as u64);
+        found.retain(|number| {
+            let flow = flows.get(*number);
+            flow.is_some_and(|flow| flow_mod.wanted.covers(flow, &words, flow_mod.strictly()))
+        });
         if found.is_empty() && adds {
             return self.add(cause, flow_mod, table, kept);
         }
@@ -173,11 +183,11 @@ impl Switch {
         self.change_entries(cause, action, found, kept)
     }
 
-    /// The entries that a MODIFY or a DELETE means.
-    fn meant_by(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> Vec<u32> {
+    /// The entries that a MODIFY or a DELETE may mean.
+    fn candidates(&self, tenant: TenantIndex, flow_mod: &FlowMod<'_>) -> Vec<u32> {
         let flows = &self.tenants[tenant].flows;
         let Wanted { match_, table, cookie, cookie_mask, .. } = &flow_mod.wanted;
-        let mut found: Vec<u32> = match (flow_mod.strictly(), *table) {
+        match (flow_mod.strictly(), *table) {
             (Some(priority), Some(table)) => {
                 flows.find(table, match_, priority).into_iter().collect()
             }
@@ -185,17 +195,7 @@ impl Switch {
                 .filter_map(|table| flows.find(table, match_, priority))
                 .collect(),
             (None, _) if *cookie_mask == u64::MAX => flows.with_cookie(*cookie).collect(),
-            (None, table) => flows.matching(table, match_),
-        };
-        let words = MiniWords::of(match_);
-        found.retain(|number| {
-            let flow = flows.get(*number);
-            flow.is_some_and(|flow| {
-                flow_mod.wanted.covers(flow, &words, flow_mod.strictly())
-                    && (!flow_mod.deletes()
-                        || messages::sends_to(self.wire, &flow.actions, &flow_mod.wanted))
-            })
-        });
-        found
+            (None, table) => flows.candidates(table, match_),
+        }
     }
 }

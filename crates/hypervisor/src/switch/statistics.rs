@@ -251,19 +251,20 @@ impl Switch {
         }
         // In a slice of 1.3 the switch selects the entries. The tenant gets exactly these entries, with the switch's counters.
         let is_reported = self.target().has_metadata() && state.network.is_none();
+        let words = MiniWords::of(&wanted.match_);
+        let is_wanted = |flow: &Flow| {
+            wanted.covers(flow, &words, None) && messages::sends_to(wire, &flow.actions, wanted)
+        };
         let numbers = match is_reported {
             true => reported,
-            false => state.flows.matching(wanted.table, &wanted.match_),
+            false => state.flows.matching(wanted.table, &wanted.match_, is_wanted),
         };
-        let words = MiniWords::of(&wanted.match_);
         let answer = numbers.into_iter().filter_map(|number| {
-            let flow = state.flows.get(number)?;
-            let is_wanted = wanted.covers(flow, &words, None)
-                && messages::sends_to(wire, &flow.actions, wanted);
+            let flow = state.flows.get(number).filter(|flow| is_wanted(flow))?;
             let (count, duration) = sums.remove(&number).unwrap_or_default();
             let past = Count { packets: flow.past_packets, bytes: flow.past_bytes };
             let count = if is_reported { count } else { count.plus(past) };
-            is_wanted.then_some(EntryStatistics { wire, flow, count, duration })
+            Some(EntryStatistics { wire, flow, count, duration })
         });
         answer.collect()
     }

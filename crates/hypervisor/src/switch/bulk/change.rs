@@ -1,9 +1,10 @@
 //! A change of many entries, as far as it has not been applied.
 
 use crate::buffers::Buffered;
-use crate::flows::Alike;
 use crate::flows::room::Room;
+use crate::flows::{Alike, Wanted};
 use crate::switch::Cause;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 
@@ -16,7 +17,12 @@ pub(crate) enum BulkAction {
         /// The room for the rules of all entries.
         room: Room,
     },
-    Delete,
+    /// The entries are candidates. Each is compared with the request in its batch.
+    Delete {
+        wanted: Box<Wanted>,
+        /// The priority of a strict request.
+        strictly: Option<u16>,
+    },
 }
 
 /// A change of many entries, as far as it has not been applied.
