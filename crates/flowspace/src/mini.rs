@@ -74,6 +74,13 @@ impl MiniMatch {
         self.words().all(|(at, value, mask)| (packet.words[at] ^ value) & mask == 0)
     }
 
+    /// Whether a packet can match both.
+    pub fn overlaps(&self, other: &Match) -> bool {
+        self.words().all(|(at, value, mask)| {
+            (other.value.words[at] ^ value) & mask & other.mask.words[at] == 0
+        })
+    }
+
     /// Whether all packets that match also match the match of these words.
     #[inline]
     pub fn is_within(&self, region: &MiniWords) -> bool {

@@ -292,15 +292,22 @@ impl FlowTable {
     /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending numbers.
     /// `table` is `None` for all tables. Whoever looks at these entries charges the tenant for them.
     pub fn candidates(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
+        let (found, groups) = self.related(table, match_, Relation::Within);
+        self.meter.add(groups);
+        found
+    }
+
+    /// The entries that may have this relation to a match, by ascending numbers, and how many groups of entries were looked at.
+    fn related(&self, table: Option<u8>, match_: &Match, relation: Relation) -> (Vec<u32>, u64) {
         let mut found = Vec::new();
-        let examined = self.by_match.candidates(table, match_, Relation::Within, |id| {
+        let examined = self.by_match.candidates(table, match_, relation, |id| {
             found.push(id);
             false
         });
-        self.meter.add(examined.saturating_sub(found.len() as u64));
+        let groups = examined.saturating_sub(found.len() as u64);
         // Neighbours by number are neighbours in memory: entries are read several times as fast in this order.
         found.sort_unstable();
-        found
+        (found, groups)
     }
 
     /// The [candidates](Self::candidates) that pass `is_meant`.
@@ -318,14 +325,9 @@ impl FlowTable {
 
     /// The entries of a table that may take a packet. The tenant is not charged for them.
     pub(crate) fn meeting<'a>(&'a self, table: u8, packet: &Match) -> Vec<(u32, &'a Flow)> {
-        let mut found = Vec::new();
-        self.by_match.candidates(Some(table), packet, Relation::Overlapping, |id| {
-            let flow = self.get(id).filter(|flow| flow.match_.to_match().overlaps(packet));
-            found.extend(flow.map(|flow| (id, flow)));
-            false
-        });
-        found.sort_unstable_by_key(|(id, _)| *id);
-        found
+        let (found, _) = self.related(Some(table), packet, Relation::Overlapping);
+        let found = found.into_iter().filter_map(|id| Some((id, self.get(id)?)));
+        found.filter(|(_, flow)| flow.match_.overlaps(packet)).collect()
     }
 
     /// Cookies and numbers of all entries from this on, in order. The tenant is not charged for them.
@@ -341,17 +343,14 @@ impl FlowTable {
 
     /// Whether another entry of the same priority overlaps (CHECK_OVERLAP).
     pub fn overlaps(&self, table: u8, match_: &Match, priority: u16) -> bool {
-        let overlaps = |flow: &Flow| {
-            let own = flow.match_.to_match();
-            flow.priority == priority && own != *match_ && own.overlaps(match_)
-        };
-        let mut any = false;
-        let examined = self.by_match.candidates(Some(table), match_, Relation::Overlapping, |id| {
-            any = self.get(id).is_some_and(overlaps);
-            any
-        });
-        self.meter.add(examined);
-        any
+        let own = MiniWords::of(match_);
+        let (found, groups) = self.related(Some(table), match_, Relation::Overlapping);
+        self.meter.add(groups + found.len() as u64);
+        found.into_iter().filter_map(|id| self.get(id)).any(|flow| {
+            flow.priority == priority
+                && flow.match_.overlaps(match_)
+                && flow.match_.as_slice() != own.as_slice()
+        })
     }
 
     fn hash(&self, table: u8, match_: &[u64], priority: u16) -> u64 {
