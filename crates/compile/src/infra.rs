@@ -9,7 +9,7 @@ use crate::ids::TenantIndex;
 use crate::last_table;
 use crate::metadata::{self, controller_label};
 use crate::network::{Network, at_hop, at_port, number_of};
-use crate::ownership::{Ownership, reserved};
+use crate::ownership::{Ownership, overlaps_anothers, reserved};
 use crate::rule::{CountedPort, InfraRule};
 use crate::target::Target;
 use crate::wire::Wire;
@@ -19,7 +19,7 @@ use core::ops::RangeInclusive;
 use fabric::embedding::{Exit, PortKind, SwitchMap, Transit, VirtualPort};
 use fabric::{TenantId, lldp};
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Field, Match};
+use flowspace::{Field, Match, MatchIndex};
 use openflow::v13::{CONTROLLER_NO_BUFFER, Instruction, PortNo};
 use openflow::{ErrorCode, List};
 
@@ -101,18 +101,15 @@ impl Infra<'_> {
         let mut rules: Vec<InfraRule> = [(probes, PROBES), (frames, STRANDED)].map(probe).into();
         self.add_networks(&mut rules);
         let mut priority = HIGHEST;
-        let mut level: Vec<usize> = Vec::new();
+        let mut level = MatchIndex::default();
         let ranked = self.ownership.slices();
-        for (rank, (match_, tenant)) in ranked.iter().enumerate() {
+        for (rank, (match_, tenant)) in (0..).zip(ranked) {
             // A new level begins if an entry overlaps an entry of another tenant in the current level.
-            let collides = level
-                .iter()
-                .any(|&other| ranked[other].1 != *tenant && ranked[other].0.overlaps(match_));
-            if collides {
+            if overlaps_anothers(&level, ranked, match_, *tenant) {
                 priority = priority.saturating_sub(1).max(STRANDED + 1);
-                level.clear();
+                level = MatchIndex::default();
             }
-            level.push(rank);
+            level.insert(0, match_, rank);
             let metadata = metadata::of_tenant(self.id(*tenant));
             let mut instructions = Vec::new();
             Instruction::WriteMetadata { metadata, mask: metadata::TENANT }

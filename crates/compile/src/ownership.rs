@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 use fabric::embedding::{Member, PortKind, Transit, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
-use flowspace::{Classifier, Field, Key, Match, wins_everywhere};
+use flowspace::{Classifier, Field, Key, Match, MatchIndex, Relation, wins_everywhere};
 
 /// The largest number of parts into which a containment check splits a region. Beyond this number the check answers
 /// "no".
@@ -191,18 +191,23 @@ impl Ownership {
         }
         // The sort is stable: among equals the order of the configuration decides, as in the classifier.
         ranked.sort_by_key(|(priority, _, _)| core::cmp::Reverse(*priority));
-        for (rank, (priority, match_, at)) in ranked.iter().enumerate() {
-            let contested = networks.iter().any(|(_, other, _)| other.overlaps(match_))
-                || ranked[..rank].iter().any(|(_, other, by)| by != at && other.overlaps(match_));
+        let above = networks.len();
+        let slices = ranked.iter().map(|(_, match_, at)| (*match_, *at));
+        let all: Vec<(Match, TenantIndex)> =
+            networks.into_iter().map(|(_, match_, at)| (match_, at)).chain(slices).collect();
+        // Without slices nothing is contested.
+        let mut higher = MatchIndex::default();
+        let above_slices = if ranked.is_empty() { 0 } else { above };
+        for (rank, (match_, _)) in (0..).zip(all.iter().take(above_slices)) {
+            higher.insert(0, match_, rank);
+        }
+        for (rank, (priority, match_, at)) in (above as u32..).zip(&ranked) {
+            let contested = overlaps_anothers(&higher, &all, match_, *at);
             let own = Own { match_: *match_, priority: *priority, contested };
             spaces[at.0 as usize].write.push(own);
+            higher.insert(0, match_, rank);
         }
-        let networks: Vec<(Match, TenantIndex)> =
-            networks.into_iter().map(|(_, match_, at)| (match_, at)).collect();
-        let above = networks.len();
-        let slices = ranked.into_iter().map(|(_, match_, at)| (match_, at));
-        let ranked = networks.into_iter().chain(slices).collect();
-        Ownership { owners, readers, ranked, above, spaces, taken }
+        Ownership { owners, readers, ranked: all, above, spaces, taken }
     }
     /// The tenant that owns a packet.
     pub fn owner(&self, key: &Key) -> Option<TenantIndex> {
@@ -335,6 +340,22 @@ fn add_network_port(
             networks.extend(hops.map(|hop| (NETWORKS + 3, at_hop(hop), tenant)));
         }
     }
+}
+
+/// Whether a match shares packets with one of another tenant in the index, which has the places of matches in `all`.
+pub(crate) fn overlaps_anothers(
+    index: &MatchIndex,
+    all: &[(Match, TenantIndex)],
+    match_: &Match,
+    tenant: TenantIndex,
+) -> bool {
+    let mut found = false;
+    index.candidates(None, match_, Relation::Overlapping, |at| {
+        found =
+            all.get(at as usize).is_some_and(|(other, by)| *by != tenant && other.overlaps(match_));
+        found
+    });
+    found
 }
 
 /// The packets with a VLAN id that is reserved for labels, in as few matches as possible.

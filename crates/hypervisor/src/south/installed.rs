@@ -275,6 +275,12 @@ impl Installed {
 
     // ---- What the switch says by itself
 
+    /// So many rules will be learned. The table of rules would grow in steps, each of them in one turn of the event loop.
+    pub(crate) fn reserve(&mut self, rules: usize) {
+        let Installed { slots, index, hasher, .. } = self;
+        index.reserve(rules, |at| hasher.hash_one(&slots[*at as usize].key));
+    }
+
     /// The switch has been read: it holds this.
     pub(crate) fn learn(&mut self, key: RuleKey, content: Content) {
         let at = self.slot_for(key);

@@ -116,30 +116,39 @@ impl Switch {
         }
     }
 
-    /// The policy or the ports have changed: Weir's own rules and a first batch of groups and entries follow now.
+    /// The policy or the ports have changed: a first batch of Weir's own rules, groups and entries follows now.
     fn resync(&mut self, now: Instant) {
-        self.resync_own(now);
+        let own = self.own_changes().into_iter();
+        let groups = self.all_groups();
         let tenants = || (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
-        let with_groups = tenants().filter(|_| self.semantics().has_groups);
-        let groups = StaleGroups::new(with_groups.collect());
         let entries = tenants().flat_map(|tenant| {
             self.tenants[tenant.0 as usize].flows.iter().map(move |(number, _)| (tenant, number))
         });
-        self.map.set_stale(Stale::new(groups, entries.collect()));
+        self.map.set_stale(Stale::new(own, groups, entries.collect()));
         self.compile_stale(self.settings.batch, now);
     }
 
-    /// The next batch of groups and entries follows.
+    /// The groups and meters of all tenants, which are to be compiled again.
+    pub(super) fn all_groups(&self) -> StaleGroups {
+        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
+        StaleGroups::new(tenants.filter(|_| self.semantics().has_groups).collect())
+    }
+
+    /// The next batch of Weir's own rules, groups and entries follows.
     pub(super) fn continue_following(&mut self, now: Instant) {
         self.compile_stale(self.settings.batch, now);
         self.follow(now);
     }
 
-    /// Compiles at most so many groups and entries again, and fewer if that changes many rules.
+    /// Changes at most so many of Weir's own rules, then compiles groups and entries again: at most so many in all, and fewer if that
+    /// changes many rules.
     fn compile_stale(&mut self, mut most: usize, now: Instant) {
         let Some(mut stale) = self.map.take_stale() else { return };
+        let before = most;
+        self.own_rules_follow(stale.own_mut(), &mut most, now);
+        let mut changed = before - most;
         self.groups_follow(stale.groups_mut(), &mut most, now);
-        let (mut tenant, mut keys, mut changed) = (TenantIndex(0), Vec::new(), 0);
+        let (mut tenant, mut keys) = (TenantIndex(0), Vec::new());
         for _ in 0..most {
             let next = stale.next();
             if next.is_none_or(|it| it.0 != tenant) {

@@ -3,6 +3,7 @@
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
 
+use super::map::OwnChanges;
 use super::{Cause, OwnChange, Switch, Tried};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
@@ -13,58 +14,67 @@ use crate::south::pending::Awaits;
 use crate::tally;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use compile::{CountedPort, InfraRule, infra};
+use compile::{InfraRule, infra};
 use flowspace::Match;
 use hashbrown::HashMap;
 
 impl Switch {
-    /// After a new connection: what is held is kept, what is missing is installed, what is no longer wanted goes.
-    /// Gives the numbers of each.
-    pub(crate) fn reconcile_own(&mut self, held: &[&Held], now: Instant) -> (usize, usize, usize) {
-        let mut own = Vec::new();
-        for held in held {
+    /// After a new connection: what is held is kept, what is missing is to be installed, what is no longer wanted is to go. Gives the
+    /// changes, and the numbers of rules that are kept, installed and removed.
+    pub(crate) fn reconcile_own(&mut self, held: Vec<Held>) -> (OwnChanges, (usize, usize, usize)) {
+        let of_weir = held.into_iter().map(|held| {
             let counted = tally::counted(held.cookie, self.settings.installation);
-            let (table, match_, actions) = (held.table, held.match_, held.actions.clone());
-            own.push(InfraRule { table, match_, priority: held.priority, actions, counted });
-        }
-        self.map.replace_infra(own);
-        self.bring_own(now)
+            let Held { table, match_, priority, actions, .. } = held;
+            InfraRule { table, match_, priority, actions, counted }
+        });
+        self.map.replace_infra(of_weir.collect());
+        let changes = self.own_changes();
+        let added = changes.iter().filter(|(_, change)| *change == OwnChange::Add).count();
+        let kept = self.map.infra().len() - added;
+        let removed = changes.len() - added;
+        (changes.into_iter(), (kept, added, removed))
     }
 
-    /// After a new policy.
-    pub(crate) fn resync_own(&mut self, now: Instant) {
-        self.bring_own(now);
-    }
-
-    fn bring_own(&mut self, now: Instant) -> (usize, usize, usize) {
+    /// Which of Weir's own rules have to change now. The rules that go come first.
+    pub(super) fn own_changes(&mut self) -> Vec<(InfraRule, OwnChange)> {
         let wanted = self.wanted_infra();
         let held = self.map.replace_infra(Vec::new());
-        // A switch in the middle of a big network holds thousands.
-        let stays: HashMap<Key<'_>, Option<CountedPort>> =
-            wanted.iter().map(|own| (key(own), own.counted)).collect();
-        let there: HashMap<Key<'_>, &InfraRule> = held.iter().map(|own| (key(own), own)).collect();
-        let (mut kept, mut installed, mut removed) = (0, 0, 0);
-        for own in &held {
-            // What one has counted is not another's, also where the same packets are another's now.
-            let stays = stays.get(&key(own));
-            if stays.is_none_or(|counted| own.counted.is_some() && own.counted != *counted) {
-                self.send_own_entry(own, OwnChange::Remove, now);
-                removed += 1;
-            }
-        }
+        // A switch in the middle of a big network holds thousands. A rule goes unless it is wanted.
+        let mut there: HashMap<Key<'_>, (&InfraRule, bool)> =
+            held.iter().map(|own| (key(own), (own, true))).collect();
+        let mut added = Vec::new();
         for own in &wanted {
-            let there = there.get(&key(own)).filter(|held| held.counted == own.counted);
-            match there {
-                Some(held) if self.same_actions(&held.actions, &own.actions) => kept += 1,
-                _ => {
-                    self.send_own_entry(own, OwnChange::Add, now);
-                    installed += 1;
-                }
+            let is_kept = there.get_mut(&key(own)).is_some_and(|(held, goes)| {
+                let counts_the_same = held.counted == own.counted;
+                // What one has counted is not another's, also where the same packets are another's now.
+                *goes = held.counted.is_some() && !counts_the_same;
+                counts_the_same && self.same_actions(&held.actions, &own.actions)
+            });
+            if !is_kept {
+                added.push((own.clone(), OwnChange::Add));
             }
         }
-        drop(stays);
+        let any_goes = there.values().any(|(_, goes)| *goes);
+        let goes = |own: &&InfraRule| any_goes && there.get(&key(own)).is_some_and(|it| it.1);
+        let gone = held.iter().filter(goes);
+        let mut changes: Vec<_> = gone.map(|own| (own.clone(), OwnChange::Remove)).collect();
+        changes.append(&mut added);
+        drop(there);
         self.map.replace_infra(wanted);
-        (kept, installed, removed)
+        changes
+    }
+
+    /// Sends the next changes of Weir's own rules, as many as are left for this turn.
+    pub(super) fn own_rules_follow(
+        &mut self,
+        changes: &mut OwnChanges,
+        left: &mut usize,
+        now: Instant,
+    ) {
+        for (own, change) in changes.by_ref().take(*left) {
+            self.send_own_entry(&own, change, now);
+            *left -= 1;
+        }
     }
 
     fn send_own_entry(&mut self, own: &InfraRule, change: OwnChange, now: Instant) {

@@ -38,10 +38,13 @@ impl Switch {
     pub(super) fn begin_to_reconcile(&mut self, now: Instant) {
         let learned = self.datapath.take_learned();
         let (is_to_adopt, left_cookies) = (self.is_to_adopt(), self.left_cookies());
-        let restored = self.begin_to_restore(&learned.groups, &learned.meters, now);
+        let restored = self.begin_to_restore(&learned.groups, &learned.meters);
+        let rules = learned.flows.len();
+        self.session.installed_mut().reserve(rules);
         let reconciliation = Reconciliation {
-            step: Some(Step::Restore(restored)),
-            held: Vec::with_capacity(learned.flows.len()),
+            step: Some(Step::Numbers(self.all_groups(), restored)),
+            held: Vec::with_capacity(rules),
+            seen: HashSet::with_capacity(rules),
             parts: learned.flows.into_parts(),
             is_to_adopt,
             left_cookies,
@@ -90,6 +93,14 @@ impl Switch {
         now: Instant,
     ) -> Option<Step> {
         match step {
+            Step::Numbers(mut numbers, restored) => {
+                self.groups_follow(&mut numbers, left, now);
+                Some(if *left > 0 {
+                    Step::Restore(restored)
+                } else {
+                    Step::Numbers(numbers, restored)
+                })
+            }
             Step::Restore(mut restored) => {
                 for (key, bytes) in restored.by_ref().take(*left) {
                     self.restore_entry_of_store(key, &bytes, now);
@@ -117,19 +128,18 @@ impl Switch {
                 }
                 let done = held.len().min(*left);
                 *left -= done;
-                let is_over = at + done == it.held.len();
-                Some(if is_over { Step::Learn(0) } else { Step::KeepOwners(at + done) })
-            }
-            Step::Learn(at) => {
-                let held = core::mem::take(&mut it.held);
-                let mut next = at;
-                for entry in held.get(at..).unwrap_or_default().iter().take(*left) {
-                    self.learn_held(it, entry, next, now);
-                    (*left, next) = (*left - 1, next + 1);
+                if at + done < it.held.len() {
+                    return Some(Step::KeepOwners(at + done));
                 }
-                it.held = held;
-                match next < it.held.len() {
-                    true => Some(Step::Learn(next)),
+                Some(Step::Learn(core::mem::take(&mut it.held).into_iter()))
+            }
+            Step::Learn(mut held) => {
+                for entry in held.by_ref().take(*left) {
+                    self.learn_held(it, entry, now);
+                    *left -= 1;
+                }
+                match held.len() > 0 {
+                    true => Some(Step::Learn(held)),
                     false => Some(Step::FindMissing(self.all_entries().into_iter())),
                 }
             }
@@ -172,9 +182,16 @@ impl Switch {
                 if deletions.len() > 0 {
                     return Some(Step::Delete(deletions));
                 }
-                let own: Vec<&Held> = it.own.iter().filter_map(|at| it.held.get(*at)).collect();
-                let (kept, installed, removed) = self.reconcile_own(&own, now);
+                let (changes, (kept, installed, removed)) =
+                    self.reconcile_own(core::mem::take(&mut it.own));
                 it.count(kept, installed, removed);
+                Some(Step::Own(changes))
+            }
+            Step::Own(mut changes) => {
+                self.own_rules_follow(&mut changes, left, now);
+                if changes.len() > 0 {
+                    return Some(Step::Own(changes));
+                }
                 Some(Step::Add(core::mem::take(&mut it.additions).into_iter()))
             }
             Step::Add(mut additions) => {
@@ -191,12 +208,12 @@ impl Switch {
     }
 
     /// Looks up in the tables a rule that the switch holds. A rule of a tenant that does not exist is deleted.
-    fn learn_held(&mut self, it: &mut Reconciliation, entry: &Held, at: usize, now: Instant) {
+    fn learn_held(&mut self, it: &mut Reconciliation, entry: Held, now: Instant) {
         let cookie = Cookie::from_wire(entry.cookie, self.settings.installation);
         let Some(cookie) = cookie.filter(|_| !it.left_cookies.contains(&entry.cookie)) else {
             match Installation::of(entry.cookie) {
                 Some(one) if self.settings.takes_over == Some(one) => {
-                    self.delete_held(entry, now);
+                    self.delete_held(&entry, now);
                     it.count(0, 0, 1);
                 }
                 Some(one) => *it.left.entry(one).or_default() += 1,
@@ -205,18 +222,18 @@ impl Switch {
             return;
         };
         if cookie.is_own() {
-            it.own.push(at);
+            it.own.push(entry);
             return;
         }
         let Some(tenant) = self.tenant_of(cookie.tenant) else {
-            self.delete_held(entry, now);
+            self.delete_held(&entry, now);
             it.count(0, 0, 1);
             return;
         };
         let number = cookie.number;
         let flow = self.tenants[tenant.0 as usize].flows.get(number);
         let rule = flow.and_then(|flow| {
-            let rule = flow.rules.iter().find(|rule| self.is_held(flow, rule, entry))?;
+            let rule = flow.rules.iter().find(|rule| self.is_held(flow, rule, &entry))?;
             Some((flow, rule))
         });
         let program = match rule {
@@ -332,7 +349,7 @@ impl Switch {
     }
 
     pub(super) fn same_actions(&self, a: &[u8], b: &[u8]) -> bool {
-        do_the_same(self.wire, a, b)
+        a == b || do_the_same(self.wire, a, b)
     }
 
     /// What identifies a rule that the switch speaks of.

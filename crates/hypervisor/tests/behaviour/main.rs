@@ -57,6 +57,7 @@ mod odd_switches;
 mod on_open_vswitch;
 mod one_rule;
 mod other_version;
+mod own_in_turns;
 mod packets;
 mod port_counts;
 mod port_mod;

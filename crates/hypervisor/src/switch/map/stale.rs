@@ -1,14 +1,21 @@
-//! Groups and entries that were compiled for an earlier policy or for other ports.
+//! Weir's own rules, groups and entries that are as an earlier policy or other ports needed them.
 
 use crate::ids::TenantIndex;
+use crate::store::Kind;
+use crate::switch::OwnChange;
 use alloc::vec;
 use alloc::vec::Vec;
+use compile::InfraRule;
 
-/// Groups and then entries that are to be compiled again.
+/// Changes of Weir's own rules that are to be sent.
+pub(crate) type OwnChanges = vec::IntoIter<(InfraRule, OwnChange)>;
+
+/// Weir's own rules that are to be changed, then groups and then entries that are to be compiled again.
 ///
 /// Entries are compiled in two passes. An entry that needs more rules than it has, or a rule that another entry has, comes in the second
 /// pass. So no table has to hold more than before and after the change, and an entry finds a rule free that another entry gives up.
 pub(crate) struct Stale {
+    own: OwnChanges,
     groups: StaleGroups,
     entries: vec::IntoIter<(TenantIndex, u32)>,
     second: Vec<(TenantIndex, u32)>,
@@ -16,8 +23,17 @@ pub(crate) struct Stale {
 }
 
 impl Stale {
-    pub(crate) fn new(groups: StaleGroups, entries: Vec<(TenantIndex, u32)>) -> Stale {
-        Stale { groups, entries: entries.into_iter(), second: Vec::new(), is_second: false }
+    pub(crate) fn new(
+        own: OwnChanges,
+        groups: StaleGroups,
+        entries: Vec<(TenantIndex, u32)>,
+    ) -> Stale {
+        Stale { own, groups, entries: entries.into_iter(), second: Vec::new(), is_second: false }
+    }
+
+    /// The changes of Weir's own rules, which come first.
+    pub(crate) fn own_mut(&mut self) -> &mut OwnChanges {
+        &mut self.own
     }
 
     /// The groups, which come before the entries that use them.
@@ -43,21 +59,21 @@ impl Stale {
     }
 }
 
-/// Groups that are to be compiled again, one tenant after the other.
+/// Groups and meters that are to be compiled again, one tenant after the other.
 ///
 /// A tenant's groups come in two passes, too: a group can watch a group that comes later.
 pub(crate) struct StaleGroups {
     tenants: vec::IntoIter<TenantIndex>,
     present: TenantIndex,
-    groups: vec::IntoIter<u32>,
+    numbers: vec::IntoIter<(Kind, u32)>,
     watching: Vec<u32>,
 }
 
 /// The next item of [`StaleGroups`].
 pub(crate) enum NextGroup {
-    /// The next tenant. The caller lists the tenant's groups with [`StaleGroups::begin`].
+    /// The next tenant. The caller lists the tenant's groups and meters with [`StaleGroups::begin`].
     Tenant(TenantIndex),
-    Group(TenantIndex, u32),
+    Number(TenantIndex, (Kind, u32)),
     /// A group that may watch other groups, once more after all groups of its tenant.
     Watching(TenantIndex, u32),
 }
@@ -67,14 +83,14 @@ impl StaleGroups {
         StaleGroups {
             tenants: tenants.into_iter(),
             present: TenantIndex(0),
-            groups: Vec::new().into_iter(),
+            numbers: Vec::new().into_iter(),
             watching: Vec::new(),
         }
     }
 
-    /// Begins with a tenant's groups, each after those that it names.
-    pub(crate) fn begin(&mut self, tenant: TenantIndex, groups: Vec<u32>) {
-        (self.present, self.groups) = (tenant, groups.into_iter());
+    /// Begins with a tenant's groups, each after those that it names, and meters.
+    pub(crate) fn begin(&mut self, tenant: TenantIndex, numbers: Vec<(Kind, u32)>) {
+        (self.present, self.numbers) = (tenant, numbers.into_iter());
     }
 
     /// The present tenant's group may watch other groups.
@@ -83,8 +99,8 @@ impl StaleGroups {
     }
 
     pub(crate) fn next(&mut self) -> Option<NextGroup> {
-        if let Some(number) = self.groups.next() {
-            return Some(NextGroup::Group(self.present, number));
+        if let Some(number) = self.numbers.next() {
+            return Some(NextGroup::Number(self.present, number));
         }
         if let Some(number) = self.watching.pop() {
             return Some(NextGroup::Watching(self.present, number));

@@ -11,12 +11,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 impl Switch {
-    /// Fills the tables of ports, groups and meters from the store, and installs the groups and meters. Gives the items of the store.
+    /// Fills the tables of ports, groups and meters from the store. Gives the items of the store.
     pub(super) fn begin_to_restore(
         &mut self,
         groups: &[u8],
         meters: &[u8],
-        now: Instant,
     ) -> vec::IntoIter<(StoreKey, Vec<u8>)> {
         let held = self.learn_numbers(groups, meters);
         let restored = self.journal.take_restored();
@@ -36,7 +35,7 @@ impl Switch {
                 _ => {}
             }
         }
-        self.reconcile_numbers(&held, now);
+        self.learn_owned(&held);
         restored.into_iter()
     }
 

@@ -4,6 +4,7 @@ use crate::cookie::Installation;
 use crate::ids::TenantIndex;
 use crate::south::held::Held;
 use crate::store::StoreKey;
+use crate::switch::map::{OwnChanges, StaleGroups};
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
@@ -30,8 +31,8 @@ pub(crate) struct Reconciliation {
     pub(super) seen: HashSet<(TenantIndex, RuleKey)>,
     /// Rules that may differ. Each may be there more than once.
     pub(super) keys: Vec<(TenantIndex, RuleKey)>,
-    /// The places of Weir's own rules in `held`.
-    pub(super) own: Vec<usize>,
+    /// Weir's own rules that the switch holds.
+    pub(super) own: Vec<Held>,
     pub(super) differences: BTreeMap<TenantIndex, Difference>,
     /// Rules that are to be added, by their entries.
     pub(super) additions: Vec<(TenantIndex, u32, Vec<Addition>)>,
@@ -47,20 +48,22 @@ pub(crate) struct Reconciliation {
 
 /// The steps, in their order.
 pub(super) enum Step {
-    /// 1. The tables are filled from the store.
+    /// 1. Groups and meters on the switch become what the tables say. Then the tables are filled from the store.
+    Numbers(StaleGroups, vec::IntoIter<(StoreKey, Vec<u8>)>),
     Restore(vec::IntoIter<(StoreKey, Vec<u8>)>),
     /// 2. The rules that the switch holds are read.
     Read,
     /// 3. If several entries could own a rule that the switch holds, the entry of the rule's cookie owns the rule.
     KeepOwners(usize),
     /// 4. Each rule that the switch holds is looked up in the tables.
-    Learn(usize),
+    Learn(vec::IntoIter<Held>),
     /// 5. Rules that the switch does not hold are found.
     FindMissing(vec::IntoIter<(TenantIndex, u32)>),
     /// 6. Rules that may differ are compared with what the switch holds.
     Compare(vec::IntoIter<(TenantIndex, RuleKey)>, HashSet<(TenantIndex, RuleKey)>),
-    /// 7. Rules that are in no table are deleted.
+    /// 7. Rules that are in no table are deleted. Then Weir's own rules change.
     Delete(vec::IntoIter<(TenantIndex, Deletion)>),
+    Own(OwnChanges),
     /// 8. Missing rules are added.
     Add(vec::IntoIter<(TenantIndex, u32, Vec<Addition>)>),
 }

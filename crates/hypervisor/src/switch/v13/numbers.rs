@@ -272,7 +272,7 @@ impl Switch {
     }
 
     /// What the switch holds of the tenants' groups and meters is known.
-    fn learn_owned(&mut self, held: &HeldNumbers) {
+    pub(crate) fn learn_owned(&mut self, held: &HeldNumbers) {
         for (key, tenant) in self.ids.of_tenants() {
             let (kind, id) = key;
             let content = match kind {
@@ -281,25 +281,6 @@ impl Switch {
             };
             if let Some(content) = content {
                 self.session.installed_mut().numbers_mut().learn(tenant, key, content.clone());
-            }
-        }
-    }
-
-    /// After a new connection: groups and meters are what the tables say. What nothing needs goes later, behind the entries.
-    pub(crate) fn reconcile_numbers(&mut self, held: &HeldNumbers, now: Instant) {
-        if self.semantics().has_groups {
-            self.learn_owned(held);
-            self.resync_numbers(now);
-        }
-    }
-
-    /// Groups are compiled again, and a tenant that is gone has no groups or meters.
-    fn resync_numbers(&mut self, now: Instant) {
-        for tenant in self.tenants.indices() {
-            self.reform_groups(tenant);
-            self.drop_absent_meters(tenant);
-            for object in self.numbers_in_order(tenant) {
-                self.submit_number_repair(tenant, object, now);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Groups follow a new policy or changed ports, in [batches](crate::switch::follow) as entries do.
+//! Groups and meters follow a new policy, changed ports, or a new connection of the switch, in [batches](crate::switch::follow) as entries do.
 
 use crate::store::Kind;
 use crate::switch::Switch;
@@ -10,7 +10,8 @@ use openflow::v13::{GroupMod, GroupType};
 const LISTED: usize = 8;
 
 impl Switch {
-    /// Compiles the next groups again, as many as are left for this turn. A group on the switch goes later, behind the entries.
+    /// Compiles the next groups again, as many as are left for this turn. A group on the switch goes later, behind the entries. Of meters
+    /// only those change that the switch does not hold.
     pub(crate) fn groups_follow(
         &mut self,
         stale: &mut StaleGroups,
@@ -23,12 +24,17 @@ impl Switch {
             let work = match next {
                 NextGroup::Tenant(tenant) => {
                     self.drop_absent_meters(tenant);
-                    let groups = self.begin_to_reform(tenant);
-                    let work = groups.len() / LISTED;
-                    stale.begin(tenant, groups);
+                    self.make_missing_egress_groups(tenant);
+                    let numbers = self.numbers_in_order(tenant);
+                    let work = numbers.len() / LISTED;
+                    stale.begin(tenant, numbers);
                     work
                 }
-                NextGroup::Group(tenant, number) => {
+                NextGroup::Number(tenant, meter @ (Kind::Meter, _)) => {
+                    self.submit_number_repair(tenant, meter, now);
+                    1
+                }
+                NextGroup::Number(tenant, (_, number)) => {
                     self.reform_group(tenant, number);
                     let known = self.numbers(tenant, Kind::Group).any(number);
                     let group = known.and_then(|known| GroupMod::parse(&known.body).ok());

@@ -192,14 +192,6 @@ impl Switch {
         }
     }
 
-    /// All of a tenant's groups are compiled again, in the tables: the network below them has changed, or other groups. Those
-    /// that cannot be any more are taken out of the tables.
-    pub(crate) fn reform_groups(&mut self, tenant: TenantIndex) {
-        for number in self.begin_to_reform(tenant) {
-            self.reform_group(tenant, number);
-        }
-    }
-
     /// Makes missing egress groups in the tables. Gives all groups that are to be compiled again, each after those that it names.
     pub(crate) fn begin_to_reform(&mut self, tenant: TenantIndex) -> Vec<u32> {
         self.make_missing_egress_groups(tenant);
@@ -208,7 +200,8 @@ impl Switch {
         groups
     }
 
-    /// Compiles a group again, in the tables.
+    /// Compiles a group again, in the tables: the network below it has changed, or other groups. A group that cannot be any more is
+    /// taken out of the tables.
     pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
         let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
         let formed = match self.tenants[tenant].terms.is_present() {
