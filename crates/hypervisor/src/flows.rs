@@ -290,7 +290,7 @@ impl FlowTable {
     }
 
     /// The entries that a non-strict request may mean (OpenFlow 1.0 section 4.6, 1.3 section 6.4), by ascending numbers.
-    /// `table` is `None` for all tables. Whoever looks at these entries charges the tenant for them.
+    /// `table` is `None` for all tables. The caller that looks at these entries charges the tenant for them.
     pub fn candidates(&self, table: Option<u8>, match_: &Match) -> Vec<u32> {
         let (found, groups) = self.related(table, match_, Relation::Within);
         self.meter.add(groups);

@@ -78,7 +78,7 @@ pub(crate) use event::Event;
 pub(crate) use logged::{Logged, LoggedChange, NumberBefore};
 use map::Map;
 use openflow::{Header, Version};
-pub(crate) use operations::{Operation, Operations, OwnChange, Tried, What};
+pub(crate) use operations::{Operation, Operations, Tried, What};
 use postponed::inbox::Inbox;
 pub(crate) use replay::findings::{Gone, Object};
 use reports::Reports;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use compile::ownership::Claims;
 use compile::{InfraRule, Ownership};
 use fabric::embedding::Transit;
-pub(crate) use stale::{NextGroup, OwnChanges, Stale, StaleGroups};
+pub(crate) use stale::{NextGroup, OwnChange, OwnChanges, Stale, StaleGroups};
 
 /// How many refused rules of one map are reported: a switch without room refuses them all.
 const TOLD: usize = 16;

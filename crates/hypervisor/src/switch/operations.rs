@@ -1,6 +1,7 @@
 //! What is in flight to the switch, by what it is for, and which request is being applied to the tables.
 
 use super::bulk::change::BulkChange;
+use super::map::OwnChange;
 use super::{LoggedChange, Object};
 use crate::ids::TenantIndex;
 use crate::south::installed::Effect;
@@ -155,14 +156,6 @@ impl Operations {
     pub(super) fn end_replay(&mut self) {
         (self.current, self.is_replay) = (None, false);
     }
-}
-
-/// What is done about an entry of the hypervisor's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnChange {
-    /// It is there from now on, in the place of what is there.
-    Add,
-    Remove,
 }
 
 /// An entry of the hypervisor's own that is on its way to the switch.

@@ -3,8 +3,8 @@
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
 
-use super::map::OwnChanges;
-use super::{Cause, OwnChange, Switch, Tried};
+use super::map::{OwnChange, OwnChanges};
+use super::{Cause, Switch, Tried};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
 use crate::messages;

@@ -17,8 +17,9 @@
 //! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
+use super::map::OwnChange;
 use super::map::is_same;
-use super::{Cause, Object, OwnChange, Request, Switch, Tried, in_turn};
+use super::{Cause, Object, Request, Switch, Tried, in_turn};
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;

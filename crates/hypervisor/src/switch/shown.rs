@@ -4,7 +4,8 @@
 //! table is. The tenant is not charged: somebody else asks. Between two pages entries may come and go; those that stay are shown
 //! once each, unless their cookies change.
 
-use super::{OwnChange, Switch, Tenant};
+use super::map::OwnChange;
+use super::{Switch, Tenant};
 use crate::cookie::Cookie;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;

@@ -3,7 +3,8 @@
 //! Nothing is decided here: [`Event::Ports`](super::Event::Ports) and [`Event::Probe`](super::Event::Probe) are for the part that keeps the topology, and
 //! [`Switch::send_own_packet_out`] sends what it wants sent.
 
-use super::{OwnChange, Switch};
+use super::Switch;
+use super::map::OwnChange;
 use crate::lldp;
 use crate::messages;
 use crate::policy::TenantId;

@@ -120,33 +120,33 @@ fn a_rule_that_the_switch_refuses_meanwhile_is_tried_again() {
     }
 }
 
-#[test]
-fn a_map_that_comes_meanwhile_is_followed_next() {
+/// This happens after a few turns, and after many. Then the switch has the rules of a map with labels from this number on.
+fn check_interrupted(labels: u16, event: impl Fn(&mut World)) {
     for version in VERSIONS {
         for turns in [3, 40] {
             let mut world = world(version);
             world.begin_policy(passing(1000));
             (0..turns).for_each(|_| world.turn(READ));
             assert!(world.core.is_turn_awaited());
-            world.begin_policy(passing(1100));
-            world.turn(READ);
-            check(&mut world, 1100);
+            event(&mut world);
+            check(&mut world, labels);
         }
     }
 }
 
 #[test]
+fn a_map_that_comes_meanwhile_is_followed_next() {
+    check_interrupted(1100, |world| {
+        world.begin_policy(passing(1100));
+        world.turn(READ);
+    });
+}
+
+#[test]
 fn a_new_connection_in_the_middle_finds_what_is_missing() {
-    for version in VERSIONS {
-        for turns in [3, 40] {
-            let mut world = world(version);
-            world.begin_policy(passing(1000));
-            (0..turns).for_each(|_| world.turn(READ));
-            assert!(world.core.is_turn_awaited());
-            world.reconnect();
-            check(&mut world, 1000);
-        }
-    }
+    check_interrupted(1000, |world| {
+        world.reconnect();
+    });
 }
 
 /// In the switch's place comes one that has nothing. Gives the numbers of messages of this type in each turn.

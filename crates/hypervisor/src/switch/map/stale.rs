@@ -2,10 +2,17 @@
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
-use crate::switch::OwnChange;
 use alloc::vec;
 use alloc::vec::Vec;
 use compile::InfraRule;
+
+/// What is done about a rule of Weir's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnChange {
+    /// The rule is added, or replaces the rule in its place.
+    Add,
+    Remove,
+}
 
 /// Changes of Weir's own rules that are to be sent.
 pub(crate) type OwnChanges = vec::IntoIter<(InfraRule, OwnChange)>;
