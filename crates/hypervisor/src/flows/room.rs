@@ -5,10 +5,10 @@
 use super::entry::beside;
 use super::{Flow, FlowTable, Rule};
 
-/// Entries on the switch that one message may come to, if it does not mean as many already: everybody waits while they are made.
-const AT_ONCE: usize = 16_384;
+/// Rules that one message may come to, if the entries that it means do not have as many already.
+pub(crate) const AT_ONCE: usize = 16_384;
 
-/// How many entries on the switch a change may come to, and whether it is [`AT_ONCE`] that bounds it.
+/// How many rules a change may come to, and whether the bound is what one message may do.
 #[derive(Debug)]
 pub(crate) struct Room(usize, bool);
 
@@ -20,6 +20,11 @@ impl Room {
         left.is_some()
     }
 
+    /// How many rules the change may still come to.
+    pub(crate) fn left(&self) -> usize {
+        self.0
+    }
+
     /// Whether what one message may do bounds the change, and not what the tenant may have.
     pub(crate) fn is_at_once(&self) -> bool {
         self.1
@@ -27,8 +32,14 @@ impl Room {
 }
 
 impl FlowTable {
-    /// The room for these entries, changed, if those of all may be so many. Fewer than there are may always be.
-    pub(crate) fn room_for(&self, changed: impl Iterator<Item = u32>, limit: u32) -> Room {
+    /// The room for these entries, changed, if the rules of all entries may be so many, and those of the rest of the message
+    /// `at_once`. Fewer than there are may always be.
+    pub(crate) fn room_for(
+        &self,
+        changed: impl Iterator<Item = u32>,
+        limit: u32,
+        at_once: usize,
+    ) -> Room {
         let counts = |id: u32| {
             let rules = self.get(id).map_or(0, Flow::planned);
             rules + self.long.of.get(&id).copied().unwrap_or(0)
@@ -36,6 +47,6 @@ impl FlowTable {
         let before: usize = changed.map(counts).sum();
         let others = (self.entries() + self.long.all).saturating_sub(before);
         let left = (limit as usize).saturating_sub(others);
-        Room(left.min(AT_ONCE).max(before), left > AT_ONCE)
+        Room(left.min(at_once).max(before), left > at_once)
     }
 }

@@ -16,32 +16,35 @@ use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
 use crate::time::Instant;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use change::{BulkAction, BulkChange};
+use change::{BulkAction, BulkChange, Meant};
 use compile::{Reason, Refused};
 use flowspace::MiniWords;
 
-/// So many times as many entries are compared with a DELETE in one batch as entries are deleted.
+/// So many times as many entries are compared with a request in one batch as entries are changed.
 const CANDIDATES: usize = 8;
 
 impl Switch {
-    /// Changes these entries, at least the first batch of them.
+    /// Changes the meant ones of these entries, at least the first batch of them.
     pub(crate) fn change_entries(
         &mut self,
         cause: &Cause,
         action: BulkAction,
-        entries: Vec<u32>,
+        meant: Meant,
+        candidates: Vec<u32>,
         buffered: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
         let mut bulk = BulkChange {
             cause: *cause,
             action,
-            entries: entries.into_iter(),
+            meant: Box::new(meant),
+            candidates: candidates.into_iter(),
             alike: Alike::default(),
             buffered: *buffered,
         };
         if let Some(change) = self.change_by(cause) {
-            change.expect_entries(bulk.entries.len());
+            change.expect_entries(bulk.candidates.len());
         }
         self.change_batch(&mut bulk)?;
         *buffered = None;
@@ -65,25 +68,47 @@ impl Switch {
     }
 
     pub(super) fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
+        let batch = self.next_batch(bulk);
         match &bulk.action {
-            BulkAction::Modify { .. } => self.modify_batch(bulk),
-            BulkAction::Delete { .. } => {
-                self.delete_batch(bulk);
+            BulkAction::Modify { .. } => self.modify_batch(bulk, &batch),
+            BulkAction::Delete => {
+                self.delete_batch(&bulk.cause, &batch);
                 Ok(())
             }
         }
     }
 
+    /// The next entries that the request means. A batch of candidates is larger than a batch of changes.
+    fn next_batch(&self, bulk: &mut BulkChange) -> Vec<u32> {
+        let Meant { wanted, strictly } = &*bulk.meant;
+        let (wire, words) = (self.wire, MiniWords::of(&wanted.match_));
+        let deletes = matches!(bulk.action, BulkAction::Delete);
+        let is_meant = |flow: &Flow| {
+            wanted.covers(flow, &words, *strictly)
+                && (!deletes || messages::sends_to(wire, &flow.actions, wanted))
+        };
+        let flows = &self.tenants[bulk.cause.tenant].flows;
+        let candidates = bulk.candidates.by_ref().take(CANDIDATES * self.settings.batch);
+        let candidates = candidates.inspect(|_| flows.meter().add(1));
+        let meant = candidates.filter(|number| flows.get(*number).is_some_and(is_meant));
+        meant.take(self.settings.batch).collect()
+    }
+
     /// Either all entries of the batch are changed, or none of them.
-    fn modify_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
-        let BulkAction::Modify { actions, cookie, room } = &mut bulk.action else { return Ok(()) };
+    fn modify_batch(&mut self, bulk: &mut BulkChange, batch: &[u32]) -> Result<(), Refused> {
+        let BulkAction::Modify { actions, cookie, at_once } = &mut bulk.action else {
+            return Ok(());
+        };
         let cause = bulk.cause;
         let (wire, tenant) = (self.wire, cause.tenant);
-        let most = self.settings.batch;
+        let flows = &self.tenants[tenant].flows;
+        let left = self.rules_left(tenant, flows.tables_of(batch));
+        let mut room = flows.room_for(batch.iter().copied(), left, *at_once);
+        let room_before = room.left();
         let asked = cause.operation.and_then(|at| self.change(at));
         let resets_counts = asked.is_some_and(|it| it.resets_counts);
-        let mut changed = Vec::with_capacity(bulk.entries.len().min(most));
-        for number in bulk.entries.by_ref() {
+        let mut changed = Vec::with_capacity(batch.len());
+        for &number in batch {
             let Some(before) = self.tenants[tenant].flows.get(number) else { continue };
             let mut flow = before.with_actions(actions);
             flow.cookie = cookie.unwrap_or(flow.cookie);
@@ -94,13 +119,11 @@ impl Switch {
             flow.share_with_rules();
             bulk.alike.share(&mut flow.rules);
             if !room.take(&flow, &flow.rules) {
-                return Err(self.no_room(cause.tenant, flow.table, room));
+                return Err(self.no_room(cause.tenant, flow.table, &room));
             }
             changed.push((number, flow));
-            if changed.len() >= most {
-                break;
-            }
         }
+        *at_once = at_once.saturating_sub(room_before - room.left());
         if self.tenants[tenant].flows.become_one(&changed) {
             return Err(Reason::SameRule.with(self.codes().overlap));
         }
@@ -118,30 +141,11 @@ impl Switch {
         Ok(())
     }
 
-    /// A batch of candidates is larger than a batch of deletions.
-    fn delete_batch(&mut self, bulk: &mut BulkChange) {
-        let BulkAction::Delete { wanted, strictly } = &bulk.action else { return };
-        let (cause, wire) = (bulk.cause, self.wire);
-        let words = MiniWords::of(&wanted.match_);
-        let is_meant = |flow: &Flow| {
-            wanted.covers(flow, &words, *strictly)
-                && messages::sends_to(wire, &flow.actions, wanted)
-        };
-        let mut left = self.settings.batch;
-        for number in bulk.entries.by_ref().take(CANDIDATES * self.settings.batch) {
-            let flows = &self.tenants[cause.tenant].flows;
-            flows.meter().add(1);
-            if !flows.get(number).is_some_and(is_meant) {
-                continue;
-            }
-            if let Some(flow) = self.take_flow(&cause, number) {
-                self.delete_rules(&cause, number, &flow);
-                self.await_removal(&cause, number, flow);
-            }
-            left = left.saturating_sub(1);
-            if left == 0 {
-                break;
-            }
+    fn delete_batch(&mut self, cause: &Cause, batch: &[u32]) {
+        for &number in batch {
+            let Some(flow) = self.take_flow(cause, number) else { continue };
+            self.delete_rules(cause, number, &flow);
+            self.await_removal(cause, number, flow);
         }
     }
 

@@ -1,13 +1,13 @@
 //! FLOW_MOD: a tenant changes its tables. An entry becomes one rule on the switch, or several: that is the compiler's affair.
 
-use super::bulk::change::BulkAction;
+use super::bulk::change::{BulkAction, Meant};
 use super::{Cause, Request, Switch};
 use crate::buffers::Buffered;
-use crate::flows::{FlowMod, Wanted};
+use crate::flows::room::AT_ONCE;
+use crate::flows::{Flow, FlowMod, Wanted};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
 use flowspace::MiniWords;
@@ -48,22 +48,21 @@ impl Switch {
         if let Some(change) = self.change_by(&cause) {
             change.resets_counts = resets_counts;
         }
-        let mut kept = buffered;
+        let (mut kept, buffer_id) = (buffered, flow_mod.buffer_id);
         match flow_mod.command {
             FlowModCommand::ADD => self.add(&cause, &flow_mod, table, &mut kept),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-                self.modify(&cause, &flow_mod, table, &mut kept)
+                self.modify(&cause, flow_mod, table, &mut kept)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
-                let entries = self.candidates(tenant, &flow_mod);
-                let strictly = flow_mod.strictly();
-                let action = BulkAction::Delete { wanted: Box::new(flow_mod.wanted), strictly };
-                self.change_entries(&cause, action, entries, &mut None)
+                let candidates = self.candidates(tenant, &flow_mod);
+                let meant = Meant { strictly: flow_mod.strictly(), wanted: flow_mod.wanted };
+                self.change_entries(&cause, BulkAction::Delete, meant, candidates, &mut None)
             }
             _ => Err(codes.bad_command.into()),
         }?;
         if buffered.is_some() {
-            let taken = self.tenants.take_buffered(tenant, flow_mod.buffer_id);
+            let taken = self.tenants.take_buffered(tenant, buffer_id);
             if let Some(change) = self.change_by(&cause) {
                 change.buffered = taken;
             }
@@ -119,7 +118,7 @@ impl Switch {
         if flows.collides(number, &flow) {
             return Err(Reason::SameRule.with(codes.overlap));
         }
-        let mut room = flows.room_for(core::iter::once(number), entries_left);
+        let mut room = flows.room_for(core::iter::once(number), entries_left, AT_ONCE);
         if !room.take(&flow, &flow.rules) {
             return Err(self.no_room(tenant, table, &room));
         }
@@ -155,7 +154,7 @@ impl Switch {
     fn modify(
         &mut self,
         cause: &Cause,
-        flow_mod: &FlowMod<'_>,
+        flow_mod: FlowMod<'_>,
         table: u8,
         kept: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
@@ -164,23 +163,22 @@ impl Switch {
             // Checked even if nothing is meant: the tenant learns of its mistake now.
             self.plan(cause.tenant, &flow_mod.to_flow(table, cause.now))?;
         }
-        let words = MiniWords::of(&flow_mod.wanted.match_);
-        let flows = &self.tenants[cause.tenant].flows;
-        let mut found = self.candidates(cause.tenant, flow_mod);
-        flows.meter().add(found.len() as u64);
-        found.retain(|number| {
-            let flow = flows.get(*number);
-            flow.is_some_and(|flow| flow_mod.wanted.covers(flow, &words, flow_mod.strictly()))
-        });
-        if found.is_empty() && adds {
-            return self.add(cause, flow_mod, table, kept);
+        let strictly = flow_mod.strictly();
+        let candidates = self.candidates(cause.tenant, &flow_mod);
+        if adds {
+            let words = MiniWords::of(&flow_mod.wanted.match_);
+            let flows = &self.tenants[cause.tenant].flows;
+            let is_meant = |flow: &Flow| flow_mod.wanted.covers(flow, &words, strictly);
+            let mut looked_at = candidates.iter().inspect(|_| flows.meter().add(1));
+            if !looked_at.any(|number| flows.get(*number).is_some_and(is_meant)) {
+                return self.add(cause, &flow_mod, table, kept);
+            }
         }
         let cookie = self.semantics().flow_mod.modify_sets_cookie.then_some(flow_mod.cookie);
-        let flows = &self.tenants[cause.tenant].flows;
-        let left = self.rules_left(cause.tenant, flows.tables_of(&found));
-        let room = flows.room_for(found.iter().copied(), left);
-        let action = BulkAction::Modify { actions: flow_mod.actions.into(), cookie, room };
-        self.change_entries(cause, action, found, kept)
+        let action =
+            BulkAction::Modify { actions: flow_mod.actions.into(), cookie, at_once: AT_ONCE };
+        let meant = Meant { wanted: flow_mod.wanted, strictly };
+        self.change_entries(cause, action, meant, candidates, kept)
     }
 
     /// The entries that a MODIFY or a DELETE may mean.

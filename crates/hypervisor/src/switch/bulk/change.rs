@@ -1,7 +1,6 @@
 //! A change of many entries, as far as it has not been applied.
 
 use crate::buffers::Buffered;
-use crate::flows::room::Room;
 use crate::flows::{Alike, Wanted};
 use crate::switch::Cause;
 use alloc::boxed::Box;
@@ -14,22 +13,26 @@ pub(crate) enum BulkAction {
         actions: Arc<[u8]>,
         /// The entries' new cookie (1.0).
         cookie: Option<u64>,
-        /// The room for the rules of all entries.
-        room: Room,
+        /// How many rules the entries of the next batches may come to.
+        at_once: usize,
     },
-    /// The entries are candidates. Each is compared with the request in its batch.
-    Delete {
-        wanted: Box<Wanted>,
-        /// The priority of a strict request.
-        strictly: Option<u16>,
-    },
+    Delete,
+}
+
+/// The entries that a request means.
+pub(crate) struct Meant {
+    pub wanted: Wanted,
+    /// The priority of a strict request.
+    pub strictly: Option<u16>,
 }
 
 /// A change of many entries, as far as it has not been applied.
 pub(crate) struct BulkChange {
     pub(super) cause: Cause,
     pub(super) action: BulkAction,
-    pub(super) entries: vec::IntoIter<u32>,
+    pub(super) meant: Box<Meant>,
+    /// Entries that the request may mean. Each is compared with the request in its batch.
+    pub(super) candidates: vec::IntoIter<u32>,
     pub(super) alike: Alike,
     /// The packet that the request releases.
     pub(super) buffered: Option<Buffered>,
@@ -37,6 +40,6 @@ pub(crate) struct BulkChange {
 
 impl BulkChange {
     pub(crate) fn is_done(&self) -> bool {
-        self.entries.len() == 0
+        self.candidates.len() == 0
     }
 }

@@ -3,6 +3,7 @@
 //! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
 //! use them. What is deleted goes last.
 
+use crate::flows::room::AT_ONCE;
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
 use crate::ids::TenantIndex;
@@ -241,7 +242,7 @@ impl Switch {
         let using: Vec<_> = flows.iter().filter(|(_, flow)| uses(flow)).collect();
         let numbers: Vec<u32> = using.iter().map(|(number, _)| *number).collect();
         let entries_left = self.rules_left(tenant, flows.tables_of(&numbers));
-        let mut room = flows.room_for(numbers.into_iter(), entries_left);
+        let mut room = flows.room_for(numbers.into_iter(), entries_left, AT_ONCE);
         let mut planned = HashMap::new();
         for (number, flow) in using {
             let rules = self.plan(tenant, flow)?;
