@@ -21,7 +21,7 @@ use openflow::{Hello, Version, VersionSet, frame};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{median, nth_add, policy, request};
+use support::{median, nth_add, policy, request, virtual_port};
 
 const ROUNDS: usize = 5;
 const PORTS: u32 = 30;
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// The longest calls of what is measured once.
+/// Measures each action once: its name, the longest call into the core, and the name of this call.
 fn round(version: Version, what: &str) -> Vec<(&'static str, Duration, &'static str)> {
     let number: u32 = what.split(' ').next().unwrap().parse().unwrap();
     let policy = |other| policy_of(what, number, other);
@@ -260,13 +260,6 @@ fn policy_of(what: &str, number: u32, other: bool) -> Policy {
     let mut policy = policy("t1: -");
     let id = policy.tenants[0].id;
     let offset = u32::from(other) * number;
-    let port = |kind| VirtualPort {
-        mac: [2, 0, 0, 0, 0, 1],
-        name: String::new(),
-        up: true,
-        speed: None,
-        kind,
-    };
     let hosts = |at: u32| -> Vec<MacAddress> {
         let host = |n| MacAddress::new([2, 1, u8::from(other), at as u8, 0, n as u8]).unwrap();
         (1..=number).map(host).collect()
@@ -278,9 +271,10 @@ fn policy_of(what: &str, number: u32, other: bool) -> Policy {
     let far = Default::default();
     let label = if what.ends_with("groups") { 80_000 - 20 * u32::from(other) } else { 80_000 };
     let link = PortKind::Link { sends: Some(hop(label)), receives: vec![hop(label)], far };
-    let mut ports: BTreeMap<u32, VirtualPort> = [(1, port(edge(1))), (2, port(link))].into();
+    let mut ports: BTreeMap<u32, VirtualPort> =
+        [(1, virtual_port(edge(1))), (2, virtual_port(link))].into();
     if what.ends_with("hosts") {
-        ports.extend((3..=20).map(|at| (at, port(edge(at)))));
+        ports.extend((3..=20).map(|at| (at, virtual_port(edge(at)))));
     }
     let member = Member { datapath: Dpid(0xa0), name: String::new(), ports, shared_with: false };
     let mut map = SwitchMap::default();

@@ -345,8 +345,9 @@ impl FlowTable {
     pub fn overlaps(&self, table: u8, match_: &Match, priority: u16) -> bool {
         let own = MiniWords::of(match_);
         let (found, groups) = self.related(Some(table), match_, Relation::Overlapping);
-        self.meter.add(groups + found.len() as u64);
-        found.into_iter().filter_map(|id| self.get(id)).any(|flow| {
+        self.meter.add(groups);
+        let examined = found.into_iter().inspect(|_| self.meter.add(1));
+        examined.filter_map(|id| self.get(id)).any(|flow| {
             flow.priority == priority
                 && flow.match_.overlaps(match_)
                 && flow.match_.as_slice() != own.as_slice()

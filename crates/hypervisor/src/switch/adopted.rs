@@ -48,7 +48,7 @@ impl Switch {
     pub(super) fn reserve_numbers(&mut self, left: &BTreeSet<u64>) {
         for cookie in left.iter().filter_map(|it| Cookie::of_any(*it)) {
             if let Some(tenant) = self.tenant_of(cookie.tenant) {
-                self.tenants[tenant.0 as usize].flows.reserve(cookie.number);
+                self.tenants[tenant].flows.reserve(cookie.number);
             }
         }
     }
@@ -90,7 +90,7 @@ impl Switch {
     fn adopt_entry(&mut self, cookie: u64, held: &[&Held], now: Instant) -> Option<()> {
         let cookie = Cookie::of_any(cookie).filter(|cookie| cookie.number != 0)?;
         let tenant = self.tenant_of(cookie.tenant)?;
-        if self.tenants[tenant.0 as usize].network.is_some() {
+        if self.tenants[tenant].network.is_some() {
             return None;
         }
         let (first, others) = held.split_first()?;
@@ -122,7 +122,7 @@ impl Switch {
         if flow.rules.len() != held.len() || held.iter().filter(is_same).count() != held.len() {
             return None;
         }
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let is_known = flows.find(flow.table, &flow.match_.to_match(), flow.priority).is_some();
         if is_known || flows.collides(cookie.number, &flow) {
             return None;

@@ -76,7 +76,7 @@ impl Switch {
         let mut rest = questions;
         while let Ok(Some(length)) = openflow::frame::next(rest) {
             let (message, tail) = rest.split_at(length);
-            // Without an origin: what is waited for is counted once, by the waiter.
+            // The item has no origin, since the waiter already counts the answer that the tenant waits for.
             let item = Item::new(Awaits::Collection(id), cost, request.now);
             self.submit(tenant, Item { class: Class::Statistics, ..item }, message);
             rest = tail;

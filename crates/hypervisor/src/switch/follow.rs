@@ -85,7 +85,7 @@ impl Switch {
     }
 
     fn follow_policy(&mut self, policy: Arc<Policy>, now: Instant) {
-        let each = |switch: &Switch| (0..switch.tenants.len()).map(|at| TenantIndex(at as u32));
+        let each = |switch: &Switch| switch.tenants.indices();
         let seen_before: Vec<BTreeMap<u32, Vec<u8>>> =
             each(self).map(|tenant| self.described_ports(tenant)).collect();
         let datapaths_before: Vec<u64> =
@@ -97,7 +97,7 @@ impl Switch {
         self.resync(now);
         for (at, served) in served.iter().enumerate() {
             let tenant = TenantIndex(at as u32);
-            let id = self.tenants[at].id;
+            let id = self.tenants[tenant].id;
             let was = served_before.get(at).copied().unwrap_or(false);
             match (was, *served) {
                 (false, true) => self.reports.push(Event::Serve(id)),
@@ -120,9 +120,8 @@ impl Switch {
     fn resync(&mut self, now: Instant) {
         let own = self.own_changes().into_iter();
         let groups = self.all_groups();
-        let tenants = || (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
-        let entries = tenants().flat_map(|tenant| {
-            self.tenants[tenant.0 as usize].flows.iter().map(move |(number, _)| (tenant, number))
+        let entries = self.tenants.indices().flat_map(|tenant| {
+            self.tenants[tenant].flows.iter().map(move |(number, _)| (tenant, number))
         });
         self.map.set_stale(Stale::new(own, groups, entries.collect()));
         self.compile_stale(self.settings.batch, now);
@@ -130,7 +129,7 @@ impl Switch {
 
     /// The groups and meters of all tenants, which are to be compiled again.
     pub(super) fn all_groups(&self) -> StaleGroups {
-        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
+        let tenants = self.tenants.indices();
         StaleGroups::new(tenants.filter(|_| self.semantics().has_groups).collect())
     }
 
@@ -180,7 +179,7 @@ impl Switch {
         now: Instant,
     ) {
         let cause = Cause::own(tenant, now);
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         let Some(flow) = state.flows.get(number) else { return };
         let planned = match state.terms.is_present() {
             true => self.plan(tenant, flow).ok(),
@@ -207,15 +206,15 @@ impl Switch {
     /// All entries follow the policy in force. Requests that have waited are looked at.
     fn all_follow(&mut self, now: Instant) {
         self.sweep_all_numbers(now);
-        for at in 0..self.tenants.len() {
-            self.tenants[at].backlog.note_decided();
-            self.resume(TenantIndex(at as u32));
+        for tenant in self.tenants.indices() {
+            self.tenants[tenant].backlog.note_decided();
+            self.resume(tenant);
         }
     }
 
     /// Which tenants have a part of the switch.
     pub(super) fn served(&self) -> Vec<bool> {
-        (0..self.tenants.len()).map(|at| self.is_served(TenantIndex(at as u32))).collect()
+        self.tenants.indices().map(|tenant| self.is_served(tenant)).collect()
     }
 
     /// Whether a tenant has a part of the switch.
@@ -223,14 +222,14 @@ impl Switch {
         let space = self.map.ownership().space(tenant);
         let has_slice =
             space.is_some_and(|space| !space.write.is_empty() || !space.read.is_empty());
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         state.terms.is_present() && (has_slice || state.network.is_some())
     }
 
     /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it
     /// has told; so of a slice's ports only those are named that came or went.
     fn report_new_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
-        let is_network = self.tenants[tenant.0 as usize].network.is_some();
+        let is_network = self.tenants[tenant].network.is_some();
         let after = self.described_ports(tenant);
         for (number, wire) in before {
             if !after.contains_key(number) {

@@ -19,8 +19,8 @@ use flowspace::Match;
 use hashbrown::HashMap;
 
 impl Switch {
-    /// After a new connection: what is held is kept, what is missing is to be installed, what is no longer wanted is to go. Gives the
-    /// changes, and the numbers of rules that are kept, installed and removed.
+    /// Compares Weir's own rules on a switch that has connected with the rules that the policy needs. Gives the changes to send, and the
+    /// numbers of rules that are kept, added and removed.
     pub(crate) fn reconcile_own(&mut self, held: Vec<Held>) -> (OwnChanges, (usize, usize, usize)) {
         let of_weir = held.into_iter().map(|held| {
             let counted = tally::counted(held.cookie, self.settings.installation);
@@ -35,7 +35,7 @@ impl Switch {
         (changes.into_iter(), (kept, added, removed))
     }
 
-    /// Which of Weir's own rules have to change now. The rules that go come first.
+    /// The changes of Weir's own rules that the policy needs. Removed rules come first.
     pub(super) fn own_changes(&mut self) -> Vec<(InfraRule, OwnChange)> {
         let wanted = self.wanted_infra();
         let held = self.map.replace_infra(Vec::new());
@@ -46,7 +46,7 @@ impl Switch {
         for own in &wanted {
             let is_kept = there.get_mut(&key(own)).is_some_and(|(held, goes)| {
                 let counts_the_same = held.counted == own.counted;
-                // What one has counted is not another's, also where the same packets are another's now.
+                // A rule that counts for another port now is removed first, so that the new rule counts from zero.
                 *goes = held.counted.is_some() && !counts_the_same;
                 counts_the_same && self.same_actions(&held.actions, &own.actions)
             });

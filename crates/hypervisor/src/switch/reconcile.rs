@@ -231,7 +231,7 @@ impl Switch {
             return;
         };
         let number = cookie.number;
-        let flow = self.tenants[tenant.0 as usize].flows.get(number);
+        let flow = self.tenants[tenant].flows.get(number);
         let rule = flow.and_then(|flow| {
             let rule = flow.rules.iter().find(|rule| self.is_held(flow, rule, &entry))?;
             Some((flow, rule))
@@ -250,7 +250,7 @@ impl Switch {
         };
         if rule.is_some() {
             it.seen.insert((tenant, key.clone()));
-            if let Some(flow) = self.tenants[tenant.0 as usize].flows.get_mut(number) {
+            if let Some(flow) = self.tenants[tenant].flows.get_mut(number) {
                 flow.installed = flow.installed.min(entry.installed(now));
             }
         }
@@ -262,7 +262,7 @@ impl Switch {
     fn all_entries(&self) -> Vec<(TenantIndex, u32)> {
         let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
         let entries = tenants.flat_map(|tenant| {
-            self.tenants[tenant.0 as usize].flows.iter().map(move |(number, _)| (tenant, number))
+            self.tenants[tenant].flows.iter().map(move |(number, _)| (tenant, number))
         });
         entries.collect()
     }
@@ -275,8 +275,7 @@ impl Switch {
         number: u32,
         now: Instant,
     ) {
-        let at = tenant.0 as usize;
-        let Some(flow) = self.tenants[at].flows.get(number) else { return };
+        let Some(flow) = self.tenants[tenant].flows.get(number) else { return };
         let is_missing = |rule: &Rule| !it.seen.contains(&(tenant, rule.key(flow.table)));
         let missing = flow.rules.iter().filter(|rule| is_missing(rule)).count();
         if missing == 0 {
@@ -289,7 +288,7 @@ impl Switch {
         } else {
             let mut left = flow.clone();
             left.rules.retain(|rule| !is_missing(rule));
-            self.tenants[at].flows.put(number, left);
+            self.tenants[tenant].flows.put(number, left);
             self.tenants.note_freed(tenant);
         }
     }
@@ -334,7 +333,7 @@ impl Switch {
         flow: &Flow,
         like: Option<&Flow>,
     ) -> Result<Vec<Rule>, Refused> {
-        let state = &self.tenants[tenant.0 as usize];
+        let state = &self.tenants[tenant];
         state.flows.meter().add(PLAN);
         check_reportable(self.wire, &flow.match_wire, &flow.actions)?;
         let match_ = flow.match_.to_match();

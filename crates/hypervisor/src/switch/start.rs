@@ -114,9 +114,9 @@ impl Switch {
         self.report_topology();
         self.ask_space(now);
         self.ask_description(now);
-        for (at, served) in self.served().into_iter().enumerate() {
+        for (tenant, served) in self.tenants.indices().zip(self.served()) {
             if served {
-                self.reports.push(Event::Serve(self.tenants[at].id));
+                self.reports.push(Event::Serve(self.tenants[tenant].id));
             }
         }
     }

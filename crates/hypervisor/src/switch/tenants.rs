@@ -45,22 +45,6 @@ impl IndexMut<TenantIndex> for Tenants {
     }
 }
 
-impl Index<usize> for Tenants {
-    type Output = Tenant;
-
-    #[inline]
-    fn index(&self, at: usize) -> &Tenant {
-        &self.all[at]
-    }
-}
-
-impl IndexMut<usize> for Tenants {
-    #[inline]
-    fn index_mut(&mut self, at: usize) -> &mut Tenant {
-        &mut self.all[at]
-    }
-}
-
 impl Tenants {
     /// How many tenants there are or have been. Places are kept, so that indices stay valid.
     #[inline]

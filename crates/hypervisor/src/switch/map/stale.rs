@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use compile::InfraRule;
 
-/// What is done about a rule of Weir's own.
+/// A change of one rule of Weir's own on the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnChange {
     /// The rule is added, or replaces the rule in its place.

@@ -46,12 +46,12 @@ impl Switch {
         let read_match = |bytes: &[u8]| messages::read_match(wire, bytes);
         let flow = Flow::from_bytes(bytes, stored_as, read_match);
         let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, flow)| {
-            let has_network = self.tenants[tenant.0 as usize].network.is_some();
+            let has_network = self.tenants[tenant].network.is_some();
             let metadata_kept = self.target().metadata_kept(has_network);
             let mut flow = messages::restored(wire, flow, metadata_kept)?;
             flow.installed = now;
             flow.rules = self.plan(tenant, &flow).ok()?;
-            let flows = &mut self.tenants[tenant.0 as usize].flows;
+            let flows = &mut self.tenants[tenant].flows;
             let same = flows.find(flow.table, &flow.match_.to_match(), flow.priority);
             if same.is_some() || flows.collides(number, &flow) {
                 return None;
@@ -72,13 +72,13 @@ impl Switch {
             return;
         };
         let Some(tenant) = self.tenant_of(cookie.tenant) else { return };
-        let flows = &self.tenants[tenant.0 as usize].flows;
+        let flows = &self.tenants[tenant].flows;
         let shadowed = flows.get(cookie.number).and_then(|flow| {
             let shadowed = flow.shadowed.iter().find(|rule| self.is_held(flow, rule, entry));
             Some((flow.table, shadowed?.clone()))
         });
         let Some((table, rule)) = shadowed else { return };
-        let flows = &mut self.tenants[tenant.0 as usize].flows;
+        let flows = &mut self.tenants[tenant].flows;
         let before = flows.own(cookie.number, table, &rule);
         for number in before.into_iter().chain([cookie.number]) {
             self.tenants.keep_time(tenant, number, now);

@@ -26,7 +26,7 @@ pub use request::request;
 pub use rounds::{Rounds, nth_add};
 pub use script::{both, happen, play, play_on, play_with};
 pub use stage::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Stage, Versions, datapath};
-pub use warm::{Mode, WarmCore, median, seconds};
+pub use warm::{Mode, WarmCore, median, seconds, virtual_port};
 pub use world::{DPID, LLDP_KEY, Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;

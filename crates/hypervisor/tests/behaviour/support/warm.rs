@@ -250,6 +250,11 @@ pub enum Mode {
     Networks,
 }
 
+/// A virtual port that is up.
+pub fn virtual_port(kind: PortKind) -> VirtualPort {
+    VirtualPort { mac: [2, 0, 0, 0, 0, 1], name: String::new(), up: true, speed: None, kind }
+}
+
 fn policy_of(tenants: u16, mode: Mode, offset: u16) -> Policy {
     let text: String = (1..=tenants).map(|n| format!("t{n}x: ip,nw_src=10.{n}.0.0/16\n")).collect();
     let mut policy = policy(&text);
@@ -258,13 +263,6 @@ fn policy_of(tenants: u16, mode: Mode, offset: u16) -> Policy {
         let hop = |tag| Hop { port: PortNumber::new(30).unwrap(), tag: Tag::new(tag).unwrap() };
         for (n, tenant) in (1..).zip(&mut policy.tenants) {
             tenant.flowspace.clear();
-            let port = |kind| VirtualPort {
-                mac: [2, 0, 0, 0, 0, 1],
-                name: String::new(),
-                up: true,
-                speed: None,
-                kind,
-            };
             let edge = PortKind::Edge { port: PortNumber::new(n).unwrap(), hosts: Vec::new() };
             let tag = 2000 + n as u16 + offset;
             let receives = vec![hop(tag), hop(tag + 100)];
@@ -273,7 +271,7 @@ fn policy_of(tenants: u16, mode: Mode, offset: u16) -> Policy {
             let member = Member {
                 datapath: Dpid(0xa0),
                 name: String::new(),
-                ports: [(1, port(edge)), (2, port(link))].into(),
+                ports: [(1, virtual_port(edge)), (2, virtual_port(link))].into(),
                 shared_with: false,
             };
             map.members.insert(tenant.id, member);
