@@ -51,6 +51,8 @@ const P50_MS: f64 = 2.0;
 const P99_MS: f64 = 10.0;
 /// Networks: ms of p50 over switch-only's.
 const NETWORKS_P50_MS: f64 = 3.0;
+/// Networks: times of slices' p50, in every case of a message.
+const NETWORKS_TIMES: f64 = 1.5;
 /// Where FlowVisor's p50 is above this, slices' is to be half of it.
 const SLOW_FLOWVISOR_MS: f64 = 4.0;
 
@@ -131,6 +133,55 @@ pub(super) fn criteria(points: &[Point], other: Option<&str>) -> Vec<Criterion> 
     criteria
 }
 
+/// Networks beside slices: of all cases of a message the worst one counts.
+pub(super) fn networks_beside_slices(points: &[Point]) -> Vec<Criterion> {
+    let mut criteria = Vec::new();
+    for message in [Kind::PacketIn.name(), Kind::PacketOut.name()] {
+        let networks = points.iter().filter(|point| {
+            point.system == NETWORKS && point.parameters.get("message") == Some(&message.into())
+        });
+        let (mut times, mut lost) = (None::<(f64, String)>, None::<f64>);
+        for of_networks in networks {
+            let beside = |system: &str| {
+                let is_it = |point: &&Point| {
+                    point.system == system && point.parameters == of_networks.parameters
+                };
+                points.iter().find(is_it)
+            };
+            let p50 = |point: &Point| median_of(point, "p50_us");
+            if let Some((networks, slices)) = p50(of_networks).zip(beside(SLICES).and_then(p50))
+                && times.as_ref().is_none_or(|(worst, _)| networks / slices > *worst)
+            {
+                times = Some((networks / slices, case(of_networks)));
+            }
+            let unanswered = |point: &Point| median_of(point, "unanswered_percent");
+            let of_switch = beside(System::Direct.name()).and_then(unanswered);
+            let more = unanswered(of_networks).zip(of_switch).map(|(of, to)| of - to);
+            lost = lost.into_iter().chain(more).reduce(f64::max);
+        }
+        if let Some((worst, case)) = times {
+            let name = format!("{message}: networks' p50 over slices', worst case ({case})");
+            criteria.push(Criterion::at_most(name, Some(worst), NETWORKS_TIMES));
+        }
+        if lost.is_some() {
+            let name = format!("{message}: networks' unanswered over switch-only's, worst case, %");
+            criteria.push(Criterion::at_most(name, lost, 0.0));
+        }
+    }
+    criteria
+}
+
+/// A case in short: `30,000/s, AGG, 1 tenants`.
+fn case(point: &Point) -> String {
+    let of = |name: &str| point.parameters.get(name).map(ToString::to_string).unwrap_or_default();
+    format!("{}/s, {}, {} tenants", of("rate"), of("tcp"), of("tenants"))
+}
+
+/// The median over runs.
+fn median_of(point: &Point, metric: &str) -> Option<f64> {
+    median(&point.metrics.get(metric)?.samples)
+}
+
 /// AGG or ND with the numbers of tenants that were measured, in their order.
 fn places(points: &[Point]) -> Vec<(String, Scalar)> {
     let mut places = Vec::new();
@@ -165,7 +216,7 @@ fn figure(
         point.system == system && is("tcp", &tcp.into()) && is("tenants", tenants)
     };
     let mut found = points.iter().filter(|point| is_of_figure(point));
-    median(&found.find(is_it)?.metrics.get(metric)?.samples)
+    median_of(found.find(is_it)?, metric)
 }
 
 fn show((ms, unanswered): Cell) -> String {
@@ -210,5 +261,24 @@ mod tests {
         let slow = [point("direct", 60.0), point("weir", 3_000.0), point("weir-networks", 400.0)];
         assert_eq!(criteria(&slow, None)[0].ruling(), bench::Ruling::NotMet);
         assert!(criteria(&[], None).is_empty());
+    }
+
+    #[test]
+    fn the_worst_case_of_networks_is_judged() {
+        let with = |tenants: usize, points: [Point; 3]| {
+            points.map(|mut point| {
+                point.parameters.insert("tenants".to_owned(), tenants.into());
+                point
+            })
+        };
+        let good = [point("direct", 60.0), point("weir", 200.0), point("weir-networks", 250.0)];
+        let bad = [point("direct", 60.0), point("weir", 200.0), point("weir-networks", 320.0)];
+        let judged = networks_beside_slices(&[with(2, good.clone()), with(5, bad)].concat());
+        assert_eq!(judged.len(), 2, "{judged:?}");
+        assert_eq!(judged[0].ruling(), bench::Ruling::NotMet);
+        assert!(judged[0].name.contains("5 tenants"), "{judged:?}");
+        assert_eq!(judged[1].ruling(), bench::Ruling::Met);
+        assert_eq!(networks_beside_slices(&good)[0].ruling(), bench::Ruling::Met);
+        assert!(networks_beside_slices(&[]).is_empty());
     }
 }

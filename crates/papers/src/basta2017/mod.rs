@@ -89,7 +89,11 @@ impl Plan {
         let is_judged = self.is_on_a_real_switch(options);
         let others = self.others();
         let criteria = Box::new(move |points: &[report::Point]| match is_judged {
-            true => earlier::criteria(points, others.as_deref()),
+            true => {
+                let mut criteria = earlier::criteria(points, others.as_deref());
+                criteria.extend(earlier::networks_beside_slices(points));
+                criteria
+            }
             false => Vec::new(),
         });
         Ok(Comparison { tool, cases, criteria, kind: Kind::PacketOut })
