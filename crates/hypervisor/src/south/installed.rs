@@ -16,6 +16,7 @@
 
 mod chains;
 mod numbers;
+mod pieces;
 
 use crate::ids::TenantIndex;
 use crate::named::named_of;
@@ -25,12 +26,13 @@ use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use chains::{Chain, Chains, push_tightly};
+use chains::{Chain, Chains};
 use compile::{RuleKey, Wire};
 use core::hash::BuildHasher;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap};
 use numbers::Numbers;
 pub(crate) use numbers::content_of;
+use pieces::{Parts, Pieces};
 
 /// The entry that a rule belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,9 +154,9 @@ pub(crate) enum Deleted {
 /// All rules of tenants on one switch.
 pub(crate) struct Installed {
     semantics: &'static Semantics,
-    slots: Vec<Slot>,
+    slots: Pieces<Slot>,
     free: Vec<u32>,
-    index: HashTable<u32>,
+    index: Parts,
     hasher: DefaultHashBuilder,
     /// The number of the last message that was written.
     messages: u32,
@@ -187,9 +189,9 @@ impl Installed {
     pub(crate) fn new(wire: Wire) -> Installed {
         Installed {
             semantics: Semantics::of(wire),
-            slots: Vec::new(),
+            slots: Pieces::new(),
             free: Vec::new(),
-            index: HashTable::new(),
+            index: Parts::new(),
             hasher: DefaultHashBuilder::default(),
             messages: 0,
             wide: HashMap::new(),
@@ -225,7 +227,7 @@ impl Installed {
     pub(crate) fn join(&mut self, wide: Written, key: RuleKey, effect: Effect) {
         let at = self.slot_for(key);
         let pending = Pending { message: wide.message, direct: false, effect };
-        self.pending.push(&mut self.slots[at as usize].pending, pending);
+        self.pending.push(&mut self.slots[at].pending, pending);
         self.wide.entry(wide.message).or_default().push(at);
     }
 
@@ -261,7 +263,7 @@ impl Installed {
         self.numbers.refuse(written.message);
         self.each(written, |installed, at| {
             let Installed { slots, pending, .. } = installed;
-            let Some(slot) = slots.get_mut(at as usize) else { return };
+            let Some(slot) = slots.get_mut(at) else { return };
             let is_struck = |it: &Pending| {
                 it.message == written.message && !matches!(it.effect, Effect::Doubt(_))
             };
@@ -275,23 +277,17 @@ impl Installed {
 
     // ---- What the switch says by itself
 
-    /// So many rules will be learned. The table of rules would grow in steps, each of them in one turn of the event loop.
-    pub(crate) fn reserve(&mut self, rules: usize) {
-        let Installed { slots, index, hasher, .. } = self;
-        index.reserve(rules, |at| hasher.hash_one(&slots[*at as usize].key));
-    }
-
     /// The switch has been read: it holds this.
     pub(crate) fn learn(&mut self, key: RuleKey, content: Content) {
         let at = self.slot_for(key);
-        self.slots[at as usize].confirmed = State::Present(content);
+        self.slots[at].confirmed = State::Present(content);
     }
 
     /// The switch reports that a rule was deleted. If Weir has deleted the rule, gives the number of that message.
     pub(crate) fn deletion_reported(&mut self, key: &RuleKey, owner: Owner) -> Option<u32> {
         let at = self.find(key)?;
         let Installed { slots, pending, .. } = self;
-        let chain = &mut slots[at as usize].pending;
+        let chain = &mut slots[at].pending;
         let is_it = |it: &Pending| matches!(it.effect, Effect::Unreported(of) if of == owner);
         if let Some(done) = pending.remove(chain, is_it) {
             self.collect(at);
@@ -310,7 +306,7 @@ impl Installed {
     /// A rule has timed out. Nobody knows whether that was before or behind a MODIFY that adds the rule (1.0).
     pub(crate) fn expired(&mut self, key: &RuleKey, owner: Owner) {
         let Some(at) = self.find(key) else { return };
-        let slot = &mut self.slots[at as usize];
+        let slot = &mut self.slots[at];
         slot.lose(owner);
         let is_open = |it: &&Pending| !matches!(it.effect, Effect::Unreported(_));
         let modifies = |it: &&Pending| matches!(it.effect, Effect::Replace(_));
@@ -331,7 +327,7 @@ impl Installed {
         let Some(at) = self.find(key) else { return Deleted::Gone };
         let is_brought = self
             .is_pending(at, |effect| effect.sets(owner) || adds_missing && effect.replaces(owner));
-        let slot = &mut self.slots[at as usize];
+        let slot = &mut self.slots[at];
         if !is_brought {
             slot.lose(owner);
             self.collect(at);
@@ -352,7 +348,7 @@ impl Installed {
             && now - since >= patience
         {
             self.unreported.pop_front();
-            let Some(slot) = self.slots.get_mut(at as usize) else { continue };
+            let Some(slot) = self.slots.get_mut(at) else { continue };
             let is_it =
                 |it: &Pending| it.message == message && matches!(it.effect, Effect::Unreported(_));
             if self.pending.remove(&mut slot.pending, is_it).is_some() {
@@ -366,7 +362,7 @@ impl Installed {
     /// What the switch will hold when it has read all messages.
     pub(crate) fn projected(&self, key: &RuleKey) -> State {
         let Some(at) = self.find(key) else { return State::Absent };
-        let slot = &self.slots[at as usize];
+        let slot = &self.slots[at];
         let effects = self.pending.iter(slot.pending).map(|it| &it.effect);
         effects.fold(slot.confirmed.clone(), |state, effect| applied(self.semantics, state, effect))
     }
@@ -389,7 +385,7 @@ impl Installed {
         let (message, direct) = (self.messages, left.is_some());
         let tenant = effect.owner().tenant;
         let item = Pending { message, direct, effect };
-        let chain = &mut self.slots[at as usize].pending;
+        let chain = &mut self.slots[at].pending;
         match left {
             None => self.pending.push(chain, item),
             Some(left) => {
@@ -405,7 +401,7 @@ impl Installed {
     /// The switch has carried out a message, and those before it. `None`: the switch has said so by a report of a deletion.
     fn carry_out(&mut self, at: u32, message: u32, unreported: Option<Instant>) {
         let Installed { semantics, slots, pending, .. } = self;
-        let Some(slot) = slots.get_mut(at as usize) else { return };
+        let Some(slot) = slots.get_mut(at) else { return };
         let is_open = |it: &Pending| !matches!(it.effect, Effect::Unreported(_));
         let open = pending.iter(slot.pending).filter(|it| is_open(it));
         let places = open.enumerate().filter(|(_, it)| it.message == message);
@@ -428,11 +424,11 @@ impl Installed {
     }
 
     fn is_pending(&self, at: u32, is_meant: impl Fn(&Effect) -> bool) -> bool {
-        self.pending.iter(self.slots[at as usize].pending).any(|it| is_meant(&it.effect))
+        self.pending.iter(self.slots[at].pending).any(|it| is_meant(&it.effect))
     }
 
     fn doubt(&mut self, at: u32, owner: Owner) {
-        let chain = &mut self.slots[at as usize].pending;
+        let chain = &mut self.slots[at].pending;
         if let Some(last) = self.pending.last(*chain) {
             let Pending { message, direct, .. } = *last;
             self.pending.push(chain, Pending { message, direct, effect: Effect::Doubt(owner) });
@@ -450,39 +446,39 @@ impl Installed {
     }
 
     fn find(&self, key: &RuleKey) -> Option<u32> {
-        let is_it = |at: &u32| self.slots[*at as usize].key == *key;
-        self.index.find(self.hasher.hash_one(key), is_it).copied()
+        let is_it = |at: &u32| self.slots[*at].key == *key;
+        let hash = self.hasher.hash_one(key);
+        self.index.of(hash).find(hash, is_it).copied()
     }
 
     fn slot_for(&mut self, key: RuleKey) -> u32 {
         let Installed { slots, free, index, hasher, .. } = self;
         let hash = hasher.hash_one(&key);
-        if let Some(at) = index.find(hash, |at| slots[*at as usize].key == key) {
+        if let Some(at) = index.of(hash).find(hash, |at| slots[*at].key == key) {
             return *at;
         }
         let slot = Slot { key, confirmed: State::Absent, pending: Chain::EMPTY };
         let at = match free.pop() {
             Some(at) => {
-                slots[at as usize] = slot;
+                slots[at] = slot;
                 at
             }
-            None => {
-                push_tightly(slots, slot);
-                (slots.len() - 1) as u32
-            }
+            None => slots.push(slot),
         };
-        index.insert_unique(hash, at, |at| hasher.hash_one(&slots[*at as usize].key));
+        let hash_of = |at: &u32| hasher.hash_one(&slots[*at].key);
+        index.of_mut(hash).insert_unique(hash, at, hash_of);
         at
     }
 
     /// A slot that says nothing is free.
     fn collect(&mut self, at: u32) {
         let Installed { slots, free, index, hasher, .. } = self;
-        let Some(slot) = slots.get_mut(at as usize) else { return };
+        let Some(slot) = slots.get_mut(at) else { return };
         if slot.confirmed != State::Absent || !slot.pending.is_empty() {
             return;
         }
-        if let Ok(entry) = index.find_entry(hasher.hash_one(&slot.key), |it| *it == at) {
+        let hash = hasher.hash_one(&slot.key);
+        if let Ok(entry) = index.of_mut(hash).find_entry(hash, |it| *it == at) {
             entry.remove();
             slot.key.match_wire = Arc::default();
             free.push(at);

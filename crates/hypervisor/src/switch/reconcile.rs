@@ -40,7 +40,6 @@ impl Switch {
         let (is_to_adopt, left_cookies) = (self.is_to_adopt(), self.left_cookies());
         let restored = self.begin_to_restore(&learned.groups, &learned.meters);
         let rules = learned.flows.len();
-        self.session.installed_mut().reserve(rules);
         let reconciliation = Reconciliation {
             step: Some(Step::Numbers(self.all_groups(), restored)),
             held: Vec::with_capacity(rules),

@@ -1,6 +1,6 @@
-//! Short lists, many of them, in one vector: most rules have no message in flight, so a list that is empty takes two numbers.
+//! Short lists, many of them, in one store: most rules have no message in flight, so a list that is empty takes two numbers.
 
-use alloc::vec::Vec;
+use super::pieces::Pieces;
 
 /// One list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) struct Chain {
 /// All lists.
 #[derive(Debug)]
 pub(super) struct Chains<T> {
-    nodes: Vec<Node<T>>,
+    nodes: Pieces<Node<T>>,
     free: u32,
 }
 
@@ -34,20 +34,20 @@ impl Chain {
 
 impl<T> Chains<T> {
     pub(super) fn new() -> Chains<T> {
-        Chains { nodes: Vec::new(), free: NONE }
+        Chains { nodes: Pieces::new(), free: NONE }
     }
 
     pub(super) fn iter(&self, chain: Chain) -> impl Iterator<Item = &T> {
         let mut at = chain.first;
         core::iter::from_fn(move || {
-            let node = self.nodes.get(at as usize)?;
+            let node = self.nodes.get(at)?;
             at = node.next;
             node.item.as_ref()
         })
     }
 
     pub(super) fn last(&self, chain: Chain) -> Option<&T> {
-        self.nodes.get(chain.last as usize)?.item.as_ref()
+        self.nodes.get(chain.last)?.item.as_ref()
     }
 
     pub(super) fn push(&mut self, chain: &mut Chain, item: T) {
@@ -63,7 +63,7 @@ impl<T> Chains<T> {
     ) {
         let mut previous = NONE;
         let mut at = chain.first;
-        while let Some(node) = self.nodes.get(at as usize)
+        while let Some(node) = self.nodes.get(at)
             && !node.item.as_ref().is_some_and(&is_behind)
         {
             (previous, at) = (at, node.next);
@@ -75,31 +75,28 @@ impl<T> Chains<T> {
     pub(super) fn remove(&mut self, chain: &mut Chain, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let mut previous = NONE;
         let mut at = chain.first;
-        while !self.nodes.get(at as usize)?.item.as_ref().is_some_and(&is_it) {
-            (previous, at) = (at, self.nodes.get(at as usize)?.next);
+        while !self.nodes.get(at)?.item.as_ref().is_some_and(&is_it) {
+            (previous, at) = (at, self.nodes.get(at)?.next);
         }
         self.unlink(chain, previous)
     }
 
     fn insert(&mut self, chain: &mut Chain, behind: u32, item: T) {
-        let next = match self.nodes.get(behind as usize) {
+        let next = match self.nodes.get(behind) {
             Some(previous) => previous.next,
             None => chain.first,
         };
         let node = Node { item: Some(item), next };
         let at = self.free;
-        let at = match self.nodes.get_mut(at as usize) {
+        let at = match self.nodes.get_mut(at) {
             Some(place) => {
                 self.free = place.next;
                 *place = node;
                 at
             }
-            None => {
-                push_tightly(&mut self.nodes, node);
-                (self.nodes.len() - 1) as u32
-            }
+            None => self.nodes.push(node),
         };
-        match self.nodes.get_mut(behind as usize) {
+        match self.nodes.get_mut(behind) {
             Some(previous) => previous.next = at,
             None => chain.first = at,
         }
@@ -110,16 +107,16 @@ impl<T> Chains<T> {
 
     /// Takes out what follows a node, or the first.
     fn unlink(&mut self, chain: &mut Chain, previous: u32) -> Option<T> {
-        let at = match self.nodes.get(previous as usize) {
+        let at = match self.nodes.get(previous) {
             Some(previous) => previous.next,
             None => chain.first,
         };
         let free = self.free;
-        let node = self.nodes.get_mut(at as usize)?;
+        let node = self.nodes.get_mut(at)?;
         let (item, next) = (node.item.take(), node.next);
         node.next = free;
         self.free = at;
-        match self.nodes.get_mut(previous as usize) {
+        match self.nodes.get_mut(previous) {
             Some(previous) => previous.next = next,
             None => chain.first = next,
         }
@@ -128,12 +125,4 @@ impl<T> Chains<T> {
         }
         item
     }
-}
-
-/// Adds an item to a list that may be long, and takes hardly more memory than that.
-pub(super) fn push_tightly<T>(list: &mut Vec<T>, item: T) {
-    if list.len() == list.capacity() {
-        list.reserve_exact(list.len() / 8 + 16);
-    }
-    list.push(item);
 }
