@@ -41,3 +41,9 @@ impl Sub for Instant {
         Duration(self.0.saturating_sub(rhs.0))
     }
 }
+
+/// The earlier of two times, each of which may be absent.
+#[inline]
+pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    a.into_iter().chain(b).min()
+}

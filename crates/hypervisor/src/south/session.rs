@@ -7,8 +7,8 @@ use super::departures::{Departures, Sent};
 use super::installed::{Effect, Installed, Written};
 use super::pending::{Awaits, Entry, Origin, Pending};
 use super::queue::{Item, Queue};
-use super::rates::{Rates, SheetShare};
-use super::scheduler::RoundRobin;
+use super::queues::{Prices, Queues, Taken};
+use super::rates::SheetShare;
 use super::window::{Sent as InFlight, Window};
 use crate::counters::TYPES;
 use crate::ids::TenantIndex;
@@ -17,12 +17,11 @@ use crate::policy::Limits;
 use crate::semantics::Semantics;
 use crate::sheet::MessageClass;
 use crate::store::Journal;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, earlier};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use compile::{RuleKey, Wire};
-use hashbrown::HashMap;
 use openflow::{Header, NO_BUFFER, frame};
 
 /// After this much silence, a barrier finds out whether the last messages are done.
@@ -37,11 +36,7 @@ pub(crate) struct Session {
     /// What the version means that the switch speaks.
     semantics: &'static Semantics,
     out: Outbox,
-    /// What waits, by tenant.
-    lanes: Vec<Lane>,
-    scheduler: RoundRobin,
-    /// The scheduler's cost of one message, by the place of its class in [`MessageClass::ALL`].
-    prices: [u32; MessageClass::ALL.len()],
+    queues: Queues,
     window: Window,
     pending: Pending,
     /// Weir's own changes that wait for the store, before all that tenants send.
@@ -49,11 +44,7 @@ pub(crate) struct Session {
     /// Changes that have been sent, by xid, until a barrier confirms them.
     unconfirmed: VecDeque<Unconfirmed>,
     installed: Installed,
-    /// At which place of whose queue a message waits that has a buffered packet released, by the switch's buffer id.
-    releases: HashMap<u32, (TenantIndex, u64)>,
     open: Open,
-    /// When a tenant that ran out of tokens may go on.
-    resting: Vec<(Instant, TenantIndex)>,
     departures: Departures,
     silence: Silence,
 }
@@ -63,29 +54,6 @@ struct Silence {
     /// How long an answer is waited for.
     patience: Duration,
     next_check: Instant,
-}
-
-/// What waits for one tenant.
-#[derive(Default)]
-struct Lane {
-    queue: Queue,
-    /// Messages that leave before those of the queue, also while the queue is paused.
-    repairs: Queue,
-    is_paused: bool,
-    rates: Rates,
-    /// The last message with rules that has left the queue.
-    left: u32,
-}
-
-impl Lane {
-    /// The next message that may leave.
-    fn front(&self) -> Option<&Item> {
-        match self.repairs.front() {
-            Some(repair) => Some(repair),
-            None if self.is_paused => None,
-            None => self.queue.front(),
-        }
-    }
 }
 
 /// A change that has been sent.
@@ -148,17 +116,13 @@ impl Session {
         Session {
             semantics: Semantics::of(wire),
             out: Outbox::bounded(limit),
-            lanes: Vec::new(),
-            scheduler: RoundRobin::default(),
-            prices: [1; MessageClass::ALL.len()],
+            queues: Queues::new(),
             window: Window::new(now),
             pending: Pending::default(),
             direct: VecDeque::new(),
             unconfirmed: VecDeque::new(),
             installed: Installed::new(wire),
-            releases: HashMap::new(),
             open: Open { last_sent: now, ..Open::default() },
-            resting: Vec::new(),
             departures: Departures::default(),
             silence: Silence { patience, next_check: now + patience },
         }
@@ -166,17 +130,12 @@ impl Session {
 
     /// There is a tenant of this weight and with these rates.
     pub(crate) fn configure(&mut self, tenant: TenantIndex, weight: u32, limits: Limits) {
-        let at = tenant.0 as usize;
-        if self.lanes.len() <= at {
-            self.lanes.resize_with(at + 1, Lane::default);
-        }
-        self.lanes[at].rates.set(limits);
-        self.scheduler.set_weight(tenant.0, weight);
+        self.queues.configure(tenant, weight, limits);
     }
 
     /// What a message costs in the scheduler.
-    pub(crate) fn set_prices(&mut self, prices: [u32; MessageClass::ALL.len()]) {
-        self.prices = prices;
+    pub(crate) fn set_prices(&mut self, prices: Prices) {
+        self.queues.set_prices(prices);
     }
 
     /// A tenant's shares by the switch's data sheet.
@@ -185,9 +144,7 @@ impl Session {
         tenant: TenantIndex,
         shares: [Option<SheetShare>; MessageClass::ALL.len()],
     ) {
-        if let Some(lane) = self.lanes.get_mut(tenant.0 as usize) {
-            lane.rates.set_shares(shares);
-        }
+        self.queues.set_shares(tenant, shares);
     }
 
     // ---- What tenants send
@@ -202,29 +159,19 @@ impl Session {
     ) -> Submitted {
         let now = item.arrived;
         self.window.note_demand(tenant.0, now);
-        let lane = &mut self.lanes[tenant.0 as usize];
-        let at_once = lane.queue.is_empty()
-            && lane.repairs.is_empty()
-            && !lane.is_paused
-            && journal.is_safe(item.gate)
+        let at_once = journal.is_safe(item.gate)
             && self.window.is_open()
             && self.window.admit(item.share, now).is_ok()
             && !self.out.is_full()
-            && self.scheduler.is_empty()
             && self.direct.is_empty()
-            && lane.rates.admit(item, now).is_ok();
+            && self.queues.pass(tenant, item, now);
         if at_once {
-            self.scheduler.charge(tenant.0, item.share - item.cost);
             let start = self.out.len();
             self.out.end().extend_from_slice(message);
             self.transmit(tenant, item, start, now);
             return Submitted::Sent;
         }
-        let place = lane.queue.push(*item, message);
-        if let Some(buffer_id) = released_by(message) {
-            self.releases.insert(buffer_id, (tenant, place));
-        }
-        self.scheduler.activate(tenant.0);
+        self.queues.push(tenant, item, message, released_by(message));
         match self.window.in_flight() {
             0 => Submitted::QueuedAlone,
             _ => Submitted::Queued,
@@ -234,20 +181,18 @@ impl Session {
     /// Takes a message that goes before all that waits of a tenant.
     pub(crate) fn submit_repair(&mut self, tenant: TenantIndex, item: &Item, message: &[u8]) {
         self.window.note_demand(tenant.0, item.arrived);
-        self.lanes[tenant.0 as usize].repairs.push(*item, message);
-        self.scheduler.activate(tenant.0);
+        self.queues.push_repair(tenant, item, message);
     }
 
     /// Nothing of a tenant leaves but repairs. Changes that wait are taken out, as if they had never been written: gives the
     /// operations that they belong to, one for each message.
     pub(crate) fn pause(&mut self, tenant: TenantIndex) -> Vec<u32> {
-        let Session { lanes, installed, .. } = self;
-        let lane = &mut lanes[tenant.0 as usize];
+        let Session { queues, installed, .. } = self;
         let mut cut = Vec::new();
-        if lane.is_paused && lane.repairs.is_empty() {
+        if queues.is_at_rest(tenant) {
             return cut;
         }
-        let mut is_cut = |item: &mut Item, message: &[u8]| {
+        queues.pause(tenant, |item, message| {
             let Some(operation) = item.operation else { return false };
             cut.push(operation);
             if frame::type_(message) == Some(PACKET_OUT) {
@@ -256,29 +201,23 @@ impl Session {
             }
             item.written.into_iter().for_each(|it| drop(installed.refuse(it)));
             true
-        };
-        lane.repairs.cut(&mut is_cut);
-        if !lane.is_paused {
-            lane.queue.cut(&mut is_cut);
-        }
-        lane.is_paused = true;
+        });
         cut
     }
 
     /// A tenant's messages leave again.
     pub(crate) fn unpause(&mut self, tenant: TenantIndex) {
-        self.lanes[tenant.0 as usize].is_paused = false;
-        self.scheduler.activate(tenant.0);
+        self.queues.unpause(tenant);
     }
 
     /// Repairs that wait of a tenant.
     pub(crate) fn repairs(&self, tenant: TenantIndex) -> &Queue {
-        &self.lanes[tenant.0 as usize].repairs
+        self.queues.repairs(tenant)
     }
 
     /// Sends what may be sent now.
     pub(crate) fn run(&mut self, journal: &Journal, now: Instant) -> Ran {
-        while let Some(index) = self.scheduler.turn() {
+        while let Some(tenant) = self.queues.turn() {
             // What goes before all this waits for the store.
             if !self.direct.is_empty() || self.out.is_full() {
                 return Ran::Stopped;
@@ -291,27 +230,20 @@ impl Session {
                 }
                 return Ran::Stopped;
             }
-            let lane = &mut self.lanes[index as usize];
-            let Some(item) = lane.front().copied() else {
-                self.scheduler.skip(index);
+            // The store's answer brings back a tenant whose message waits for the store.
+            let next = self.queues.front(tenant).filter(|item| journal.is_safe(item.gate));
+            let Some(item) = next else {
+                self.queues.skip(tenant);
                 continue;
             };
-            if !journal.is_safe(item.gate) {
-                // The store's answer brings it back.
-                self.scheduler.skip(index);
-                continue;
-            }
             let admitted = self.window.admit(item.share, now);
-            if let Err(at) = admitted.and_then(|()| lane.rates.admit(&item, now)) {
-                self.resting.push((at, TenantIndex(index)));
-                self.scheduler.skip(index);
+            if let Err(at) = admitted.and_then(|()| self.queues.admit(tenant, &item, now)) {
+                self.queues.rest(tenant, at);
                 continue;
             }
-            let Some((item, start, refuses)) = self.take_next(TenantIndex(index)) else { continue };
-            let more = self.lanes[index as usize].front().is_some();
-            let price = self.prices[item.class.measured() as usize];
-            self.scheduler.served(index, item.share.saturating_mul(price), more);
-            self.transmit_next(TenantIndex(index), &item, start, refuses, now);
+            let Some(taken) = self.queues.take(tenant, &mut self.out) else { continue };
+            self.queues.served(tenant, &taken.item);
+            self.transmit_next(tenant, &taken, now);
         }
         self.window.note_drained();
         Ran::Dry
@@ -319,10 +251,9 @@ impl Session {
 
     /// Sends everything that waits, whatever the window says. The store must have it.
     pub(crate) fn flush(&mut self, now: Instant) {
-        for at in 0..self.lanes.len() {
-            let tenant = TenantIndex(at as u32);
-            while let Some((item, start, refuses)) = self.take_next(tenant) {
-                self.transmit_next(tenant, &item, start, refuses, now);
+        for tenant in self.queues.tenants() {
+            while let Some(taken) = self.queues.take(tenant, &mut self.out) {
+                self.transmit_next(tenant, &taken, now);
             }
         }
     }
@@ -335,47 +266,38 @@ impl Session {
 
     /// A tenant's queue may go on, if anything waits there.
     pub(crate) fn activate(&mut self, tenant: TenantIndex) {
-        self.scheduler.activate(tenant.0);
+        self.queues.activate(tenant);
     }
 
     /// All queues where anything waits may go on.
     pub(crate) fn activate_all(&mut self) {
-        for (at, lane) in self.lanes.iter().enumerate() {
-            if lane.front().is_some() {
-                self.scheduler.activate(at as u32);
-            }
-        }
+        self.queues.activate_all();
     }
 
     /// What waits for a tenant.
     #[inline]
     pub(crate) fn queue(&self, tenant: TenantIndex) -> &Queue {
-        &self.lanes[tenant.0 as usize].queue
+        self.queues.queue(tenant)
     }
 
     /// Whether the store has all that anything here waits for.
     pub(crate) fn is_safe(&self, journal: &Journal) -> bool {
-        let gates = |lane: &Lane| [lane.queue.gate(), lane.repairs.gate()];
-        let mut gates = self.lanes.iter().flat_map(gates).flatten();
-        self.direct.is_empty() && gates.all(|gate| journal.is_safe(gate))
+        self.direct.is_empty() && self.queues.is_safe(journal)
     }
 
     /// Looks at a tenant again at this time, unless it is looked at before.
     pub(crate) fn rest_until(&mut self, tenant: TenantIndex, until: Instant) {
-        if !self.resting.iter().any(|(at, of)| *of == tenant && *at <= until) {
-            self.resting.push((until, tenant));
-        }
+        self.queues.rest_until(tenant, until);
     }
 
     /// Tenants that are to be looked at again.
     pub(crate) fn take_rested(&mut self, now: Instant) -> Vec<TenantIndex> {
-        let rested = self.resting.extract_if(.., |(at, _)| *at <= now);
-        rested.map(|(_, tenant)| tenant).collect()
+        self.queues.take_rested(now)
     }
 
     /// The switch announces a packet by this buffer id: a message that waits to release the one before has nothing to release.
     pub(crate) fn announces(&mut self, buffer_id: u32) {
-        self.releases.remove(&buffer_id);
+        self.queues.announces(buffer_id);
     }
 
     // ---- What Weir sends by itself
@@ -502,7 +424,7 @@ impl Session {
         key: RuleKey,
         effect: Effect,
     ) -> Written {
-        let left = direct.then(|| self.lanes.get(tenant.0 as usize).map_or(0, |lane| lane.left));
+        let left = direct.then(|| self.queues.left(tenant));
         self.installed.write(key, effect, left)
     }
 
@@ -543,14 +465,10 @@ impl Session {
     /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let mut first = self.has_open_work().then(|| self.open.last_sent + QUIET);
-        for (at, _) in &self.resting {
-            first = earlier(first, Some(*at));
-        }
-        if self.pending.is_awaited() {
-            first = earlier(first, Some(self.silence.next_check));
-        }
-        first
+        let quiet = self.has_open_work().then(|| self.open.last_sent + QUIET);
+        let first = self.queues.next_rested(quiet);
+        let check = self.pending.is_awaited().then_some(self.silence.next_check);
+        earlier(first, check)
     }
 
     /// Time has passed: after a silence a barrier asks for what is done.
@@ -596,45 +514,21 @@ impl Session {
         self.open.unacknowledged > 0 || self.open.unbarriered
     }
 
-    /// Moves the next message of a tenant's queue into the outbox. Gives where it begins, and who hears that the packet which it
-    /// was to release is another by now.
-    fn take_next(&mut self, tenant: TenantIndex) -> Option<(Item, usize, Option<Origin>)> {
-        let start = self.out.len();
-        let lane = &mut self.lanes[tenant.0 as usize];
-        if let Some(item) = lane.repairs.pop_into(self.out.end()) {
-            return Some((item, start, None));
-        }
-        if lane.is_paused {
-            return None;
-        }
-        let queue = &mut lane.queue;
-        let place = queue.place();
-        let item = queue.pop_into(self.out.end())?;
-        Some((item, start, self.release(tenant, place, &item, start)))
-    }
-
-    /// The message at `start` of the outbox has waited at this place of a tenant's queue. If the packet that it was to release is
-    /// another by now, a change goes without it, and a PACKET_OUT does nothing.
-    fn release(
-        &mut self,
-        tenant: TenantIndex,
-        place: u64,
-        item: &Item,
-        start: usize,
-    ) -> Option<Origin> {
-        let message = self.out.tail(start);
+    /// The packet that a message was to release may be another by now: then a change goes without it, and a PACKET_OUT does
+    /// nothing. Gives who hears of that.
+    fn release(&mut self, tenant: TenantIndex, taken: &Taken) -> Option<Origin> {
+        let message = self.out.tail(taken.start);
         let buffer_id = released_by(message)?;
-        if self.releases.get(&buffer_id) == Some(&(tenant, place)) {
-            self.releases.remove(&buffer_id);
+        if self.queues.releases(tenant, taken, buffer_id) {
             return None;
         }
         frame::set_buffer_id(message, NO_BUFFER);
         if frame::type_(message) != Some(PACKET_OUT) {
             return None;
         }
-        self.send_nothing(start);
+        self.send_nothing(taken.start);
         // A change that it goes with is done.
-        item.origin.filter(|_| item.operation.is_none())
+        taken.item.origin.filter(|_| taken.item.operation.is_none())
     }
 
     /// Makes the PACKET_OUT at `start` of the outbox one that sends nothing by no action.
@@ -652,19 +546,13 @@ impl Session {
         set_length(self.out.tail(start));
     }
 
-    /// The message at `start` of the outbox, which has waited, leaves.
-    fn transmit_next(
-        &mut self,
-        tenant: TenantIndex,
-        item: &Item,
-        start: usize,
-        refuses: Option<Origin>,
-        now: Instant,
-    ) {
-        let type_ = frame::type_(self.out.tail(start));
-        self.transmit(tenant, item, start, now);
+    /// A message that has waited leaves.
+    fn transmit_next(&mut self, tenant: TenantIndex, taken: &Taken, now: Instant) {
+        let refuses = self.release(tenant, taken).map(Box::new);
+        let Taken { item, start, .. } = taken;
+        let type_ = frame::type_(self.out.tail(*start));
+        self.transmit(tenant, item, *start, now);
         let Item { awaits, operation, arrived, .. } = *item;
-        let refuses = refuses.map(Box::new);
         self.departures.push(Sent { tenant, type_, awaits, operation, arrived, refuses });
     }
 
@@ -673,7 +561,7 @@ impl Session {
         let sent = self.window.on_send(item.share, now);
         let Item { origin, awaits, operation, written, .. } = *item;
         if let Some(written) = written {
-            self.lanes[tenant.0 as usize].left = written.message();
+            self.queues.note_left(tenant, written.message());
         }
         let change = Part { operation, written };
         let entry = entry(origin, awaits, change, sent);
@@ -740,12 +628,6 @@ impl Session {
 fn entry(origin: Option<Origin>, awaits: Awaits, change: Part, sent: InFlight) -> Entry {
     let Part { operation, written } = change;
     Entry { origin, awaits, operation, written, sent, released: false, answered: false }
-}
-
-/// The earlier of two times.
-#[inline]
-pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    a.into_iter().chain(b).min()
 }
 
 /// Makes a message's length field say how long it is.
