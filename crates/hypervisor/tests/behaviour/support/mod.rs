@@ -16,6 +16,7 @@ mod rounds;
 mod script;
 mod stage;
 mod warm;
+mod warm_big;
 mod world;
 
 pub use describe::describe;
@@ -27,6 +28,7 @@ pub use rounds::{Rounds, nth_add};
 pub use script::{both, happen, play, play_on, play_with};
 pub use stage::{Big, Counted, LOCAL, Make, SWITCHES, Seen, Stage, Versions, datapath};
 pub use warm::{Mode, WarmCore, median, seconds, virtual_port};
+pub use warm_big::WarmBig;
 pub use world::{DPID, LLDP_KEY, Left, Seat, Setup, World, frames};
 
 pub use openflow::Version;

@@ -13,11 +13,13 @@ use std::time::Duration;
 pub struct WarmCore {
     switch: Switch,
     controllers: Vec<ControllerIndex>,
-    now: u64,
+    pub now: u64,
     /// Barriers of the core's own that have to be answered.
     answer: Vec<u8>,
     pub south: u64,
     pub north: u64,
+    /// What the core says to controllers, if somebody takes it.
+    pub said: Option<Vec<u8>>,
     /// The switch refuses every second entry that is added.
     pub refuses: bool,
     /// The switch refuses the FLOW_MOD after so many others.
@@ -28,9 +30,17 @@ pub struct WarmCore {
 
 impl WarmCore {
     pub fn new(version: Version, tenants: u16, mode: Mode) -> WarmCore {
+        let mut core = WarmCore::of(version, 1, Arc::new(policy_of(tenants, mode, 0)));
+        let connect = |n| core.switch.controller_connected(TenantId(n)).unwrap();
+        core.controllers = (1..=tenants).map(connect).collect();
+        core
+    }
+
+    /// A core for this switch, without controllers.
+    pub fn of(version: Version, dpid: u64, policy: Arc<Policy>) -> WarmCore {
         let mut emulated = emulate::Switch::new(emulate::Config {
             versions: openflow::VersionSet::only(version),
-            ..emulate::Config::new(1, 30)
+            ..emulate::Config::new(dpid, 30)
         });
         let mut out = Vec::new();
         emulated.connect(&mut out);
@@ -41,7 +51,7 @@ impl WarmCore {
         emulated.handle_message(0, &request(version, 2, "features"), &mut out);
         let mut switch = Switch::new(
             &out,
-            Arc::new(policy_of(tenants, mode, 0)),
+            policy,
             Settings::default(),
             LldpKey([1; 16]),
             Vec::new(),
@@ -65,19 +75,28 @@ impl WarmCore {
             }
         }
         assert!(switch.is_ready());
-        let controllers =
-            (1..=tenants).map(|n| switch.controller_connected(TenantId(n)).unwrap()).collect();
         WarmCore {
             switch,
-            controllers,
+            controllers: Vec::new(),
             now: 2_000,
             answer: request(version, 0, "barrier"),
             south: 0,
             north: 0,
+            said: None,
             refuses: false,
             refuses_after: None,
             longest: Duration::ZERO,
         }
+    }
+
+    /// A controller of this tenant connects. With `takes` it is a big switch, which takes what the core says.
+    pub fn connect(&mut self, tenant: TenantId, takes: bool) {
+        let controller = match takes {
+            true => self.switch.joint_connected(tenant),
+            false => self.switch.controller_connected(tenant),
+        };
+        self.controllers.push(controller.unwrap());
+        self.said = takes.then(Vec::new);
     }
 
     /// For each tenant a PACKET_IN of the switch and a PACKET_OUT of its controller.
@@ -151,6 +170,11 @@ impl WarmCore {
     /// A tenant sends a message, of which all is done when this returns.
     pub fn all_of(&mut self, tenant: usize, message: &[u8]) {
         self.down(tenant, message);
+        self.finish();
+    }
+
+    /// Lets all be done that tenants have asked for.
+    pub fn finish(&mut self) {
         while self.switch.tenants().any(|it| it.held > 0) {
             self.now += 1_000_000;
             self.carry();
@@ -171,7 +195,7 @@ impl WarmCore {
     }
 
     /// What the driver does after each message.
-    fn carry(&mut self) {
+    pub fn carry(&mut self) {
         while self.turn() {}
     }
 
@@ -179,20 +203,18 @@ impl WarmCore {
     fn turn(&mut self) -> bool {
         self.now += 1_000;
         let is_awaited = self.timed(Switch::next_turn);
-        while let Some(controller) = self.switch.poll_controller() {
-            let outbox = self.switch.controller_outbox(controller).unwrap();
-            self.north += u64::from(!outbox.is_empty());
-            let waiting = outbox.len();
-            outbox.consume(waiting);
-            self.switch.written(controller, false);
-        }
         loop {
             let outbox = self.switch.switch_outbox();
             let Some(length) = frame::next(outbox.as_slice()).unwrap() else { break };
             let (type_, xid) =
                 (frame::type_(outbox.as_slice()).unwrap(), frame::xid(outbox.as_slice()).unwrap());
             let is_add = self.refuses && is_add(&outbox.as_slice()[..length]);
+            let reply = self.said.as_ref().and_then(|_| empty_answer(&outbox.as_slice()[..length]));
             outbox.consume(length);
+            if let Some(reply) = reply {
+                self.timed(|switch, now| switch.handle_switch_message(&reply, now));
+                continue;
+            }
             let is_chosen = type_ == FLOW_MOD && self.refuses_after == Some(0);
             if type_ == FLOW_MOD {
                 self.refuses_after = self.refuses_after.and_then(|after| after.checked_sub(1));
@@ -210,6 +232,16 @@ impl WarmCore {
                     self.timed(|switch, now| switch.handle_switch_message(&error, now));
                 }
             }
+        }
+        while let Some(controller) = self.switch.poll_controller() {
+            let outbox = self.switch.controller_outbox(controller).unwrap();
+            self.north += u64::from(!outbox.is_empty());
+            if let Some(said) = &mut self.said {
+                said.extend_from_slice(outbox.as_slice());
+            }
+            let waiting = outbox.len();
+            outbox.consume(waiting);
+            self.switch.written(controller, false);
         }
         if self.switch.poll_timeout().is_some_and(|at| at.0 <= self.now) {
             self.timed(Switch::handle_timeout);
@@ -229,6 +261,19 @@ fn is_add(message: &[u8]) -> bool {
         [1, FLOW_MOD, ..] => message[56..58] == [0, 0],
         _ => false,
     }
+}
+
+/// The answer to a statistics request of a switch that holds nothing.
+fn empty_answer(message: &[u8]) -> Option<Vec<u8>> {
+    let length = match message {
+        [1, 16, ..] => 12,
+        [4, 18, ..] => 16,
+        _ => return None,
+    };
+    let mut reply = message[..length].to_vec();
+    reply[1] += 1;
+    reply[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+    Some(reply)
 }
 
 /// The ERROR for an entry that the switch has no room for.
@@ -281,7 +326,7 @@ fn policy_of(tenants: u16, mode: Mode, offset: u16) -> Policy {
     policy
 }
 
-fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8]) -> Vec<u8> {
+pub fn packet_in(version: Version, (in_port, metadata): (u16, u64), data: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     if version == Version::V1_0 {
         v10::PacketIn {
