@@ -1,7 +1,7 @@
 //! The groups and meters that an entry's instructions name (1.3).
 
 use crate::store::Kind;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::List;
 use openflow::v13::{Action, Bucket, Instruction};
@@ -60,6 +60,14 @@ pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Ve
         }
     }
     order
+}
+
+/// Groups and meters that are to be deleted, with the groups that each names: each group before the groups that it names, then the meters.
+pub(crate) fn before_named(all: &BTreeMap<(Kind, u32), Vec<u32>>) -> Vec<(Kind, u32)> {
+    let groups: Vec<u32> = all.keys().filter(|it| it.0 == Kind::Group).map(|it| it.1).collect();
+    let named = |number| all.get(&(Kind::Group, number)).cloned().unwrap_or_default();
+    let groups = named_first(&groups, named).into_iter().rev().map(|it| (Kind::Group, it));
+    groups.chain(all.keys().copied().filter(|it| it.0 == Kind::Meter)).collect()
 }
 
 /// The buckets of a group with this content: see [`content_of`](crate::south::installed::content_of).

@@ -4,9 +4,11 @@ use super::BigSwitch;
 use super::member::Member;
 use super::request::{Object, Request, To};
 use super::wire;
-use crate::named::{buckets_of, named_by, named_first};
+use crate::named::{before_named, buckets_of, named_by, named_first};
 use crate::south::diff::Change;
+use crate::store::Kind;
 use crate::time::Instant;
+use crate::v13::numbers::{deletion, number_mod};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -34,7 +36,7 @@ impl BigSwitch {
             match object {
                 Object::Entry(cookie) => messages.extend(self.mend_entry(member, cookie, now)),
                 Object::Port(port) => messages.extend(self.configure(member, port)),
-                Object::Group(_) | Object::Meter(_) => {}
+                Object::Number(..) => {}
             }
         }
         self.delete_numbers(member, &objects, &mut messages);
@@ -75,49 +77,46 @@ impl BigSwitch {
                 continue;
             }
             match object {
-                Object::Group(number) => drop(groups.insert(number, content)),
-                _ => messages.push(number(object, content, member.held.has(object))),
+                Object::Number(Kind::Meter, meter) => {
+                    messages.push(number((Kind::Meter, meter), content, member.held.has(object)));
+                }
+                Object::Number(_, group) => drop(groups.insert(group, content)),
+                Object::Entry(_) | Object::Port(_) => {}
             }
         }
         let numbers: Vec<u32> = groups.keys().copied().collect();
         let named = |number| groups.get(&number).map(|it| named_in(it)).unwrap_or_default();
         let mut there = BTreeSet::new();
         for of in named_first(&numbers, named) {
-            let mut is_there =
-                |number| member.held.has(Object::Group(number)) || !there.insert(number);
+            let mut is_there = |number| {
+                member.held.has(Object::Number(Kind::Group, number)) || !there.insert(number)
+            };
             for named in named(of) {
                 if groups.contains_key(&named) && !is_there(named) {
                     let empty = Arc::from([GroupType::ALL.0, 0]);
-                    messages.push(number(Object::Group(named), &empty, false));
+                    messages.push(number((Kind::Group, named), &empty, false));
                 }
             }
             if let Some(content) = groups.get(&of) {
-                messages.push(number(Object::Group(of), content, is_there(of)));
+                messages.push(number((Kind::Group, of), content, is_there(of)));
             }
         }
     }
 
     /// A group is deleted before the groups that it names.
     fn delete_numbers(&self, member: &Member, objects: &BTreeSet<Object>, messages: &mut Messages) {
-        let gone: BTreeMap<Object, &Arc<[u8]>> = objects
-            .iter()
-            .filter(|object| !self.desired.has(**object))
-            .filter_map(|object| Some((*object, member.held.number(*object)?)))
-            .collect();
-        let groups = gone.keys().filter_map(|object| match object {
-            Object::Group(number) => Some(*number),
-            _ => None,
+        let gone = objects.iter().filter(|object| !self.desired.has(**object));
+        let gone = gone.filter_map(|object| match *object {
+            Object::Number(kind, number) => {
+                Some(((kind, number), named_in(member.held.number(*object)?)))
+            }
+            Object::Entry(_) | Object::Port(_) => None,
         });
-        let groups: Vec<u32> = groups.collect();
-        let named = |of| gone.get(&Object::Group(of)).map(|it| named_in(it)).unwrap_or_default();
-        let groups = named_first(&groups, named).into_iter().rev().map(Object::Group);
-        let meters = gone.keys().copied().filter(|object| matches!(object, Object::Meter(_)));
-        let messages_of = groups.chain(meters).filter_map(|object| {
-            let kind = gone.get(&object)?.get(..2)?;
-            let message = wire::number_mod(object, GroupModCommand::DELETE, kind);
-            Some((Request { object, to: To::Nothing }, message))
-        });
-        messages.extend(messages_of);
+        let gone: BTreeMap<(Kind, u32), Vec<u32>> = gone.collect();
+        messages.extend(before_named(&gone).into_iter().map(|(kind, number)| {
+            let object = Object::Number(kind, number);
+            (Request { object, to: To::Nothing }, deletion(kind, number))
+        }));
     }
 
     fn configure(&self, member: &Member, port: u32) -> Option<(Request, Vec<u8>)> {
@@ -132,10 +131,10 @@ impl BigSwitch {
     }
 }
 
-fn number(object: Object, content: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
+fn number(key: (Kind, u32), content: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
     let command = if is_there { GroupModCommand::MODIFY } else { GroupModCommand::ADD };
-    let message = wire::number_mod(object, command, content);
-    (Request { object, to: To::Number(Arc::clone(content)) }, message)
+    let (object, to) = (Object::Number(key.0, key.1), To::Number(Arc::clone(content)));
+    (Request { object, to }, number_mod(key, command, content))
 }
 
 /// The groups that a group with this content sends to or watches.

@@ -8,6 +8,7 @@ use super::wire::Sent;
 use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::messages;
+use crate::store::Kind;
 use crate::time::Instant;
 use crate::v13::numbers::{groups_held, meters_held};
 use alloc::collections::BTreeMap;
@@ -44,10 +45,10 @@ impl BigSwitch {
 
     fn take_report(&mut self, member: &mut Member, now: Instant) {
         let (wire, learned) = (self.wire, core::mem::take(&mut member.learned));
-        let groups = groups_held(&learned.groups).map(|(it, held)| (Object::Group(it), held));
-        let meters = meters_held(&learned.meters).map(|(it, held)| (Object::Meter(it), held));
-        for (object, content) in groups.chain(meters) {
-            member.held.adopt(object, Value::Number(content.into()));
+        let groups = groups_held(&learned.groups).map(|it| (Kind::Group, it));
+        let meters = meters_held(&learned.meters).map(|it| (Kind::Meter, it));
+        for (kind, (number, content)) in groups.chain(meters) {
+            member.held.adopt(Object::Number(kind, number), Value::Number(content.into()));
         }
         let counted = messages::counted(wire, &learned.flows).into_iter();
         let packets: BTreeMap<u64, u64> = counted.map(|it| (it.cookie, it.count.packets)).collect();

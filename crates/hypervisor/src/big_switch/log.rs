@@ -13,6 +13,7 @@ use super::tables::{Before, Value};
 use super::{BigSwitch, Event, wire};
 use crate::refusals::Verdict;
 use crate::south::diff;
+use crate::store::Kind;
 use crate::time::Instant;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -115,7 +116,7 @@ impl BigSwitch {
     /// Entries go with their group or meter. The front gets their FLOW_REMOVEDs when the deletion of the group or meter has left the log.
     fn leave_with(&mut self, before: &Before, seq: u64, now: Instant) {
         let reason = match before.first() {
-            Some((Object::Group(_), _)) => GROUP_DELETED,
+            Some((Object::Number(Kind::Group, _), _)) => GROUP_DELETED,
             _ => DELETED,
         };
         for (object, was) in before.iter().skip(1) {

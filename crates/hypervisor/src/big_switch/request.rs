@@ -21,8 +21,8 @@ use openflow::v13::{
 pub(super) enum Object {
     /// By its cookie.
     Entry(u64),
-    Group(u32),
-    Meter(u32),
+    /// A group or meter.
+    Number(Kind, u32),
     /// The configuration of a port.
     Port(u32),
 }
@@ -67,8 +67,10 @@ impl Spec {
         let in_port = flow.match_.to_match().exact_value(Field::InPort).map(|port| port as u32);
         let mut uses = Vec::new();
         if Semantics::of(wire).has_groups {
-            uses.extend(named_of(Kind::Group, &flow.actions).into_iter().map(Object::Group));
-            uses.extend(named_of(Kind::Meter, &flow.actions).into_iter().map(Object::Meter));
+            for kind in [Kind::Group, Kind::Meter] {
+                let named = named_of(kind, &flow.actions).into_iter();
+                uses.extend(named.map(|number| Object::Number(kind, number)));
+            }
         }
         Arc::new(Spec { flow, in_port, uses })
     }
@@ -81,11 +83,17 @@ impl Request {
         let (object, deletes) = match type_ {
             MessageType::GROUP_MOD => {
                 let group = GroupMod::parse(body).ok()?;
-                (Object::Group(group.group_id), group.command == GroupModCommand::DELETE)
+                (
+                    Object::Number(Kind::Group, group.group_id),
+                    group.command == GroupModCommand::DELETE,
+                )
             }
             MessageType::METER_MOD => {
                 let meter = MeterMod::parse(body).ok()?;
-                (Object::Meter(meter.meter_id), meter.command == MeterModCommand::DELETE)
+                (
+                    Object::Number(Kind::Meter, meter.meter_id),
+                    meter.command == MeterModCommand::DELETE,
+                )
             }
             MessageType::PORT_MOD => {
                 let it = messages::port_mod(wire, body).ok()?;

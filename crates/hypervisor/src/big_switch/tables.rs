@@ -172,7 +172,7 @@ impl Tables {
             (To::Nothing, _) => None,
         };
         let mut before = Vec::from([(object, self.set(object, after))]);
-        if request.deletes() && matches!(object, Object::Group(_) | Object::Meter(_)) {
+        if request.deletes() && matches!(object, Object::Number(..)) {
             let using = self.entries().filter(|(_, entry)| entry.spec.uses.contains(&object));
             let using: Vec<Object> = using.map(|(cookie, _)| Object::Entry(cookie)).collect();
             before.extend(using.into_iter().map(|object| (object, self.0.remove(&object))));

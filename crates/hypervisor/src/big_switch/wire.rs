@@ -1,6 +1,5 @@
 //! Messages of the big switch's own, to the front and to members.
 
-use super::request::Object;
 use crate::flows::{Flow, SentFlowMod};
 use crate::messages;
 use crate::refusals::Verdict;
@@ -15,9 +14,7 @@ use compile::Wire;
 use flowspace::port_from_v10;
 use openflow::error::Error;
 use openflow::v10::Match;
-use openflow::v13::{
-    Capabilities, FeaturesReply, FlowStatsRequest, GroupModCommand, MessageType, Port,
-};
+use openflow::v13::{Capabilities, FeaturesReply, FlowStatsRequest, MessageType, Port};
 use openflow::{Header, frame};
 
 /// What another message to a member was for.
@@ -133,18 +130,6 @@ pub(super) fn port_mod(wire: Wire, port: &Port, config: u32) -> Vec<u8> {
     let port = description.get(..layout.port_name).unwrap_or_default();
     let body = [port, &config.to_be_bytes(), &[0xff; 4], &[0; 8]].concat();
     bare(wire, types.port_mod, 0, &body)
-}
-
-/// The GROUP_MOD or METER_MOD that does this (1.3). Both have the command, type or flags, the number, and buckets or bands.
-pub(super) fn number_mod(object: Object, command: GroupModCommand, content: &[u8]) -> Vec<u8> {
-    let (type_, number) = match object {
-        Object::Meter(number) => (MessageType::METER_MOD, number),
-        Object::Group(number) => (MessageType::GROUP_MOD, number),
-        Object::Entry(_) | Object::Port(_) => return Vec::new(),
-    };
-    let (kind, list) = content.split_at_checked(2).unwrap_or_default();
-    let body = [&command.0.to_be_bytes(), kind, &number.to_be_bytes(), list].concat();
-    bare(Wire::V13, type_.0, 0, &body)
 }
 
 /// The port by which a PACKET_OUT says that the packet has come in.

@@ -10,8 +10,8 @@ use compile::egress_group::{is_egress_group, output_described};
 use compile::network::IngressPort;
 use compile::{Instances, Variant};
 use hashbrown::HashMap;
-use openflow::List;
-use openflow::v13::{GroupDesc, GroupMod, MeterConfig, PortNo};
+use openflow::v13::{GroupDesc, GroupMod, GroupModCommand, MessageType, MeterConfig, PortNo};
+use openflow::{List, Version, frame};
 
 /// A tenant's groups and meters.
 #[derive(Default)]
@@ -225,6 +225,30 @@ impl OfKind {
         all.sort_unstable();
         all
     }
+}
+
+/// The GROUP_MOD or METER_MOD that does this. Both have the command, type or flags, the number, and buckets or bands; `content` has all
+/// but the command and the number: see [`content_of`](crate::south::installed::content_of).
+pub(crate) fn number_mod(
+    (kind, number): (Kind, u32),
+    command: GroupModCommand,
+    content: &[u8],
+) -> Vec<u8> {
+    let type_ = if kind == Kind::Meter { MessageType::METER_MOD } else { MessageType::GROUP_MOD };
+    let (terms, list) = content.split_at_checked(2).unwrap_or_default();
+    let mut message = Vec::new();
+    // The content has come in a message.
+    let _ = frame::write(Version::V1_3, type_.0, 0, &mut message, |out| {
+        for part in [&command.0.to_be_bytes(), terms, &number.to_be_bytes(), list] {
+            out.extend_from_slice(part);
+        }
+    });
+    message
+}
+
+/// The message that deletes a group or meter on the switch.
+pub(crate) fn deletion(kind: Kind, physical: u32) -> Vec<u8> {
+    number_mod((kind, physical), GroupModCommand::DELETE, &[0, 0])
 }
 
 /// Groups that a switch says it holds, and their contents: see [`content_of`](crate::south::installed::content_of).

@@ -11,12 +11,11 @@ pub(super) mod statistics;
 pub(super) mod unused;
 mod watched;
 
-use super::numbers::deletion;
 use crate::ids::TenantIndex;
 use crate::named::{named_by, named_first};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch, What};
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::{Numbered, deletion};
 use crate::v13::unreadable;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -160,7 +159,7 @@ impl Switch {
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
         let physical = self.take_group(tenant, number, Variant::default())?;
         let wanted = Numbered { instances: Instances::new(physical, BTreeMap::new()), body };
-        let formed = self.form_group(tenant, number, wanted, &|_| GroupModCommand::ADD);
+        let formed = self.form_group(tenant, number, wanted, GroupModCommand::ADD);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
         self.replace_number(tenant, Kind::Group, number, Some(formed.after));

@@ -1,9 +1,8 @@
 //! Meters: one of a tenant's is one on the switch, under another number.
 
-use super::numbers::deletion;
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::{Numbered, deletion};
 use crate::v13::unreadable;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -5,22 +5,20 @@
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::named::{buckets_of, named_by, named_first, named_of};
+use crate::named::{before_named, buckets_of, named_by, named_of};
 use crate::policy::TenantId;
 use crate::south::held::HeldNumbers;
 use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What, in_turn};
 use crate::time::Instant;
-use crate::v13::numbers::{Numbered, OfKind, groups_held, meters_held};
+use crate::v13::numbers::{Numbered, OfKind, deletion, groups_held, meters_held};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{RuleKey, Variant};
 use openflow::error::v13 as code;
-use openflow::v13::{
-    GROUP_MAX, GroupMod, GroupModCommand, GroupType, MessageType, MeterMod, MeterModCommand,
-};
-use openflow::{ErrorCode, List, frame};
+use openflow::v13::{GROUP_MAX, GroupModCommand, MessageType, MeterMod, MeterModCommand};
+use openflow::{ErrorCode, frame};
 
 impl Switch {
     /// Begins a change of groups or meters.
@@ -197,13 +195,8 @@ impl Switch {
         if going.is_empty() {
             return false;
         }
-        let ids: Vec<u32> = going.keys().filter(|it| it.0 == Kind::Group).map(|it| it.1).collect();
-        let named = |id: u32| going.get(&(Kind::Group, id)).cloned().unwrap_or_default();
-        // What names others goes before them.
-        let groups = named_first(&ids, named).into_iter().rev().map(|id| (Kind::Group, id));
-        let meters = going.keys().copied().filter(|it| it.0 == Kind::Meter);
         let cause = self.begin_own(cause, What::Free);
-        for (kind, id) in groups.chain(meters).collect::<Vec<_>>() {
+        for (kind, id) in before_named(&going) {
             self.mark_for_deletion(tenant, kind, id);
             self.submit_number(&cause, &deletion(kind, id));
         }
@@ -368,27 +361,4 @@ fn write_meter(known: &Numbered, meter_id: u32) -> Option<Vec<u8>> {
 fn deletion_key(id: TenantId, kind: Kind, physical: u32) -> StoreKey {
     let kind = if kind == Kind::Meter { Kind::MeterToDelete } else { Kind::GroupToDelete };
     StoreKey::new(id, kind, physical)
-}
-
-/// The message that deletes a group or meter on the switch.
-pub(crate) fn deletion(kind: Kind, physical: u32) -> Vec<u8> {
-    let mut message = Vec::new();
-    // It fits: a deletion is a few bytes.
-    let _ = match kind {
-        Kind::Meter => MeterMod {
-            command: MeterModCommand::DELETE,
-            flags: Default::default(),
-            meter_id: physical,
-            bands: List::EMPTY,
-        }
-        .write_message(0, &mut message),
-        _ => GroupMod {
-            command: GroupModCommand::DELETE,
-            type_: GroupType::ALL,
-            group_id: physical,
-            buckets: List::EMPTY,
-        }
-        .write_message(0, &mut message),
-    };
-    message
 }

@@ -4,7 +4,8 @@ use crate::store::Kind;
 use crate::switch::Switch;
 use crate::switch::map::{NextGroup, StaleGroups};
 use crate::time::Instant;
-use openflow::v13::{GroupMod, GroupType};
+use crate::v13::numbers::Numbered;
+use openflow::v13::GroupType;
 
 /// To list so many groups is about as much work as to compile one again.
 const LISTED: usize = 8;
@@ -37,7 +38,7 @@ impl Switch {
                 NextGroup::Number(tenant, (_, number)) => {
                     self.reform_group(tenant, number);
                     let known = self.numbers(tenant, Kind::Group).any(number);
-                    let group = known.and_then(|known| GroupMod::parse(&known.body).ok());
+                    let group = known.and_then(Numbered::group);
                     if group.is_some_and(|it| it.type_ == GroupType::FF) {
                         stale.note_watching(number);
                     }

@@ -43,14 +43,14 @@ pub(super) struct Change {
 }
 
 impl Switch {
-    /// Compiles the instances of a group whose own are those of `known`, if it can be there. `command` says how an id is written
+    /// Compiles the instances of a group whose own are those of `known`, if it can be there. `command` is for the ids
     /// that the group has had before.
     pub(super) fn form_group(
         &mut self,
         tenant: TenantIndex,
         number: u32,
         known: Numbered,
-        command: &dyn Fn(u32) -> GroupModCommand,
+        command: GroupModCommand,
     ) -> Result<Formed, Refused> {
         let network = self.tenants[tenant].network.clone();
         let network = network.as_deref();
@@ -85,7 +85,7 @@ impl Switch {
         let write = |instance: (Variant, u32)| {
             let command = match made.contains(&instance.1) {
                 true => GroupModCommand::ADD,
-                false => command(instance.1),
+                false => command,
             };
             self.write_instance(tenant, network, &group, instance, command)
         };
@@ -106,7 +106,7 @@ impl Switch {
         number: u32,
         wanted: Numbered,
     ) -> Result<Change, Refused> {
-        let formed = self.form_group(tenant, number, wanted, &|_| GroupModCommand::MODIFY)?;
+        let formed = self.form_group(tenant, number, wanted, GroupModCommand::MODIFY)?;
         let mut change = Change::default();
         self.adopt_formed(tenant, number, formed, &mut change);
         if change.regrouped.is_empty() {
@@ -119,7 +119,7 @@ impl Switch {
             if caller == number || !known.named().any(|it| change.regrouped.contains(&it)) {
                 continue;
             }
-            match self.form_group(tenant, caller, known, &|_| GroupModCommand::MODIFY) {
+            match self.form_group(tenant, caller, known, GroupModCommand::MODIFY) {
                 Ok(mut formed) => {
                     self.leave_out_unchanged(tenant, &mut formed, &change.before);
                     self.adopt_formed(tenant, caller, formed, &mut change);
@@ -206,7 +206,7 @@ impl Switch {
     pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
         let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
         let formed = match self.tenants[tenant].terms.is_present() {
-            true => self.form_group(tenant, number, known, &|_| GroupModCommand::MODIFY).ok(),
+            true => self.form_group(tenant, number, known, GroupModCommand::MODIFY).ok(),
             false => None,
         };
         match formed {

@@ -39,8 +39,8 @@ impl Switch {
         let mut messages = Vec::new();
         for number in self.watchers_of(tenant, is_meant) {
             let known = self.numbers(tenant, Kind::Group).get(number).cloned();
-            let command = |_| GroupModCommand::MODIFY;
-            let formed = known.map(|it| self.form_group(tenant, number, it, &command));
+            let command = GroupModCommand::MODIFY;
+            let formed = known.map(|it| self.form_group(tenant, number, it, command));
             if let Some(Ok(mut formed)) = formed {
                 messages.append(&mut formed.messages);
                 self.adopt_formed(tenant, number, formed, change);
