@@ -1,5 +1,6 @@
 //! What both versions of OpenFlow say of ports in the same way.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use openflow::v10::PortConfig;
 use openflow::{TooLong, Version, frame};
@@ -23,11 +24,28 @@ pub struct PortState {
     pub speed: u64,
 }
 
+/// OFPPR_ADD, in both versions, as the others.
+const PORT_ADD: u8 = 0;
+
 /// OFPPR_DELETE.
 pub(crate) const PORT_DELETE: u8 = 1;
 
 /// OFPPR_MODIFY.
 pub(crate) const PORT_MODIFY: u8 = 2;
+
+/// The ports that differ, by number: first those that have gone, then those that have come or changed. Each with the reason for its
+/// PORT_STATUS.
+pub(crate) fn changed_ports<'a, T: PartialEq>(
+    before: &'a BTreeMap<u32, T>,
+    after: &'a BTreeMap<u32, T>,
+) -> impl Iterator<Item = (u8, &'a T)> {
+    let gone = before.iter().filter(|(number, _)| !after.contains_key(number));
+    let changed = after.iter().filter_map(|(number, port)| match before.get(number) {
+        None => Some((PORT_ADD, port)),
+        Some(known) => (known != port).then_some((PORT_MODIFY, port)),
+    });
+    gone.map(|(_, port)| (PORT_DELETE, port)).chain(changed)
+}
 
 /// Appends a PORT_STATUS with a port description as the switch gave it.
 pub(crate) fn write_port_status(

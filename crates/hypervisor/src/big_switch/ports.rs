@@ -6,15 +6,12 @@ use super::tables::Value;
 use super::wire::Sent;
 use super::{BigSwitch, wire};
 use crate::messages;
-use crate::port_desc::{PORT_DELETE, PORT_MODIFY, write_port_status};
+use crate::port_desc::{PORT_DELETE, changed_ports, write_port_status};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use openflow::error::v13 as code;
 use openflow::v13::{Port, PortState};
 use openflow::{NO_BUFFER, frame};
-
-/// OFPPR_ADD, in both versions.
-const ADD: u8 = 0;
 
 /// The bit is the same in both versions.
 const LINK_DOWN: PortState = PortState::LINK_DOWN;
@@ -50,14 +47,8 @@ impl BigSwitch {
         }
         let now = self.described();
         let before = self.front.show(now.clone());
-        let gone = before.iter().filter(|(number, _)| !now.contains_key(number));
-        let gone = gone.map(|(_, port)| (PORT_DELETE, port));
-        let changed = now.iter().filter_map(|(number, port)| match before.get(number) {
-            None => Some((ADD, port)),
-            Some(known) => (known != port).then_some((PORT_MODIFY, port)),
-        });
         let mut messages = Vec::new();
-        for (reason, port) in gone.chain(changed) {
+        for (reason, port) in changed_ports(&before, &now) {
             let wire = messages::write_port(self.wire, port);
             // It is short.
             let _ = write_port_status(self.version(), reason, &wire, &mut messages);

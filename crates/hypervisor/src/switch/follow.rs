@@ -18,16 +18,13 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::north::Asynchronous;
 use crate::policy::Policy;
-use crate::port_desc::{PORT_MODIFY, write_port_status};
+use crate::port_desc::{PORT_MODIFY, changed_ports, write_port_status};
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, RuleKey};
 
-/// OFPPR_ADD, OFPPR_DELETE and OFPPR_MODIFY, in both versions.
-const PORT_ADD: u8 = 0;
-const PORT_DELETE: u8 = 1;
 /// No ports.
 static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
 
@@ -120,10 +117,7 @@ impl Switch {
     fn resync(&mut self, now: Instant) {
         let own = self.own_changes().into_iter();
         let groups = self.all_groups();
-        let entries = self.tenants.indices().flat_map(|tenant| {
-            self.tenants[tenant].flows.iter().map(move |(number, _)| (tenant, number))
-        });
-        self.map.set_stale(Stale::new(own, groups, entries.collect()));
+        self.map.set_stale(Stale::new(own, groups, self.all_entries()));
         self.compile_stale(self.settings.batch, now);
     }
 
@@ -231,18 +225,9 @@ impl Switch {
     fn report_new_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
         let is_network = self.tenants[tenant].network.is_some();
         let after = self.described_ports(tenant);
-        for (number, wire) in before {
-            if !after.contains_key(number) {
-                self.report_port(tenant, wire, PORT_DELETE);
-            }
-        }
-        for (number, wire) in &after {
-            match before.get(number) {
-                None => self.report_port(tenant, wire, PORT_ADD),
-                Some(known) if is_network && known != wire => {
-                    self.report_port(tenant, wire, PORT_MODIFY);
-                }
-                Some(_) => {}
+        for (reason, wire) in changed_ports(before, &after) {
+            if is_network || reason != PORT_MODIFY {
+                self.report_port(tenant, wire, reason);
             }
         }
     }

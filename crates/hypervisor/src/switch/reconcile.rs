@@ -101,11 +101,11 @@ impl Switch {
                 })
             }
             Step::Restore(mut restored) => {
-                for (key, bytes) in restored.by_ref().take(*left) {
-                    self.restore_entry_of_store(key, &bytes, now);
-                    *left -= 1;
+                let restore = |switch: &mut Switch, item| switch.restore_entry_of_store(item, now);
+                match self.each(&mut restored, left, restore) {
+                    true => Some(Step::Read),
+                    false => Some(Step::Restore(restored)),
                 }
-                Some(if restored.len() > 0 { Step::Restore(restored) } else { Step::Read })
             }
             Step::Read => {
                 if let Some(part) = it.parts.next() {
@@ -133,27 +133,19 @@ impl Switch {
                 Some(Step::Learn(core::mem::take(&mut it.held).into_iter()))
             }
             Step::Learn(mut held) => {
-                for entry in held.by_ref().take(*left) {
-                    self.learn_held(it, entry, now);
-                    *left -= 1;
-                }
-                match held.len() > 0 {
-                    true => Some(Step::Learn(held)),
-                    false => Some(Step::FindMissing(self.all_entries().into_iter())),
+                let learn = |switch: &mut Switch, entry| switch.learn_held(it, entry, now);
+                match self.each(&mut held, left, learn) {
+                    true => Some(Step::FindMissing(self.all_entries().into_iter())),
+                    false => Some(Step::Learn(held)),
                 }
             }
             Step::FindMissing(mut entries) => {
-                for (tenant, number) in entries.by_ref().take(*left) {
-                    self.find_missing(it, tenant, number, now);
-                    *left -= 1;
+                let find = |switch: &mut Switch, entry| switch.find_missing(it, entry);
+                if !self.each(&mut entries, left, find) {
+                    return Some(Step::FindMissing(entries));
                 }
-                match entries.len() > 0 {
-                    true => Some(Step::FindMissing(entries)),
-                    false => {
-                        let keys = core::mem::take(&mut it.keys);
-                        Some(Step::Compare(keys.into_iter(), HashSet::new()))
-                    }
-                }
+                let keys = core::mem::take(&mut it.keys);
+                Some(Step::Compare(keys.into_iter(), HashSet::new()))
             }
             Step::Compare(mut keys, mut compared) => {
                 let mut rules = HashMap::new();
@@ -174,11 +166,10 @@ impl Switch {
                 }
             }
             Step::Delete(mut deletions) => {
-                for (tenant, (key, owner)) in deletions.by_ref().take(*left) {
-                    self.submit_deletion(&Cause::own(tenant, now), key, owner);
-                    *left -= 1;
-                }
-                if deletions.len() > 0 {
+                let delete = |switch: &mut Switch, (tenant, (key, owner)): (_, Deletion)| {
+                    switch.submit_deletion(&Cause::own(tenant, now), key, owner);
+                };
+                if !self.each(&mut deletions, left, delete) {
                     return Some(Step::Delete(deletions));
                 }
                 let (changes, (kept, installed, removed)) =
@@ -258,22 +249,16 @@ impl Switch {
         it.keys.push((tenant, key));
     }
 
-    fn all_entries(&self) -> Vec<(TenantIndex, u32)> {
-        let tenants = (0..self.tenants.len()).map(|at| TenantIndex(at as u32));
-        let entries = tenants.flat_map(|tenant| {
+    /// All entries of all tenants.
+    pub(super) fn all_entries(&self) -> Vec<(TenantIndex, u32)> {
+        let entries = self.tenants.indices().flat_map(|tenant| {
             self.tenants[tenant].flows.iter().map(move |(number, _)| (tenant, number))
         });
         entries.collect()
     }
 
     /// Rules of an entry that the switch does not hold are installed again, or have timed out.
-    fn find_missing(
-        &mut self,
-        it: &mut Reconciliation,
-        tenant: TenantIndex,
-        number: u32,
-        now: Instant,
-    ) {
+    fn find_missing(&mut self, it: &mut Reconciliation, (tenant, number): (TenantIndex, u32)) {
         let Some(flow) = self.tenants[tenant].flows.get(number) else { return };
         let is_missing = |rule: &Rule| !it.seen.contains(&(tenant, rule.key(flow.table)));
         let missing = flow.rules.iter().filter(|rule| is_missing(rule)).count();
@@ -283,7 +268,7 @@ impl Switch {
         if flow.idle_timeout == 0 && flow.hard_timeout == 0 {
             it.keys.extend(flow.keys().map(|key| (tenant, key)));
         } else if missing == flow.rules.len() {
-            self.take_flow(&Cause::own(tenant, now), number);
+            self.drop_flow(tenant, number);
         } else {
             let mut left = flow.clone();
             left.rules.retain(|rule| !is_missing(rule));

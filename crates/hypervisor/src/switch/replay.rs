@@ -37,7 +37,6 @@ use crate::refusals::Verdict;
 use crate::south::installed::RefusedRules;
 use crate::time::Instant;
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 use compile::{Reason, RuleKey};
 use hashbrown::HashMap;
@@ -347,20 +346,6 @@ impl Switch {
             Step::Repair(repair) => self.repair(tenant, it, repair, left, now),
             Step::Report => (!self.report_ends(tenant, left)).then_some(Step::Report),
         }
-    }
-
-    /// Calls `act` for as many items as this turn has room for. Says whether no item is left.
-    fn each<T>(
-        &mut self,
-        all: &mut vec::IntoIter<T>,
-        left: &mut usize,
-        act: impl Fn(&mut Switch, T),
-    ) -> bool {
-        for one in all.by_ref().take(*left) {
-            act(self, one);
-            *left -= 1;
-        }
-        all.len() == 0
     }
 
     /// Changes that need an egress group which the switch has refused are refused.

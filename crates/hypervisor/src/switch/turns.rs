@@ -10,6 +10,7 @@ use crate::messages;
 use crate::policy::Statistics;
 use crate::time::Instant;
 use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN, TELL};
+use alloc::vec;
 
 impl Switch {
     /// A turn of the event loop. The first of the tenants that have used up their credit, or that wait with a large request, gets its
@@ -45,6 +46,20 @@ impl Switch {
     /// Whether a tenant waits for its turn, or entries have to follow a changed policy.
     pub fn is_turn_awaited(&self) -> bool {
         self.inbox.turns().is_awaited() || self.map.is_stale() || self.datapath.is_reconciling()
+    }
+
+    /// Calls `act` for as many items as this turn has room for. Says whether no item is left.
+    pub(super) fn each<T>(
+        &mut self,
+        all: &mut vec::IntoIter<T>,
+        left: &mut usize,
+        mut act: impl FnMut(&mut Switch, T),
+    ) -> bool {
+        for one in all.by_ref().take(*left) {
+            act(self, one);
+            *left -= 1;
+        }
+        all.len() == 0
     }
 
     /// Charges a tenant for what has been done for it.
