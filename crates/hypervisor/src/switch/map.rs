@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 use compile::ownership::Claims;
 use compile::{InfraRule, Ownership};
 use fabric::embedding::Transit;
+use flowspace::Match;
+use hashbrown::HashSet;
 pub(crate) use stale::{NextGroup, OwnChange, OwnChanges, Stale, StaleGroups};
 
 /// How many refused rules of one map are reported: a switch without room refuses them all.
@@ -154,15 +156,13 @@ impl Map {
         core::mem::replace(&mut self.infra, rules)
     }
 
-    /// The switch holds this rule from now on, instead of a rule with the same match.
-    pub(super) fn put_infra_rule(&mut self, rule: InfraRule) {
-        self.remove_infra_rule(&rule);
-        self.infra.push(rule);
-    }
-
-    /// The switch does not hold this rule any longer.
-    pub(super) fn remove_infra_rule(&mut self, rule: &InfraRule) {
-        self.infra.retain(|held| !is_same(held, rule));
+    /// The switch does not hold the first rules any longer. It holds the others, each instead of a rule in the same place.
+    pub(super) fn change_infra(&mut self, gone: &[&InfraRule], added: &[&InfraRule]) {
+        let places: HashSet<Place<'_>> = gone.iter().chain(added).map(|own| place(own)).collect();
+        if !places.is_empty() {
+            self.infra.retain(|held| !places.contains(&place(held)));
+            self.infra.extend(added.iter().map(|own| (*own).clone()));
+        }
     }
 
     /// The switch has refused a rule twice. Says whether that is to be reported.
@@ -199,7 +199,10 @@ impl Map {
     }
 }
 
-/// Whether two rules have the same place and match on the switch.
-pub(super) fn is_same(one: &InfraRule, other: &InfraRule) -> bool {
-    (one.table, one.match_, one.priority) == (other.table, other.match_, other.priority)
+/// The table, the match and the priority of a rule: a match is long.
+pub(super) type Place<'a> = (u8, &'a Match, u16);
+
+/// The place of a rule on the switch, which no other rule has.
+pub(super) fn place(own: &InfraRule) -> Place<'_> {
+    (own.table, &own.match_, own.priority)
 }

@@ -3,7 +3,7 @@
 //! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
 //! the switch holds is compared with what it should hold.
 
-use super::map::{OwnChange, OwnChanges};
+use super::map::{OwnChange, OwnChanges, Place, place};
 use super::{Cause, Switch, Tried};
 use crate::cookie::Cookie;
 use crate::ids::TenantIndex;
@@ -15,7 +15,6 @@ use crate::tally;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::{InfraRule, infra};
-use flowspace::Match;
 use hashbrown::HashMap;
 
 impl Switch {
@@ -40,11 +39,11 @@ impl Switch {
         let wanted = self.wanted_infra();
         let held = self.map.replace_infra(Vec::new());
         // A switch in the middle of a big network holds thousands. A rule goes unless it is wanted.
-        let mut there: HashMap<Key<'_>, (&InfraRule, bool)> =
-            held.iter().map(|own| (key(own), (own, true))).collect();
+        let mut there: HashMap<Place<'_>, (&InfraRule, bool)> =
+            held.iter().map(|own| (place(own), (own, true))).collect();
         let mut added = Vec::new();
         for own in &wanted {
-            let is_kept = there.get_mut(&key(own)).is_some_and(|(held, goes)| {
+            let is_kept = there.get_mut(&place(own)).is_some_and(|(held, goes)| {
                 let counts_the_same = held.counted == own.counted;
                 // A rule that counts for another port now is removed first, so that the new rule counts from zero.
                 *goes = held.counted.is_some() && !counts_the_same;
@@ -55,7 +54,7 @@ impl Switch {
             }
         }
         let any_goes = there.values().any(|(_, goes)| *goes);
-        let goes = |own: &&InfraRule| any_goes && there.get(&key(own)).is_some_and(|it| it.1);
+        let goes = |own: &&InfraRule| any_goes && there.get(&place(own)).is_some_and(|it| it.1);
         let gone = held.iter().filter(goes);
         let mut changes: Vec<_> = gone.map(|own| (own.clone(), OwnChange::Remove)).collect();
         changes.append(&mut added);
@@ -100,13 +99,6 @@ impl Switch {
         };
         messages::write_infra(self.wire, own, cookie, change, out)
     }
-}
-
-/// The table, the match and the priority of a rule: a match is long.
-type Key<'a> = (u8, &'a Match, u16);
-
-fn key(own: &InfraRule) -> Key<'_> {
-    (own.table, &own.match_, own.priority)
 }
 
 /// A rule's cookie. Where a rule of table 0 counts for no port, the cookie still says to whose tables it leads, as for a port 0,

@@ -17,8 +17,7 @@
 //! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
 //! goes the way of all changes, through the tenant's queue and not before the store has it.
 
-use super::map::OwnChange;
-use super::map::is_same;
+use super::map::{OwnChange, Place, place};
 use super::{Cause, Object, Request, Switch, Tried, in_turn};
 use crate::flows::shared::collide;
 use crate::flows::{Flow, Rule};
@@ -154,14 +153,17 @@ impl Switch {
     fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
         let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
         let (before, after) = (own(before), own(after));
-        for own in before.iter().filter(|own| !after.iter().any(|other| is_same(own, other))) {
-            self.map.remove_infra_rule(own);
-            self.submit_own_entry(cause, own, OwnChange::Remove);
-        }
-        for own in after.iter().filter(|own| !before.contains(own)) {
-            self.map.put_infra_rule(own.clone());
-            self.submit_own_entry(cause, own, OwnChange::Add);
-        }
+        // A port may have rules for many hosts.
+        let there: HashMap<Place<'_>, &InfraRule> =
+            before.iter().map(|own| (place(own), own)).collect();
+        let wanted: HashSet<Place<'_>> = after.iter().map(place).collect();
+        let is_new = |own: &&InfraRule| there.get(&place(own)) != Some(own);
+        let added: Vec<&InfraRule> = after.iter().filter(is_new).collect();
+        let gone: Vec<&InfraRule> =
+            before.iter().filter(|own| !wanted.contains(&place(own))).collect();
+        self.map.change_infra(&gone, &added);
+        gone.iter().for_each(|own| self.submit_own_entry(cause, own, OwnChange::Remove));
+        added.iter().for_each(|own| self.submit_own_entry(cause, own, OwnChange::Add));
     }
 
     fn own_of_port(&self, tenant: TenantIndex, network: &Network, number: u32) -> Vec<InfraRule> {

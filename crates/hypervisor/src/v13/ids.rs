@@ -20,6 +20,8 @@ pub(crate) struct Ids {
     meters: BTreeSet<u32>,
     /// The tenant of each id that a tenant uses, or has used and that may still be on the switch.
     owned: BTreeMap<(Kind, u32), TenantIndex>,
+    /// The same ids, by tenant.
+    by_tenant: BTreeMap<TenantIndex, BTreeSet<(Kind, u32)>>,
     /// Groups and meters that are to be deleted, and their tenants. The store knows them.
     to_delete: BTreeMap<(Kind, u32), TenantId>,
     /// Whether something has ended that may have needed an egress group.
@@ -58,7 +60,20 @@ impl Ids {
     ) {
         for id in ids {
             self.of_kind(kind).insert(id);
-            self.owned.insert((kind, id), tenant);
+            self.own((kind, id), tenant);
+        }
+    }
+
+    fn own(&mut self, key: (Kind, u32), tenant: TenantIndex) {
+        self.disown(key);
+        self.owned.insert(key, tenant);
+        self.by_tenant.entry(tenant).or_default().insert(key);
+    }
+
+    fn disown(&mut self, key: (Kind, u32)) {
+        let before = self.owned.remove(&key);
+        if let Some(keys) = before.and_then(|tenant| self.by_tenant.get_mut(&tenant)) {
+            keys.remove(&key);
         }
     }
 
@@ -70,12 +85,12 @@ impl Ids {
     /// An id may be given out again.
     pub(crate) fn free(&mut self, kind: Kind, id: u32) {
         self.of_kind(kind).remove(&id);
-        self.owned.remove(&(kind, id));
+        self.disown((kind, id));
     }
 
     /// The groups and meters on the switch that are a tenant's.
     pub(crate) fn of_tenant(&self, tenant: TenantIndex) -> impl Iterator<Item = (Kind, u32)> {
-        self.owned.iter().filter(move |(_, of)| **of == tenant).map(|(key, _)| *key)
+        self.by_tenant.get(&tenant).into_iter().flatten().copied()
     }
 
     /// The groups and meters on the switch that are any tenant's.
@@ -109,7 +124,7 @@ impl Ids {
     ) {
         self.to_delete.insert((kind, id), whose);
         if let Some(tenant) = by {
-            self.owned.insert((kind, id), tenant);
+            self.own((kind, id), tenant);
         }
         self.of_kind(kind).insert(id);
     }
