@@ -25,8 +25,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, RuleKey};
 
-/// No ports.
-static NOTHING: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+/// The ports that a tenant sees. What the switch has changed in its ports, the switch has reported. So of a slice the numbers are enough.
+#[derive(PartialEq)]
+enum Seen {
+    Slice(Vec<u32>),
+    /// The descriptions.
+    Network(BTreeMap<u32, Vec<u8>>),
+}
 
 impl Switch {
     /// The policy has changed: views, connections and tables follow once the store has everything that was accepted under the old policy.
@@ -83,8 +88,7 @@ impl Switch {
 
     fn follow_policy(&mut self, policy: Arc<Policy>, now: Instant) {
         let each = |switch: &Switch| switch.tenants.indices();
-        let seen_before: Vec<BTreeMap<u32, Vec<u8>>> =
-            each(self).map(|tenant| self.described_ports(tenant)).collect();
+        let seen_before: Vec<Seen> = each(self).map(|tenant| self.seen_ports(tenant)).collect();
         let datapaths_before: Vec<u64> =
             each(self).map(|tenant| self.datapath_of(tenant)).collect();
         let served_before = self.served();
@@ -105,8 +109,10 @@ impl Switch {
                     self.reports.push(Event::Serve(id));
                 }
                 (true, true) => {
-                    let before = seen_before.get(at).unwrap_or(&NOTHING);
-                    self.report_new_ports(tenant, before);
+                    seen_before
+                        .get(at)
+                        .into_iter()
+                        .for_each(|it| self.report_new_ports(tenant, it));
                 }
                 (false, false) => {}
             }
@@ -220,12 +226,26 @@ impl Switch {
         state.terms.is_present() && (has_slice || state.network.is_some())
     }
 
-    /// Tells a tenant how its ports differ from what they were. What the switch itself has changed in its ports, it
-    /// has told; so of a slice's ports only those are named that came or went.
-    fn report_new_ports(&mut self, tenant: TenantIndex, before: &BTreeMap<u32, Vec<u8>>) {
+    fn seen_ports(&self, tenant: TenantIndex) -> Seen {
+        match self.tenants[tenant].network {
+            Some(_) => Seen::Network(self.described_ports(tenant)),
+            None => Seen::Slice(self.slice_ports(tenant).collect()),
+        }
+    }
+
+    /// Tells a tenant how its ports differ from what they were.
+    fn report_new_ports(&mut self, tenant: TenantIndex, before: &Seen) {
+        if self.seen_ports(tenant) == *before {
+            return;
+        }
         let is_network = self.tenants[tenant].network.is_some();
         let after = self.described_ports(tenant);
-        for (reason, wire) in changed_ports(before, &after) {
+        let described = |port: &u32| Some((*port, self.described_port(tenant, *port)?));
+        let before = match before {
+            Seen::Network(ports) => ports.clone(),
+            Seen::Slice(ports) => ports.iter().filter_map(described).collect(),
+        };
+        for (reason, wire) in changed_ports(&before, &after) {
             if is_network || reason != PORT_MODIFY {
                 self.report_port(tenant, wire, reason);
             }

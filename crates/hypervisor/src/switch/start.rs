@@ -89,14 +89,22 @@ impl Switch {
         match &self.tenants[tenant].network {
             Some(network) => messages::ports_of(self.wire, network),
             None => {
-                let seen = |port: &&u32| self.map.ownership().sees_port(tenant, **port);
-                let described = |port: &u32| {
-                    let known = self.datapath.ports().get(port)?;
-                    Some((*port, self.with_label(tenant, *port, known.description.clone())))
-                };
-                self.datapath.ports().keys().filter(seen).filter_map(described).collect()
+                let described = |port| Some((port, self.described_port(tenant, port)?));
+                self.slice_ports(tenant).filter_map(described).collect()
             }
         }
+    }
+
+    /// The ports that a slice sees, in order.
+    pub(super) fn slice_ports(&self, tenant: TenantIndex) -> impl Iterator<Item = u32> {
+        let ports = self.datapath.ports().keys().copied();
+        ports.filter(move |port| self.map.ownership().sees_port(tenant, *port))
+    }
+
+    /// The description of a port of the switch, as a tenant is to see it.
+    pub(super) fn described_port(&self, tenant: TenantIndex, port: u32) -> Option<Vec<u8>> {
+        let known = self.datapath.ports().get(&port)?;
+        Some(self.with_label(tenant, port, known.description.clone()))
     }
 
     /// One of the hypervisor's own questions is answered in full.
