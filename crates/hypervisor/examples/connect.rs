@@ -6,6 +6,7 @@
 //! Printed is the longest call into the core, for which all tenants of the event loop wait, as the median of the rounds. The switch
 //! connects again with all its rules ("again"), or with none of them ("empty"). Weir gets a new policy in which nothing changes ("same")
 //! or in which each of Weir's own rules changes ("other"). In rows with "adopt" the store is lost, and Weir makes entries of the rules.
+//! The other rows are for requests that are about many entries or rules.
 
 // A measurement ends when anything goes wrong.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -25,6 +26,20 @@ use support::{median, nth_add, policy, request, virtual_port};
 
 const ROUNDS: usize = 5;
 const PORTS: u32 = 30;
+/// Requests of a tenant that are about all its entries.
+const REQUESTS: [(&str, &str); 5] = [
+    ("flows", "stats flow"),
+    ("sum", "stats aggregate match=ip,nw_src=10.1.128.0/17"),
+    ("tables", "stats table"),
+    (
+        "check",
+        "flow add flags=overlap match=ip,nw_src=10.1.0.0/17,nw_dst=10.9.0.1 actions=output:1",
+    ),
+    ("modify", "flow modify match=ip,nw_src=10.1.128.0/17 actions=output:1"),
+];
+/// A tenant takes a port of its network down, at which many hosts are.
+const PORT_DOWN: [(&str, &str); 1] =
+    [("port", "port_mod port=1 config=1 mask=1 mac=02:00:00:00:00:01")];
 
 fn main() {
     let only = std::env::args().nth(1).unwrap_or_default();
@@ -90,6 +105,18 @@ fn round(version: Version, what: &str) -> Vec<(&'static str, Duration, &'static 
         line.follow(policy(true));
         found.push(line.took("other"));
     }
+    let requests = match what {
+        _ if what.ends_with("entries") => &REQUESTS[..],
+        _ if what.ends_with("hosts") => &PORT_DOWN,
+        _ => &[],
+    };
+    for (act, words) in requests {
+        line.now += 1_000_000_000;
+        line.carry();
+        line.forget();
+        line.say(core::iter::once(request(version, 1, words)));
+        found.push(line.took(act));
+    }
     line.emulated = emulated(version);
     line.connect();
     found.push(line.took("empty"));
@@ -150,19 +177,22 @@ impl Line {
     fn connect(&mut self) {
         let restored = self.store.iter().map(|(key, bytes)| (*key, bytes.clone())).collect();
         self.core = begin(&mut self.emulated, self.version, &self.policy, self.settings, restored);
-        self.longest = (Duration::ZERO, "");
-        self.all.clear();
+        self.forget();
         self.carry();
         assert!(self.core.is_ready());
     }
 
     fn follow(&mut self, policy: Policy) {
-        self.longest = (Duration::ZERO, "");
-        self.all.clear();
+        self.forget();
         self.policy = Arc::new(policy);
         let policy = self.policy.clone();
         self.timed("policy", |core, now| core.handle_policy(policy, now));
         self.carry();
+    }
+
+    fn forget(&mut self) {
+        self.longest = (Duration::ZERO, "");
+        self.all.clear();
     }
 
     fn say(&mut self, messages: impl Iterator<Item = Vec<u8>>) {
@@ -172,7 +202,9 @@ impl Line {
             while !self.core.wants_read(controller) {
                 self.carry();
             }
-            self.core.handle_controller_message(controller, &message, Instant(self.now));
+            self.timed("request", |core, now| {
+                core.handle_controller_message(controller, &message, now);
+            });
             self.carry();
         }
     }

@@ -212,6 +212,11 @@ impl Flow {
         }
     }
 
+    /// Whether the entry has this priority, and a packet can match both the entry and this match.
+    pub(crate) fn overlaps(&self, match_: &Match, priority: u16) -> bool {
+        self.priority == priority && self.match_.overlaps(match_)
+    }
+
     /// The entry as the compiler takes it. `match_` is the match of the entry.
     pub(crate) fn spec<'a>(&'a self, match_: &'a Match) -> EntrySpec<'a> {
         let Flow { table, priority, ref actions, .. } = *self;

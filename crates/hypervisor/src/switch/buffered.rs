@@ -16,5 +16,6 @@ impl Switch {
         }
         self.session.announces(physical);
         self.tenants.forget_buffered(physical);
+        self.operations.announces(physical);
     }
 }

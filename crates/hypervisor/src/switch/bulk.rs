@@ -1,14 +1,17 @@
-//! MODIFY and DELETE of many entries, in batches.
+//! Requests that are compared with many entries, in batches: MODIFY, DELETE, and ADD with CHECK_OVERLAP.
 //!
 //! A request may change a whole table. One turn of the event loop changes a batch of the entries; then come other tenants. The next
 //! batch follows in the tenant's next turn, and not before the messages of earlier batches have left the queue. Until the last batch
-//! all further requests of the tenant wait, so no request sees a part of the change.
+//! all further requests of the tenant wait, so no request sees a part of the change. A request that adds an entry if it means none adds
+//! this entry behind the last batch.
 //!
 //! If Weir refuses an entry of a later batch, the [replay](super::replay) takes the whole change back, as after a refusal by the
-//! switch. A replay applies a change in batches, too, which the replay itself goes on with.
+//! switch. A replay applies a change in batches, too, which the replay itself goes on with. A change that is refused before it has
+//! changed an entry needs no replay.
 
 pub(super) mod change;
 
+use super::logged::Outcome;
 use super::{Cause, Switch};
 use crate::buffers::Buffered;
 use crate::flows::{Alike, Flow, Rule};
@@ -26,7 +29,7 @@ use flowspace::MiniWords;
 const CANDIDATES: usize = 8;
 
 impl Switch {
-    /// Changes the meant ones of these entries, at least the first batch of them.
+    /// Does this to the meant ones of these entries, at least in the first batch of them.
     pub(crate) fn change_entries(
         &mut self,
         cause: &Cause,
@@ -43,13 +46,14 @@ impl Switch {
             alike: Alike::default(),
             buffered: *buffered,
         };
-        if let Some(change) = self.change_by(cause) {
+        if let Some(change) = self.change_by(cause)
+            && !matches!(bulk.action, BulkAction::Refuse)
+        {
             change.expect_entries(bulk.candidates.len());
         }
         self.change_batch(&mut bulk)?;
         *buffered = None;
         if bulk.is_done() {
-            self.end_bulk(&bulk);
             return Ok(());
         }
         if self.is_replay() {
@@ -69,29 +73,43 @@ impl Switch {
 
     pub(super) fn change_batch(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         let batch = self.next_batch(bulk);
-        match &bulk.action {
-            BulkAction::Modify { .. } => self.modify_batch(bulk, &batch),
-            BulkAction::Delete => {
-                self.delete_batch(&bulk.cause, &batch);
-                Ok(())
+        if !batch.is_empty() {
+            bulk.meant.adds = None;
+            match &bulk.action {
+                BulkAction::Modify { .. } => self.modify_batch(bulk, &batch)?,
+                BulkAction::Delete => self.delete_batch(&bulk.cause, &batch),
+                BulkAction::Refuse => return Err(self.codes().overlap.into()),
             }
+        }
+        match bulk.is_done() {
+            true => self.end_bulk(bulk),
+            false => Ok(()),
         }
     }
 
     /// The next entries that the request means. A batch of candidates is larger than a batch of changes.
     fn next_batch(&self, bulk: &mut BulkChange) -> Vec<u32> {
-        let Meant { wanted, strictly } = &*bulk.meant;
+        let Meant { wanted, strictly, .. } = &*bulk.meant;
         let (wire, words) = (self.wire, MiniWords::of(&wanted.match_));
-        let deletes = matches!(bulk.action, BulkAction::Delete);
-        let is_meant = |flow: &Flow| {
-            wanted.covers(flow, &words, *strictly)
-                && (!deletes || messages::sends_to(wire, &flow.actions, wanted))
+        let is_meant = |flow: &Flow| match bulk.action {
+            BulkAction::Modify { .. } => wanted.covers(flow, &words, *strictly),
+            BulkAction::Delete => {
+                wanted.covers(flow, &words, *strictly)
+                    && messages::sends_to(wire, &flow.actions, wanted)
+            }
+            BulkAction::Refuse => strictly.is_some_and(|priority| {
+                flow.overlaps(&wanted.match_, priority) && !flow.is_covered(&words, *strictly)
+            }),
+        };
+        let most = match bulk.action {
+            BulkAction::Refuse => 1,
+            _ => self.settings.batch,
         };
         let flows = &self.tenants[bulk.cause.tenant].flows;
         let candidates = bulk.candidates.by_ref().take(CANDIDATES * self.settings.batch);
         let candidates = candidates.inspect(|_| flows.meter().add(1));
         let meant = candidates.filter(|number| flows.get(*number).is_some_and(is_meant));
-        meant.take(self.settings.batch).collect()
+        meant.take(most).collect()
     }
 
     /// Either all entries of the batch are changed, or none of them.
@@ -149,11 +167,15 @@ impl Switch {
         }
     }
 
-    /// All entries are changed: a packet that went with none of them goes through the tables.
-    fn end_bulk(&mut self, bulk: &BulkChange) {
+    /// All entries are changed, or none is meant. A packet that went with no entry goes through the tables.
+    fn end_bulk(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
+        if let Some(flow) = bulk.meant.adds.take() {
+            self.add_entry(&bulk.cause, flow, &mut bulk.buffered)?;
+        }
         if let Some(left) = &bulk.buffered {
             self.release_through_table(&bulk.cause, left);
         }
+        Ok(())
     }
 
     /// Changes the next batch, if the messages of earlier batches have left.
@@ -180,9 +202,6 @@ impl Switch {
         let examined = self.tenants[tenant].flows.meter().total();
         let written = self.journal.gate();
         let changed = self.change_batch(&mut bulk);
-        if changed.is_ok() && bulk.is_done() {
-            self.end_bulk(&bulk);
-        }
         let examined = self.tenants[tenant].flows.meter().total().wrapping_sub(examined);
         self.count_more_ahead(tenant, operation, examined, bulk.is_done());
         self.charge_store(tenant, self.journal.gate() - written, now);
@@ -193,17 +212,22 @@ impl Switch {
                     self.inbox.turns_mut().wait(tenant.0);
                 }
             }
-            Ok(()) => {
+            Err(_) if self.change(operation).is_some_and(|it| !it.before.is_empty()) => {
+                self.release_bulk(operation);
+                self.recover(tenant, now);
+            }
+            changed => {
+                if let (Err(refused), Some(change)) = (changed, self.change_mut(operation)) {
+                    change.outcome = Outcome::Refused(refused.into());
+                    self.inbox.wait_for_outcome(tenant);
+                    self.ask_for_waiting(now);
+                }
                 self.release_bulk(operation);
                 if self.operations.get(&operation).is_some_and(|it| it.remaining == 0) {
                     self.operation_done(operation, now);
                 }
                 self.tenants[tenant].backlog.note_decided();
                 self.take_over(now);
-            }
-            Err(_) => {
-                self.release_bulk(operation);
-                self.recover(tenant, now);
             }
         }
         self.charge_work(tenant);

@@ -139,7 +139,8 @@ impl Switch {
         self.go_on_answering(at);
     }
 
-    /// Answers those who wait, as far as their tenants have credit. A long answer waits for the tenant's turn.
+    /// Answers those who wait, as far as their tenants have credit. An answer that is long, or for which Weir looks at many entries,
+    /// waits for the tenant's turn. While a change of the tenant is applied in part, all answers wait: they are about whole changes.
     fn go_on_answering(&mut self, at: usize) {
         let is_kept = self.oldest_useful().is_some();
         let collection = &mut self.statistics.all[at];
@@ -151,8 +152,14 @@ impl Switch {
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
+            if self.is_between(tenant) {
+                // The change ends in the tenant's turn, in which those are answered, too.
+                left.push(waiter);
+                continue;
+            }
+            let is_large = || cost >= LARGE || self.examines_many(type_, &waiter);
             if !self.inbox.turns().may(tenant.0)
-                || cost >= LARGE && !self.inbox.turns().is_on_turn(tenant.0)
+                || !self.inbox.turns().is_on_turn(tenant.0) && is_large()
             {
                 self.inbox.turns_mut().wait(tenant.0);
                 left.push(waiter);

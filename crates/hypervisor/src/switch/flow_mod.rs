@@ -10,7 +10,6 @@ use crate::messages;
 use crate::south::diff::Change;
 use alloc::vec::Vec;
 use compile::{Reason, Refused};
-use flowspace::MiniWords;
 use openflow::error::{v10 as code_v10, v13 as code_v13};
 use openflow::v13::{FlowModCommand, FlowModFlags};
 use openflow::{ErrorCode, NO_BUFFER};
@@ -50,13 +49,14 @@ impl Switch {
         }
         let (mut kept, buffer_id) = (buffered, flow_mod.buffer_id);
         match flow_mod.command {
-            FlowModCommand::ADD => self.add(&cause, &flow_mod, table, &mut kept),
+            FlowModCommand::ADD => self.add(&cause, flow_mod, table, &mut kept),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
                 self.modify(&cause, flow_mod, table, &mut kept)
             }
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
                 let candidates = self.candidates(tenant, &flow_mod);
-                let meant = Meant { strictly: flow_mod.strictly(), wanted: flow_mod.wanted };
+                let strictly = flow_mod.strictly();
+                let meant = Meant { strictly, wanted: flow_mod.wanted, adds: None };
                 self.change_entries(&cause, BulkAction::Delete, meant, candidates, &mut None)
             }
             _ => Err(codes.bad_command.into()),
@@ -91,23 +91,38 @@ impl Switch {
     fn add(
         &mut self,
         cause: &Cause,
-        flow_mod: &FlowMod<'_>,
+        flow_mod: FlowMod<'_>,
         table: u8,
         kept: &mut Option<Buffered>,
     ) -> Result<(), Refused> {
+        let flow = flow_mod.to_flow(table, cause.now);
+        // The flag has the same number in both versions.
+        if !flow_mod.has(FlowModFlags::CHECK_OVERLAP.0) {
+            return self.add_entry(cause, flow, kept);
+        }
+        // Checked before the entries are: that the entry cannot be made is the first error.
+        self.plan(cause.tenant, &flow)?;
+        let flows = &self.tenants[cause.tenant].flows;
+        let candidates = flows.may_overlap(table, &flow_mod.wanted.match_);
+        let strictly = Some(flow_mod.priority);
+        let meant = Meant { strictly, wanted: flow_mod.wanted, adds: Some(flow) };
+        self.change_entries(cause, BulkAction::Refuse, meant, candidates, kept)
+    }
+
+    /// Adds an entry, whatever it overlaps.
+    pub(super) fn add_entry(
+        &mut self,
+        cause: &Cause,
+        mut flow: Flow,
+        kept: &mut Option<Buffered>,
+    ) -> Result<(), Refused> {
         let (codes, semantics, tenant) = (self.codes(), &self.semantics().flow_mod, cause.tenant);
-        let (match_, priority) = (&flow_mod.wanted.match_, flow_mod.priority);
-        let mut flow = flow_mod.to_flow(table, cause.now);
+        let table = flow.table;
         flow.rules = self.plan(tenant, &flow)?;
         self.tenants[tenant].flows.share(&mut flow);
         let entries_left = self.rules_left(tenant, [table]);
         let state = &self.tenants[tenant];
-        // The flag has the same number in both versions.
-        let is_checked = flow_mod.has(FlowModFlags::CHECK_OVERLAP.0);
-        if is_checked && state.flows.overlaps(table, match_, priority) {
-            return Err(codes.overlap.into());
-        }
-        let old = state.flows.find(table, match_, priority);
+        let old = state.flows.find(table, &flow.match_.to_match(), flow.priority);
         if old.is_none() && state.flows.len() >= state.terms.limits.flows as usize {
             return Err(Reason::EntryLimit.with(codes.table_full));
         }
@@ -126,7 +141,7 @@ impl Switch {
         let mut flow = flows.placed(number, flow);
         // A switch of 1.3 keeps the counters of an entry that an ADD replaces (section 6.4).
         let resets_counts =
-            semantics.add_resets_counts || flow_mod.has(semantics.reset_counts_flag);
+            semantics.add_resets_counts || flow.flags & semantics.reset_counts_flag != 0;
         if let Some(before) = before.as_ref().filter(|_| !resets_counts) {
             (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
         }
@@ -165,19 +180,11 @@ impl Switch {
         }
         let strictly = flow_mod.strictly();
         let candidates = self.candidates(cause.tenant, &flow_mod);
-        if adds {
-            let words = MiniWords::of(&flow_mod.wanted.match_);
-            let flows = &self.tenants[cause.tenant].flows;
-            let is_meant = |flow: &Flow| flow_mod.wanted.covers(flow, &words, strictly);
-            let mut looked_at = candidates.iter().inspect(|_| flows.meter().add(1));
-            if !looked_at.any(|number| flows.get(*number).is_some_and(is_meant)) {
-                return self.add(cause, &flow_mod, table, kept);
-            }
-        }
+        let adds = adds.then(|| flow_mod.to_flow(table, cause.now));
         let cookie = self.semantics().flow_mod.modify_sets_cookie.then_some(flow_mod.cookie);
         let action =
             BulkAction::Modify { actions: flow_mod.actions.into(), cookie, at_once: AT_ONCE };
-        let meant = Meant { wanted: flow_mod.wanted, strictly };
+        let meant = Meant { wanted: flow_mod.wanted, strictly, adds };
         self.change_entries(cause, action, meant, candidates, kept)
     }
 

@@ -129,6 +129,11 @@ impl Operations {
         self.bulk.remove(&tenant)
     }
 
+    /// The switch announces another packet by this buffer id.
+    pub(super) fn announces(&mut self, physical: u32) {
+        self.bulk.values_mut().for_each(|bulk| bulk.announces(physical));
+    }
+
     // ---- The request that is being applied
 
     /// The change of the request that is being applied, once the request has begun one.

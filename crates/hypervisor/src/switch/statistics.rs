@@ -10,6 +10,7 @@ use crate::parts::{write_part, write_parts};
 use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
+use crate::work::LARGE;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -229,6 +230,29 @@ impl Switch {
         }
     }
 
+    /// Whether Weir looks at many entries for an answer.
+    pub(super) fn examines_many(&self, type_: u16, waiter: &Waiter) -> bool {
+        let tenant = waiter.origin.tenant;
+        let flows = &self.tenants[tenant].flows;
+        if type_ != MultipartType::FLOW.0 || (flows.len() as u64) < LARGE {
+            return false;
+        }
+        match messages::asked(self.wire, &waiter.request, self.metadata_kept(tenant)) {
+            Ok(Asked::Flows(wanted) | Asked::Aggregate(wanted)) => {
+                !self.selects_entries(tenant)
+                    && flows.has_candidates(LARGE, wanted.table, &wanted.match_)
+            }
+            Ok(Asked::Other(_)) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Whether the switch selects the entries of flow statistics: in a slice of 1.3. The tenant gets exactly these entries, with the
+    /// switch's counters.
+    fn selects_entries(&self, tenant: TenantIndex) -> bool {
+        self.target().has_metadata() && self.tenants[tenant].network.is_none()
+    }
+
     /// The tenant's entries that a request wants, with the counts of all their rules.
     fn flow_statistics(
         &self,
@@ -249,8 +273,7 @@ impl Switch {
             *sum = sum.plus(count);
             *longest = duration.max(*longest);
         }
-        // In a slice of 1.3 the switch selects the entries. The tenant gets exactly these entries, with the switch's counters.
-        let is_reported = self.target().has_metadata() && state.network.is_none();
+        let is_reported = self.selects_entries(tenant);
         let words = MiniWords::of(&wanted.match_);
         let is_wanted = |flow: &Flow| {
             wanted.covers(flow, &words, None) && messages::sends_to(wire, &flow.actions, wanted)

@@ -2,6 +2,7 @@
 //! it, and no more is taken ahead of what the switch has confirmed than there is room for.
 
 use crate::support::*;
+use emulate::Fault;
 
 const SPACES: &str = "
     quiet: ip,nw_src=10.1.0.0/16
@@ -11,7 +12,7 @@ const SPACES: &str = "
 ";
 const HOSTILE: [&str; 3] = ["one", "two", "three"];
 /// Entries of each hostile tenant.
-const ENTRIES: usize = 2_000;
+const ENTRIES: usize = 2_100;
 /// Bytes that the daemon reads of a connection in one turn.
 const READ: usize = 4096;
 /// What one turn of the event loop may cost, in examined entries, beside one request that is large by itself.
@@ -22,6 +23,12 @@ const LARGEST: u64 = 2 * 96 * 128 + 2 * ENTRIES as u64;
 
 /// What one tenant may cost in one turn with requests that change nothing: two batches of entries that are compared with the request.
 const COMPARED: u64 = 2 * 8 * 128;
+
+/// The same with requests that also add an entry, each behind its last batch.
+const ADDED: u64 = COMPARED + 256;
+
+/// What one tenant may cost in one turn with statistics: two answers with all entries.
+const TOLD: u64 = 2 * 8 * ENTRIES as u64;
 
 /// A world in which each hostile tenant has its entries.
 fn world(version: Version, setup: impl Fn(&mut Setup)) -> (World, Vec<Seat>) {
@@ -54,6 +61,14 @@ fn check(version: Version, attack: impl Fn(usize, u8) -> String) {
 
 /// The same, if one tenant may cost so much in one turn.
 fn check_within(bound: u64, version: Version, attack: impl Fn(usize, u8) -> String) {
+    let (most, largest) = costs(version, attack);
+    // One may have made a request that is large by itself, but in each turn only one, and of that a batch.
+    assert!(most <= TURN, "{version:?}: {most} and {largest}");
+    assert!(largest <= bound, "{version:?}: {largest}");
+}
+
+/// What all tenants but the most expensive one cost in one turn at most, and what one tenant costs in one turn at most.
+fn costs(version: Version, attack: impl Fn(usize, u8) -> String) -> (u64, u64) {
     let (mut world, seats) = world(version, |_| {});
     let quiet = world.connect("quiet");
     let (mut most, mut largest) = (0, 0);
@@ -75,9 +90,7 @@ fn check_within(bound: u64, version: Version, attack: impl Fn(usize, u8) -> Stri
         most = most.max(each.iter().sum::<u64>() - each.iter().max().unwrap());
         largest = largest.max(*each.iter().max().unwrap());
     }
-    // One may have made a request that is large by itself, but in each turn only one, and of that a batch.
-    assert!(most <= TURN, "{version:?}: {most} and {largest}");
-    assert!(largest <= bound, "{version:?}: {largest}");
+    (most, largest)
 }
 
 #[test]
@@ -90,7 +103,7 @@ fn a_modification_of_all_entries_does_not_hold_up_others() {
 #[test]
 fn looking_for_overlaps_does_not_hold_up_others() {
     for version in VERSIONS {
-        check(version, |n, net| {
+        check_within(ADDED, version, |n, net| {
             let (high, low) = (n / 256 % 256, n % 256);
             // Not what the others match on, so none is found by it alone.
             format!(
@@ -99,6 +112,11 @@ fn looking_for_overlaps_does_not_hold_up_others() {
             )
         });
     }
+}
+
+/// A match that all entries have to be compared with, and that covers none.
+fn elsewhere(n: usize, net: u8) -> String {
+    format!("match=ip,nw_src=10.{net}.{}.{}/31", 128 + n / 128 % 128, n % 128 * 2)
 }
 
 #[test]
@@ -119,17 +137,93 @@ fn deleting_what_is_not_there_does_not_hold_up_others() {
 
 #[test]
 fn modifying_what_is_not_there_does_not_hold_up_others() {
-    // On 1.0 such a request adds an entry.
-    check_within(COMPARED, Version::V1_3, |_, net| {
-        format!("flow modify match=ip,nw_src=10.{net}.128.0/17 actions=output:2")
+    check_within(COMPARED, Version::V1_3, |n, net| {
+        format!("flow modify {} actions=output:2", elsewhere(n, net))
     });
+    // On 1.0 such a request adds an entry.
+    check_within(ADDED, Version::V1_0, |n, net| {
+        format!("flow modify {} actions=output:2", elsewhere(n, net))
+    });
+}
+
+/// Entries that come last are compared in a later turn. Requests that follow at once see what came of that.
+#[test]
+fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
+    for version in VERSIONS {
+        let (mut world, seats) = world(version, |_| {});
+        let one = seats[0];
+        let last = format!("10.2.{}.{}/31", (ENTRIES - 1) / 256, ((ENTRIES - 1) % 256) & 0xfe);
+        let requests = [
+            format!("flow add flags=overlap match=ip,nw_src={last} actions=output:2"),
+            format!("flow add flags=overlap prio=9 match=ip,nw_src={last} actions=output:2"),
+            "flow add flags=overlap match=ip,nw_src=10.2.200.0/24 actions=output:2".to_owned(),
+            "flow add flags=overlap match=ip,nw_src=10.2.200.0/25 actions=output:2".to_owned(),
+            "flow modify match=ip,nw_src=10.2.201.0/24 actions=output:2".to_owned(),
+            "barrier".to_owned(),
+        ];
+        // Weir refuses the first and the fourth, for an overlap. If the switch refuses the third, its tables count as full.
+        let added = if version == Version::V1_0 { 3 } else { 2 };
+        for (by_switch, refused, added) in [(None, [10, 13], added), (Some(2), [10, 12], 1)] {
+            let faults = by_switch.map(|nth| Fault::RefuseOnce { nth });
+            world.switch.switch_mut().plant(faults.into_iter().collect());
+            for (xid, words) in (10..).zip(&requests) {
+                world.controllers[one.0].outgoing.push_back(request(version, xid, words));
+            }
+            world.pump();
+            world.advance(1_000_000_000);
+            let heard = world.heard(one);
+            let errors = refused.map(|xid| format!("{xid} ERROR"));
+            let told = heard.iter().zip(&errors).filter(|(it, error)| it.starts_with(*error));
+            assert_eq!(told.count(), 2, "{version:?}: {heard:?}");
+            let Some((barrier, others)) = heard[2..].split_last() else { panic!("{heard:?}") };
+            assert_eq!(barrier, "15 BARRIER_REPLY", "{version:?}");
+            assert!(others.iter().all(|it| it.contains("FULL")), "{version:?}: {heard:?}");
+            assert_eq!(others.is_empty(), by_switch.is_none(), "{version:?}: {heard:?}");
+            let flows = world.core.tenants().nth(1).unwrap().flows;
+            assert_eq!(flows, ENTRIES + added, "{version:?} {by_switch:?}");
+            world.say(one, 1, "flow delete out_port=2");
+            world.advance(1_000_000_000);
+        }
+        world.check_agreement();
+    }
 }
 
 #[test]
 fn statistics_of_all_entries_do_not_hold_up_others() {
     for version in VERSIONS {
-        check(version, |_, _| "stats flow".to_owned());
-        check(version, |n, net| format!("stats aggregate match=ip,nw_src=10.{net}.{}.0/24", n % 8));
+        check_within(TOLD, version, |_, _| "stats flow".to_owned());
+        check_within(TOLD, version, |n, net| {
+            format!("stats aggregate match=ip,nw_src=10.{net}.{}.0/24", n % 8)
+        });
+    }
+}
+
+/// The switch reports no rule, and Weir looks at all entries: in one turn for one tenant.
+#[test]
+fn statistics_of_few_entries_among_many_do_not_hold_up_others() {
+    for what in ["flow", "aggregate"] {
+        let (most, _) =
+            costs(Version::V1_0, |n, net| format!("stats {what} {}", elsewhere(n, net)));
+        assert!(most < ENTRIES as u64, "{what}: {most}");
+    }
+}
+
+/// The switch's answer comes when a change of all entries is applied in part.
+#[test]
+fn statistics_are_about_whole_changes() {
+    for version in VERSIONS {
+        let (mut world, seats) = world(version, |_| {});
+        let one = seats[0];
+        for words in ["stats flow", "flow modify actions=output:2", "stats flow"] {
+            world.controllers[one.0].outgoing.push_back(request(version, 7, words));
+        }
+        (0..100).for_each(|_| world.turn(READ));
+        world.advance(1_000_000_000);
+        let told = world.heard(one).concat();
+        let of = |port: u8| told.matches(&format!("output:{port}")).count();
+        let (before, after) = (of(1), of(2));
+        assert_eq!(before + after, 2 * ENTRIES, "{version:?}");
+        assert_eq!(before % ENTRIES, 0, "{version:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A change of many entries, as far as it has not been applied.
 
 use crate::buffers::Buffered;
-use crate::flows::{Alike, Wanted};
+use crate::flows::{Alike, Flow, Wanted};
 use crate::switch::Cause;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -17,13 +17,17 @@ pub(crate) enum BulkAction {
         at_once: usize,
     },
     Delete,
+    /// The request is refused if it means an entry: one that overlaps the entry that the request adds (CHECK_OVERLAP).
+    Refuse,
 }
 
 /// The entries that a request means.
 pub(crate) struct Meant {
     pub wanted: Wanted,
-    /// The priority of a strict request.
+    /// The priority of a strict request, or of the entry that a request adds.
     pub strictly: Option<u16>,
+    /// The entry that the request adds if it means none.
+    pub adds: Option<Flow>,
 }
 
 /// A change of many entries, as far as it has not been applied.
@@ -41,5 +45,10 @@ pub(crate) struct BulkChange {
 impl BulkChange {
     pub(crate) fn is_done(&self) -> bool {
         self.candidates.len() == 0
+    }
+
+    /// The switch announces another packet by this buffer id: the packet that the request releases is gone.
+    pub(crate) fn announces(&mut self, physical: u32) {
+        self.buffered = self.buffered.filter(|it| it.physical != physical);
     }
 }
