@@ -12,7 +12,7 @@ const SPACES: &str = "
 ";
 const HOSTILE: [&str; 3] = ["one", "two", "three"];
 /// Entries of each hostile tenant.
-const ENTRIES: usize = 2_100;
+const ENTRIES: usize = 2_600;
 /// Bytes that the daemon reads of a connection in one turn.
 const READ: usize = 4096;
 /// What one turn of the event loop may cost, in examined entries, beside one request that is large by itself.
@@ -250,7 +250,7 @@ fn no_more_is_taken_ahead_of_the_switch_than_there_is_room_for() {
         world.say(quiet, 1, "stats table");
         assert_eq!(world.heard(quiet).len(), 1);
         // All of it is done in the end, and nothing is held then.
-        for _ in 0..REQUESTS * 10 {
+        for _ in 0..REQUESTS * 20 {
             world.stored();
             world.advance(10_000_000);
         }
