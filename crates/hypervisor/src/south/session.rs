@@ -78,6 +78,15 @@ pub(crate) struct Part {
     pub written: Option<Written>,
 }
 
+/// Changes that were taken out of a queue.
+#[derive(Default)]
+pub(crate) struct Cut {
+    /// The operations that the messages belonged to, one for each message.
+    pub operations: Vec<u32>,
+    /// The rules that the messages were to change.
+    pub rules: Vec<RuleKey>,
+}
+
 /// What has been sent and is not known to be done.
 #[derive(Default)]
 struct Open {
@@ -184,22 +193,22 @@ impl Session {
         self.queues.push_repair(tenant, item, message);
     }
 
-    /// Nothing of a tenant leaves but repairs. Changes that wait are taken out, as if they had never been written: gives the
-    /// operations that they belong to, one for each message.
-    pub(crate) fn pause(&mut self, tenant: TenantIndex) -> Vec<u32> {
+    /// Nothing of a tenant leaves but repairs. Changes that wait are taken out, as if they had never been written.
+    pub(crate) fn pause(&mut self, tenant: TenantIndex) -> Cut {
         let Session { queues, installed, .. } = self;
-        let mut cut = Vec::new();
+        let mut cut = Cut::default();
         if queues.is_at_rest(tenant) {
             return cut;
         }
         queues.pause(tenant, |item, message| {
             let Some(operation) = item.operation else { return false };
-            cut.push(operation);
+            cut.operations.push(operation);
             if frame::type_(message) == Some(PACKET_OUT) {
                 item.operation = None;
                 return false;
             }
-            item.written.into_iter().for_each(|it| drop(installed.refuse(it)));
+            let rules = item.written.into_iter().flat_map(|it| installed.refuse(it).keys);
+            cut.rules.extend(rules);
             true
         });
         cut

@@ -141,8 +141,10 @@ impl Switch {
     /// The tenant's changes are replayed.
     pub(super) fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
         self.drop_bulk(tenant);
-        self.tenants.recover(tenant);
-        for at in self.session.pause(tenant) {
+        let cut = self.session.pause(tenant);
+        // Entries may have taken over some of these rules, which no change in the log says.
+        self.tenants.recover(tenant).keys.extend(cut.rules);
+        for at in cut.operations {
             let Some(operation) = self.operations.get_mut(&at) else { continue };
             operation.remaining = operation.remaining.saturating_sub(1);
             if let What::Request(change) = &mut operation.what {

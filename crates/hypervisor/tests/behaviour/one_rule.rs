@@ -285,6 +285,23 @@ fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
     agrees(&mut world).unwrap();
 }
 
+/// The refusal of the rule that one entry takes over stops the queue. The rule that another entry takes over waits there.
+#[test]
+fn a_take_over_in_the_queue_survives_the_refusal_of_another() {
+    let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };
+    let mut world = World::new(setup);
+    let red = world.connect("red");
+    for words in ["match= hard=2", "match=dl_type=0x0800", "match=in_port=3", "match=in_port=2"] {
+        world.say(red, 1, &format!("flow add {words} prio=7 actions=output:1 flags=rem"));
+    }
+    world.advance(1_234_567_890);
+    // The rules of the first entry time out one after the other.
+    world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+    world.advance(60_000_000_000);
+    assert!(owned(&world).contains(&"in_port=3 3".to_owned()), "{:?}", owned(&world));
+    agrees(&mut world).unwrap();
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Say(String),
