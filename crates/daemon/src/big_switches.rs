@@ -15,21 +15,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use channel::{
-    Connection, Established, EventLoop, Flushed, Handshake, Options, ReadState, Readiness, Step,
+    Connection, Established, EventLoop, Handshake, Options, ReadState, Readiness, Step,
     SwitchFeatures, TimerKey, Token, Waker,
 };
 use hypervisor::big_switch::{self, BigSwitch, Event, Plan};
 use hypervisor::{Outbox, Policy};
 use openflow::VersionSet;
 
+use crate::carry::carry;
 use crate::dpid::Dpid;
 use crate::shard::{Command as ShardCommand, Handle as ShardHandle};
 use crate::threads::Thread;
 
 /// Bytes read from one connection in one turn.
 const BUDGET: usize = 64 << 10;
-/// The most bytes in a connection's send buffer.
-const IN_CONNECTION: usize = 64 << 10;
 
 enum Command {
     Plans(BTreeMap<u64, Plan>),
@@ -230,25 +229,27 @@ impl Work {
     fn drop_member(&mut self, key: u64, dpid: u64) {
         let now = self.now();
         let Some(joined) = self.joined.get_mut(&key) else { return };
-        let Some(mut member) = joined.members.remove(&dpid) else { return };
-        member.connection.finish();
-        self.peers.remove(&member.token);
-        let _ = self.events.deregister(member.token, &mut member.connection);
+        let Some(Member { token, connection, .. }) = joined.members.remove(&dpid) else { return };
         if let Some(core) = &mut joined.core {
             core.member_disconnected(dpid, now);
         }
+        self.close(token, connection);
     }
 
     fn drop_front(&mut self, key: u64) {
         let now = self.now();
         let Some(joined) = self.joined.get_mut(&key) else { return };
-        let Some((token, mut connection)) = joined.front.take() else { return };
-        connection.finish();
-        self.peers.remove(&token);
-        let _ = self.events.deregister(token, &mut connection);
+        let Some((token, connection)) = joined.front.take() else { return };
         if let Some(core) = &mut joined.core {
             core.front_closed(now);
         }
+        self.close(token, connection);
+    }
+
+    fn close(&mut self, token: Token, mut connection: Connection) {
+        connection.finish();
+        self.peers.remove(&token);
+        let _ = self.events.deregister(token, &mut connection);
     }
 
     fn ready(&mut self, readiness: Readiness) {
@@ -362,13 +363,15 @@ impl Work {
         let mut lost = Vec::new();
         for (&dpid, member) in &mut joined.members {
             let outbox = joined.core.as_mut().and_then(|core| core.member_outbox(dpid));
-            if write(outbox, &mut member.connection).is_err() {
+            // Before the core knows the member, the handshake alone writes.
+            let carried = carry(outbox.unwrap_or(&mut Outbox::default()), &mut member.connection);
+            if carried.is_err() {
                 lost.push(dpid);
             }
         }
         let mut front_lost = false;
         if let (Some(core), Some((token, connection))) = (&mut joined.core, &mut joined.front) {
-            front_lost = write(Some(core.front_outbox()), connection).is_err();
+            front_lost = carry(core.front_outbox(), connection).is_err();
             if is_waiting(connection) && core.wants_front() {
                 self.events.again(*token);
             }
@@ -419,7 +422,8 @@ impl Work {
 
     /// Gives the big switch to the shard of its key, as a switch with a complete handshake.
     fn start(&mut self, key: u64, frame: Vec<u8>) {
-        self.drop_stale_front(key);
+        let stale = self.joined.get_mut(&key).and_then(|joined| joined.front.take());
+        stale.into_iter().for_each(|(token, connection)| self.close(token, connection));
         let Some(Joined { core: Some(core), front, .. }) = self.joined.get_mut(&key) else {
             return;
         };
@@ -434,41 +438,9 @@ impl Work {
         *front = Some((token, ours));
         self.peers.insert(token, (key, Side::Front));
     }
-
-    fn drop_stale_front(&mut self, key: u64) {
-        let Some(joined) = self.joined.get_mut(&key) else { return };
-        if let Some((token, mut connection)) = joined.front.take() {
-            connection.finish();
-            self.peers.remove(&token);
-            let _ = self.events.deregister(token, &mut connection);
-        }
-    }
 }
 
 /// Whether a complete message is in the receive buffer.
 fn is_waiting(connection: &Connection) -> bool {
     !matches!(connection.peek_frame(), Ok(None))
-}
-
-/// Moves waiting messages to the connection and writes.
-fn write(mut outbox: Option<&mut Outbox>, connection: &mut Connection) -> Result<(), ()> {
-    loop {
-        if let Some(outbox) = outbox.as_mut() {
-            let room = IN_CONNECTION.saturating_sub(connection.unsent_bytes());
-            let n = outbox.len().min(room);
-            let taken = outbox.as_slice().get(..n).unwrap_or_default();
-            if connection.push(taken).is_ok() {
-                outbox.consume(n);
-            }
-        }
-        match connection.flush() {
-            Ok(Flushed::Empty) => {}
-            Ok(Flushed::Blocked) => return Ok(()),
-            Err(_) => return Err(()),
-        }
-        let left = outbox.as_ref().is_some_and(|outbox| !outbox.is_empty());
-        if !left && !connection.wants_write() {
-            return Ok(());
-        }
-    }
 }

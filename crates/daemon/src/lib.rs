@@ -25,6 +25,7 @@ pub mod admission;
 pub mod agents;
 pub mod api;
 pub mod big_switches;
+mod carry;
 pub mod check;
 pub mod config;
 pub mod control;

@@ -6,6 +6,7 @@ use super::connected::{Link, Peer, Progress, Session, tenant_metrics};
 use super::past::Ended;
 use super::snapshot::Snapshot;
 use super::table::{Entry, Timer};
+use crate::carry::{carry, room};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Lost, Rejection};
 use crate::store::{Batch, Done, Full, Pushed, Stored};
@@ -18,8 +19,6 @@ use std::sync::Arc;
 
 /// Weir's xid in ECHO_REQUESTs. The core uses small numbers, and the type distinguishes replies in any case.
 pub(super) const ECHO_XID: u32 = 0xec40_0000;
-/// The most bytes in a connection's send buffer; further messages stay in the core, which bounds them.
-const IN_CONNECTION: usize = 64 << 10;
 
 impl Shard {
     /// Loads the stored state of a switch, then begins its session.
@@ -148,8 +147,8 @@ impl Shard {
         self.take_flow_changes(at);
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let dpid = session.core.dpid();
-        if let Err(reason) = write(session.core.switch_outbox(), &mut session.switch.connection) {
-            self.close_session(at, &reason, dpid);
+        if let Err(reason) = carry(session.core.switch_outbox(), &mut session.switch.connection) {
+            self.close_session(at, &reason.to_string(), dpid);
             return;
         }
         self.pump_controllers(at);
@@ -191,8 +190,7 @@ impl Shard {
                 continue;
             };
             let Some(outbox) = session.core.controller_outbox(controller) else { continue };
-            let room = IN_CONNECTION.saturating_sub(peer.connection.unsent_bytes());
-            let n = outbox.len().min(share).min(room);
+            let n = outbox.len().min(share).min(room(&peer.connection));
             let taken = outbox.as_slice().get(..n).unwrap_or_default();
             if n > 0 && peer.connection.push(taken).is_ok() {
                 outbox.consume(n);
@@ -481,22 +479,4 @@ impl Shard {
             self.table.take(token);
         }
     }
-}
-
-/// Moves waiting messages from the core to the connection and writes.
-fn write(outbox: &mut hypervisor::Outbox, connection: &mut Connection) -> Result<(), String> {
-    while !outbox.is_empty() || connection.wants_write() {
-        let room = IN_CONNECTION.saturating_sub(connection.unsent_bytes());
-        let n = outbox.len().min(room);
-        let taken = outbox.as_slice().get(..n).unwrap_or_default();
-        if connection.push(taken).is_ok() {
-            outbox.consume(n);
-        }
-        match connection.flush() {
-            Ok(Flushed::Empty) => {}
-            Ok(Flushed::Blocked) => return Ok(()),
-            Err(reason) => return Err(reason.to_string()),
-        }
-    }
-    Ok(())
 }
