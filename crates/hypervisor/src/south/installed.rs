@@ -15,8 +15,8 @@
 //! tables nor requests, and sends nothing: [`diff`](super::diff) compares the projection with what is wanted.
 
 mod chains;
+mod growing;
 mod numbers;
-mod pieces;
 
 use crate::ids::TenantIndex;
 use crate::named::named_of;
@@ -29,10 +29,10 @@ use alloc::vec::Vec;
 use chains::{Chain, Chains};
 use compile::{RuleKey, Wire};
 use core::hash::BuildHasher;
+use growing::{ChunkedVec, SplitTable};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use numbers::Numbers;
 pub(crate) use numbers::content_of;
-use pieces::{Parts, Pieces};
 
 /// The entry that a rule belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,9 +154,9 @@ pub(crate) enum Deleted {
 /// All rules of tenants on one switch.
 pub(crate) struct Installed {
     semantics: &'static Semantics,
-    slots: Pieces<Slot>,
+    slots: ChunkedVec<Slot>,
     free: Vec<u32>,
-    index: Parts,
+    index: SplitTable,
     hasher: DefaultHashBuilder,
     /// The number of the last message that was written.
     messages: u32,
@@ -189,9 +189,9 @@ impl Installed {
     pub(crate) fn new(wire: Wire) -> Installed {
         Installed {
             semantics: Semantics::of(wire),
-            slots: Pieces::new(),
+            slots: ChunkedVec::new(),
             free: Vec::new(),
-            index: Parts::new(),
+            index: SplitTable::new(),
             hasher: DefaultHashBuilder::default(),
             messages: 0,
             wide: HashMap::new(),

@@ -1,6 +1,6 @@
 //! Short lists, many of them, in one store: most rules have no message in flight, so a list that is empty takes two numbers.
 
-use super::pieces::Pieces;
+use super::growing::ChunkedVec;
 
 /// One list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) struct Chain {
 /// All lists.
 #[derive(Debug)]
 pub(super) struct Chains<T> {
-    nodes: Pieces<Node<T>>,
+    nodes: ChunkedVec<Node<T>>,
     free: u32,
 }
 
@@ -34,7 +34,7 @@ impl Chain {
 
 impl<T> Chains<T> {
     pub(super) fn new() -> Chains<T> {
-        Chains { nodes: Pieces::new(), free: NONE }
+        Chains { nodes: ChunkedVec::new(), free: NONE }
     }
 
     pub(super) fn iter(&self, chain: Chain) -> impl Iterator<Item = &T> {

@@ -1,37 +1,37 @@
 //! Containers that grow a little at a time.
 //!
-//! A vector or a hash table in one piece is copied as a whole when it grows. With 200,000 rules on a switch one ADD took 8 or
-//! 26 ms for this reason, and all tenants of the event loop waited.
+//! An ordinary vector or hash table is copied as a whole when it grows. With 200,000 rules on a switch one ADD took 20 ms and more
+//! for this reason, and all tenants of the event loop waited (example `growing_tables`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 use hashbrown::HashTable;
 
-/// Items of one piece of a vector.
-const PIECE: usize = 1 << 10;
+/// Items of one chunk of a vector.
+const CHUNK: usize = 1 << 10;
 /// Parts of a hash table.
 const PARTS: usize = 64;
 
-/// A vector that only grows, in pieces that stay where they are.
+/// A vector that only grows, in chunks that stay where they are.
 #[derive(Debug)]
-pub(super) struct Pieces<T>(Vec<Vec<T>>);
+pub(super) struct ChunkedVec<T>(Vec<Vec<T>>);
 
-impl<T> Pieces<T> {
-    pub(super) fn new() -> Pieces<T> {
-        Pieces(Vec::new())
+impl<T> ChunkedVec<T> {
+    pub(super) fn new() -> ChunkedVec<T> {
+        ChunkedVec(Vec::new())
     }
 
     /// Adds an item, and gives its place.
     pub(super) fn push(&mut self, item: T) -> u32 {
-        if self.0.last().is_none_or(|last| last.len() == PIECE) {
+        if self.0.last().is_none_or(|last| last.len() == CHUNK) {
             self.0.push(Vec::new());
         }
-        let full = (self.0.len() - 1) * PIECE;
-        let last = &mut self.0[full / PIECE];
+        let full = (self.0.len() - 1) * CHUNK;
+        let last = &mut self.0[full / CHUNK];
         if last.len() == last.capacity() {
             // Many switches have few rules.
-            last.reserve_exact(last.len().clamp(16, PIECE - last.len()));
+            last.reserve_exact(last.len().max(16).min(CHUNK - last.len()));
         }
         last.push(item);
         (full + last.len() - 1) as u32
@@ -39,12 +39,12 @@ impl<T> Pieces<T> {
 
     #[inline]
     pub(super) fn get(&self, at: u32) -> Option<&T> {
-        self.0.get(at as usize / PIECE)?.get(at as usize % PIECE)
+        self.0.get(at as usize / CHUNK)?.get(at as usize % CHUNK)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
-        self.0.get_mut(at as usize / PIECE)?.get_mut(at as usize % PIECE)
+        self.0.get_mut(at as usize / CHUNK)?.get_mut(at as usize % CHUNK)
     }
 
     #[cfg(test)]
@@ -53,29 +53,29 @@ impl<T> Pieces<T> {
     }
 }
 
-impl<T> Index<u32> for Pieces<T> {
+impl<T> Index<u32> for ChunkedVec<T> {
     type Output = T;
 
     #[inline]
     fn index(&self, at: u32) -> &T {
-        &self.0[at as usize / PIECE][at as usize % PIECE]
+        &self.0[at as usize / CHUNK][at as usize % CHUNK]
     }
 }
 
-impl<T> IndexMut<u32> for Pieces<T> {
+impl<T> IndexMut<u32> for ChunkedVec<T> {
     #[inline]
     fn index_mut(&mut self, at: u32) -> &mut T {
-        &mut self.0[at as usize / PIECE][at as usize % PIECE]
+        &mut self.0[at as usize / CHUNK][at as usize % CHUNK]
     }
 }
 
 /// A hash table of numbers in parts. Each part grows by itself.
 #[derive(Debug)]
-pub(super) struct Parts(Box<[HashTable<u32>]>);
+pub(super) struct SplitTable(Box<[HashTable<u32>]>);
 
-impl Parts {
-    pub(super) fn new() -> Parts {
-        Parts((0..PARTS).map(|_| HashTable::new()).collect())
+impl SplitTable {
+    pub(super) fn new() -> SplitTable {
+        SplitTable((0..PARTS).map(|_| HashTable::new()).collect())
     }
 
     /// The part that may have a number with this hash.
@@ -108,20 +108,20 @@ mod tests {
 
     #[test]
     fn places_stay_and_items_are_found() {
-        let mut pieces = Pieces::new();
-        let count = 3 * PIECE as u32 + 5;
+        let mut chunks = ChunkedVec::new();
+        let count = 3 * CHUNK as u32 + 5;
         for item in 0..count {
-            assert_eq!(pieces.push(item), item);
+            assert_eq!(chunks.push(item), item);
         }
-        assert!((0..count).all(|at| pieces[at] == at && pieces.get_mut(at) == Some(&mut { at })));
-        assert_eq!(pieces.get(count), None);
-        assert!(pieces.iter().copied().eq(0..count));
-        assert!(pieces.0.iter().all(|piece| piece.capacity() <= PIECE));
+        assert!((0..count).all(|at| chunks[at] == at && chunks.get_mut(at) == Some(&mut { at })));
+        assert_eq!(chunks.get(count), None);
+        assert!(chunks.iter().copied().eq(0..count));
+        assert!(chunks.0.iter().all(|chunk| chunk.capacity() <= CHUNK));
     }
 
     #[test]
     fn all_parts_are_used() {
-        let mut parts = Parts::new();
+        let mut parts = SplitTable::new();
         for number in 0..10_000_u32 {
             let hash = |number: &u32| u64::from(*number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             parts.of_mut(hash(&number)).insert_unique(hash(&number), number, hash);
