@@ -16,7 +16,7 @@ pub(crate) mod held;
 pub(crate) mod installed;
 pub(crate) mod pending;
 pub(crate) mod queue;
-mod queues;
+pub(crate) mod queues;
 pub(crate) mod rates;
 pub(crate) mod scheduler;
 pub(crate) mod session;

@@ -305,7 +305,7 @@ impl Switch {
         self.session.send_safe(&self.journal, now);
         self.follow(now);
         self.take_up_postponed(now);
-        self.session.activate_all();
+        self.session.queues_mut().activate_all();
         self.run(now);
         self.drain(now);
     }
@@ -356,8 +356,8 @@ impl Switch {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.reports.set_clock(now);
         self.settle_silence(now);
-        for tenant in self.session.take_rested(now) {
-            self.session.activate(tenant);
+        for tenant in self.session.queues_mut().take_rested(now) {
+            self.session.queues_mut().activate(tenant);
             self.end_rest(tenant, now);
         }
         self.session.handle_timeout(now);
@@ -393,7 +393,7 @@ impl Switch {
             weight: tenant.terms.weight,
             most_rules: tenant.terms.limits.entries,
             counters: &tenant.counters,
-            waiting_south: self.session.queue(at).len(),
+            waiting_south: self.session.queues().of(at).len(),
             waiting_north: tenant
                 .controllers
                 .iter()

@@ -72,7 +72,7 @@ impl Queues {
     }
 
     /// There is a tenant of this weight and with these rates.
-    pub(super) fn configure(&mut self, tenant: TenantIndex, weight: u32, limits: Limits) {
+    pub(crate) fn configure(&mut self, tenant: TenantIndex, weight: u32, limits: Limits) {
         let at = tenant.0 as usize;
         if self.lanes.len() <= at {
             self.lanes.resize_with(at + 1, Lane::default);
@@ -82,12 +82,12 @@ impl Queues {
     }
 
     /// What a message costs in the scheduler.
-    pub(super) fn set_prices(&mut self, prices: Prices) {
+    pub(crate) fn set_prices(&mut self, prices: Prices) {
         self.prices = prices;
     }
 
     /// A tenant's shares by the switch's data sheet.
-    pub(super) fn set_shares(
+    pub(crate) fn set_shares(
         &mut self,
         tenant: TenantIndex,
         shares: [Option<SheetShare>; MessageClass::ALL.len()],
@@ -150,13 +150,13 @@ impl Queues {
     }
 
     /// A tenant's messages leave again.
-    pub(super) fn unpause(&mut self, tenant: TenantIndex) {
+    pub(crate) fn unpause(&mut self, tenant: TenantIndex) {
         self.lanes[tenant.0 as usize].is_paused = false;
         self.scheduler.activate(tenant.0);
     }
 
     /// The switch announces a packet by this buffer id: a message that waits to release the packet before has nothing to release.
-    pub(super) fn announces(&mut self, buffer_id: u32) {
+    pub(crate) fn announces(&mut self, buffer_id: u32) {
         self.releases.remove(&buffer_id);
     }
 
@@ -228,12 +228,12 @@ impl Queues {
     // ---- Who goes on
 
     /// A tenant's queue may go on, if anything waits there.
-    pub(super) fn activate(&mut self, tenant: TenantIndex) {
+    pub(crate) fn activate(&mut self, tenant: TenantIndex) {
         self.scheduler.activate(tenant.0);
     }
 
     /// All queues where anything waits may go on.
-    pub(super) fn activate_all(&mut self) {
+    pub(crate) fn activate_all(&mut self) {
         for (at, lane) in self.lanes.iter().enumerate() {
             if lane.front().is_some() {
                 self.scheduler.activate(at as u32);
@@ -242,14 +242,14 @@ impl Queues {
     }
 
     /// Looks at a tenant again at this time, unless it is looked at before.
-    pub(super) fn rest_until(&mut self, tenant: TenantIndex, until: Instant) {
+    pub(crate) fn rest_until(&mut self, tenant: TenantIndex, until: Instant) {
         if !self.resting.iter().any(|(at, of)| *of == tenant && *at <= until) {
             self.resting.push((until, tenant));
         }
     }
 
     /// Tenants that are to be looked at again.
-    pub(super) fn take_rested(&mut self, now: Instant) -> Vec<TenantIndex> {
+    pub(crate) fn take_rested(&mut self, now: Instant) -> Vec<TenantIndex> {
         let rested = self.resting.extract_if(.., |(at, _)| *at <= now);
         rested.map(|(_, tenant)| tenant).collect()
     }
@@ -269,12 +269,12 @@ impl Queues {
 
     /// What waits for a tenant.
     #[inline]
-    pub(super) fn queue(&self, tenant: TenantIndex) -> &Queue {
+    pub(crate) fn of(&self, tenant: TenantIndex) -> &Queue {
         &self.lanes[tenant.0 as usize].queue
     }
 
     /// Repairs that wait of a tenant.
-    pub(super) fn repairs(&self, tenant: TenantIndex) -> &Queue {
+    pub(crate) fn repairs(&self, tenant: TenantIndex) -> &Queue {
         &self.lanes[tenant.0 as usize].repairs
     }
 

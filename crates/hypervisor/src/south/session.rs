@@ -6,16 +6,13 @@
 use super::departures::{Departures, Sent};
 use super::installed::{Effect, Installed, Written};
 use super::pending::{Awaits, Entry, Origin, Pending};
-use super::queue::{Item, Queue};
-use super::queues::{Prices, Queues, Taken};
-use super::rates::SheetShare;
+use super::queue::Item;
+use super::queues::{Queues, Taken};
 use super::window::{Sent as InFlight, Window};
 use crate::counters::TYPES;
 use crate::ids::TenantIndex;
 use crate::outbox::Outbox;
-use crate::policy::Limits;
 use crate::semantics::Semantics;
-use crate::sheet::MessageClass;
 use crate::store::Journal;
 use crate::time::{Duration, Instant, earlier};
 use alloc::boxed::Box;
@@ -137,23 +134,16 @@ impl Session {
         }
     }
 
-    /// There is a tenant of this weight and with these rates.
-    pub(crate) fn configure(&mut self, tenant: TenantIndex, weight: u32, limits: Limits) {
-        self.queues.configure(tenant, weight, limits);
+    /// What waits for the switch, by tenant.
+    #[inline]
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.queues
     }
 
-    /// What a message costs in the scheduler.
-    pub(crate) fn set_prices(&mut self, prices: Prices) {
-        self.queues.set_prices(prices);
-    }
-
-    /// A tenant's shares by the switch's data sheet.
-    pub(crate) fn set_shares(
-        &mut self,
-        tenant: TenantIndex,
-        shares: [Option<SheetShare>; MessageClass::ALL.len()],
-    ) {
-        self.queues.set_shares(tenant, shares);
+    /// The same, to configure the queues, or to let tenants go on.
+    #[inline]
+    pub(crate) fn queues_mut(&mut self) -> &mut Queues {
+        &mut self.queues
     }
 
     // ---- What tenants send
@@ -214,16 +204,6 @@ impl Session {
         cut
     }
 
-    /// A tenant's messages leave again.
-    pub(crate) fn unpause(&mut self, tenant: TenantIndex) {
-        self.queues.unpause(tenant);
-    }
-
-    /// Repairs that wait of a tenant.
-    pub(crate) fn repairs(&self, tenant: TenantIndex) -> &Queue {
-        self.queues.repairs(tenant)
-    }
-
     /// Sends what may be sent now.
     pub(crate) fn run(&mut self, journal: &Journal, now: Instant) -> Ran {
         while let Some(tenant) = self.queues.turn() {
@@ -273,40 +253,9 @@ impl Session {
         self.departures.next()
     }
 
-    /// A tenant's queue may go on, if anything waits there.
-    pub(crate) fn activate(&mut self, tenant: TenantIndex) {
-        self.queues.activate(tenant);
-    }
-
-    /// All queues where anything waits may go on.
-    pub(crate) fn activate_all(&mut self) {
-        self.queues.activate_all();
-    }
-
-    /// What waits for a tenant.
-    #[inline]
-    pub(crate) fn queue(&self, tenant: TenantIndex) -> &Queue {
-        self.queues.queue(tenant)
-    }
-
     /// Whether the store has all that anything here waits for.
     pub(crate) fn is_safe(&self, journal: &Journal) -> bool {
         self.direct.is_empty() && self.queues.is_safe(journal)
-    }
-
-    /// Looks at a tenant again at this time, unless it is looked at before.
-    pub(crate) fn rest_until(&mut self, tenant: TenantIndex, until: Instant) {
-        self.queues.rest_until(tenant, until);
-    }
-
-    /// Tenants that are to be looked at again.
-    pub(crate) fn take_rested(&mut self, now: Instant) -> Vec<TenantIndex> {
-        self.queues.take_rested(now)
-    }
-
-    /// The switch announces a packet by this buffer id: a message that waits to release the one before has nothing to release.
-    pub(crate) fn announces(&mut self, buffer_id: u32) {
-        self.queues.announces(buffer_id);
     }
 
     // ---- What Weir sends by itself

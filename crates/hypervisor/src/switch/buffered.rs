@@ -14,7 +14,7 @@ impl Switch {
         if physical == NO_BUFFER {
             return;
         }
-        self.session.announces(physical);
+        self.session.queues_mut().announces(physical);
         self.tenants.forget_buffered(physical);
         self.operations.announces(physical);
     }

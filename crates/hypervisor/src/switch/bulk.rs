@@ -187,7 +187,7 @@ impl Switch {
 
     /// Whether a tenant has a change whose next batch may follow.
     pub(super) fn may_continue_bulk(&self, tenant: TenantIndex) -> bool {
-        self.has_bulk(tenant) && self.session.queue(tenant).changes() <= self.settings.batch
+        self.has_bulk(tenant) && self.session.queues().of(tenant).changes() <= self.settings.batch
     }
 
     /// Whether a change of the tenant is applied in part.

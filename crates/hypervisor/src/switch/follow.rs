@@ -233,7 +233,7 @@ impl Switch {
         }
     }
 
-    /// Tells a tenant how its ports differ from what they were.
+    /// Reports to a tenant the ports that a new policy has added, removed or changed.
     fn report_new_ports(&mut self, tenant: TenantIndex, before: &Seen) {
         if self.seen_ports(tenant) == *before {
             return;

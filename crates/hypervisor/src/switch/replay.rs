@@ -175,7 +175,7 @@ impl Switch {
         let is_unasked = |it: &Recovery| it.barrier.is_none() && it.round.is_none();
         let mut asked = None;
         for (tenant, recovery) in tenants.recoveries().filter(|(_, it)| is_unasked(it)) {
-            if session.repairs(tenant).is_empty() {
+            if session.queues().repairs(tenant).is_empty() {
                 let xid = *asked.get_or_insert_with(|| session.send_barrier(now));
                 recovery.barrier = Some(xid).filter(|xid| *xid > 0);
             }
@@ -249,7 +249,7 @@ impl Switch {
     pub(super) fn may_go_on_with_replay(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant].recovery.as_deref();
         recovery.and_then(|it| it.round.as_deref()).is_some_and(|it| {
-            !it.is_repairing() || self.session.repairs(tenant).len() <= self.settings.batch
+            !it.is_repairing() || self.session.queues().repairs(tenant).len() <= self.settings.batch
         })
     }
 

@@ -61,7 +61,7 @@ impl Switch {
         let sheet = self.datapath.described().in_force().cloned();
         let sheet = sheet.as_deref();
         let prices = MessageClass::ALL.map(|class| sheet.map_or(1, |sheet| sheet.units(class)));
-        self.session.set_prices(prices);
+        self.session.queues_mut().set_prices(prices);
         let served = self.served();
         let weights = self.tenants.iter().zip(served);
         let weights = weights.map(|(it, served)| u64::from(served) * u64::from(it.terms.weight));
@@ -73,7 +73,7 @@ impl Switch {
             let shares = MessageClass::ALL.map(share);
             let packet_in = shares[MessageClass::PacketIn as usize].map(|share| share.rate);
             self.tenants[tenant].packets.set_share(packet_in);
-            self.session.set_shares(tenant, shares);
+            self.session.queues_mut().set_shares(tenant, shares);
         }
         let limited = self.map.policy().tenants.iter().filter(|it| it.limits.packet_in.is_some());
         for it in limited {

@@ -166,7 +166,7 @@ impl Switch {
         self.tenants.follow(&policy);
         for tenant in self.tenants.indices() {
             let terms = &self.tenants[tenant].terms;
-            self.session.configure(tenant, terms.weight, terms.limits);
+            self.session.queues_mut().configure(tenant, terms.weight, terms.limits);
             self.inbox.turns_mut().set_weight(tenant.0, terms.weight);
         }
         let map = policy.maps.get(&dpid);

@@ -61,7 +61,7 @@ impl Switch {
 
     fn wait_out(&mut self, tenant: TenantIndex, until: Instant) {
         // One at a time: a rest that becomes longer is seen when the shorter one is over.
-        self.session.rest_until(tenant, until);
+        self.session.queues_mut().rest_until(tenant, until);
     }
 }
 

@@ -139,7 +139,7 @@ impl Switch {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.has_bulk(tenant)
             || self.backlog(tenant) >= tenant_backlog
-            || self.session.queue(tenant).changes() >= UNSENT_CHANGES
+            || self.session.queues().of(tenant).changes() >= UNSENT_CHANGES
             || self.tenants[tenant].backlog.ahead() >= tenant_work
             || self.bytes_held(tenant) >= tenant_bytes
             || !self.tenants[tenant].backlog.held().leaves_room(self.settings.tenant_bytes_in_all)
@@ -150,7 +150,7 @@ impl Switch {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         !self.has_bulk(tenant)
             && self.backlog(tenant) <= tenant_backlog / 2
-            && self.session.queue(tenant).changes() <= UNSENT_CHANGES / 2
+            && self.session.queues().of(tenant).changes() <= UNSENT_CHANGES / 2
             && self.tenants[tenant].backlog.ahead() <= tenant_work / 2
             && self.bytes_held(tenant) <= tenant_bytes / 2
             && self.tenants[tenant].backlog.held().leaves_room(self.settings.tenant_bytes_in_all)
@@ -158,11 +158,11 @@ impl Switch {
 
     /// Bytes held for a tenant's requests that are not finished.
     pub(super) fn bytes_held(&self, tenant: TenantIndex) -> usize {
-        self.tenants[tenant].backlog.held().bytes() + self.session.queue(tenant).bytes()
+        self.tenants[tenant].backlog.held().bytes() + self.session.queues().of(tenant).bytes()
     }
 
     /// Messages accepted and not finished.
     fn backlog(&self, tenant: TenantIndex) -> usize {
-        self.session.queue(tenant).len() + self.tenants[tenant].backlog.unanswered()
+        self.session.queues().of(tenant).len() + self.tenants[tenant].backlog.unanswered()
     }
 }

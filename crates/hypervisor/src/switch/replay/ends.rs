@@ -68,7 +68,7 @@ impl Switch {
         let Some(recovery) = self.tenants.recovered(tenant) else { return };
         self.tenants[tenant].backlog.note_decided();
         self.release_cut(tenant, now);
-        self.session.unpause(tenant);
+        self.session.queues_mut().unpause(tenant);
         self.retire(tenant, now);
         if recovery.findings.is_due {
             // It came while the ends were reported.

@@ -17,7 +17,8 @@ use std::sync::Arc;
 const RED: TenantId = TenantId(1);
 const FIRST_TAG: u16 = 2000;
 
-/// A big switch of two members with its front. What goes between them is copied as by the driver, without sockets.
+/// A big switch with two members and its front. Messages between members, big switch and front are copied in memory; the driver of
+/// the daemon sends these messages through sockets.
 pub struct WarmBig {
     members: [WarmCore; 2],
     joint: BigSwitch,
@@ -163,7 +164,7 @@ impl WarmBig {
         moved
     }
 
-    /// The front's part of what the driver does after each message.
+    /// Serves the front after a message: gives turns, reads the messages for the controller, and handles time-outs.
     fn carry_front(&mut self) {
         let Some(front) = &mut self.front else { return };
         loop {
