@@ -23,6 +23,9 @@ use openflow::{Header, NO_BUFFER, frame};
 
 /// After this much silence, a barrier finds out whether the last messages are done.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
+/// So many bytes of messages without a reply are followed by a barrier: an answer is due before the changes of one tenant in flight
+/// take as much memory as they may.
+const STRETCH_BYTES: usize = 64 << 10;
 /// The type of a PACKET_OUT, in both versions.
 const PACKET_OUT: u8 = 13;
 /// A packet of no tenant: the shortest frame that there can be.
@@ -89,6 +92,8 @@ pub(crate) struct Cut {
 struct Open {
     /// Work without a reply, sent since something that has one.
     unacknowledged: u32,
+    /// The bytes of these messages.
+    bytes: usize,
     /// Whether a change of a table has been sent since the last barrier.
     unbarriered: bool,
     /// Messages in flight that will be answered, and so acknowledge what went before.
@@ -303,8 +308,7 @@ impl Session {
         debug_assert!(written.is_ok());
         self.departures.count_own(Some(type_));
         self.open.unbarriered = false;
-        self.open.unacknowledged = 0;
-        self.open.answers_due += 1;
+        self.open.expect_answer();
         self.open.last_sent = now;
         xid
     }
@@ -524,6 +528,7 @@ impl Session {
         let change = Part { operation, written };
         let entry = entry(origin, awaits, change, sent);
         let message = self.out.tail(start);
+        let length = message.len();
         self.departures.count(frame::type_(message));
         match self.pending.add(entry) {
             Some(xid) => {
@@ -544,15 +549,16 @@ impl Session {
         }
         if awaits == Awaits::Nothing {
             self.open.unacknowledged += item.share;
+            self.open.bytes += length;
             // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
             let is_wanted = !self.window.is_silent() || self.open.answers_due == 0;
-            let is_half = self.open.unacknowledged >= (self.window.limit() / 2).max(2);
-            if is_wanted && (is_half || Window::is_large(item.share)) {
+            let is_much = self.open.unacknowledged >= self.window.stretch()
+                || self.open.bytes >= STRETCH_BYTES;
+            if is_wanted && (is_much || Window::is_large(item.share)) {
                 self.send_barrier(now);
             }
         } else {
-            self.open.unacknowledged = 0;
-            self.open.answers_due += 1;
+            self.open.expect_answer();
         }
     }
 
@@ -576,9 +582,16 @@ impl Session {
         if awaits == Awaits::Nothing {
             self.open.unacknowledged += 1;
         } else {
-            self.open.unacknowledged = 0;
-            self.open.answers_due += 1;
+            self.open.expect_answer();
         }
+    }
+}
+
+impl Open {
+    /// A message with a reply is sent; the reply acknowledges what was sent before.
+    fn expect_answer(&mut self) {
+        (self.unacknowledged, self.bytes) = (0, 0);
+        self.answers_due += 1;
     }
 }
 

@@ -163,6 +163,13 @@ impl Window {
         self.search.on_answer(sent.at, served, ran_dry, now);
     }
 
+    /// So much work without a reply is followed by a barrier of the hypervisor's own, in units: half a window, and never more than
+    /// for one tenant alone. Changes in flight take memory, and a tenant whose changes take too much of it is not read from until the
+    /// switch confirms some of them.
+    pub(crate) fn stretch(&self) -> u32 {
+        (self.limit() / 2).clamp(2, ALONE / 2)
+    }
+
     /// Work that may stand at the switch, in units.
     pub(crate) fn limit(&self) -> u32 {
         self.search.limit()

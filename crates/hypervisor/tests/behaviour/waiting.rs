@@ -55,6 +55,23 @@ fn what_a_request_waits_for_is_asked_about_as_soon_as_it_is_sent() {
 }
 
 #[test]
+fn a_tenant_that_fills_its_room_need_not_wait_for_a_silence() {
+    for version in VERSIONS {
+        let mut world = far("blue: any", version);
+        let blue = world.connect("blue");
+        // Weir stops reading before the window is half full, because each change holds many bytes.
+        let actions = vec!["output:1"; 1_000].join(",");
+        for number in 0..500 {
+            push(&mut world, blue, 1, &format!("flow add prio={number} actions={actions}"));
+        }
+        push(&mut world, blue, 1, "barrier");
+        // Some rounds to the store and to the switch for each part of the changes that there is room for.
+        (0..100).for_each(|_| pass(&mut world, MS));
+        assert_eq!(world.heard(blue), ["1 BARRIER_REPLY"], "{version:?}");
+    }
+}
+
+#[test]
 fn others_questions_do_not_put_that_off() {
     let mut world = far("blue: in_port=1\nred: in_port=2", Version::V1_3);
     let (blue, red) = (world.connect("blue"), world.connect("red"));
