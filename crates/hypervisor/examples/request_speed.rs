@@ -11,7 +11,7 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::{Mode, Version, WarmCore, request};
+use support::{Mode, Version, WarmCore, median, request};
 
 const ENTRIES: usize = 9_900;
 
@@ -61,6 +61,37 @@ fn main() {
             core.rest();
             print(version, name, began.elapsed(), core.examined() - before, 1);
         }
+    }
+    println!("\n{:<8} {:<24} {:<10} {:>12}", "version", "statistics", "", "us, longest");
+    for version in support::VERSIONS {
+        for mode in [Mode::Slices, Mode::Networks] {
+            statistics(version, mode);
+        }
+    }
+}
+
+/// What answers cost that are about all entries, if the switch reports all of them: the longest call.
+fn statistics(version: Version, mode: Mode) {
+    let mut core = WarmCore::new(version, 1, mode);
+    core.answers = true;
+    for n in 0..ENTRIES {
+        let (high, low) = (n / 256, n % 256);
+        let words =
+            format!("flow add match=ip,nw_src=10.1.{high}.{low} cookie={n} actions=output:1");
+        core.down(0, &request(version, 1, &words));
+    }
+    core.rest();
+    for words in ["flow", "aggregate", "table"] {
+        let mut longest = Vec::new();
+        for _ in 0..7 {
+            core.longest = Duration::ZERO;
+            core.down(0, &request(version, 1, &format!("stats {words}")));
+            core.rest();
+            longest.push(core.longest.as_secs_f64());
+        }
+        let longest = median(&mut longest) * 1e6;
+        let version = if version == Version::V1_0 { "1.0" } else { "1.3" };
+        println!("{version:<8} {words:<24} {mode:<10?} {longest:>12.1}");
     }
 }
 

@@ -30,14 +30,11 @@ pub(crate) struct Counts {
     pub matched: u64,
 }
 
-/// What entries that stand have counted, by table.
+/// What entries have counted that stand or are gone, by table.
+#[derive(Default)]
 pub(crate) struct Standing(Vec<Counts>);
 
 impl Standing {
-    pub(crate) fn new(tables: u8) -> Standing {
-        Standing(alloc::vec![Counts::default(); tables.into()])
-    }
-
     /// Packets that have come to the first table.
     pub(crate) fn came(&mut self, packets: u64) {
         self.add(0, |counts| &mut counts.came, packets);
@@ -75,16 +72,21 @@ impl Lookups {
         self.missed = self.missed.saturating_add(1);
     }
 
+    /// What entries have counted that are gone. What those have counted that stand is to be added: if it is added in several turns, an
+    /// entry that ends meanwhile is not counted twice.
+    pub(crate) fn gone(&self, tables: u8) -> Standing {
+        let gone = |table| self.tables.get(&table).map(|it| it.gone).unwrap_or_default();
+        Standing((0..tables).map(gone).collect())
+    }
+
     /// What statistics say of each table.
     pub(crate) fn told(&mut self, standing: Standing) -> Vec<Counts> {
         let missed = self.missed;
         let told = standing.0.into_iter().zip(0..).map(|(counts, table)| {
             let past = self.tables.entry(table).or_default();
-            let matched = counts.matched.saturating_add(past.gone.matched);
-            let came = counts.came.saturating_add(past.gone.came);
             let missed = if table == 0 { missed } else { 0 };
-            let matched = matched.max(past.told.matched);
-            let came = came.max(matched.saturating_add(missed)).max(past.told.came);
+            let matched = counts.matched.max(past.told.matched);
+            let came = counts.came.max(matched.saturating_add(missed)).max(past.told.came);
             past.told = Counts { came, matched };
             past.told
         });

@@ -11,6 +11,7 @@ use crate::south::held::{Held, Removed};
 use crate::south::pending::Awaits;
 use crate::south::queue::Question;
 use crate::tally::Count;
+pub(crate) use crate::v10::statistics::Reported;
 use crate::work::Examines;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -137,9 +138,6 @@ of_both_versions! { statistics:
     /// Whether more parts of the switch's answer follow. The answer is read as a whole.
     fn has_more(body: &[u8]) -> Result<bool, ErrorCode>;
 
-    /// What entries on the switch have counted.
-    fn counted(entries: &[u8]) -> Vec<Counted<'_>>;
-
     /// Appends what a tenant's entry has counted, as flow statistics.
     fn write_flow_statistics(flow: &Flow, count: Count, duration: (u32, u32), out: &mut Vec<u8>) -> ();
 
@@ -178,6 +176,18 @@ of_both_versions! { statistics:
 
     /// Asks how many rules are in the tables.
     fn rules_in_tables() -> Vec<u8>;
+}
+
+/// What entries on the switch have counted, in one part of an answer. A rule that was reported `before` in the answer is left out (1.0).
+pub(crate) fn counted<'a>(
+    wire: Wire,
+    entries: &'a [u8],
+    before: &mut Reported,
+) -> Vec<Counted<'a>> {
+    match wire {
+        Wire::V10 => crate::v10::statistics::counted(entries, before),
+        Wire::V13 => crate::v13::statistics::counted(entries),
+    }
 }
 
 /// Appends the FLOW_MOD that adds or modifies one rule of an entry; `first_table` is the first of the tenants' tables.

@@ -16,6 +16,60 @@ pub(crate) fn written(it: &impl Encode) -> Vec<u8> {
     out
 }
 
+/// A reply that is written entry by entry, in as many parts as it takes; an empty one is one part.
+pub(crate) struct Parts {
+    version: Version,
+    type_: u16,
+    xid: u32,
+    /// The entries of the part that has not been written.
+    part: Vec<u8>,
+}
+
+impl Parts {
+    pub(crate) fn new(version: Version, type_: u16, xid: u32) -> Parts {
+        Parts { version, type_, xid, part: Vec::new() }
+    }
+
+    /// Adds an entry. Appends a part to `out` if the entry has no room in this part.
+    pub(crate) fn add(&mut self, entry: &impl Encode, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        let end = self.part.len();
+        entry.write(&mut self.part);
+        if self.part.len() > PART && end > 0 {
+            // The entry begins the next part.
+            write_part(self.version, self.type_, self.xid, &self.part[..end], true, out)?;
+            self.part.drain(..end);
+        }
+        Ok(())
+    }
+
+    /// Appends the last part.
+    pub(crate) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        write_part(self.version, self.type_, self.xid, &self.part, false, out)
+    }
+}
+
+/// The first structures of a list, at most so many and no more than one part of a reply. Each begins with its length. If a length is not
+/// valid, these are all structures that follow: they cannot be read.
+pub(crate) fn first_entries(list: &[u8], most: usize) -> &[u8] {
+    let mut end = 0;
+    for _ in 0..most {
+        let rest = list.get(end..).unwrap_or_default();
+        let length =
+            rest.first_chunk().map_or(0, |length| usize::from(u16::from_be_bytes(*length)));
+        if length == 0 || length > rest.len() {
+            return list;
+        }
+        if end > 0 && end + length > PART {
+            break;
+        }
+        end += length;
+        if end == list.len() {
+            break;
+        }
+    }
+    &list[..end]
+}
+
 /// Appends a reply in as many parts as it takes; an empty one is one part.
 pub(crate) fn write_parts(
     version: Version,
@@ -24,17 +78,11 @@ pub(crate) fn write_parts(
     entries: impl IntoIterator<Item: Encode>,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
-    let mut part = Vec::new();
+    let mut parts = Parts::new(version, type_, xid);
     for entry in entries {
-        let end = part.len();
-        entry.write(&mut part);
-        if part.len() > PART && end > 0 {
-            // It begins the next one.
-            write_part(version, type_, xid, &part[..end], true, out)?;
-            part.drain(..end);
-        }
+        parts.add(&entry, out)?;
     }
-    write_part(version, type_, xid, &part, false, out)
+    parts.end(out)
 }
 
 /// Appends one part of a STATS or MULTIPART reply.

@@ -28,8 +28,6 @@ pub(crate) const LARGE: u64 = QUANTUM / 8;
 pub(crate) const PLAN: u64 = 24;
 /// What it costs to put an entry into a table, or to take it out.
 pub(crate) const CHANGE: u64 = 16;
-/// What it costs to tell of an entry in an answer.
-pub(crate) const TELL: u64 = 6;
 /// What it costs to write a message for the switch.
 pub(crate) const MESSAGE: u64 = 16;
 
@@ -40,10 +38,8 @@ pub(crate) enum Examines {
     Every,
     /// The entries with this cookie, of which each may change (1.3).
     WithCookie(u64),
-    /// All entries, in the shortest way: whether one overlaps a new entry, or how many there are in each table.
+    /// All entries, in the shortest way: whether one overlaps a new entry.
     Glance,
-    /// All entries, which the answer tells.
-    Told,
     /// No table as a whole.
     Nothing,
 }

@@ -26,7 +26,7 @@ use compile::{Reason, Refused};
 use flowspace::MiniWords;
 
 /// So many times as many entries are compared with a request in one batch as entries are changed.
-const CANDIDATES: usize = 8;
+pub(super) const CANDIDATES: usize = 8;
 
 impl Switch {
     /// Does this to the meant ones of these entries, at least in the first batch of them.

@@ -6,23 +6,20 @@
 //! answer that is older than its own changes of the table: flow statistics are joined only if no change came between.
 
 pub(super) mod collections;
+pub(super) mod waiter;
 
+use super::entry_statistics::BYTES_EXAMINED;
 use super::{Request, Share, Switch, Waiter};
 use crate::ids::TenantIndex;
+use crate::north::Controller;
 use crate::policy::Statistics;
 use crate::refusals::Verdict;
 use crate::south::pending::Awaits;
 use crate::south::queue::{Class, Item};
 use crate::time::Instant;
-use crate::work::LARGE;
 use alloc::vec::Vec;
 use collections::{Asked, Collection, State, TooLarge};
 use compile::Reason;
-
-/// So many bytes of an answer take as long to tell a tenant as it takes to examine an entry.
-const BYTES_EXAMINED: u64 = 16;
-/// Capacity that a collection may keep.
-const KEEP: usize = 64 << 10;
 
 impl Switch {
     /// Answers a statistics request from the switch. `questions` are whole messages for it, back to back.
@@ -49,9 +46,8 @@ impl Switch {
         if let Statistics::Cached { max_age } = statistics
             && let Some(at) = self.statistics.cached(&asked, max_age, request.now)
         {
-            let answers = core::mem::take(&mut self.statistics.all[at].answers);
-            self.answer_statistics(type_, &waiter, &answers);
-            self.statistics.all[at].answers = answers;
+            self.statistics.all[at].answer_again(waiter);
+            self.go_on_answering(at);
             return;
         }
         if let Some(shared) = self.statistics.in_flight(&asked) {
@@ -139,16 +135,13 @@ impl Switch {
         self.go_on_answering(at);
     }
 
-    /// Answers those who wait, as far as their tenants have credit. An answer that is long, or for which Weir looks at many entries,
-    /// waits for the tenant's turn. While a change of the tenant is applied in part, all answers wait: they are about whole changes.
+    /// Answers those who wait, as far as their tenants have credit. A long answer waits for the tenant's turn, and begins if no other
+    /// answer of the tenant has begun. While a change of the tenant is applied in part, all answers wait: they are about whole changes.
     fn go_on_answering(&mut self, at: usize) {
-        let is_kept = self.oldest_useful().is_some();
         let collection = &mut self.statistics.all[at];
-        let State::Answering(since) = collection.state else { return };
-        let type_ = collection.type_;
+        let (id, type_) = (collection.id, collection.type_);
         let waiters = core::mem::take(&mut collection.waiters);
-        let mut answers = core::mem::take(&mut collection.answers);
-        let cost = answers.len() as u64 / BYTES_EXAMINED;
+        let answers = core::mem::take(&mut collection.answers);
         let mut left = Vec::new();
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
@@ -157,44 +150,70 @@ impl Switch {
                 left.push(waiter);
                 continue;
             }
-            let is_large = || cost >= LARGE || self.examines_many(type_, &waiter);
+            let is_long = self.is_long_answer(type_, &waiter, answers.len());
             if !self.inbox.turns().may(tenant.0)
-                || !self.inbox.turns().is_on_turn(tenant.0) && is_large()
+                || is_long && !self.inbox.turns().is_on_turn(tenant.0)
             {
                 self.inbox.turns_mut().wait(tenant.0);
                 left.push(waiter);
                 continue;
             }
-            self.tenants[tenant].flows.meter().add(cost);
-            self.answer_statistics(type_, &waiter, &answers);
+            if is_long && self.statistics.is_answering(tenant) {
+                left.push(waiter);
+                continue;
+            }
+            match self.begin_entry_answer((id, type_), waiter) {
+                Ok(it) if is_long => self.statistics.set_answer(tenant, it),
+                Ok(mut it) => {
+                    while !self.answer_batch(&mut it, &answers) {}
+                    self.end_waiting(it.waiter());
+                }
+                Err(waiter) => {
+                    let cost = answers.len() as u64 / BYTES_EXAMINED;
+                    self.tenants[tenant].flows.meter().add(cost);
+                    self.write_statistics(type_, &waiter, &answers);
+                    self.end_waiting(&waiter);
+                }
+            }
             self.charge_work(tenant);
         }
-        if left.is_empty() && !is_kept {
-            answers.clear();
-            answers.shrink_to(KEEP);
-        }
         let collection = &mut self.statistics.all[at];
-        if left.is_empty() {
-            collection.state = State::Done(since);
-        }
         (collection.waiters, collection.answers) = (left, answers);
-        self.statistics.give_back();
+        self.end_answering(at);
     }
 
-    /// Answers a tenant whose turn it is.
+    /// If nobody waits any more, the answers are kept only for those who take cached answers.
+    fn end_answering(&mut self, at: usize) {
+        let is_kept = self.oldest_useful().is_some();
+        self.statistics.end_answering(at, is_kept);
+    }
+
+    /// Answers a tenant whose turn it is. Of long answers this is one batch.
     pub(super) fn answer_in_turn(&mut self, tenant: TenantIndex) {
-        for at in 0..self.statistics.all.len() {
-            let Collection { state, waiters, .. } = &self.statistics.all[at];
-            let waits = |it: &Waiter| it.origin.tenant == tenant;
-            if matches!(state, State::Answering(_)) && waiters.iter().any(waits) {
-                self.go_on_answering(at);
-            }
+        for at in self.statistics.awaited_by(tenant) {
+            self.go_on_answering(at);
         }
+        let Some(mut it) = self.statistics.take_answer(tenant) else { return };
+        let Some(at) = self.statistics.position(it.collection()) else { return };
+        let answers = core::mem::take(&mut self.statistics.all[at].answers);
+        let asker = self.controllers.get(it.waiter().origin.controller);
+        let is_over =
+            asker.is_none_or(Controller::is_closing) || self.answer_batch(&mut it, &answers);
+        self.statistics.all[at].answers = answers;
+        match is_over {
+            true => self.end_waiting(it.waiter()),
+            false => self.statistics.set_answer(tenant, it),
+        }
+        self.end_answering(at);
+        self.charge_work(tenant);
     }
 
-    fn answer_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
-        self.write_statistics(type_, waiter, answers);
-        self.end_waiting(waiter);
+    /// A tenant that waits for answers gets its next turn.
+    pub(super) fn await_answers(&mut self, tenant: TenantIndex) {
+        let waits = || !self.is_between(tenant) && !self.statistics.awaited_by(tenant).is_empty();
+        if self.statistics.is_answering(tenant) || waits() {
+            self.inbox.turns_mut().wait(tenant.0);
+        }
     }
 
     fn begin_waiting(&mut self, waiter: &Waiter) {

@@ -5,6 +5,7 @@
 //!   behind statistics                          a barrier: their answers are about the tables as they are when they come
 //!   while the tenant recovers                  what changes tables
 //!   while a port is configured in a slice      a description of ports
+//!   while a long answer is put together        what changes tables
 //!   for the tenant's turn                      what may be much work
 //!   while a change is applied in batches       everything of the tenant
 //!   while changes are replayed                 everything of the tenant
@@ -82,6 +83,7 @@ impl Switch {
             || self.has_barrier(controller) && !self.goes_in_order(header)
             || self.tenants[tenant].recovery.is_some() && self.changes_tables(header)
             || self.is_barrier(header) && asks()
+            || self.statistics.is_answering(tenant) && self.changes_tables(header)
     }
 
     /// Whether a tenant's tables are between two states: no request of the tenant is to see them.

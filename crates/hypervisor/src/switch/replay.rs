@@ -245,12 +245,15 @@ impl Switch {
         recovery.is_some_and(|it| it.round.is_some())
     }
 
-    /// Whether a replay can go on in the tenant's turn. Repairs wait until earlier repairs have left.
+    /// Whether a replay can go on in the tenant's turn. A long answer is about the tables before the replay, or behind it. Repairs wait until earlier repairs have left.
     pub(super) fn may_go_on_with_replay(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant].recovery.as_deref();
-        recovery.and_then(|it| it.round.as_deref()).is_some_and(|it| {
-            !it.is_repairing() || self.session.queues().repairs(tenant).len() <= self.settings.batch
-        })
+        let round = recovery.and_then(|it| it.round.as_deref());
+        !self.statistics.is_answering(tenant)
+            && round.is_some_and(|it| {
+                !it.is_repairing()
+                    || self.session.queues().repairs(tenant).len() <= self.settings.batch
+            })
     }
 
     /// Does the next batch of a replay.

@@ -1,27 +1,21 @@
 //! Statistics: every question answered for the tenant, from its own tables and the switch's counts.
 
 use super::{Request, Share, Switch, Waiter};
-use crate::cookie::Cookie;
-use crate::flows::{Asked, Counted, Flow, Wanted};
+use crate::flows::{Asked, Wanted};
 use crate::ids::TenantIndex;
-use crate::lookups::Standing;
 use crate::messages;
 use crate::parts::{write_part, write_parts};
 use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
-use crate::work::LARGE;
 use alloc::string::ToString;
-use alloc::vec;
 use alloc::vec::Vec;
-use compile::{Reason, Refused, Wire};
-use flowspace::MiniWords;
+use compile::{Reason, Refused};
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::text::Text;
 use openflow::v13::{
-    AggregateStats, DescStats, MultipartRequestBody as Body, MultipartType, PortNo, PortStats,
-    QUEUE_ALL,
+    DescStats, MultipartRequestBody as Body, MultipartType, PortNo, PortStats, QUEUE_ALL,
 };
 use openflow::{Encode, ErrorCode, frame};
 
@@ -30,20 +24,6 @@ const LONG: u32 = 4;
 
 /// "Not counted" (1.0, section 5.3.5; 1.3, section 7.3.5: unsupported counters are set to the maximum).
 const UNSUPPORTED: u64 = u64::MAX;
-
-/// A tenant's entry, and the counters of the entry's rules.
-struct EntryStatistics<'a> {
-    wire: Wire,
-    flow: &'a Flow,
-    count: Count,
-    duration: (u32, u32),
-}
-
-impl Encode for EntryStatistics<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
-        messages::write_flow_statistics(self.wire, self.flow, self.count, self.duration, out);
-    }
-}
 
 impl Switch {
     /// A tenant asks for statistics.
@@ -174,7 +154,7 @@ impl Switch {
         Ok(())
     }
 
-    /// The answer for one who waited.
+    /// The answer for one who waited, if it is not about entries.
     pub(super) fn write_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
         let (tenant, xid) = (waiter.origin.tenant, waiter.origin.xid);
         let (wire, version) = (self.wire, self.version());
@@ -185,22 +165,6 @@ impl Switch {
         };
         let mut out = Vec::new();
         let written = match asked {
-            Asked::Flows(wanted) => {
-                let entries = self.flow_statistics(tenant, &wanted, answers);
-                write_parts(version, type_, xid, entries, &mut out)
-            }
-            Asked::Aggregate(wanted) if type_ == MultipartType::FLOW.0 => {
-                let entries = self.flow_statistics(tenant, &wanted, answers);
-                let sum = entries.iter().fold(Count::default(), |sum, it| sum.plus(it.count));
-                let (packet_count, byte_count) = (sum.packets, sum.bytes);
-                let sum =
-                    AggregateStats { packet_count, byte_count, flow_count: entries.len() as u32 };
-                write_parts(version, MultipartType::AGGREGATE.0, xid, [sum], &mut out)
-            }
-            Asked::Other(Body::Table) => {
-                let tables = self.table_statistics(tenant, answers);
-                write_parts(version, MultipartType::TABLE.0, xid, tables, &mut out)
-            }
             Asked::Other(Body::PortStats { port_no }) => {
                 let ports = self.port_statistics(tenant, port_no, answers);
                 let ports = ports.iter().filter_map(|it| messages::written_port(wire, it));
@@ -218,7 +182,9 @@ impl Switch {
                 None => write_part(version, type_, xid, answers, false, &mut out),
             },
             // The switch's own sum.
-            Asked::Aggregate(_) => write_part(version, type_, xid, answers, false, &mut out),
+            Asked::Flows(_) | Asked::Aggregate(_) => {
+                write_part(version, type_, xid, answers, false, &mut out)
+            }
         };
         match written {
             Ok(()) => self.answer(waiter.origin.controller, &out),
@@ -228,106 +194,6 @@ impl Switch {
                 self.refuse(&waiter.origin, refused);
             }
         }
-    }
-
-    /// Whether Weir looks at many entries for an answer.
-    pub(super) fn examines_many(&self, type_: u16, waiter: &Waiter) -> bool {
-        let tenant = waiter.origin.tenant;
-        let flows = &self.tenants[tenant].flows;
-        if type_ != MultipartType::FLOW.0 || (flows.len() as u64) < LARGE {
-            return false;
-        }
-        match messages::asked(self.wire, &waiter.request, self.metadata_kept(tenant)) {
-            Ok(Asked::Flows(wanted) | Asked::Aggregate(wanted)) => {
-                !self.selects_entries(tenant)
-                    && flows.has_candidates(LARGE, wanted.table, &wanted.match_)
-            }
-            Ok(Asked::Other(_)) => true,
-            Err(_) => false,
-        }
-    }
-
-    /// Whether the switch selects the entries of flow statistics: in a slice of 1.3. The tenant gets exactly these entries, with the
-    /// switch's counters.
-    fn selects_entries(&self, tenant: TenantIndex) -> bool {
-        self.target().has_metadata() && self.tenants[tenant].network.is_none()
-    }
-
-    /// The tenant's entries that a request wants, with the counts of all their rules.
-    fn flow_statistics(
-        &self,
-        tenant: TenantIndex,
-        wanted: &Wanted,
-        answers: &[u8],
-    ) -> Vec<EntryStatistics<'_>> {
-        let (wire, state) = (self.wire, &self.tenants[tenant]);
-        let mut sums: HashMap<u32, (Count, (u32, u32))> = HashMap::new();
-        let mut reported = Vec::new();
-        for Counted { cookie, count, duration, .. } in messages::counted(wire, answers) {
-            let cookie = Cookie::of_entry(cookie, self.settings.installation);
-            let Some(cookie) = cookie.filter(|it| it.tenant == state.id) else { continue };
-            let (sum, longest) = sums.entry(cookie.number).or_insert_with(|| {
-                reported.push(cookie.number);
-                Default::default()
-            });
-            *sum = sum.plus(count);
-            *longest = duration.max(*longest);
-        }
-        let is_reported = self.selects_entries(tenant);
-        let words = MiniWords::of(&wanted.match_);
-        let is_wanted = |flow: &Flow| {
-            wanted.covers(flow, &words, None) && messages::sends_to(wire, &flow.actions, wanted)
-        };
-        let numbers = match is_reported {
-            true => reported,
-            false => state.flows.matching(wanted.table, &wanted.match_, is_wanted),
-        };
-        let answer = numbers.into_iter().filter_map(|number| {
-            let flow = state.flows.get(number).filter(|flow| is_wanted(flow))?;
-            let (count, duration) = sums.remove(&number).unwrap_or_default();
-            let past = Count { packets: flow.past_packets, bytes: flow.past_bytes };
-            let count = if is_reported { count } else { count.plus(past) };
-            Some(EntryStatistics { wire, flow, count, duration })
-        });
-        answer.collect()
-    }
-
-    /// The tenant's tables, each on the wire.
-    fn table_statistics(&mut self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
-        let (wire, tables, by) =
-            (self.wire, self.tenant_tables(tenant), self.settings.installation);
-        let first = self.target().first_table();
-        let state = &mut self.tenants[tenant];
-        let mut active = vec![0u32; tables.into()];
-        let mut standing = Standing::new(tables);
-        for (_, flow) in state.flows.iter() {
-            if let Some(count) = active.get_mut(usize::from(flow.table)) {
-                *count += 1;
-            }
-            let next = messages::next_table(wire, &flow.actions);
-            standing.matched(flow.table, next, flow.past_packets);
-        }
-        for Counted { cookie, table, count, actions, .. } in messages::counted(wire, answers) {
-            match Cookie::of_entry(cookie, by).filter(|cookie| cookie.tenant == state.id) {
-                Some(cookie) => {
-                    if let Some(flow) = state.flows.get(cookie.number) {
-                        let next = messages::next_table(wire, &flow.actions);
-                        standing.matched(flow.table, next, count.packets);
-                    }
-                }
-                None if table < first && messages::next_table(wire, actions).is_some() => {
-                    standing.came(count.packets);
-                }
-                None => {}
-            }
-        }
-        let counts = state.packets.lookups_mut().told(standing);
-        let tables = active.into_iter().zip(counts).zip(0..);
-        let answer = tables.map(|((active, counts), table)| {
-            let counts = (counts.came, counts.matched);
-            messages::written_table(wire, table, self.entries_told(tenant, table), active, counts)
-        });
-        answer.collect()
     }
 
     /// Counters of a tenant's ports. A whole edge port of a network has the switch's counters. On a shared port or a link the switch

@@ -7,9 +7,8 @@
 use super::{Request, Settings, Switch};
 use crate::ids::TenantIndex;
 use crate::messages;
-use crate::policy::Statistics;
 use crate::time::Instant;
-use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN, TELL};
+use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN};
 use alloc::vec;
 
 impl Switch {
@@ -29,6 +28,7 @@ impl Switch {
                 self.take_up_line(tenant, now);
             }
             self.inbox.turns_mut().end();
+            self.await_answers(tenant);
             self.resume(tenant);
             self.run(now);
             self.drain(now);
@@ -81,7 +81,6 @@ impl Switch {
     fn estimate(&self, request: &Request<'_>) -> u64 {
         let state = &self.tenants[request.tenant];
         let all = state.flows.len() as u64;
-        let is_cached = state.terms.statistics != Statistics::Passthrough;
         let every = PLAN + 3 * CHANGE + MESSAGE;
         if all * every < LARGE {
             return 0;
@@ -93,9 +92,8 @@ impl Switch {
                 let enough = (LARGE / every) as usize + 1;
                 return state.flows.with_cookie(cookie).take(enough).count() as u64 * every;
             }
-            Examines::Told if is_cached => TELL,
             Examines::Glance => 1,
-            Examines::Told | Examines::Nothing => 0,
+            Examines::Nothing => 0,
         };
         all * per_entry
     }

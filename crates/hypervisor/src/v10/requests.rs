@@ -6,9 +6,7 @@ use crate::work::Examines;
 use alloc::vec::Vec;
 use flowspace::port_from_v10;
 use openflow::error::v10 as code;
-use openflow::v10::{
-    MessageType, PortNo, QueueGetConfigReply, QueueGetConfigRequest, StatsType, Vendor,
-};
+use openflow::v10::{MessageType, PortNo, QueueGetConfigReply, QueueGetConfigRequest, Vendor};
 use openflow::{ErrorCode, v13};
 
 /// The name of a message type.
@@ -38,14 +36,8 @@ pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
 
 /// What Weir examines to do what a request of this type asks.
 pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
-    const FLOW: [u8; 2] = StatsType::FLOW.0.to_be_bytes();
-    const AGGREGATE: [u8; 2] = StatsType::AGGREGATE.0.to_be_bytes();
     match MessageType(type_) {
         MessageType::FLOW_MOD => flow_mod::examines(body),
-        MessageType::STATS_REQUEST => match body.first_chunk() {
-            Some(&FLOW | &AGGREGATE) => Examines::Told,
-            _ => Examines::Nothing,
-        },
         _ => Examines::Nothing,
     }
 }

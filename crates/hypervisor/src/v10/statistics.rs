@@ -145,11 +145,13 @@ pub(crate) fn has_more(body: &[u8]) -> Result<bool, ErrorCode> {
     Ok(reply.flags.contains(StatsFlags::REPLY_MORE))
 }
 
-/// What entries on the switch have counted. A rule in two of the tenant's own flowspace entries is reported for each.
-pub(crate) fn counted(entries: &[u8]) -> Vec<Counted<'_>> {
-    let mut counted: HashSet<(u64, v10::Match)> = HashSet::new();
+/// Rules that a switch has reported, by cookie and match.
+pub(crate) type Reported = HashSet<(u64, v10::Match)>;
+
+/// What entries on the switch have counted. A rule in two of the tenant's own flowspace entries is reported for each, and counted once.
+pub(crate) fn counted<'a>(entries: &'a [u8], before: &mut Reported) -> Vec<Counted<'a>> {
     let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
-    let entries = entries.iter().filter(|it| counted.insert((it.cookie, it.match_)));
+    let entries = entries.iter().filter(|it| before.insert((it.cookie, it.match_)));
     let counted = entries.map(|it| Counted {
         cookie: it.cookie,
         table: it.table_id,

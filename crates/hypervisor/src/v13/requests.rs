@@ -6,7 +6,7 @@ use crate::work::Examines;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::v13::{
-    Experimenter, MessageType, MultipartType, PortNo, QueueGetConfigReply, QueueGetConfigRequest,
+    Experimenter, MessageType, PortNo, QueueGetConfigReply, QueueGetConfigRequest,
 };
 
 /// The name of a message type.
@@ -26,18 +26,10 @@ pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
 
 /// What Weir examines to do what a request of this type asks.
 pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
-    const FLOW: [u8; 2] = MultipartType::FLOW.0.to_be_bytes();
-    const AGGREGATE: [u8; 2] = MultipartType::AGGREGATE.0.to_be_bytes();
-    const TABLE: [u8; 2] = MultipartType::TABLE.0.to_be_bytes();
     match MessageType(type_) {
         MessageType::FLOW_MOD => flow_mod::examines(body),
         // Entries that name the group or the meter.
         MessageType::GROUP_MOD | MessageType::METER_MOD => Examines::Every,
-        MessageType::MULTIPART_REQUEST => match body.first_chunk() {
-            Some(&FLOW | &AGGREGATE) => Examines::Told,
-            Some(&TABLE) => Examines::Glance,
-            _ => Examines::Nothing,
-        },
         _ => Examines::Nothing,
     }
 }

@@ -14,6 +14,7 @@ mod action_sets;
 mod actions;
 mod adopted;
 mod agreement;
+mod answers_in_turns;
 mod attacks;
 mod bad_input;
 mod barriers;

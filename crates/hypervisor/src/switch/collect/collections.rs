@@ -1,11 +1,16 @@
 //! Questions to the switch, their answers, and who waits for them.
 
+use super::waiter::Waiter;
 use crate::ids::TenantIndex;
 use crate::pool::Taken;
-use crate::south::pending::Origin;
 use crate::switch::counts::port_counts::Due;
+use crate::switch::entry_statistics::entry_answer::EntryAnswer;
 use crate::time::Instant;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+
+/// Capacity that a collection may keep.
+const KEEP: usize = 64 << 10;
 
 /// Bytes of answers that are kept for one collection.
 const LIMIT: usize = 16 << 20;
@@ -51,6 +56,8 @@ pub(crate) struct Collection {
 #[derive(Default)]
 pub(crate) struct Collections {
     pub(super) all: Vec<Collection>,
+    /// Long answers that are put together.
+    answers: BTreeMap<TenantIndex, EntryAnswer>,
     /// The id of the next use.
     next: u32,
     /// The memory for answers, if other switches share it, and the bytes of the switch's own.
@@ -66,15 +73,6 @@ pub(super) enum State {
     Answering(Instant),
     /// Kept for those who take cached answers.
     Done(Instant),
-}
-
-/// Somebody who waits for the answers.
-pub(crate) struct Waiter {
-    pub origin: Origin,
-    /// The body of the request.
-    pub request: Vec<u8>,
-    /// The least that the answer will cost, in examined entries.
-    pub(super) work: u64,
 }
 
 /// What a tenant asks for.
@@ -193,6 +191,55 @@ impl Collections {
         waiters
     }
 
+    // ---- Long answers
+
+    /// Whether a long answer to the tenant is put together.
+    pub(crate) fn is_answering(&self, tenant: TenantIndex) -> bool {
+        self.answers.contains_key(&tenant)
+    }
+
+    /// A long answer to the tenant is put together.
+    pub(super) fn set_answer(&mut self, tenant: TenantIndex, it: EntryAnswer) {
+        self.answers.insert(tenant, it);
+    }
+
+    /// Takes the long answer to the tenant.
+    pub(super) fn take_answer(&mut self, tenant: TenantIndex) -> Option<EntryAnswer> {
+        self.answers.remove(&tenant)
+    }
+
+    /// The collection in use under this id.
+    pub(super) fn position(&self, id: u32) -> Option<usize> {
+        self.all.iter().position(|it| it.id == id)
+    }
+
+    /// The complete collections for which the tenant waits, by their age.
+    pub(super) fn awaited_by(&self, tenant: TenantIndex) -> Vec<usize> {
+        let waits = |it: &Waiter| it.origin.tenant == tenant;
+        let is_awaited = |(_, it): &(usize, &Collection)| {
+            matches!(it.state, State::Answering(_)) && it.waiters.iter().any(waits)
+        };
+        let mut awaited: Vec<_> = self.all.iter().enumerate().filter(is_awaited).collect();
+        awaited.sort_unstable_by_key(|(_, it)| it.id);
+        awaited.into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// If nobody waits for a complete collection any more, it is done. Its answers are kept or not.
+    pub(super) fn end_answering(&mut self, at: usize, is_kept: bool) {
+        let collection = &mut self.all[at];
+        let State::Answering(since) = collection.state else { return };
+        let is_read = self.answers.values().any(|it| it.collection() == collection.id);
+        if !collection.waiters.is_empty() || is_read {
+            return;
+        }
+        collection.state = State::Done(since);
+        if !is_kept {
+            collection.answers.clear();
+            collection.answers.shrink_to(KEEP);
+        }
+        self.give_back();
+    }
+
     /// Answers take memory that other switches share.
     pub(crate) fn share(&mut self, taken: Taken) {
         self.taken = taken;
@@ -218,6 +265,14 @@ impl Collection {
     /// Whether the switch has answered all questions, and nobody has been told.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Asked && self.unanswered == 0
+    }
+
+    /// One more waits for the kept answers.
+    pub(super) fn answer_again(&mut self, waiter: Waiter) {
+        if let State::Done(since) = self.state {
+            self.state = State::Answering(since);
+        }
+        self.waiters.push(waiter);
     }
 
     fn is_same(&self, asked: &Asked<'_>) -> bool {

@@ -71,6 +71,12 @@ impl Packets {
 
     /// What the tables have looked up.
     #[inline]
+    pub(crate) fn lookups(&self) -> &Lookups {
+        &self.lookups
+    }
+
+    /// See [`lookups`](Self::lookups).
+    #[inline]
     pub(crate) fn lookups_mut(&mut self) -> &mut Lookups {
         &mut self.lookups
     }

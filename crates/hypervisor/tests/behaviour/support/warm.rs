@@ -26,6 +26,9 @@ pub struct WarmCore {
     pub refuses_after: Option<u32>,
     /// The longest time that one call into the core took. All tenants wait for a call.
     pub longest: Duration,
+    /// The switch to which the core has connected, and whether the switch gets and answers all messages.
+    emulated: emulate::Switch,
+    pub answers: bool,
 }
 
 impl WarmCore {
@@ -86,6 +89,8 @@ impl WarmCore {
             refuses: false,
             refuses_after: None,
             longest: Duration::ZERO,
+            emulated,
+            answers: false,
         }
     }
 
@@ -210,7 +215,21 @@ impl WarmCore {
                 (frame::type_(outbox.as_slice()).unwrap(), frame::xid(outbox.as_slice()).unwrap());
             let is_add = self.refuses && is_add(&outbox.as_slice()[..length]);
             let reply = self.said.as_ref().and_then(|_| empty_answer(&outbox.as_slice()[..length]));
+            let mut answer = Vec::new();
+            if self.answers {
+                let message = &outbox.as_slice()[..length];
+                self.emulated.handle_message(self.now, message, &mut answer);
+            }
             outbox.consume(length);
+            if self.answers {
+                let mut rest = answer.as_slice();
+                while let Some(length) = frame::next(rest).unwrap() {
+                    let (message, tail) = rest.split_at(length);
+                    self.timed(|switch, now| switch.handle_switch_message(message, now));
+                    rest = tail;
+                }
+                continue;
+            }
             if let Some(reply) = reply {
                 self.timed(|switch, now| switch.handle_switch_message(&reply, now));
                 continue;

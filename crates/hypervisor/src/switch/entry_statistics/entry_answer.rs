@@ -1,0 +1,84 @@
+//! An answer about a tenant's entries, as far as Weir has put it together.
+
+use crate::flows::Wanted;
+use crate::lookups::Standing;
+use crate::messages::Reported;
+use crate::parts::Parts;
+use crate::switch::collect::waiter::Waiter;
+use crate::tally::Count;
+use alloc::vec;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+/// See the module.
+pub(crate) struct EntryAnswer {
+    pub(super) waiter: Waiter,
+    pub(super) collection: u32,
+    pub(super) form: Form,
+    pub(super) wanted: Wanted,
+    /// Whether the switch selects the entries.
+    pub(super) is_selected: bool,
+    /// Bytes of the switch's answers that Weir has read.
+    pub(super) read: usize,
+    /// The rules in these bytes.
+    pub(super) rules: Reported,
+    /// The entries in these bytes, in their order, and what the rules of each have counted.
+    pub(super) reported: Vec<u32>,
+    pub(super) sums: HashMap<u32, (Count, (u32, u32))>,
+    /// The entries that are still to be told, once Weir has read all bytes.
+    pub(super) entries: Option<vec::IntoIter<u32>>,
+}
+
+/// What an answer says of entries.
+pub(super) enum Form {
+    /// Each entry by itself.
+    Flows(Parts),
+    /// The number of entries, and what all have counted.
+    Aggregate { flows: u32, sum: Count },
+    /// The number of entries by table, the packets that came to the first table, and those that came to each table and met an entry.
+    Tables { active: Vec<u32>, came: u64, standing: Standing },
+}
+
+impl EntryAnswer {
+    pub(super) fn new(
+        waiter: Waiter,
+        collection: u32,
+        form: Form,
+        wanted: Wanted,
+        is_selected: bool,
+    ) -> EntryAnswer {
+        EntryAnswer {
+            waiter,
+            collection,
+            form,
+            wanted,
+            is_selected,
+            read: 0,
+            rules: Reported::default(),
+            reported: Vec::new(),
+            sums: HashMap::new(),
+            entries: None,
+        }
+    }
+
+    /// Who waits for it.
+    pub(crate) fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+
+    /// The collection that has the switch's answers.
+    pub(crate) fn collection(&self) -> u32 {
+        self.collection
+    }
+
+    /// A rule of an entry has counted this, and stood so long.
+    pub(super) fn add(&mut self, number: u32, count: Count, duration: (u32, u32)) {
+        let EntryAnswer { sums, reported, .. } = self;
+        let (sum, longest) = sums.entry(number).or_insert_with(|| {
+            reported.push(number);
+            Default::default()
+        });
+        *sum = sum.plus(count);
+        *longest = duration.max(*longest);
+    }
+}

@@ -1,0 +1,297 @@
+//! A long answer to statistics is put together in turns: one turn of the event loop does a bounded amount of the work, and the answer is
+//! about whole changes, with each entry once.
+
+use crate::support::*;
+use emulate::Fault;
+use hypervisor::Instant;
+use proptest::prelude::*;
+
+const SPACES: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16";
+/// The spaces of `many` overlap: a switch of 1.0 is asked twice for some rules.
+const TWICE: &str = "
+    quiet: ip,nw_src=10.1.0.0/16
+    many: ip,nw_src=10.2.0.0/16
+    many: ip,nw_src=10.2.0.0/24,nw_dst=10.9.0.0/16
+";
+const ENTRIES: usize = 240;
+const BATCH: usize = 2;
+/// Entries that one turn looks at.
+const AT_ONCE: usize = 8 * BATCH;
+/// Bytes that the daemon reads of a connection in one turn.
+const READ: usize = 4096;
+
+const WHAT: [&str; 3] = ["stats flow", "stats aggregate cookie=1 cookie_mask=1", "stats table"];
+
+/// `many` has its entries: those with an even number send to port 1, the others to port 2. The cookie of all is 1.
+fn world(version: Version, text: &str) -> (World, Seat) {
+    let mut setup = Setup { per_second: Some(50_000), ..Setup::new(version, text) };
+    setup.settings.batch = BATCH;
+    let mut world = World::new(setup);
+    let many = world.connect("many");
+    for n in 0..ENTRIES {
+        let ends = if n % 10 == 9 { "hard=60 flags=rem " } else { "" };
+        let words = format!(
+            "flow add match=ip,nw_src=10.2.0.{n} cookie=1 {ends}actions=output:{}",
+            n % 2 + 1
+        );
+        world.say(many, 1, &words);
+    }
+    world.advance(1_000_000_000);
+    assert_eq!(world.heard(many), [""; 0]);
+    (world, many)
+}
+
+fn next_turn(world: &mut World) {
+    world.turn(READ);
+    world.now += 10_000;
+    if world.core.poll_timeout().is_some_and(|at| at.0 <= world.now) {
+        world.core.handle_timeout(Instant(world.now));
+    }
+}
+
+/// A message comes, whether the driver would read it or not.
+fn say_at_once(world: &mut World, seat: Seat, xid: u32, words: &str) {
+    let message = request(world.version, xid, words);
+    let index = world.controllers[seat.0].index;
+    world.core.handle_controller_message(index, &message, Instant(world.now));
+}
+
+/// Asks, and goes on until a turn is awaited in which the answer is put together.
+fn ask(world: &mut World, seat: Seat, words: &str) {
+    say_at_once(world, seat, 7, words);
+    for _ in 0..10_000 {
+        if world.core.is_turn_awaited() {
+            break;
+        }
+        next_turn(world);
+    }
+    assert!(world.core.is_turn_awaited());
+    assert_eq!(world.heard(seat), [""; 0]);
+}
+
+fn flows(world: &World) -> usize {
+    world.core.tenants().nth(1).unwrap().flows
+}
+
+/// The numbers of the entries in an answer, in their order.
+fn told(heard: &[String]) -> Vec<u32> {
+    let parts = heard.iter().filter(|it| it.starts_with("7 STATS flow"));
+    let words = parts.flat_map(|it| it.split([' ', ',', ';']));
+    let told = words.filter_map(|it| it.strip_prefix("nw_src=10.2.0."));
+    told.map(|it| it.parse().unwrap()).collect()
+}
+
+/// All entries once: so `many` is told.
+fn is_of_all(words: &str, heard: &[String]) -> bool {
+    let all = format!("flows={ENTRIES}");
+    match words {
+        "stats flow" => {
+            let mut told = told(heard);
+            told.sort_unstable();
+            told == Vec::from_iter(0..ENTRIES as u32)
+        }
+        "stats table" => heard.iter().any(|it| it.contains(&format!(" 0:{ENTRIES}"))),
+        _ => heard.iter().any(|it| it.contains(&all)),
+    }
+}
+
+#[test]
+fn others_are_served_between_two_turns() {
+    for version in VERSIONS {
+        for (text, words) in [SPACES, TWICE].into_iter().flat_map(|text| WHAT.map(|it| (text, it)))
+        {
+            let (mut world, many) = world(version, text);
+            let (quiet, beside) = (world.connect("quiet"), world.connect("many"));
+            ask(&mut world, many, words);
+            let examined = |world: &World| world.core.tenants().nth(1).unwrap().counters.examined;
+            let (mut heard, mut turns) = (Vec::new(), 0);
+            while world.core.is_turn_awaited() {
+                turns += 1;
+                world.controllers[quiet.0].outgoing.push_back(request(version, turns, "echo"));
+                // Another controller of the same tenant, too.
+                say_at_once(&mut world, beside, turns, "stats desc");
+                let before = examined(&world);
+                next_turn(&mut world);
+                assert_eq!(world.heard(quiet).len(), 1, "{version:?} {words} turn {turns}");
+                assert_eq!(world.heard(beside).len(), 1, "{version:?} {words} turn {turns}");
+                let cost = examined(&world) - before;
+                assert!(cost <= 12 * AT_ONCE as u64, "{version:?} {words} turn {turns}: {cost}");
+                let more = world.heard(many);
+                assert!(told(&more).len() <= ENTRIES, "{more:?}");
+                heard.extend(more);
+                assert!(turns < 10_000);
+            }
+            // Weir reads the rules, and tells of the entries.
+            assert!(turns as usize >= 2 * ENTRIES / AT_ONCE, "{version:?} {words}: {turns}");
+            assert!(is_of_all(words, &heard), "{version:?} {words}: {heard:?}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_behind_is_done_behind_the_whole_answer() {
+    for version in VERSIONS {
+        for words in WHAT {
+            let (mut world, many) = world(version, SPACES);
+            let beside = world.connect("many");
+            ask(&mut world, many, words);
+            next_turn(&mut world);
+            next_turn(&mut world);
+            say_at_once(&mut world, beside, 20, "flow delete match=ip,nw_src=10.2.0.1");
+            say_at_once(&mut world, many, 21, "flow modify actions=output:3");
+            say_at_once(&mut world, many, 22, "barrier");
+            assert_eq!(flows(&world), ENTRIES);
+            world.advance(1_000_000_000);
+            let heard = world.heard(many);
+            let (barrier, answer) = heard.split_last().unwrap();
+            assert_eq!(barrier, "22 BARRIER_REPLY", "{version:?} {words}");
+            assert!(answer.iter().all(|it| it.starts_with("7 STATS")), "{heard:?}");
+            assert!(is_of_all(words, answer), "{version:?} {words}: {heard:?}");
+            assert!(!answer.concat().contains("output:3"), "{version:?}: {heard:?}");
+            assert_eq!(flows(&world), ENTRIES - 1);
+            world.check_agreement();
+        }
+    }
+}
+
+/// Several controllers ask. Each gets its answer, and a change of one of them does not wait for all answers.
+#[test]
+fn one_answer_follows_the_other() {
+    for version in VERSIONS {
+        let (mut world, many) = world(version, SPACES);
+        let others = [world.connect("many"), world.connect("many")];
+        ask(&mut world, many, "stats flow");
+        for seat in others {
+            say_at_once(&mut world, seat, 7, "stats flow");
+        }
+        say_at_once(&mut world, others[1], 8, "flow delete match=ip,nw_src=10.2.0.1");
+        for turn in 0.. {
+            assert!(turn < 10_000);
+            assert_eq!(flows(&world), ENTRIES);
+            next_turn(&mut world);
+            if world.heard(many).iter().any(|it| !it.ends_with('+')) {
+                break;
+            }
+        }
+        next_turn(&mut world);
+        next_turn(&mut world);
+        assert_eq!(flows(&world), ENTRIES - 1, "{version:?}");
+        world.advance(1_000_000_000);
+        for seat in others {
+            assert_eq!(told(&world.heard(seat)).len(), ENTRIES - 1, "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn cached_answers_are_put_together_in_turns_too() {
+    for version in VERSIONS {
+        let text = SPACES.replace("many", "many cached=1000");
+        let (mut world, many) = world(version, &text);
+        ask(&mut world, many, "stats flow");
+        world.pump();
+        world.advance(10_000_000);
+        assert!(is_of_all("stats flow", &world.heard(many)), "{version:?}");
+        world.south.clear();
+        for _ in 0..2 {
+            ask(&mut world, many, "stats flow");
+            let mut turns = 0;
+            while world.core.is_turn_awaited() {
+                next_turn(&mut world);
+                turns += 1;
+            }
+            assert!(turns >= 2 * ENTRIES / AT_ONCE, "{version:?}: {turns}");
+            assert!(is_of_all("stats flow", &world.heard(many)), "{version:?}");
+        }
+        assert_eq!(world.south, [[0; 0]; 0], "{version:?}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_an_answer_to_a_controller_that_has_gone() {
+    for version in VERSIONS {
+        let (mut world, many) = world(version, SPACES);
+        let beside = world.connect("many");
+        ask(&mut world, many, "stats flow");
+        next_turn(&mut world);
+        world.core.controller_disconnected(world.controllers[many.0].index);
+        say_at_once(&mut world, beside, 8, "flow delete");
+        let mut turns = 0;
+        while flows(&world) > 0 && turns < 10_000 {
+            next_turn(&mut world);
+            turns += 1;
+        }
+        assert!(turns < ENTRIES / BATCH + 10, "{version:?}: {turns}");
+        world.advance(1_000_000_000);
+        assert!(!world.core.is_turn_awaited());
+        assert!(world.core.tenants().all(|it| it.held == 0));
+        world.check_agreement();
+    }
+}
+
+/// What happens meanwhile that is not a request: entries end, the tenant's share of the switch changes or goes, a rule is refused.
+const MEANWHILE: [&str; 5] = ["nothing", "time", "policy", "no policy", "refused"];
+
+proptest! {
+    #[test]
+    fn each_entry_is_told_once_whatever_happens(
+        version in prop::sample::select(&VERSIONS[..]),
+        meanwhile in prop::sample::select(&MEANWHILE[..]),
+        words in prop::sample::select(&WHAT[..]),
+        turns in 0..40_usize,
+        batch in 0..3_usize,
+    ) {
+        let (mut world, many) = world(version, [SPACES, TWICE][batch % 2]);
+        if meanwhile == "refused" {
+            // The refusal comes when the answer has begun.
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+            say_at_once(&mut world, many, 8, "flow add match=ip,nw_src=10.2.1.0 actions=output:1");
+        }
+        ask(&mut world, many, words);
+        let before = flows(&world);
+        for _ in 0..turns {
+            next_turn(&mut world);
+        }
+        match meanwhile {
+            "time" => {
+                world.now += 60_000_000_000;
+            }
+            "policy" => world.begin_policy(policy(
+                "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16,nw_dst=10.8.0.0/16",
+            )),
+            "no policy" => world.begin_policy(policy("quiet: ip,nw_src=10.1.0.0/16")),
+            _ => {}
+        }
+        world.advance(1_000_000_000);
+        prop_assert!(!world.core.is_turn_awaited());
+        if meanwhile == "no policy" {
+            return Ok(());
+        }
+        let heard = world.heard(many);
+        let answer: Vec<String> =
+            heard.iter().filter(|it| it.starts_with("7 STATS")).cloned().collect();
+        let last = answer.iter().filter(|it| !it.ends_with('+')).count();
+        prop_assert_eq!(last, 1, "{:?}", heard);
+        if words == "stats flow" {
+            let mut told = told(&answer);
+            let all = told.len();
+            told.sort_unstable();
+            told.dedup();
+            prop_assert_eq!(told.len(), all);
+            let stays = |n: &u32| n % 10 != 9 || meanwhile != "time";
+            let staying = (0..ENTRIES as u32).filter(stays);
+            prop_assert!(staying.into_iter().all(|n| told.contains(&n)), "{:?}", heard);
+        } else if !["time", "refused"].contains(&meanwhile) {
+            prop_assert!(is_of_all(words, &answer), "{} {:?}", before, heard);
+        }
+        // What comes behind is done.
+        world.say(many, 30, "flow delete");
+        world.say(many, 31, "barrier");
+        world.advance(1_000_000_000);
+        let heard = world.heard(many);
+        prop_assert!(heard.iter().any(|it| it == "31 BARRIER_REPLY"), "{heard:?}");
+        prop_assert_eq!(flows(&world), 0);
+        prop_assert!(world.core.tenants().all(|it| it.held == 0));
+        world.check_agreement();
+    }
+}
