@@ -43,6 +43,12 @@ impl Buffers {
         (id, forgotten.map(|(_, buffered)| buffered))
     }
 
+    /// A number was not used that was taken. Says whether the number is good again: others may have been given out meanwhile.
+    pub fn give_back(&mut self, id: u32, buffered: Buffered) -> bool {
+        let slot = self.slots.get_mut(id as usize % CAPACITY).filter(|slot| slot.is_none());
+        slot.map(|slot| *slot = Some((id, buffered))).is_some()
+    }
+
     /// Looks without using it up.
     pub fn peek(&self, id: u32) -> Option<&Buffered> {
         match self.slots.get(id as usize % CAPACITY) {

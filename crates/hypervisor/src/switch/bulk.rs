@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 use change::{BulkAction, BulkChange, Meant};
 use compile::{Reason, Refused};
 use flowspace::MiniWords;
+use openflow::Header;
 
 /// So many times as many entries are compared with a request in one batch as entries are changed.
 pub(super) const CANDIDATES: usize = 8;
@@ -213,12 +214,13 @@ impl Switch {
                 }
             }
             Err(_) if self.change(operation).is_some_and(|it| !it.before.is_empty()) => {
-                self.release_bulk(operation);
+                self.operations.set_bulk(tenant, bulk);
                 self.recover(tenant, now);
             }
             changed => {
                 if let (Err(refused), Some(change)) = (changed, self.change_mut(operation)) {
                     change.outcome = Outcome::Refused(refused.into());
+                    self.keep_buffered(tenant, operation, bulk.buffered);
                     self.inbox.wait_for_outcome(tenant);
                     self.ask_for_waiting(now);
                 }
@@ -233,10 +235,21 @@ impl Switch {
         self.charge_work(tenant);
     }
 
-    /// No batch of the tenant's change will follow: a replay applies the change again.
-    pub(super) fn drop_bulk(&mut self, tenant: TenantIndex) {
-        let bulk = self.operations.take_bulk(tenant);
-        bulk.and_then(|it| it.cause.operation).into_iter().for_each(|it| self.release_bulk(it));
+    /// A change is refused of which nothing was sent: the tenant may use the buffer id of the packet again.
+    fn keep_buffered(&mut self, tenant: TenantIndex, change: u32, buffered: Option<Buffered>) {
+        let (wire, kept) = (self.wire, self.metadata_kept(tenant));
+        let (Some(buffered), Some(change)) = (buffered, self.change_mut(change)) else { return };
+        change.buffered = None;
+        let body = change.frame.get(Header::LEN..).unwrap_or_default();
+        let number = messages::read_flow_mod(wire, body, kept).map(|it| it.buffer_id);
+        number.into_iter().for_each(|it| self.tenants.give_buffered_back(tenant, it, buffered));
+    }
+
+    /// No batch of the tenant's change will follow: a replay applies the change again. Says whether there was such a change.
+    pub(super) fn drop_bulk(&mut self, tenant: TenantIndex) -> bool {
+        let Some(bulk) = self.operations.take_bulk(tenant) else { return false };
+        bulk.cause.operation.into_iter().for_each(|it| self.release_bulk(it));
+        true
     }
 
     fn release_bulk(&mut self, operation: u32) {

@@ -7,7 +7,8 @@
 //!   while a port is configured in a slice      a description of ports
 //!   while a long answer is put together        what changes tables
 //!   for the tenant's turn                      what may be much work
-//!   while a change is applied in batches       everything of the tenant
+//!   while a change is applied in batches, or   everything of the tenant
+//!   a part of the change is to be taken back
 //!   while changes are replayed                 everything of the tenant
 //!   while entries follow a new policy          everything but PACKET_OUT
 //! ```
@@ -88,7 +89,7 @@ impl Switch {
 
     /// Whether a tenant's tables are between two states: no request of the tenant is to see them.
     pub(super) fn is_between(&self, tenant: TenantIndex) -> bool {
-        self.has_bulk(tenant) || self.is_replaying(tenant)
+        self.has_bulk(tenant) || self.is_interrupted(tenant) || self.is_replaying(tenant)
     }
 
     pub(super) fn has_barrier(&self, controller: ControllerIndex) -> bool {

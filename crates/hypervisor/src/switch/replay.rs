@@ -140,7 +140,7 @@ impl Switch {
 
     /// The tenant's changes are replayed.
     pub(super) fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
-        self.drop_bulk(tenant);
+        let is_partial = self.drop_bulk(tenant);
         let cut = self.session.pause(tenant);
         // Entries may have taken over some of these rules, which no change in the log says.
         self.tenants.recover(tenant).keys.extend(cut.rules);
@@ -159,6 +159,7 @@ impl Switch {
         }
         let recovery = self.tenants.recover(tenant);
         recovery.findings.is_due = true;
+        recovery.is_partial |= is_partial;
         recovery
     }
 
@@ -202,6 +203,7 @@ impl Switch {
     fn begin_round(&mut self, tenant: TenantIndex) {
         let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
         recovery.barrier = None;
+        recovery.is_partial = false;
         let mut findings = core::mem::take(&mut recovery.findings);
         recovery.rounds += u32::from(findings.is_due);
         let rounds = recovery.rounds;
@@ -237,6 +239,11 @@ impl Switch {
         if let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() {
             recovery.round = Some(Box::new(round));
         }
+    }
+
+    /// Whether the tables show a part of a change until a replay begins.
+    pub(super) fn is_interrupted(&self, tenant: TenantIndex) -> bool {
+        self.tenants[tenant].recovery.as_deref().is_some_and(|it| it.is_partial)
     }
 
     /// Whether the tenant's tables are between two states, since a replay is going on.

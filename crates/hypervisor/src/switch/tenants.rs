@@ -189,6 +189,18 @@ impl Tenants {
         Some(taken)
     }
 
+    /// The tenant's buffer id was not used.
+    pub(super) fn give_buffered_back(
+        &mut self,
+        tenant: TenantIndex,
+        number: u32,
+        buffered: Buffered,
+    ) {
+        if self[tenant].packets.buffers_mut().give_back(number, buffered) {
+            self.buffered.insert(buffered.physical, (tenant, number));
+        }
+    }
+
     // ---- Entries of which Weir keeps the time
 
     /// An entry has changed. If the entry has no rule on the switch, Weir keeps its time-outs.

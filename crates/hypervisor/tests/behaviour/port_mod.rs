@@ -359,3 +359,44 @@ fn nothing_is_done_before_the_store_has_it() {
         }
     }
 }
+
+/// Weir has a rule for each host behind a shared port, and replaces all these rules.
+#[test]
+fn a_port_of_many_hosts_is_configured_as_a_whole() {
+    const HOSTS: u8 = 30;
+    let host = |tenant: usize, n: u8| [2, 0, 0, 0, 0x10 + tenant as u8, n];
+    let shared = |tenant| (0..HOSTS).map(|n| (1, 2, 2, host(tenant, n))).collect();
+    let plan = |tenant: usize| Plan {
+        edges: vec![(1, 3 + tenant as u32, 1)],
+        shared: shared(tenant),
+        ..Plan::default()
+    };
+    for version in VERSIONS {
+        let mut stage = Stage::new(version, vec![plan(0), plan(1)]);
+        for tenant in [0, 1] {
+            both_say(&mut stage, tenant, 1, "flow add match=in_port=2 actions=output:1");
+        }
+        let arrive = |stage: &mut Stage, tenant: usize| {
+            let all = (0..HOSTS).map(|n| {
+                let mut frame = packet("10.0.0.1>10.0.0.2");
+                frame[6..12].copy_from_slice(&host(tenant, n));
+                let seen = stage.send(tenant, 1, 2, &frame);
+                let passes = seen.delivered == [(tenant, 1, 1, frame.clone())];
+                assert!(passes || seen.delivered.is_empty() && seen.told.is_empty(), "{seen:?}");
+                usize::from(passes)
+            });
+            all.sum::<usize>()
+        };
+        let all = usize::from(HOSTS);
+        let before = stage.entries(1);
+        for bits in [PORT_DOWN, NO_RECV, NO_FWD, PORT_DOWN | NO_FWD] {
+            assert_eq!(set(&mut stage, 0, 1, 2, bits), [""; 0], "{version:?} {bits:#x}");
+            let admitted = if bits & (PORT_DOWN | NO_RECV) == 0 { all } else { 0 };
+            assert_eq!(arrive(&mut stage, 0), admitted, "{version:?} {bits:#x}");
+            assert_eq!(arrive(&mut stage, 1), all, "{version:?} {bits:#x}: felt by another");
+            assert_eq!(set(&mut stage, 0, 1, 2, 0), [""; 0], "{version:?} {bits:#x}");
+            assert_eq!(arrive(&mut stage, 0), all, "{version:?} {bits:#x}: undone");
+            assert_eq!(stage.entries(1), before, "{version:?} {bits:#x}: something is left behind");
+        }
+    }
+}

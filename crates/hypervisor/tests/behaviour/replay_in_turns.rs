@@ -151,6 +151,60 @@ fn requests_wait_until_the_end_except_echo() {
     }
 }
 
+/// The MODIFY is applied in part when the refusal of the request before comes. Until a replay begins, the tables show this part.
+#[test]
+fn statistics_do_not_show_a_part_of_an_interrupted_change() {
+    for version in VERSIONS {
+        for is_cached in [false, true] {
+            let text =
+                if is_cached { BEFORE.replace("many", "many cached=60000") } else { BEFORE.into() };
+            let setup = Setup { delay: 100_000, ..Setup::new(version, &text) };
+            let mut setup = Setup { per_second: Some(20_000), ..setup };
+            setup.settings.batch = BATCH;
+            let mut world = World::new(setup);
+            let many = world.connect("many");
+            let index = world.controllers[many.0].index;
+            for n in 0..ENTRIES {
+                let words = format!("flow add match=ip,nw_src=10.2.0.{n} actions=output:1");
+                world.say(many, 1, &words);
+            }
+            if is_cached {
+                world.say(many, 1, "stats flow");
+            }
+            world.advance(1_000_000_000);
+            let _ = world.heard(many);
+            world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
+            for (xid, words) in [
+                (8, "flow add match=ip,nw_src=10.2.1.0 actions=output:1"),
+                (20, "stats flow"),
+                (7, "flow modify actions=output:2"),
+            ] {
+                world.controllers[many.0].outgoing.push_back(request(version, xid, words));
+            }
+            let mut heard = Vec::new();
+            for turn in 0..2_000 {
+                next_turn(&mut world);
+                if is_cached && turn % 4 == 0 && turn < 200 {
+                    let message = request(version, 21 + turn, "stats flow");
+                    world.core.handle_controller_message(index, &message, Instant(world.now));
+                }
+                heard.extend(world.heard(many));
+            }
+            world.advance(1_000_000_000);
+            heard.extend(world.heard(many));
+            assert!(is_refused(&heard), "{version:?}");
+            let answers: Vec<&String> = heard.iter().filter(|it| it.contains("STATS")).collect();
+            assert_eq!(answers.len(), if is_cached { 51 } else { 1 }, "{version:?}");
+            for answer in answers {
+                let [one, two] = [1, 2].map(|n| answer.matches(&format!("output:{n}")).count());
+                assert!(one == 0 || two == 0, "{version:?} {is_cached}: {one} and {two}");
+                assert!([ENTRIES, ENTRIES + 1].contains(&(one + two)), "{version:?}: {answer}");
+            }
+            check(&mut world, ENTRIES);
+        }
+    }
+}
+
 #[test]
 fn an_entry_that_times_out_meanwhile_is_gone() {
     for (version, mut world, many) in worlds() {

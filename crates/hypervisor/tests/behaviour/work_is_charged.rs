@@ -1,6 +1,7 @@
 //! What a tenant's requests cost inside Weir is charged to that tenant, in examined entries: so its neighbours do not wait for
 //! it, and no more is taken ahead of what the switch has confirmed than there is room for.
 
+use crate::kept_packets::announcement;
 use crate::support::*;
 use emulate::Fault;
 
@@ -27,8 +28,8 @@ const COMPARED: u64 = 2 * 8 * 128;
 /// The same with requests that also add an entry, each behind its last batch.
 const ADDED: u64 = COMPARED + 256;
 
-/// What one tenant may cost in one turn with statistics: two answers with all entries.
-const TOLD: u64 = 2 * 8 * ENTRIES as u64;
+/// What one tenant may cost in one turn with statistics: a batch of entries, of which each was reported.
+const TOLD: u64 = 12 * 8 * 128;
 
 /// A world in which each hostile tenant has its entries.
 fn world(version: Version, setup: impl Fn(&mut Setup)) -> (World, Vec<Seat>) {
@@ -185,6 +186,32 @@ fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
             world.advance(1_000_000_000);
         }
         world.check_agreement();
+    }
+}
+
+/// The entry that comes last is compared in a later turn. The tenant may send the packet after the refusal.
+#[test]
+fn a_request_that_is_refused_in_a_later_turn_does_not_use_its_buffer_id_up() {
+    for version in VERSIONS {
+        let (mut world, seats) = world(version, |setup| setup.configure = |_| {});
+        let one = seats[0];
+        world.switch_says(&announcement(version, 7, &packet("10.2.200.1>10.9.0.1")));
+        let _ = world.heard(one);
+        let last = format!("10.2.{}.{}/31", (ENTRIES - 1) / 256, ((ENTRIES - 1) % 256) & 0xfe);
+        let words =
+            format!("flow add flags=overlap buffer=0 match=ip,nw_src={last} actions=output:2");
+        world.say(one, 10, &words);
+        world.advance(1_000_000_000);
+        let heard = world.heard(one);
+        assert!(heard.len() == 1 && heard[0].contains("OVERLAP"), "{version:?}: {heard:?}");
+        world.south.clear();
+        world.lose_south(true);
+        for xid in [11, 12] {
+            world.say(one, xid, "out buffer=0 actions=output:3");
+        }
+        assert_eq!(world.south.iter().filter(|it| it[1] == 13).count(), 1, "{version:?}");
+        let used = "12 ERROR OFPBRC_BUFFER_UNKNOWN of type 13 xid 12";
+        assert_eq!(world.heard(one), [used], "{version:?}");
     }
 }
 
