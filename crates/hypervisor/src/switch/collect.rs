@@ -150,15 +150,15 @@ impl Switch {
                 left.push(waiter);
                 continue;
             }
-            let is_long = self.is_long_answer(type_, &waiter, answers.len());
-            if !self.inbox.turns().may(tenant.0)
-                || is_long && !self.inbox.turns().is_on_turn(tenant.0)
-            {
-                self.inbox.turns_mut().wait(tenant.0);
+            if type_ == FLOW && self.statistics.is_answering(tenant) {
+                // One answer follows the other, in the tenant's turns.
                 left.push(waiter);
                 continue;
             }
-            if is_long && self.statistics.is_answering(tenant) {
+            let may = self.inbox.turns().may(tenant.0);
+            let is_long = may && self.is_long_answer(type_, &waiter, answers.len());
+            if !may || is_long && !self.inbox.turns().is_on_turn(tenant.0) {
+                self.inbox.turns_mut().wait(tenant.0);
                 left.push(waiter);
                 continue;
             }

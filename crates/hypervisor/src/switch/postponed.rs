@@ -8,7 +8,7 @@
 //!   while a long answer is put together        what changes tables
 //!   for the tenant's turn                      what may be much work
 //!   while a change is applied in batches, or   everything of the tenant
-//!   a part of the change is to be taken back
+//!   entries are to be restored after a part
 //!   while changes are replayed                 everything of the tenant
 //!   while entries follow a new policy          everything but PACKET_OUT
 //! ```

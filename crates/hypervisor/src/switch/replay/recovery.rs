@@ -15,7 +15,7 @@ use hashbrown::{HashMap, HashSet};
 pub(crate) struct Recovery {
     /// The barrier that shows that nothing is in flight.
     pub(super) barrier: Option<u32>,
-    /// Whether the tables show a part of a change: the round takes the part back.
+    /// Whether the tables show a part of a change, before which the round restores the tables.
     pub(super) is_partial: bool,
     /// The findings for the next round.
     pub(super) findings: Findings,
