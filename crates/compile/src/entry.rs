@@ -105,13 +105,14 @@ fn slice_rule(
     if !slice.ownership.may_write(cx.tenant) {
         return Err(Reason::ReadOnly.with(error::v13::FLOW_MOD_FAILED_EPERM));
     }
-    let mut actions = Vec::new();
-    slice_instructions(cx, slice, entry, &mut actions)?;
+    let mut out = Vec::with_capacity(ROOM.max(entry.actions.len()));
+    slice_instructions(cx, slice, entry, &mut out)?;
+    let actions = out.as_slice().into();
     let match_wire: Arc<[u8]> = match match_wire {
         Some(wire) => Arc::clone(wire),
-        None => written(&slice_match(cx, entry.match_)?),
+        None => written(&slice_match(cx, entry.match_)?, out),
     };
-    let rule = Rule { match_wire, priority: entry.priority, actions: actions.into() };
+    let rule = Rule { match_wire, priority: entry.priority, actions };
     Budget::default().add(&rule, cx.target.wire)?;
     Ok(Vec::from([rule]))
 }
@@ -128,20 +129,36 @@ fn slice_instructions(
     for instruction in instructions {
         match instruction {
             Instruction::ApplyActions(list) => {
-                let mut actions = Vec::new();
+                let start = begin_actions(Instruction::ApplyActions(List::EMPTY), out);
                 let packets = Packets::Regions(&regions);
-                slice::list(cx, slice, packets, Actions::V13(list), &mut actions)?;
-                Instruction::ApplyActions(parsed(cx, &actions)?).write(out);
+                slice::list(cx, slice, packets, Actions::V13(list), out)?;
+                end_actions(start, out);
             }
             Instruction::WriteActions(list) => {
-                let mut actions = Vec::new();
-                slice::set(cx, slice, list, &mut actions)?;
-                Instruction::WriteActions(parsed(cx, &actions)?).write(out);
+                let start = begin_actions(Instruction::WriteActions(List::EMPTY), out);
+                slice::set(cx, slice, list, out)?;
+                end_actions(start, out);
             }
             other => plain_instruction(cx, entry.table, other, out)?,
         }
     }
     Ok(())
+}
+
+/// Appends an instruction to which actions are then appended. Gives its place.
+fn begin_actions(instruction: Instruction<'_>, out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    instruction.write(out);
+    start
+}
+
+/// All actions of the instruction at this place are written. An instruction that is too long for its length is too long
+/// for a rule.
+fn end_actions(start: usize, out: &mut [u8]) {
+    let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
+    if let Some(field) = out.get_mut(start + 2..start + 4) {
+        field.copy_from_slice(&length.to_be_bytes());
+    }
 }
 
 /// A match of a slice, with the tenant's number in the metadata. On a big switch only one tenant has entries, and the
@@ -301,7 +318,7 @@ fn network_rule(
         Instruction::ApplyActions(parsed(cx, &actions)?).write(out);
         Ok(())
     };
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(ROOM);
     if whole.is_some() {
         apply(&mut out)?;
     }
@@ -320,7 +337,7 @@ fn network_rule(
         }
         None => out,
     };
-    let match_wire = written(&network_match(cx, match_, ingress)?);
+    let match_wire = written(&network_match(cx, match_, ingress)?, Vec::with_capacity(ROOM));
     Ok(Rule { match_wire, priority: entry.priority, actions: actions.into() })
 }
 
@@ -662,9 +679,12 @@ fn parsed<'a>(cx: &Context<'_>, actions: &'a [u8]) -> Result<List<'a, v13::Actio
     List::parse(actions).map_err(|error| cx.target.wire.unreadable(error))
 }
 
-/// A match of 1.3 on the wire.
-fn written(match_: &MatchBuf) -> Arc<[u8]> {
-    let mut wire = Vec::new();
-    Encode::write(&match_.as_match(), &mut wire);
-    wire.into()
+/// Room for most matches, and for the instructions of most entries.
+const ROOM: usize = 96;
+
+/// A match of 1.3 on the wire, written into memory that is used for nothing else any more.
+fn written(match_: &MatchBuf, mut memory: Vec<u8>) -> Arc<[u8]> {
+    memory.clear();
+    Encode::write(&match_.as_match(), &mut memory);
+    memory.as_slice().into()
 }

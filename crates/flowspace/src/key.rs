@@ -49,6 +49,13 @@ impl Key {
         self
     }
 
+    /// Whether the words with the field are 0.
+    #[inline]
+    pub(crate) const fn is_zero_at(&self, field: Field) -> bool {
+        let place = field.place();
+        self.words[place.word] == 0 && (place.width < 128 || self.words[place.word + 1] == 0)
+    }
+
     pub(crate) const fn clear_words_from(&mut self, first: usize) {
         let mut word = first;
         while word < WORDS {

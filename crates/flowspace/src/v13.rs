@@ -148,8 +148,19 @@ pub(crate) fn set_field_row(oxm: &Oxm<'_>) -> Option<(Field, Needs)> {
     oxm.basic().and_then(row).map(|row| (row.field, row.needs))
 }
 
+/// The place of each OXM field in [`ROWS`]; a place behind the last row for a field without a row.
+const PLACES: [u8; 128] = {
+    let mut places = [u8::MAX; 128];
+    let mut at = 0;
+    while at < ROWS.len() {
+        places[ROWS[at].oxm.0 as usize] = at as u8;
+        at += 1;
+    }
+    places
+};
+
 fn row(oxm: OxmField) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.oxm == oxm)
+    ROWS.get(usize::from(*PLACES.get(usize::from(oxm.0))?))
 }
 
 impl Row {
@@ -235,7 +246,13 @@ impl Match {
     /// Names the first field with a mask that cannot be written; `out` may then have some fields
     /// already.
     pub fn to_v13(&self, out: &mut MatchBuf) -> Result<(), Inexpressible> {
+        // The fields have the order of the rows, so no row is looked at twice.
+        let mut rows = ROWS.iter();
         for field in Field::ALL {
+            // Most matches look at a few words of the key.
+            if self.mask.is_zero_at(field) {
+                continue;
+            }
             let (value, mask) = self.get(field);
             if mask == 0 || !self.is_meant(field) {
                 continue;
@@ -245,8 +262,7 @@ impl Match {
                 Field::VlanVid => self.vlan_vid_to_v13(out),
                 Field::VlanPcp if self.is_untagged() => {}
                 _ => {
-                    let row = ROWS
-                        .iter()
+                    let row = rows
                         .find(|row| {
                             row.field == field && row.needs.met_by(self) && self.permits(field)
                         })
