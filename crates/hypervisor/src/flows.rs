@@ -23,7 +23,7 @@ use compile::RuleKey;
 use core::hash::BuildHasher;
 use entry::Long;
 pub use entry::{Flow, Shadowed};
-pub(crate) use flow_mod::{FlowMod, SentFlowMod, Wanted};
+pub(crate) use flow_mod::{FlowMod, SentFlowMod, Wanted, meets_others};
 use flowspace::{Match, MatchIndex, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;
@@ -170,6 +170,11 @@ impl FlowTable {
     pub fn put(&mut self, id: u32, flow: Flow) {
         self.remove(id);
         let flow = self.placed(id, flow);
+        self.insert(id, flow);
+    }
+
+    /// Adds an entry of which the rules that others own are shadowed.
+    fn insert(&mut self, id: u32, flow: Flow) {
         self.meter.add(CHANGE * (1 + flow.planned() as u64));
         let hash = self.hash(flow.table, flow.match_.as_slice(), flow.priority);
         self.next = self.next.max(id);
@@ -200,7 +205,7 @@ impl FlowTable {
         let known = self.flows.get_mut(&id);
         let Some(known) = known.filter(|known| known.stands_where(&flow)) else {
             let before = self.remove(id);
-            self.put(id, flow);
+            self.insert(id, flow);
             return before;
         };
         let before = core::mem::replace(&mut **known, flow);
@@ -275,8 +280,15 @@ impl FlowTable {
 
     /// The entry with exactly this table, match and priority.
     pub fn find(&self, table: u8, match_: &Match, priority: u16) -> Option<u32> {
-        let words = MiniWords::of(match_);
-        let words = words.as_slice();
+        self.find_words(table, MiniWords::of(match_).as_slice(), priority)
+    }
+
+    /// The entry that is found by the same as this one.
+    pub fn find_same(&self, flow: &Flow) -> Option<u32> {
+        self.find_words(flow.table, flow.match_.as_slice(), flow.priority)
+    }
+
+    fn find_words(&self, table: u8, words: &[u64], priority: u16) -> Option<u32> {
         let hash = self.hash(table, words, priority);
         self.index
             .find(hash, |id| {

@@ -113,6 +113,14 @@ impl Wanted {
     }
 }
 
+/// Whether a FLOW_MOD with this command and this second byte of the flags may look at other entries than the one that it names.
+/// Most do not, and the numbers are the same in both versions.
+pub(crate) fn meets_others(command: Option<u16>, flags: Option<&u8>) -> bool {
+    let checks = flags.is_some_and(|flags| u16::from(*flags) & FlowModFlags::CHECK_OVERLAP.0 != 0);
+    let wide = [FlowModCommand::MODIFY, FlowModCommand::DELETE];
+    checks || command.is_some_and(|command| wide.iter().any(|wide| u16::from(wide.0) == command))
+}
+
 impl FlowMod<'_> {
     /// Whether the FLOW_MOD deletes entries.
     pub(crate) fn deletes(&self) -> bool {

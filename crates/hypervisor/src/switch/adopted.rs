@@ -123,7 +123,7 @@ impl Switch {
             return None;
         }
         let flows = &self.tenants[tenant].flows;
-        let is_known = flows.find(flow.table, &flow.match_.to_match(), flow.priority).is_some();
+        let is_known = flows.find_same(&flow).is_some();
         if is_known || flows.collides(cookie.number, &flow) {
             return None;
         }

@@ -122,7 +122,7 @@ impl Switch {
         self.tenants[tenant].flows.share(&mut flow);
         let entries_left = self.rules_left(tenant, [table]);
         let state = &self.tenants[tenant];
-        let old = state.flows.find(table, &flow.match_.to_match(), flow.priority);
+        let old = state.flows.find_same(&flow);
         if old.is_none() && state.flows.len() >= state.terms.limits.flows as usize {
             return Err(Reason::EntryLimit.with(codes.table_full));
         }
@@ -138,15 +138,16 @@ impl Switch {
             return Err(self.no_room(tenant, table, &room));
         }
         let before = flows.get(number).cloned();
-        let mut flow = flows.placed(number, flow);
         // A switch of 1.3 keeps the counters of an entry that an ADD replaces (section 6.4).
         let resets_counts =
             semantics.add_resets_counts || flow.flags & semantics.reset_counts_flag != 0;
         if let Some(before) = before.as_ref().filter(|_| !resets_counts) {
             (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
         }
-        self.put_flow(cause, number, flow.clone());
+        self.put_flow(cause, number, flow);
         self.begin_again(cause, number);
+        // Without the rules that another entry owns.
+        let Some(flow) = self.tenants[tenant].flows.get(number).cloned() else { return Ok(()) };
         let wire = self.wire;
         let goes = self.goes_with_entry(cause.tenant, flow.rules.len()).then(|| kept.take());
         self.submit_rules(cause, number, before.as_ref(), &flow, Change::Add, |rule| match goes {

@@ -142,6 +142,10 @@ impl LoggedChange {
         if self.before.last().is_some_and(|(known, _)| *known == number) {
             return;
         }
+        if self.before.is_empty() {
+            // Most requests change one entry.
+            self.before.reserve_exact(1);
+        }
         self.before.push((number, before));
         if self.before.len() == FEW + 1 {
             self.changed.extend(self.before.iter().map(|(number, _)| *number));

@@ -2,7 +2,7 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, meets_others};
 use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
@@ -103,6 +103,9 @@ pub(crate) fn command(body: &[u8]) -> Option<u16> {
 
 /// What Weir examines to carry out a FLOW_MOD.
 pub(crate) fn examines(body: &[u8]) -> Examines {
+    if !meets_others(command(body), body.get(63)) {
+        return Examines::Nothing;
+    }
     let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
     match flow_mod.command {
         FlowModCommand::MODIFY | FlowModCommand::DELETE => Examines::Every,

@@ -2,7 +2,7 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted};
+use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, meets_others};
 use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
@@ -12,9 +12,9 @@ use compile::{Refused, RuleKey};
 use flowspace::{Match as Space, MiniMatch};
 use openflow::v13::{
     Action, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason, GROUP_ANY,
-    Instruction, Match, MatchBuf, PortNo, TABLE_ALL,
+    Instruction, Match, MatchBuf, MessageType, PortNo, TABLE_ALL,
 };
-use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong};
+use openflow::{ErrorCode, List, ListBuf, NO_BUFFER, TooLong, Version, frame};
 
 /// A match from its wire form, with the padding.
 pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
@@ -46,12 +46,11 @@ pub(crate) fn buffer_for(_rule: &Rule, _buffered: &mut Option<Buffered>) -> u32 
 
 /// Appends a FLOW_MOD of Weir's.
 pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
-    let (Ok(match_), Ok(instructions)) = (Match::parse(it.match_wire), List::parse(it.actions))
-    else {
-        // Weir has written both, or has read both before.
+    if it.match_wire.is_empty() {
+        // 1.3 cannot say the match.
         return Err(TooLong { length: 0 });
-    };
-    FlowMod {
+    }
+    let message = FlowMod {
         cookie: it.cookie,
         cookie_mask: it.cookie_mask,
         table_id: it.table,
@@ -63,11 +62,20 @@ pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), Too
         out_port: PortNo::ANY,
         out_group: GROUP_ANY,
         flags: it.flags,
-        match_,
-        instructions,
-    }
-    .write_message(0, out)
+        match_: Match::ANY,
+        instructions: List::EMPTY,
+    };
+    // Weir has written match and instructions, or has read both before, so they are not read again.
+    frame::write(Version::V1_3, MessageType::FLOW_MOD.0, 0, out, |out| {
+        message.write(out);
+        out.truncate(out.len().saturating_sub(ANY_LEN));
+        out.extend_from_slice(it.match_wire);
+        out.extend_from_slice(it.actions);
+    })
 }
+
+/// Bytes of [`Match::ANY`].
+const ANY_LEN: usize = 8;
 
 /// A tenant's FLOW_MOD.
 pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused> {
@@ -141,6 +149,9 @@ pub(crate) fn command(body: &[u8]) -> Option<u16> {
 
 /// What Weir examines to carry out a FLOW_MOD.
 pub(crate) fn examines(body: &[u8]) -> Examines {
+    if !meets_others(command(body), body.get(37)) {
+        return Examines::Nothing;
+    }
     let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };
     match flow_mod.command {
         FlowModCommand::MODIFY | FlowModCommand::DELETE if flow_mod.cookie_mask == u64::MAX => {

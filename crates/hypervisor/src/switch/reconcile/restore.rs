@@ -56,7 +56,7 @@ impl Switch {
             flow.installed = now;
             flow.rules = self.plan(tenant, &flow).ok()?;
             let flows = &mut self.tenants[tenant].flows;
-            let same = flows.find(flow.table, &flow.match_.to_match(), flow.priority);
+            let same = flows.find_same(&flow);
             if same.is_some() || flows.collides(number, &flow) {
                 return None;
             }
