@@ -125,12 +125,11 @@ fn slice_instructions(
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
     let instructions = instructions(cx, entry)?;
-    let regions = slice::regions(cx, slice, entry.match_);
     for instruction in instructions {
         match instruction {
             Instruction::ApplyActions(list) => {
                 let start = begin_actions(Instruction::ApplyActions(List::EMPTY), out);
-                let packets = Packets::Regions(&regions);
+                let packets = Packets::Matching(entry.match_);
                 slice::list(cx, slice, packets, Actions::V13(list), out)?;
                 end_actions(start, out);
             }

@@ -23,6 +23,8 @@ use openflow::v13::{self, PortNo};
 pub enum Packets<'a> {
     /// The packets of these regions.
     Regions(&'a [Match]),
+    /// The packets of the tenant's space that match. Most lists change no packets, and then nobody asks for the regions.
+    Matching(&'a Match),
     /// One packet that a controller sends, and the packet's ingress port, if any.
     One(&'a Key, Option<u32>),
 }
@@ -37,16 +39,20 @@ enum Place {
 }
 
 impl Packets<'_> {
-    fn regions(self) -> Vec<Match> {
+    fn regions(self, cx: &Context<'_>, slice: Slice<'_>) -> Vec<Match> {
         match self {
             Packets::Regions(regions) => regions.to_vec(),
+            Packets::Matching(match_) => regions(cx, slice, match_),
             Packets::One(key, _) => Vec::from([exactly(key)]),
         }
     }
 
     /// The Ethernet type of the packets, if all have the same.
-    fn dl_type(self) -> Option<u128> {
+    fn dl_type(self, cx: &Context<'_>, slice: Slice<'_>) -> Option<u128> {
         match self {
+            Packets::Matching(match_) => {
+                Packets::Regions(&regions(cx, slice, match_)).dl_type(cx, slice)
+            }
             Packets::Regions(regions) => {
                 let mut types = regions.iter().map(|region| region.exact_value(Field::DlType));
                 let first = types.next()?;
@@ -84,8 +90,9 @@ pub fn list(
     }
     match packets {
         // Packets that go to other tables have to be inside the flowspace, too.
-        Packets::Regions(_) if cx.target.has_metadata() => lister.check_images(),
-        Packets::Regions(_) | Packets::One(..) => Ok(()),
+        Packets::One(..) => Ok(()),
+        _ if cx.target.has_metadata() => lister.check_images(),
+        _ => Ok(()),
     }
 }
 
@@ -96,9 +103,8 @@ pub fn set(
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
-    let whole = regions(cx, slice, &Match::ANY);
     for action in actions {
-        let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
+        let mut lister = Lister::new(cx, slice, Packets::Matching(&Match::ANY), Place::Set);
         if action.verb() != Verb::Stay {
             lister.send(&action, action.verb(), out)?;
             continue;
@@ -119,8 +125,7 @@ pub fn bucket(
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
-    let whole = regions(cx, slice, &Match::ANY);
-    let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
+    let mut lister = Lister::new(cx, slice, Packets::Matching(&Match::ANY), Place::Set);
     let mut sorted: Vec<v13::Action<'_>> = actions.iter().collect();
     sorted.sort_by_key(order_in_set);
     for action in sorted.into_iter().filter(|action| !sends(action)) {
@@ -134,7 +139,7 @@ pub fn bucket(
         }
         match sends(&action) {
             true => {
-                let lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
+                let lister = Lister::new(cx, slice, Packets::Matching(&Match::ANY), Place::Set);
                 lister.send(&action, action.verb(), out)?;
             }
             false => action.write(out),
@@ -172,7 +177,7 @@ pub fn probe(
 }
 
 /// The parts of the tenant's space that a match overlaps. The metadata of the match make no difference.
-pub fn regions(cx: &Context<'_>, slice: Slice<'_>, match_: &Match) -> Vec<Match> {
+fn regions(cx: &Context<'_>, slice: Slice<'_>, match_: &Match) -> Vec<Match> {
     let match_ = match_.without(Field::Metadata);
     let Some(space) = slice.ownership.space(cx.tenant) else { return Vec::new() };
     space.write.iter().filter_map(|own| own.match_.intersect(&match_)).collect()
@@ -209,7 +214,8 @@ impl<'c, 'a> Lister<'c, 'a> {
     /// Notes how an action changes the packets.
     fn follow(&mut self, action: &impl Action) {
         if action.changes_headers() {
-            let before = self.images.take().unwrap_or_else(|| self.packets.regions());
+            let before =
+                self.images.take().unwrap_or_else(|| self.packets.regions(self.cx, self.slice));
             self.images = Some(before.iter().map(|region| action.image(region)).collect());
             self.is_inside = false;
         }
@@ -281,7 +287,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 }
                 let entered = match self.packets {
                     Packets::One(_, in_port) => in_port,
-                    Packets::Regions(_) => None,
+                    Packets::Regions(_) | Packets::Matching(_) => None,
                 };
                 for (&number, known) in ports {
                     if (port == PortNo::ALL || !known.no_flood)
@@ -306,7 +312,7 @@ impl<'c, 'a> Lister<'c, 'a> {
                 action.append(out);
             }
             PortNo::CONTROLLER => {
-                let max_len = packet_in_len::length(max_len, self.packets.dl_type());
+                let max_len = packet_in_len::length(max_len, self.packets.dl_type(cx, self.slice));
                 cx.target.wire.output(port, max_len, out)?;
             }
             PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.append(out),

@@ -49,11 +49,15 @@ impl Key {
         self
     }
 
-    /// Whether the words with the field are 0.
+    /// A bit for each word that is not 0.
     #[inline]
-    pub(crate) const fn is_zero_at(&self, field: Field) -> bool {
-        let place = field.place();
-        self.words[place.word] == 0 && (place.width < 128 || self.words[place.word + 1] == 0)
+    pub(crate) const fn words_in_use(&self) -> u32 {
+        let (mut used, mut word) = (0, 0);
+        while word < WORDS {
+            used |= ((self.words[word] != 0) as u32) << word;
+            word += 1;
+        }
+        used
     }
 
     pub(crate) const fn clear_words_from(&mut self, first: usize) {

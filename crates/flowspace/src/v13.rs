@@ -7,7 +7,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{self, MatchBuf, Oxm, OxmClass, OxmField};
 
 use crate::needs::Needs;
-use crate::{Field, Inexpressible, Match};
+use crate::{Field, Inexpressible, Key, Match};
 
 /// The reason why a 1.3 match is refused; [`MatchError::error_code`] is the error for the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -148,6 +148,18 @@ pub(crate) fn set_field_row(oxm: &Oxm<'_>) -> Option<(Field, Needs)> {
     oxm.basic().and_then(row).map(|row| (row.field, row.needs))
 }
 
+/// All fields, with a bit for each word of the key that has the field.
+const FIELDS: [(Field, u32); Field::ALL.len()] = {
+    let mut fields = [(Field::InPort, 0); Field::ALL.len()];
+    let mut at = 0;
+    while at < fields.len() {
+        let field = Field::ALL[at];
+        fields[at] = (field, Key::ZERO.with(field, field.full_mask()).words_in_use());
+        at += 1;
+    }
+    fields
+};
+
 /// The place of each OXM field in [`ROWS`]; a place behind the last row for a field without a row.
 const PLACES: [u8; 128] = {
     let mut places = [u8::MAX; 128];
@@ -248,9 +260,10 @@ impl Match {
     pub fn to_v13(&self, out: &mut MatchBuf) -> Result<(), Inexpressible> {
         // The fields have the order of the rows, so no row is looked at twice.
         let mut rows = ROWS.iter();
-        for field in Field::ALL {
-            // Most matches look at a few words of the key.
-            if self.mask.is_zero_at(field) {
+        // Most matches look at a few words of the key.
+        let words = self.mask.words_in_use();
+        for (field, of_field) in FIELDS {
+            if words & of_field == 0 {
                 continue;
             }
             let (value, mask) = self.get(field);

@@ -283,7 +283,7 @@ impl FlowTable {
         self.find_words(table, MiniWords::of(match_).as_slice(), priority)
     }
 
-    /// The entry that is found by the same as this one.
+    /// The entry that has the table, the match and the priority of this one.
     pub fn find_same(&self, flow: &Flow) -> Option<u32> {
         self.find_words(flow.table, flow.match_.as_slice(), flow.priority)
     }

@@ -114,7 +114,7 @@ impl Wanted {
 }
 
 /// Whether a FLOW_MOD with this command and this second byte of the flags may look at other entries than the one that it names.
-/// Most do not, and the numbers are the same in both versions.
+/// Most FLOW_MODs do not. The numbers of commands and flags are the same in both versions.
 pub(crate) fn meets_others(command: Option<u16>, flags: Option<&u8>) -> bool {
     let checks = flags.is_some_and(|flags| u16::from(*flags) & FlowModFlags::CHECK_OVERLAP.0 != 0);
     let wide = [FlowModCommand::MODIFY, FlowModCommand::DELETE];

@@ -318,9 +318,9 @@ impl<'a> Decode<'a> for OxmId {
 
 impl Encode for OxmId {
     fn write(&self, out: &mut Vec<u8>) {
-        self.class.write(out);
-        (self.field.0 << 1 | u8::from(self.has_mask)).write(out);
-        self.length.write(out);
+        let [high, low] = self.class.0.to_be_bytes();
+        let field = self.field.0 << 1 | u8::from(self.has_mask);
+        out.extend_from_slice(&[high, low, field, self.length]);
         if self.class == OxmClass::EXPERIMENTER {
             self.experimenter.unwrap_or_default().write(out);
         }
