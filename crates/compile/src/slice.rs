@@ -13,6 +13,7 @@ use crate::refusal::{Reason, Refused, not_own};
 use crate::rule::check_length;
 use crate::wire::{Action, Actions, Verb};
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use flowspace::{Field, Key, Match};
 use openflow::List;
 use openflow::error::v13 as code;
@@ -50,17 +51,17 @@ impl Packets<'_> {
     /// The Ethernet type of the packets, if all have the same.
     fn dl_type(self, cx: &Context<'_>, slice: Slice<'_>) -> Option<u128> {
         match self {
-            Packets::Matching(match_) => {
-                Packets::Regions(&regions(cx, slice, match_)).dl_type(cx, slice)
-            }
-            Packets::Regions(regions) => {
-                let mut types = regions.iter().map(|region| region.exact_value(Field::DlType));
-                let first = types.next()?;
-                first.filter(|_| types.all(|other| other == first))
-            }
+            Packets::Regions(regions) => common_dl_type(regions),
+            Packets::Matching(match_) => common_dl_type(&regions(cx, slice, match_)),
             Packets::One(key, _) => Some(key.get(Field::DlType)),
         }
     }
+}
+
+fn common_dl_type(regions: &[Match]) -> Option<u128> {
+    let mut types = regions.iter().map(|region| region.exact_value(Field::DlType));
+    let first = types.next()?;
+    first.filter(|_| types.all(|other| other == first))
 }
 
 /// A list on its way to the switch.
@@ -68,6 +69,8 @@ struct Lister<'c, 'a> {
     cx: &'c Context<'a>,
     slice: Slice<'a>,
     packets: Packets<'c>,
+    /// The Ethernet type of the packets, once an action has asked for it.
+    dl_type: OnceCell<Option<u128>>,
     place: Place,
     /// The packets after the changes of the list, if the list has changed them.
     images: Option<Vec<Match>>,
@@ -103,8 +106,9 @@ pub fn set(
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
+    let whole = regions(cx, slice, &Match::ANY);
     for action in actions {
-        let mut lister = Lister::new(cx, slice, Packets::Matching(&Match::ANY), Place::Set);
+        let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
         if action.verb() != Verb::Stay {
             lister.send(&action, action.verb(), out)?;
             continue;
@@ -125,7 +129,8 @@ pub fn bucket(
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
-    let mut lister = Lister::new(cx, slice, Packets::Matching(&Match::ANY), Place::Set);
+    let whole = regions(cx, slice, &Match::ANY);
+    let mut lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
     let mut sorted: Vec<v13::Action<'_>> = actions.iter().collect();
     sorted.sort_by_key(order_in_set);
     for action in sorted.into_iter().filter(|action| !sends(action)) {
@@ -139,7 +144,7 @@ pub fn bucket(
         }
         match sends(&action) {
             true => {
-                let lister = Lister::new(cx, slice, Packets::Matching(&Match::ANY), Place::Set);
+                let lister = Lister::new(cx, slice, Packets::Regions(&whole), Place::Set);
                 lister.send(&action, action.verb(), out)?;
             }
             false => action.write(out),
@@ -190,7 +195,15 @@ impl<'c, 'a> Lister<'c, 'a> {
         packets: Packets<'c>,
         place: Place,
     ) -> Lister<'c, 'a> {
-        Lister { cx, slice, packets, place, images: None, is_inside: true }
+        Lister {
+            cx,
+            slice,
+            packets,
+            dl_type: OnceCell::new(),
+            place,
+            images: None,
+            is_inside: true,
+        }
     }
 
     /// Appends an action.
@@ -312,7 +325,8 @@ impl<'c, 'a> Lister<'c, 'a> {
                 action.append(out);
             }
             PortNo::CONTROLLER => {
-                let max_len = packet_in_len::length(max_len, self.packets.dl_type(cx, self.slice));
+                let dl_type = self.dl_type.get_or_init(|| self.packets.dl_type(cx, self.slice));
+                let max_len = packet_in_len::length(max_len, *dl_type);
                 cx.target.wire.output(port, max_len, out)?;
             }
             PortNo::FLOOD | PortNo::ALL | PortNo::IN_PORT => action.append(out),

@@ -139,7 +139,6 @@ fields! {
 
 impl OxmField {
     /// The value's length in bytes, if the specification names the field.
-    #[inline]
     pub const fn value_len(self) -> Option<usize> {
         match (self, self.bits()) {
             // These two stand in 32 bits, unlike PBB_ISID, which has 24.
