@@ -27,6 +27,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// A wait for silence has so many slices.
+const SLICES: u32 = 10;
+
 /// The network, connected.
 pub(crate) struct Fabric {
     running: Arc<Running>,
@@ -182,7 +185,8 @@ impl Fabric {
         }
     }
 
-    /// Waits until no event that `matters` has occurred for `quiet`, at most for `limit`.
+    /// Waits until no event that `matters` has occurred for `quiet`, at most for `limit`. The wait has slices, and all of them
+    /// have to be quiet: if this process gets no CPU for a while, that time is one slice at most.
     pub(crate) fn settle(
         &self,
         quiet: Duration,
@@ -190,16 +194,16 @@ impl Fabric {
         matters: impl Fn(&What) -> bool,
     ) -> Result<(), Error> {
         let deadline = Instant::now() + limit;
-        let mut from = self.mark();
-        while Instant::now() < deadline {
-            let came = self.watch(from, quiet, |event| match matters(&event.what) {
+        let (mut from, mut silent) = (self.mark(), 0);
+        while silent < SLICES && Instant::now() < deadline {
+            let came = self.watch(from, quiet / SLICES, |event| match matters(&event.what) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             })?;
-            if came.is_none() {
-                return Ok(());
-            }
-            from = self.mark();
+            (from, silent) = match came {
+                Some(()) => (self.mark(), 0),
+                None => (from, silent + 1),
+            };
         }
         Ok(())
     }
