@@ -144,15 +144,15 @@ fn slice_instructions(
     Ok(())
 }
 
-/// Appends an instruction to which actions are then appended. Gives its place.
+/// Appends an instruction without actions; the caller appends the actions. Returns the place of the instruction.
 fn begin_actions(instruction: Instruction<'_>, out: &mut Vec<u8>) -> usize {
     let start = out.len();
     instruction.write(out);
     start
 }
 
-/// All actions of the instruction at this place are written. An instruction that is too long for its length is too long
-/// for a rule.
+/// Sets the length of the instruction at this place, whose actions all follow. An instruction that is too long for the length
+/// field makes a rule that is too long, which the budget refuses.
 fn end_actions(start: usize, out: &mut [u8]) {
     let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
     if let Some(field) = out.get_mut(start + 2..start + 4) {
@@ -681,7 +681,7 @@ fn parsed<'a>(cx: &Context<'_>, actions: &'a [u8]) -> Result<List<'a, v13::Actio
 /// Room for most matches, and for the instructions of most entries.
 const ROOM: usize = 96;
 
-/// A match of 1.3 on the wire, written into memory that is used for nothing else any more.
+/// A match of 1.3 on the wire. Overwrites `memory`.
 fn written(match_: &MatchBuf, mut memory: Vec<u8>) -> Arc<[u8]> {
     memory.clear();
     Encode::write(&match_.as_match(), &mut memory);

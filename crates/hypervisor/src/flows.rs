@@ -23,7 +23,7 @@ use compile::RuleKey;
 use core::hash::BuildHasher;
 use entry::Long;
 pub use entry::{Flow, Shadowed};
-pub(crate) use flow_mod::{FlowMod, SentFlowMod, Wanted, meets_others};
+pub(crate) use flow_mod::{FlowMod, SentFlowMod, Wanted, examines_others};
 use flowspace::{Match, MatchIndex, MiniWords, Relation};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;
@@ -173,7 +173,7 @@ impl FlowTable {
         self.insert(id, flow);
     }
 
-    /// Adds an entry of which the rules that others own are shadowed.
+    /// Adds an entry. The caller has marked as shadowed those rules of the entry that other entries own.
     fn insert(&mut self, id: u32, flow: Flow) {
         self.meter.add(CHANGE * (1 + flow.planned() as u64));
         let hash = self.hash(flow.table, flow.match_.as_slice(), flow.priority);

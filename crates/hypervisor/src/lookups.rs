@@ -30,7 +30,7 @@ pub(crate) struct Counts {
     pub matched: u64,
 }
 
-/// What entries have counted that stand or are gone, by table.
+/// The counts of present and of removed entries, by table.
 #[derive(Default)]
 pub(crate) struct Standing(Vec<Counts>);
 
@@ -72,8 +72,8 @@ impl Lookups {
         self.missed = self.missed.saturating_add(1);
     }
 
-    /// What entries have counted that are gone. What those have counted that stand is to be added: if it is added in several turns, an
-    /// entry that ends meanwhile is not counted twice.
+    /// The counts of removed entries, as they are now. The caller adds the counts of present entries. If the caller adds these in several
+    /// turns, an entry that is removed meanwhile is not counted twice.
     pub(crate) fn gone(&self, tables: u8) -> Standing {
         let gone = |table| self.tables.get(&table).map(|it| it.gone).unwrap_or_default();
         Standing((0..tables).map(gone).collect())

@@ -178,14 +178,19 @@ of_both_versions! { statistics:
     fn rules_in_tables() -> Vec<u8>;
 }
 
-/// What entries on the switch have counted, in one part of an answer. A rule that was reported `before` in the answer is left out (1.0).
-pub(crate) fn counted<'a>(
+/// The counts of the rules in a whole answer of the switch.
+pub(crate) fn counted(wire: Wire, entries: &[u8]) -> Vec<Counted<'_>> {
+    counted_part(wire, entries, &mut Reported::default())
+}
+
+/// The counts of the rules in one part of the switch's answer. Leaves out rules that earlier parts have `reported` (1.0).
+pub(crate) fn counted_part<'a>(
     wire: Wire,
     entries: &'a [u8],
-    before: &mut Reported,
+    reported: &mut Reported,
 ) -> Vec<Counted<'a>> {
     match wire {
-        Wire::V10 => crate::v10::statistics::counted(entries, before),
+        Wire::V10 => crate::v10::statistics::counted(entries, reported),
         Wire::V13 => crate::v13::statistics::counted(entries),
     }
 }

@@ -188,8 +188,7 @@ impl BigSwitch {
         if !self.checks.get_mut(&cookie).is_some_and(|asked| asked.remove(&dpid)) {
             return;
         }
-        let mut counted =
-            messages::counted(self.wire, entries, &mut Default::default()).into_iter();
+        let mut counted = messages::counted(self.wire, entries).into_iter();
         let counted = counted.find(|it| it.cookie == cookie).map(|it| it.count.packets);
         let copy = self.members.get_mut(&dpid).and_then(|it| it.held.entry_mut(cookie));
         if let (Some(copy), Some(packets)) = (copy, counted) {

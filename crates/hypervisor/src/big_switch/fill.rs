@@ -50,7 +50,7 @@ impl BigSwitch {
         for (kind, (number, content)) in groups.chain(meters) {
             member.held.adopt(Object::Number(kind, number), Value::Number(content.into()));
         }
-        let counted = messages::counted(wire, &learned.flows, &mut Default::default()).into_iter();
+        let counted = messages::counted(wire, &learned.flows).into_iter();
         let packets: BTreeMap<u64, u64> = counted.map(|it| (it.cookie, it.count.packets)).collect();
         for held in messages::held(wire, &learned.flows) {
             let (cookie, since) = (held.cookie, held.installed(now));

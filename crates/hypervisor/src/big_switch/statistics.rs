@@ -89,7 +89,7 @@ impl BigSwitch {
             }
             Some(Sent::IdleCheck(cookie)) => {
                 // On 1.0 the answer has other entries as well, perhaps in several parts.
-                let counted = messages::counted(self.wire, entries, &mut Default::default());
+                let counted = messages::counted(self.wire, entries);
                 if !more || counted.iter().any(|it| it.cookie == cookie) {
                     self.idle_checked(cookie, dpid, entries, now);
                 }
@@ -186,10 +186,7 @@ impl BigSwitch {
     /// Each entry once, with what all its copies have counted.
     fn merged_flows(&self, answers: &BTreeMap<u64, Vec<u8>>, now: Instant) -> Vec<Vec<u8>> {
         let mut sums: BTreeMap<u64, Count> = BTreeMap::new();
-        for it in answers
-            .values()
-            .flat_map(|answers| messages::counted(self.wire, answers, &mut Default::default()))
-        {
+        for it in answers.values().flat_map(|answers| messages::counted(self.wire, answers)) {
             let sum = sums.entry(it.cookie).or_default();
             *sum = sum.plus(it.count);
         }

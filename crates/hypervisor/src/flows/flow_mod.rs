@@ -113,9 +113,9 @@ impl Wanted {
     }
 }
 
-/// Whether a FLOW_MOD with this command and this second byte of the flags may look at other entries than the one that it names.
+/// Whether Weir may have to examine other entries for a FLOW_MOD than the entry with its match and priority. `flags` is the low byte.
 /// Most FLOW_MODs do not. The numbers of commands and flags are the same in both versions.
-pub(crate) fn meets_others(command: Option<u16>, flags: Option<&u8>) -> bool {
+pub(crate) fn examines_others(command: Option<u16>, flags: Option<&u8>) -> bool {
     let checks = flags.is_some_and(|flags| u16::from(*flags) & FlowModFlags::CHECK_OVERLAP.0 != 0);
     let wide = [FlowModCommand::MODIFY, FlowModCommand::DELETE];
     checks || command.is_some_and(|command| wide.iter().any(|wide| u16::from(wide.0) == command))

@@ -23,9 +23,9 @@ use openflow::{Header, NO_BUFFER, frame};
 
 /// After this much silence, a barrier finds out whether the last messages are done.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
-/// So many bytes of messages without a reply are followed by a barrier: an answer is due before the changes of one tenant in flight
-/// take as much memory as they may.
-const STRETCH_BYTES: usize = 64 << 10;
+/// The most bytes of messages without a reply between two barriers. So an answer is due before the changes in flight of one tenant
+/// reach the tenant's bound of memory.
+const BARRIER_BYTES: usize = 64 << 10;
 /// The type of a PACKET_OUT, in both versions.
 const PACKET_OUT: u8 = 13;
 /// A packet of no tenant: the shortest frame that there can be.
@@ -92,7 +92,7 @@ pub(crate) struct Cut {
 struct Open {
     /// Work without a reply, sent since something that has one.
     unacknowledged: u32,
-    /// The bytes of these messages.
+    /// The bytes of the messages that `unacknowledged` counts.
     bytes: usize,
     /// Whether a change of a table has been sent since the last barrier.
     unbarriered: bool,
@@ -552,8 +552,8 @@ impl Session {
             self.open.bytes += length;
             // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
             let is_wanted = !self.window.is_silent() || self.open.answers_due == 0;
-            let is_much = self.open.unacknowledged >= self.window.stretch()
-                || self.open.bytes >= STRETCH_BYTES;
+            let is_much = self.open.unacknowledged >= self.window.barrier_interval()
+                || self.open.bytes >= BARRIER_BYTES;
             if is_wanted && (is_much || Window::is_large(item.share)) {
                 self.send_barrier(now);
             }
@@ -588,7 +588,7 @@ impl Session {
 }
 
 impl Open {
-    /// A message with a reply is sent; the reply acknowledges what was sent before.
+    /// Notes a sent message that the switch will answer. The answer acknowledges all earlier messages.
     fn expect_answer(&mut self) {
         (self.unacknowledged, self.bytes) = (0, 0);
         self.answers_due += 1;

@@ -163,10 +163,10 @@ impl Window {
         self.search.on_answer(sent.at, served, ran_dry, now);
     }
 
-    /// So much work without a reply is followed by a barrier of the hypervisor's own, in units: half a window, and never more than
-    /// for one tenant alone. Changes in flight take memory, and a tenant whose changes take too much of it is not read from until the
-    /// switch confirms some of them.
-    pub(crate) fn stretch(&self) -> u32 {
+    /// The most work without a reply between two barriers of the hypervisor's own, in units: half a window, and never more than for one
+    /// tenant alone. Changes in flight take memory. The hypervisor stops reading from a tenant whose changes take too much memory,
+    /// until the switch confirms some of the changes.
+    pub(crate) fn barrier_interval(&self) -> u32 {
         (self.limit() / 2).clamp(2, ALONE / 2)
     }
 

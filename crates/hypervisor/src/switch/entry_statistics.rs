@@ -25,7 +25,7 @@ use flowspace::MiniWords;
 use openflow::v13::{AggregateStats, MultipartRequestBody as Body, MultipartType};
 use openflow::{Encode, TooLong};
 
-/// So many bytes of an answer take as long to tell a tenant as it takes to examine an entry.
+/// To write so many bytes of an answer takes as long as to examine an entry.
 pub(super) const BYTES_EXAMINED: u64 = 16;
 
 /// A tenant's entry, and the counters of the entry's rules.
@@ -107,7 +107,7 @@ impl Switch {
         CANDIDATES * self.settings.batch
     }
 
-    /// Puts the next batch of an answer together. Says whether the answer is whole, or was refused.
+    /// Puts the next batch of an answer together. Returns whether the answer has ended: complete, or with an error.
     pub(super) fn answer_batch(&mut self, it: &mut EntryAnswer, answers: &[u8]) -> bool {
         let mut out = Vec::new();
         let is_whole = match it.entries.take() {
@@ -115,7 +115,7 @@ impl Switch {
                 self.read_counts(it, answers);
                 Ok(false)
             }
-            Some(entries) => self.tell_entries(it, entries, &mut out),
+            Some(entries) => self.report_entries(it, entries, &mut out),
         };
         if !out.is_empty() {
             self.answer(it.waiter.origin.controller, &out);
@@ -138,7 +138,7 @@ impl Switch {
         let next = first_entries(rest, self.examined_at_once());
         it.read += next.len();
         state.flows.meter().add(next.len() as u64 / BYTES_EXAMINED);
-        for counted in messages::counted(wire, next, &mut it.rules) {
+        for counted in messages::counted_part(wire, next, &mut it.rules) {
             let Counted { cookie, table, count, duration, actions } = counted;
             let own = Cookie::of_entry(cookie, by).filter(|cookie| cookie.tenant == state.id);
             match (own, &mut it.form) {
@@ -165,8 +165,8 @@ impl Switch {
         it.entries = Some(entries.into_iter());
     }
 
-    /// Tells of the next entries, as far as one part has room. Says whether these were all.
-    fn tell_entries(
+    /// Reports the next entries, as far as one part of the reply has room. Returns whether no entry is left.
+    fn report_entries(
         &mut self,
         it: &mut EntryAnswer,
         mut entries: vec::IntoIter<u32>,
@@ -174,7 +174,7 @@ impl Switch {
     ) -> Result<bool, TooLong> {
         let words = MiniWords::of(&it.wanted.match_);
         for number in entries.by_ref().take(self.examined_at_once()) {
-            self.tell_entry(it, number, &words, out)?;
+            self.report_entry(it, number, &words, out)?;
             if !out.is_empty() {
                 break;
             }
@@ -187,8 +187,8 @@ impl Switch {
         Ok(is_whole)
     }
 
-    /// Tells of an entry, if the request wants the entry, with the counts of all rules of the entry.
-    fn tell_entry(
+    /// Reports an entry with the counts of all rules of the entry, if the request asks for the entry.
+    fn report_entry(
         &self,
         it: &mut EntryAnswer,
         number: u32,
@@ -224,7 +224,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Appends what follows from all entries.
+    /// Appends the last part of the reply: the last entries, the sum of all entries, or the tables.
     fn end_entry_answer(&mut self, it: &mut EntryAnswer, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let (version, xid) = (self.version(), it.waiter.origin.xid);
         match &mut it.form {

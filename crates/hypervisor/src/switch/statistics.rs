@@ -154,7 +154,7 @@ impl Switch {
         Ok(())
     }
 
-    /// The answer for one who waited, if it is not about entries.
+    /// Writes an answer that is not about entries.
     pub(super) fn write_statistics(&mut self, type_: u16, waiter: &Waiter, answers: &[u8]) {
         let (tenant, xid) = (waiter.origin.tenant, waiter.origin.xid);
         let (wire, version) = (self.wire, self.version());

@@ -2,7 +2,9 @@
 
 use super::unreadable;
 use crate::buffers::Buffered;
-use crate::flows::{Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, meets_others};
+use crate::flows::{
+    Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, examines_others,
+};
 use crate::parts::written;
 use crate::south::held::Removed;
 use crate::work::Examines;
@@ -103,7 +105,7 @@ pub(crate) fn command(body: &[u8]) -> Option<u16> {
 
 /// What Weir examines to carry out a FLOW_MOD.
 pub(crate) fn examines(body: &[u8]) -> Examines {
-    if !meets_others(command(body), body.get(63)) {
+    if !examines_others(command(body), body.get(63)) {
         return Examines::Nothing;
     }
     let Ok(flow_mod) = FlowMod::parse(body) else { return Examines::Nothing };

@@ -81,7 +81,7 @@ fn told(heard: &[String]) -> Vec<u32> {
     told.map(|it| it.parse().unwrap()).collect()
 }
 
-/// All entries once: so `many` is told.
+/// Whether the answer to `many` has each entry once.
 fn is_of_all(words: &str, heard: &[String]) -> bool {
     let all = format!("flows={ENTRIES}");
     match words {
@@ -284,7 +284,7 @@ proptest! {
         } else if !["time", "refused"].contains(&meanwhile) {
             prop_assert!(is_of_all(words, &answer), "{} {:?}", before, heard);
         }
-        // What comes behind is done.
+        // Weir handles the requests behind the answer.
         world.say(many, 30, "flow delete");
         world.say(many, 31, "barrier");
         world.advance(1_000_000_000);

@@ -20,20 +20,20 @@ pub(crate) struct EntryAnswer {
     pub(super) is_selected: bool,
     /// Bytes of the switch's answers that Weir has read.
     pub(super) read: usize,
-    /// The rules in these bytes.
+    /// The rules that Weir has read.
     pub(super) rules: Reported,
-    /// The entries in these bytes, in their order, and what the rules of each have counted.
+    /// The entries whose rules Weir has read, in the order of the switch's answers; and the counts of each entry's rules.
     pub(super) reported: Vec<u32>,
     pub(super) sums: HashMap<u32, (Count, (u32, u32))>,
-    /// The entries that are still to be told, once Weir has read all bytes.
+    /// The entries that Weir has not reported yet. Weir lists the entries when all bytes are read.
     pub(super) entries: Option<vec::IntoIter<u32>>,
 }
 
-/// What an answer says of entries.
+/// The kind of an answer about entries.
 pub(super) enum Form {
     /// Each entry by itself.
     Flows(Parts),
-    /// The number of entries, and what all have counted.
+    /// The number of entries, and the sum of their counts.
     Aggregate { flows: u32, sum: Count },
     /// The number of entries by table, the packets that came to the first table, and those that came to each table and met an entry.
     Tables { active: Vec<u32>, came: u64, standing: Standing },
@@ -61,7 +61,7 @@ impl EntryAnswer {
         }
     }
 
-    /// Who waits for it.
+    /// The tenant's request that waits for the answer.
     pub(crate) fn waiter(&self) -> &Waiter {
         &self.waiter
     }
@@ -71,7 +71,7 @@ impl EntryAnswer {
         self.collection
     }
 
-    /// A rule of an entry has counted this, and stood so long.
+    /// Adds the counts of a rule to its entry. The duration of the entry is the longest of its rules.
     pub(super) fn add(&mut self, number: u32, count: Count, duration: (u32, u32)) {
         let EntryAnswer { sums, reported, .. } = self;
         let (sum, longest) = sums.entry(number).or_insert_with(|| {
