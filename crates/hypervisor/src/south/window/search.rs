@@ -42,6 +42,13 @@ const MUST_PAY: u64 = 10;
 const SHORTEST_REST: u32 = 8;
 const LONGEST_REST: u32 = 256;
 const LONGEST_REST_TIME: Duration = Duration::from_millis(500);
+/// While no message waits, the work of this time may be in flight: the queue in front of the switch is the tenants' own rate, and a
+/// smaller limit would only bring more barriers.
+const SPARE: Duration = Duration::from_millis(3);
+/// The time over which that work is measured.
+const SPARE_MEASURED: Duration = Duration::from_millis(10);
+/// The most of such work, in units.
+const MOST_SPARE: u32 = 256;
 
 /// The search.
 #[derive(Debug)]
@@ -50,6 +57,8 @@ pub(super) struct Search {
     limit: u32,
     /// What may be in flight in any case.
     floor: u32,
+    /// What may be in flight while no message waits.
+    spare: Spare,
     phase: Phase,
     /// By how much a lower limit is lower. Large steps first: at the beginning the limit may be far too high.
     step: Step,
@@ -98,6 +107,15 @@ struct Rates {
     count: usize,
 }
 
+/// Work in flight that is allowed while no message waits.
+#[derive(Debug)]
+struct Spare {
+    limit: u32,
+    /// The beginning of the measurement, and the units of work since then.
+    since: Instant,
+    served: u32,
+}
+
 #[derive(Debug)]
 struct Rest {
     since: Instant,
@@ -113,6 +131,7 @@ impl Search {
         Search {
             limit: INITIAL,
             floor: LEAST,
+            spare: Spare::new(now),
             phase: Phase::Rest,
             step: Step::Quarter,
             round: Round::new(now),
@@ -127,10 +146,11 @@ impl Search {
 
     /// The limit now, in units of work.
     pub(super) fn limit(&self) -> u32 {
-        match self.phase {
-            Phase::Rest => self.limit.max(self.floor),
-            Phase::Fewer(limit) | Phase::More(limit) => limit.max(self.floor),
-        }
+        let found = match self.phase {
+            Phase::Rest => self.limit,
+            Phase::Fewer(limit) | Phase::More(limit) => limit,
+        };
+        found.max(self.floor).max(self.spare.limit)
     }
 
     /// From now on so much may be in flight in any case.
@@ -156,12 +176,14 @@ impl Search {
     /// and maybe that the switch has run dry.
     pub(super) fn on_answer(&mut self, sent: Instant, served: u32, ran_dry: bool, now: Instant) {
         self.round.served += served;
+        self.spare.served += served;
         self.round.is_full &= self.waiting;
         self.round.ran_dry |= ran_dry && self.waiting;
         if sent < self.round.start || self.round.served < ROUND_UNITS || now == self.round.start {
             return;
         }
         let round = core::mem::replace(&mut self.round, Round::new(now));
+        self.spare.on_round(round.is_full, now);
         self.dry_rounds = if round.ran_dry { self.dry_rounds + 1 } else { 0 };
         if self.dry_rounds >= DRY_ROUNDS {
             self.ran_dry(now);
@@ -292,6 +314,24 @@ impl Step {
 impl Round {
     fn new(start: Instant) -> Self {
         Round { start, served: 0, is_full: true, ran_dry: false }
+    }
+}
+
+impl Spare {
+    fn new(now: Instant) -> Self {
+        Spare { limit: 0, since: now, served: 0 }
+    }
+
+    /// A round ended. If messages waited throughout the round, the search alone decides.
+    fn on_round(&mut self, was_full: bool, now: Instant) {
+        let passed = now - self.since;
+        if was_full {
+            *self = Spare::new(now);
+        } else if passed >= SPARE_MEASURED {
+            let units = u64::from(self.served) * SPARE.0 / passed.0;
+            let limit = u32::try_from(units).unwrap_or(MOST_SPARE).min(MOST_SPARE);
+            *self = Spare { limit, ..Spare::new(now) };
+        }
     }
 }
 

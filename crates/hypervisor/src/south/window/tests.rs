@@ -24,12 +24,14 @@ enum Answered {
 /// What came of the last second.
 #[derive(Debug)]
 struct Seen {
-    /// Messages that were done.
+    /// Messages of tenants that were done.
     done: u64,
     /// How long a message waited for the window at most, in nanoseconds.
     longest: u64,
     /// The mean of the work in flight.
     in_flight: f64,
+    /// Barriers of the hypervisor's own that were done. A barrier takes as long as a message.
+    barriers: u64,
 }
 
 struct Loop {
@@ -105,15 +107,15 @@ impl Loop {
         while self.next <= self.now && self.window.is_open() {
             self.next += self.interval;
             self.send(1);
-            if self.unacknowledged >= (self.window.limit() / 2).max(2) {
+            if self.unacknowledged >= self.window.barrier_interval() {
                 self.send(0);
             }
         }
-        match self.next <= self.now {
-            true => self.window.note_full(),
-            false => self.window.note_drained(),
+        if self.next > self.now {
+            return self.window.note_drained();
         }
-        if self.due.is_empty() && self.unacknowledged > 0 {
+        self.window.note_full();
+        if self.due.is_empty() {
             self.send(0);
         }
     }
@@ -129,7 +131,7 @@ impl Loop {
     fn run(&mut self, time: u64) -> Seen {
         let end = self.now + time;
         let from = end.saturating_sub(SECOND).max(self.now);
-        let (mut done, mut area, mut longest) = (0, 0, 0);
+        let (mut done, mut area, mut longest, mut barriers) = (0, 0, 0, 0);
         self.fill();
         loop {
             let before = self.now;
@@ -148,13 +150,16 @@ impl Loop {
                 && at <= self.now
             {
                 self.due.pop_front();
-                done += if self.now > from { u64::from(cost) } else { 0 };
+                if self.now > from {
+                    done += u64::from(cost);
+                    barriers += u64::from(sent.cost() == 0);
+                }
                 self.window.on_ack(sent, cost, due, Instant(self.now));
                 self.fill();
                 due = self.due.len() as u32;
             }
         }
-        Seen { done, longest, in_flight: area as f64 / (self.now - from) as f64 }
+        Seen { done, longest, in_flight: area as f64 / (self.now - from) as f64, barriers }
     }
 }
 
@@ -180,6 +185,16 @@ fn in_batches(most: u64, period: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
         }
         taken += 1;
         (batch * period, batch * period)
+    }
+}
+
+/// One message every `service`, and up to `most` at once after a time without messages: a bucket of tokens.
+fn by_tokens(most: u64, service: u64) -> impl FnMut(u64, u64) -> (u64, u64) {
+    let mut full = 0;
+    move |arrival, _| {
+        full = arrival.max(full) + service;
+        let done = arrival.max(full.saturating_sub(most * service));
+        (done, done)
     }
 }
 
@@ -234,9 +249,7 @@ fn check(mut world: Loop, most: u64, busy: u64, in_flight: core::ops::RangeInclu
     let seen = world.run(3 * SECOND);
     let told =
         alloc::format!("{answered:?}: {seen:?}, at most {most}, limit {}", world.window.limit());
-    // A barrier of the hypervisor's own is work, too: every third message where the window is smallest.
-    let busy = if answered == Answered::Each { busy } else { busy * 2 / 3 };
-    assert!(seen.done * 100 >= most * busy, "{told}");
+    assert!((seen.done + seen.barriers) * 100 >= most * busy, "{told}");
     assert!(in_flight.contains(&seen.in_flight), "{told}");
 }
 
@@ -252,6 +265,13 @@ fn a_switch_that_works_in_batches_gets_whole_batches() {
     for answered in BOTH {
         let world = Loop::new(60 * MICRO, answered, in_batches(17, 2_125 * MICRO));
         check(world, 8_000, 95, 12.0..=34.0);
+    }
+}
+
+#[test]
+fn a_switch_with_a_bucket_of_tokens_keeps_a_short_queue_and_stays_busy() {
+    for answered in BOTH {
+        check(Loop::new(60 * MICRO, answered, by_tokens(17, 125 * MICRO)), 8_000, 97, 1.5..=4.0);
     }
 }
 
@@ -331,6 +351,29 @@ fn messages_for_which_the_switch_has_time_do_not_wait() {
 }
 
 #[test]
+fn messages_for_which_the_switch_has_time_bring_few_barriers() {
+    for turn in TURNS {
+        let world = beside_a_loop(Answered::ByBarriers, turn);
+        let seen = Loop { interval: SECOND / 55_000, ..world }.run(3 * SECOND);
+        assert!(seen.barriers * 100 <= seen.done * 2, "{turn} us: {seen:?}");
+    }
+}
+
+#[test]
+fn a_flood_after_a_time_without_one_finds_the_short_queue_again() {
+    for answered in BOTH {
+        // The switch can do 8,000 messages per second; the tenants first ask for a half of that.
+        let world = Loop::new(60 * MICRO, answered, singly(125 * MICRO));
+        let mut world = Loop { interval: SECOND / 4_000, ..world };
+        let seen = world.run(2 * SECOND);
+        assert!(seen.longest <= MILLI, "{answered:?}: {seen:?}");
+        (world.interval, world.next) = (0, world.now);
+        world.run(SECOND / 2);
+        check(world, 8_000, 97, 1.5..=4.0);
+    }
+}
+
+#[test]
 fn a_change_of_speed_is_followed() {
     for answered in BOTH {
         let speed = alloc::rc::Rc::new(core::cell::Cell::new(125 * MICRO));
@@ -349,8 +392,7 @@ fn a_change_of_speed_is_followed() {
                 "{answered:?} at {service} us: {seen:?}, limit {}",
                 world.window.limit()
             );
-            let busy = if answered == Answered::Each { busy } else { busy * 2 / 3 };
-            assert!(seen.done * 100 >= most * busy, "{told}");
+            assert!((seen.done + seen.barriers) * 100 >= most * busy, "{told}");
             assert!(in_flight.contains(&seen.in_flight), "{told}");
         }
     }
