@@ -1,7 +1,7 @@
 //! The criteria of a measurement: whether each is met, not met, or undecided.
 
 use report::table::number;
-use report::{Finding, Point, Results, Table};
+use report::{Finding, Metric, Point, Results, Table};
 
 /// The result of a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,32 +58,77 @@ impl Criterion {
 /// From points (in the cases' order) to criteria.
 pub type Judge = Box<dyn Fn(&[Point]) -> Vec<Criterion>>;
 
-/// Judges results. A criterion that depends on runs in which the generator was late is undecided. If the measurement
-/// ended early, all criteria are undecided.
+/// Judges results. The delay of a late generator is a part of the measured latencies. A criterion is undecided if its ruling changes
+/// when the latencies of late runs are smaller by that delay, at one point or at all. If the generator was later than
+/// [`GROSSLY_LATE_US`], or for figures that keep no latency of each run, a criterion is undecided if its value depends on these runs at
+/// all. If the measurement ended early, all criteria are undecided.
 pub(crate) fn judge(results: &Results, judge: &Judge) -> Vec<Criterion> {
-    let mut criteria = judge(&results.points);
-    // A criterion depends on the late points if its value differs when these points are empty. A criterion about the
-    // generator's own lag does not depend on them, because such a criterion judges that lag.
-    let without: Vec<Point> = results.points.iter().map(without_late_runs).collect();
-    let same = |one: &Criterion, other: &Criterion| {
-        (one.measured.to_bits(), one.limit.to_bits())
-            == (other.measured.to_bits(), other.limit.to_bits())
-    };
-    for (criterion, other) in criteria.iter_mut().zip(judge(&without)) {
-        criterion.is_valid = !results.is_partial() && same(criterion, &other);
+    let points = &results.points;
+    let mut criteria = judge(points);
+    let unusable = judge(&points.iter().map(without_unusable).collect::<Vec<_>>());
+    let late = (0..points.len()).filter(|&at| is_late(&points[at]));
+    let one_by_one = late.map(|late| quicker(points, |at| at == late));
+    let quicker: Vec<Vec<Criterion>> =
+        one_by_one.chain([quicker(points, |_| true)]).map(|points| judge(&points)).collect();
+    for (at, criterion) in criteria.iter_mut().enumerate() {
+        let same_value = |other: &Criterion| {
+            (criterion.measured.to_bits(), criterion.limit.to_bits())
+                == (other.measured.to_bits(), other.limit.to_bits())
+        };
+        let same_ruling = |others: &Vec<Criterion>| {
+            others.get(at).is_some_and(|other| other.ruling() == criterion.ruling())
+        };
+        criterion.is_valid = !results.is_partial()
+            && unusable.get(at).is_some_and(same_value)
+            && quicker.iter().all(same_ruling);
     }
     criteria
 }
 
-/// The point. If the generator was late in any run of the point, only the generator's own lag stays in the point.
-fn without_late_runs(point: &Point) -> Point {
+/// Whether the generator was late in a run of the point.
+fn is_late(point: &Point) -> bool {
+    point.mean(GENERATOR_BEHIND).is_some_and(|runs| runs > 0.0)
+}
+
+/// The point without the figures that a late generator makes unusable. The generator's own lag stays in the point, because a
+/// criterion can judge that lag.
+fn without_unusable(point: &Point) -> Point {
     let mut point = point.clone();
-    if point.mean(GENERATOR_BEHIND).is_some_and(|runs| runs > 0.0) {
-        point.metrics.retain(|name, _| name.starts_with("lag_"));
+    if is_late(&point) {
+        let lags = lags(&point);
+        if lags.is_empty() || lags.iter().any(|&lag| lag > GROSSLY_LATE_US) {
+            point.metrics.retain(|name, _| name.starts_with("lag_"));
+        }
         point.latency.clear();
         point.tenants.clear();
     }
     point
+}
+
+/// The points. At the late points that are chosen, each latency is smaller by the generator's lag in that run.
+fn quicker(points: &[Point], is_chosen: impl Fn(usize) -> bool) -> Vec<Point> {
+    let mut points = points.to_vec();
+    for (_, point) in points.iter_mut().enumerate().filter(|(at, it)| is_chosen(*at) && is_late(it))
+    {
+        let lags = lags(point);
+        let latencies = point.metrics.iter_mut();
+        for (_, metric) in latencies.filter(|(name, _)| is_latency(name)) {
+            let samples = metric.samples.iter().zip(lags.iter().cycle());
+            let samples = samples.map(|(sample, lag)| (sample - lag).max(0.0)).collect();
+            *metric = Metric::new(&metric.unit.clone(), metric.better, samples);
+        }
+    }
+    points
+}
+
+/// The generator's lag in each run.
+fn lags(point: &Point) -> Vec<f64> {
+    point.metrics.get(LAG).map(|lag| lag.samples.clone()).unwrap_or_default()
+}
+
+/// Whether the metric is a latency of messages, for example `p50_us` or `echo_p99_us`.
+fn is_latency(metric: &str) -> bool {
+    metric.ends_with("_us") && !metric.starts_with("lag_") && metric != "spin_us"
 }
 
 /// A finding about each criterion that is not met, or not decided.
@@ -94,7 +139,7 @@ pub(crate) fn findings(criteria: &[Criterion]) -> impl Iterator<Item = Finding> 
         let (code, why) = match criterion.ruling() {
             Ruling::Met => return None,
             Ruling::NotMet => (NOT_MET, ""),
-            Ruling::Undecided => (UNDECIDED, "; undecided, since these runs are not valid"),
+            Ruling::Undecided => (UNDECIDED, "; undecided, because the generator was late"),
         };
         let text = format!("{name}: measured {measured}, limit {limit}{why}");
         Some(Finding { code: code.to_owned(), text })
@@ -135,6 +180,10 @@ pub(crate) fn overall(results: &Results, criteria: &[Criterion]) -> Ruling {
     }
 }
 
+/// A generator that is later than this leaves no usable figures, in microseconds.
+const GROSSLY_LATE_US: f64 = 10_000.0;
+/// The metric with the generator's lag in each run.
+const LAG: &str = "lag_p99_us";
 /// The metric that counts the runs in which the generator was behind.
 pub(crate) const GENERATOR_BEHIND: &str = "generator_behind";
 /// Codes of findings.
@@ -191,6 +240,14 @@ mod tests {
         check(good(), point("weir", 16.0, 5.0, 0.0), false, [NotMet, Met, Met], NotMet);
         let late = |system| point(system, 2.8e6, 2.8e6, 1.0);
         check(late("relay"), good(), false, [Undecided, Met, Met], Undecided);
+        // A lag of 150 µs explains 160 µs, but not 8 ms.
+        let (some, much) = (point("weir", 160.0, 150.0, 1.0), point("weir", 8_000.0, 150.0, 1.0));
+        check(good(), some, false, [Undecided, Met, NotMet], NotMet);
+        check(good(), much, false, [NotMet, Met, NotMet], NotMet);
+        // What is met with the generator's lag would be met without that lag. Not so if the lag is in the limit.
+        let relay = || point("relay", 1_000.0, 150.0, 1.0);
+        check(relay(), point("weir", 1_100.0, 5.0, 0.0), false, [Met, Met, Met], Met);
+        check(relay(), point("weir", 1_450.0, 5.0, 0.0), false, [Undecided, Met, Met], Undecided);
         // A criterion about the generator's own lag judges late points as well.
         check(good(), late("weir"), false, [Undecided, Undecided, NotMet], NotMet);
         check(good(), good(), true, [Undecided; 3], Undecided);

@@ -29,7 +29,7 @@ use crate::load::{Load, Stream};
 use crate::measure::Collector;
 use crate::outcome::Outcome;
 use crate::plan::Setup;
-use crate::scenarios::points::mean_of;
+use crate::scenarios::points::figure_of;
 use crate::system::{System, Target};
 use crate::{Error, observe};
 use report::table::number;
@@ -122,7 +122,7 @@ fn by_kind(collector: &mut Collector, outcome: &Outcome, target: &Target) {
 
 fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
     let parameters = |attack: Attack| [("attack", Scalar::from(attack.name()))];
-    let of = |attack, metric: &str| mean_of(points, subject, &parameters(attack), metric);
+    let of = |attack, metric: &str| figure_of(points, subject, &parameters(attack), metric);
     let name = attack.name();
     let mut criteria = Vec::new();
     if attack != Attack::None {

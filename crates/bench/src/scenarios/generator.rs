@@ -1,6 +1,6 @@
 //! The generator's own maximum, with no system between its two ends. No figure of a system can be better.
 
-use super::points::{mean_of, timed};
+use super::points::{figure_of, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
@@ -32,7 +32,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     cases.push(case("PACKET_IN 100,000/s", 1, 1, paced));
     let criteria = move |points: &[report::Point]| {
         let of = |load: &str, metric: &str| {
-            mean_of(points, System::Direct.name(), &[("load", load.into())], metric)
+            figure_of(points, System::Direct.name(), &[("load", load.into())], metric)
         };
         let mut criteria: Vec<Criterion> = all
             .iter()

@@ -1,6 +1,6 @@
 //! A quiet tenant beside a neighbour that sends far more than the switch, or the hypervisor itself, can process.
 
-use super::points::{find, mean_of, ratio, timed};
+use super::points::{figure_of, find, ratio, timed};
 use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
@@ -85,7 +85,8 @@ fn criteria_of(points: &[report::Point], subject: &str, batch: u32, kind: Kind) 
         1 => kind.name().to_owned(),
         _ => format!("{} in batches", kind.name()),
     };
-    let of = |beside, metric| mean_of(points, subject, &parameters_of(batch, kind, beside), metric);
+    let of =
+        |beside, metric| figure_of(points, subject, &parameters_of(batch, kind, beside), metric);
     let added = |metric| Some(of(true, metric)? - of(false, metric)?);
     let lost = neighbour_loss(points, subject, &parameters_of(batch, kind, true));
     let service_us = SERVICE_NS as f64 / 1e3;
@@ -174,7 +175,7 @@ fn flood_on_a_real_switch(options: &Options) -> Comparison {
             REAL_KINDS.iter().flat_map(|&kind| subjects.iter().map(move |it| (kind, it)))
         {
             let (name, message) = (subject.name(), kind.name());
-            let of = |beside, metric| mean_of(points, name, &parameters(kind, beside), metric);
+            let of = |beside, metric| figure_of(points, name, &parameters(kind, beside), metric);
             criteria.push(Criterion::at_most(
                 format!("{name} {message}: the tenant's unanswered, %"),
                 of(true, "unanswered_percent"),

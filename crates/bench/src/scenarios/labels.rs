@@ -1,7 +1,7 @@
 //! The cost of following tenants' flows and of sending labels: Weir with labels is compared with Weir without labels,
 //! both with the same rules. First the rules stay the same, then the rules change.
 
-use super::points::{find, mean_of, ratio, timed};
+use super::points::{figure_of, find, ratio, timed};
 use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::flow_change::RULES;
@@ -69,7 +69,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         }
         let flows = f64::from(TENANTS as u32 * RULES);
         for name in ["standing", "changing"] {
-            let of = |metric| mean_of(points, &followed, &rules(name), metric);
+            let of = |metric| figure_of(points, &followed, &rules(name), metric);
             // While rules change, one rule of each tenant may be missing.
             criteria.push(Criterion::at_least(
                 format!("flows followed at the end, rules {name}"),
@@ -82,7 +82,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
                 NOTICES,
             ));
         }
-        let changes = mean_of(points, &followed, &rules("changing"), "changes_per_s");
+        let changes = figure_of(points, &followed, &rules("changing"), "changes_per_s");
         criteria.push(Criterion::at_least("flow changes per second", changes, CHANGES * 0.99));
         criteria
     };

@@ -1,6 +1,6 @@
 //! The memory of the hypervisor with 20 tenants and 10,000 rules.
 
-use super::points::{mean_of, peak_memory};
+use super::points::{figure_of, peak_memory};
 use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
@@ -27,7 +27,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     };
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {
-        let of = |metric| mean_of(points, &subject, &[], metric);
+        let of = |metric| figure_of(points, &subject, &[], metric);
         let answered = points.first().map(|point| {
             point.tenants.iter().map(|tenant| tenant.received).sum::<u64>() as f64
                 / point.metrics.get("p50_us").map_or(1, |metric| metric.samples.len()) as f64

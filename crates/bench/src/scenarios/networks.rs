@@ -1,6 +1,6 @@
 //! The additional cost of a tenant's own network compared with a slice: the same packets, with translated ports.
 
-use super::points::{find, mean_of, ratio, timed};
+use super::points::{figure_of, find, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::{Setup, SwitchModel};
@@ -55,7 +55,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
             }
         }
         for (name, limit) in [("PACKET_IN all", 700_000.0), ("PACKET_OUT all", 500_000.0)] {
-            let rate = mean_of(points, &networks, &[("load", name.into())], "rate_per_s");
+            let rate = figure_of(points, &networks, &[("load", name.into())], "rate_per_s");
             criteria.push(Criterion::at_least(format!("{name}, per second"), rate, limit));
         }
         criteria

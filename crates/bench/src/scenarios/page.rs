@@ -1,7 +1,7 @@
 //! The cost of viewers of the page, and the cost of token checks: the same load with 50 viewers, with 250 requests per
 //! second that show tokens, and without viewers and requests.
 
-use super::points::{find, mean_of, ratio, timed};
+use super::points::{figure_of, find, ratio, timed};
 use crate::accounts::Requests;
 use crate::beside::Beside;
 use crate::comparison::{Case, Comparison, Criterion, Options};
@@ -51,7 +51,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     let [neither, viewers, tokens] =
         [Beside::Viewers(0), Beside::Viewers(VIEWERS), Beside::Accounts(REQUESTS)];
     let criteria = move |points: &[Point]| {
-        let of = |beside, metric| mean_of(points, &subject, &parameters(beside), metric);
+        let of = |beside, metric| figure_of(points, &subject, &parameters(beside), metric);
         let over = |beside, metric| {
             let [with, without] =
                 [beside, neither].map(|beside| find(points, &subject, &parameters(beside)));

@@ -13,14 +13,19 @@ pub(super) fn timed(load: Load, options: &Options) -> Load {
     Load { duration_ms: options.duration_ms, cut_ms: options.cut_ms, ..load }
 }
 
-/// A metric's mean at the point of `system` whose parameters include these.
-pub(crate) fn mean_of(
+/// A metric at the point of `system` whose parameters include these: the median over runs. Of messages without an answer the mean
+/// over runs, so that the loss of one run counts.
+pub(crate) fn figure_of(
     points: &[Point],
     system: &str,
     parameters: &[(&str, Scalar)],
     metric: &str,
 ) -> Option<f64> {
-    find(points, system, parameters)?.mean(metric)
+    let point = find(points, system, parameters)?;
+    match metric {
+        "unanswered_percent" | "health_unanswered" => point.mean(metric),
+        _ => report::stats::median(&point.metrics.get(metric)?.samples),
+    }
 }
 
 pub(super) fn find<'a>(

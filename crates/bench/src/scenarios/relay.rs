@@ -1,7 +1,7 @@
 //! Compares Weir with a TCP relay in the same place: the cost of reading messages in addition to the cost of forwarding
 //! them. On a real switch Weir is also compared with switch-only.
 
-use super::points::{find, mean_of, ratio, timed};
+use super::points::{figure_of, find, ratio, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
@@ -90,8 +90,9 @@ fn on_a_real_switch(options: &Options) -> Comparison {
         let mut criteria = Vec::new();
         for name in [&slices, &networks] {
             for (kind, rate, limit) in PACED {
-                let of =
-                    |system: &str, metric| mean_of(points, system, &parameters(kind, rate), metric);
+                let of = |system: &str, metric| {
+                    figure_of(points, system, &parameters(kind, rate), metric)
+                };
                 let more = |metric| Some(of(name, metric)? - of(System::Direct.name(), metric)?);
                 let message = kind.name();
                 if let Some(limit) = limit {

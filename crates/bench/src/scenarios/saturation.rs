@@ -1,6 +1,6 @@
 //! As many PACKET_INs per second as the hypervisor reads from one switch.
 
-use super::points::{mean_of, timed};
+use super::points::{figure_of, timed};
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load};
 use crate::plan::Setup;
@@ -16,7 +16,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
     };
     let subject = options.subject.name().to_owned();
     let criteria = move |points: &[report::Point]| {
-        let rate = mean_of(points, &subject, &[("tenants", 1_usize.into())], "rate_per_s");
+        let rate = figure_of(points, &subject, &[("tenants", 1_usize.into())], "rate_per_s");
         vec![Criterion::at_least("PACKET_IN/s, 1 tenant", rate, 1_200_000.0)]
     };
     Comparison {

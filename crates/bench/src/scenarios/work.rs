@@ -1,7 +1,7 @@
 //! The cost of a message for the hypervisor: CPU time per message at several rates, compared with a TCP relay, and the
 //! number of the hypervisor's own messages to the switch.
 
-use super::points::{mean_of, timed};
+use super::points::{figure_of, timed};
 use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
@@ -13,7 +13,7 @@ use report::Scalar;
 /// Messages per second of all tenants together; `None` is as many as the system reads.
 const RATES: [Option<f64>; 4] = [Some(10_000.0), Some(30_000.0), Some(60_000.0), None];
 /// A tenant alone, and several that share the switch.
-const TENANTS: [usize; 2] = [1, 10];
+const TENANTS: [usize; 3] = [1, 2, 10];
 /// The largest number of own messages of a hypervisor per hundred messages of tenants, at 60,000/s.
 const OWN_LIMIT: f64 = 2.0;
 /// The same limit while only one tenant uses the switch. One barrier for each 128 messages is 0.8; without any barrier
@@ -56,7 +56,7 @@ pub(super) fn scene(options: &Options) -> Comparison {
         let mut criteria = Vec::new();
         for (name, tenants) in names.iter().flat_map(|name| TENANTS.map(|tenants| (name, tenants)))
         {
-            let of = |rate, metric| mean_of(points, name, &parameters(rate, tenants), metric);
+            let of = |rate, metric| figure_of(points, name, &parameters(rate, tenants), metric);
             let [slow, _, fast, _] = RATES;
             let limit = if tenants == 1 { OWN_LIMIT_ALONE } else { OWN_LIMIT };
             criteria.push(Criterion::at_most(
