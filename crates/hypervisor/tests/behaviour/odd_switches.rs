@@ -55,17 +55,78 @@ fn barriers_that_are_answered_again_bind_the_window_again() {
 }
 
 #[test]
-fn answers_that_come_twice_or_early_lose_nothing() {
+fn answers_that_come_twice_or_with_another_xid_lose_nothing() {
+    // 2,000 messages take the switch 250 ms. A barrier whose reply has another xid is given up after ten seconds.
     let faults = [
-        emulate::Fault::ReplyTwice { every: 1 },
-        emulate::Fault::BarrierLies { by: 50_000_000 },
-        emulate::Fault::WrongXid { every: 2 },
+        (emulate::Fault::ReplyTwice { every: 1 }, SECOND),
+        (emulate::Fault::WrongXid { every: 2 }, 15 * SECOND),
     ];
-    for (version, fault) in VERSIONS.into_iter().flat_map(|v| faults.clone().map(|f| (v, f))) {
+    for (version, (fault, within)) in
+        VERSIONS.into_iter().flat_map(|v| faults.clone().map(|f| (v, f)))
+    {
         let told = format!("{version:?} {fault:?}");
         let mut world = flood(version, fault);
-        world.advance(30 * SECOND);
+        world.advance(within);
         assert_eq!(left(&world), [MESSAGES; 2], "{told}");
+        assert!(world.core.counters().unexpected > 0, "{told}");
+    }
+}
+
+#[test]
+fn answers_before_the_work_is_done_stop_nobody_and_lose_nothing() {
+    const ENTRIES: u32 = 300;
+    for version in VERSIONS {
+        let mut world =
+            World::new(Setup { per_second: Some(8_000), ..Setup::new(version, TENANTS) });
+        let seats = [world.connect("red"), world.connect("blue")];
+        // The switch answers at once, and changes its table 50 ms later.
+        world.switch.switch_mut().plant(vec![emulate::Fault::BarrierLies { by: 50_000_000 }]);
+        for n in 0..ENTRIES {
+            for (tenant, seat) in (1..).zip(seats) {
+                let (high, low) = (n / 250, n % 250);
+                let words = format!(
+                    "flow add match=ip,nw_src=10.{tenant}.{high}.{low} actions=output:{tenant}"
+                );
+                world.controllers[seat.0].outgoing.push_back(request(version, n + 1, &words));
+            }
+        }
+        for seat in seats {
+            world.controllers[seat.0].outgoing.push_back(request(version, 9_999, "barrier"));
+        }
+        world.advance(SECOND / 2);
+        for seat in seats {
+            assert_eq!(world.heard(seat), ["9999 BARRIER_REPLY"], "{version:?}");
+        }
+        world.advance(SECOND / 2);
+        assert_eq!(world.core.window().1, 0, "{version:?}: all is known to be done");
+        world.switch.switch_mut().plant(Vec::new());
+        world.check_agreement();
+        assert_eq!(world.tenant_flows().len(), 2 * ENTRIES as usize, "{version:?}");
+    }
+}
+
+#[test]
+fn a_switch_that_goes_away_with_a_full_window_serves_all_again_when_it_is_back() {
+    for version in VERSIONS {
+        let message_type = if version == Version::V1_0 { 18 } else { 20 };
+        let mut world = flood(version, emulate::Fault::NeverAnswers { message_type });
+        world.advance(SECOND);
+        let (limit, in_flight) = world.core.window();
+        assert!(in_flight >= limit, "{version:?}: {in_flight} of {limit}");
+        assert_ne!(left(&world), [MESSAGES; 2], "{version:?}");
+        world.switch.switch_mut().plant(Vec::new());
+        world.reconnect();
+        assert_eq!(world.core.window().1, 0, "{version:?}");
+        world.left.clear();
+        for (tenant, name) in [(1, "red"), (2, "blue")] {
+            let seat = world.connect(name);
+            for n in 0..MESSAGES as u32 {
+                let words = format!("out actions=output:{tenant} data=10.{tenant}.0.1>10.9.0.1");
+                world.controllers[seat.0].outgoing.push_back(request(version, n + 1, &words));
+            }
+        }
+        world.advance(SECOND);
+        assert_eq!(left(&world), [MESSAGES; 2], "{version:?}");
     }
 }
 
