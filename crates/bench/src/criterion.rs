@@ -166,14 +166,14 @@ pub(crate) fn table(criteria: &[Criterion]) -> Table {
     table
 }
 
-/// The result of all criteria together. If the only findings are that criteria are undecided, the result is undecided.
+/// The result of all criteria together. Without criteria, figures with the delay of a late generator are undecided.
 pub(crate) fn overall(results: &Results, criteria: &[Criterion]) -> Ruling {
     let is_there = |ruling| criteria.iter().any(|criterion| criterion.ruling() == ruling);
     let says_nothing =
         |finding: &Finding| [GENERATOR_BEHIND_CODE, UNDECIDED].contains(&finding.code.as_str());
     if is_there(Ruling::NotMet) || !results.findings.iter().all(says_nothing) {
         Ruling::NotMet
-    } else if is_there(Ruling::Undecided) || !results.findings.is_empty() {
+    } else if is_there(Ruling::Undecided) || (criteria.is_empty() && !results.findings.is_empty()) {
         Ruling::Undecided
     } else {
         Ruling::Met

@@ -47,21 +47,21 @@ pub(crate) fn measure(
     screen.heading("What it costs: latency in µs, switch-only beside through Weir")?;
     screen.line("(from when a message was meant to leave until it arrived)")?;
     screen.blank()?;
-    screen.line("Emulated switch and controllers, which are fast enough to show Weir alone:")?;
-    let systems = ends::emulated(&place)?;
-    let measured = in_turn(interrupt, &effort, systems, "emulated")?;
-    show(screen, &measured)?;
-    judge(screen, &measured)?;
-    all.extend(measured);
     if settings.has_open_vswitch() {
-        screen.blank()?;
         screen.line("Open vSwitch, its ports' far ends and emulated controllers:")?;
         let systems = ends::real(&place)?;
         let measured = in_turn(interrupt, &effort, systems, "openvswitch")?;
         show(screen, &measured)?;
         judge_real(screen, &measured)?;
         all.extend(measured);
+        screen.blank()?;
     }
+    screen.line("Emulated switch and controllers, which are fast enough to show Weir alone:")?;
+    let systems = ends::emulated(&place)?;
+    let measured = in_turn(interrupt, &effort, systems, "emulated")?;
+    show(screen, &measured)?;
+    judge(screen, &measured)?;
+    all.extend(measured);
     tell_of_lateness(screen, &all)?;
     write(settings, folder, &effort, all, screen)
 }

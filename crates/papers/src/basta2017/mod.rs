@@ -86,15 +86,12 @@ impl Plan {
         // What is wrong is told before the first run, not in the middle.
         cases.iter().try_for_each(Case::check)?;
         let tool = "reproduce basta2017".to_owned();
-        let is_judged = self.is_on_a_real_switch(options);
+        let (is_real, has_figure_4) = (options.switches.is_some(), self.has_earlier(options));
         let others = self.others();
-        let criteria = Box::new(move |points: &[report::Point]| match is_judged {
-            true => {
-                let mut criteria = earlier::criteria(points, others.as_deref());
-                criteria.extend(earlier::networks_beside_slices(points));
-                criteria
-            }
-            false => Vec::new(),
+        let criteria = Box::new(move |points: &[report::Point]| {
+            let of_figure_4 = has_figure_4.then(|| earlier::criteria(points, others.as_deref()));
+            let beside = is_real.then(|| earlier::networks_beside_slices(points));
+            of_figure_4.into_iter().chain(beside).flatten().collect()
         });
         Ok(Comparison { tool, cases, criteria, kind: Kind::PacketOut })
     }
@@ -154,14 +151,14 @@ impl Plan {
         verdict.results.settings.insert("bursts".to_owned(), self.bursts.into());
         let note = self.note(options);
         let mut extras = figures::extras(&verdict.results.points, &self.figures, &note);
-        if self.is_on_a_real_switch(options) {
+        if self.has_earlier(options) {
             extras.tables.push(earlier::table(&verdict.results.points, self.others().as_deref()));
         }
         Ok(Reproduction { verdict, extras })
     }
 
     /// Whether figure 4 can be held against earlier measurements, which were made on a real switch.
-    fn is_on_a_real_switch(&self, options: &Options) -> bool {
+    fn has_earlier(&self, options: &Options) -> bool {
         options.switches.is_some() && self.figures.contains(&Figure::Tenants)
     }
 
