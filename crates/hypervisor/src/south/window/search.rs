@@ -183,6 +183,10 @@ impl Search {
             return;
         }
         let round = core::mem::replace(&mut self.round, Round::new(now));
+        if round.is_full {
+            // The search begins with the work that was allowed until now.
+            self.limit = self.limit.max(self.spare.limit);
+        }
         self.spare.on_round(round.is_full, now);
         self.dry_rounds = if round.ran_dry { self.dry_rounds + 1 } else { 0 };
         if self.dry_rounds >= DRY_ROUNDS {
