@@ -1,15 +1,16 @@
-//! What one tenant uses on all switches together: what waits for its controllers, what is held for its requests, and its part of the
-//! store.
+//! What one tenant uses on all switches together: bytes that wait for the tenant's controllers, bytes held for the
+//! tenant's requests, and the tenant's part of the store.
 //!
-//! Switches may be driven by different threads, so these are atomic numbers. A connection counts what waits when its
-//! driver has written, and before that if it is much: a connection whose controller reads touches no shared memory.
+//! Switches may be driven by different threads, so these numbers are atomic. A connection updates the account after its
+//! driver has written. It updates the account earlier only if many bytes wait. So a connection whose controller reads
+//! touches no shared memory.
 
 use crate::policy::Rate;
 use crate::time::{Duration, Instant};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// What waits for fewer bytes is counted when the driver has written.
+/// A connection with fewer waiting bytes updates the account only after the driver has written.
 pub(crate) const MUCH: usize = 64 << 10;
 
 /// See the module.
@@ -17,9 +18,9 @@ pub(crate) const MUCH: usize = 64 << 10;
 pub struct Account {
     /// Bytes that wait for the tenant's controllers.
     bytes: AtomicUsize,
-    /// Bytes held for requests that are not finished, roughly: each switch counts its own in steps.
+    /// Bytes held for requests that are not finished, roughly: each switch updates this number in steps.
     held: AtomicUsize,
-    /// Whether the store takes nothing more of the tenant's.
+    /// Whether the store takes no more from the tenant.
     is_store_full: AtomicBool,
     /// When the tenant's changes will have been paid for, at its rate.
     paid: AtomicU64,
@@ -36,17 +37,19 @@ impl Account {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Whether the store takes nothing more of the tenant's: then what would add to it is refused.
+    /// Whether the store takes no more from the tenant. Then Weir refuses requests that would add something to the
+    /// store.
     pub fn is_store_full(&self) -> bool {
         self.is_store_full.load(Ordering::Relaxed)
     }
 
-    /// The driver says whether it does.
+    /// The driver says whether the store takes no more from the tenant.
     pub fn set_store_full(&self, is_full: bool) {
         self.is_store_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// So many changes go to the store. If that is more than the rate allows: when the tenant may ask for more.
+    /// Counts changes that go to the store. If there are more than the rate allows, returns when the tenant may send
+    /// its next request.
     pub(crate) fn charge_changes(&self, changes: u64, rate: Rate, now: Instant) -> Option<Instant> {
         let each = 1_000_000_000 / u64::from(rate.per_second.max(1));
         let pay = |paid: u64| paid.max(now.0).saturating_add(changes.saturating_mul(each));
@@ -58,7 +61,7 @@ impl Account {
     }
 }
 
-/// What one connection adds to it; nothing when it is dropped.
+/// The bytes of one connection in an account. Dropping the part subtracts them.
 #[derive(Debug)]
 pub(crate) struct Part {
     account: Arc<Account>,
@@ -70,7 +73,7 @@ impl Part {
         Part { account, bytes: 0 }
     }
 
-    /// So much waits for this connection now.
+    /// This many bytes wait for the connection now.
     #[inline]
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
@@ -81,7 +84,7 @@ impl Part {
         self.bytes = bytes;
     }
 
-    /// What waits for all.
+    /// Bytes that wait for all connections of the account.
     pub(crate) fn all(&self) -> usize {
         self.account.bytes()
     }
@@ -93,23 +96,23 @@ impl Drop for Part {
     }
 }
 
-/// Bytes held for a tenant's requests on one switch. All switches together are told in steps: small requests touch no shared
+/// Bytes held for a tenant's requests on one switch. The account is updated in steps: small requests touch no shared
 /// memory.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     account: Arc<Account>,
     bytes: usize,
-    /// What the account knows of.
+    /// The bytes that the account has counted.
     told: usize,
 }
 
 impl Held {
-    /// So many more.
+    /// Adds bytes.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.set(self.bytes + bytes);
     }
 
-    /// So many fewer.
+    /// Subtracts bytes.
     pub(crate) fn remove(&mut self, bytes: usize) {
         self.set(self.bytes.saturating_sub(bytes));
     }
@@ -119,17 +122,17 @@ impl Held {
         &self.account
     }
 
-    /// Those on this switch.
+    /// The bytes on this switch.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the tenant may go on: one request always may, whatever is held on other switches.
+    /// Whether the tenant may send more requests. One request is always allowed, whatever is held on other switches.
     pub(crate) fn leaves_room(&self, in_all: usize) -> bool {
         self.bytes == 0 || self.account.held() < in_all
     }
 
-    /// From now on it is a part of this account.
+    /// From now on the bytes count in this account.
     pub(crate) fn share(&mut self, account: Arc<Account>) {
         let bytes = self.bytes;
         self.set(0);

@@ -135,16 +135,17 @@ impl BigSwitch {
         self.members.get_mut(&dpid).map(|member| &mut member.out)
     }
 
-    /// Whether the front should be read from: not too much is waiting for it or for a member.
+    /// Whether the driver should read from the front: not too many bytes wait for the front or for a member.
     pub fn wants_front(&self) -> bool {
-        // A front that is away takes no messages. It comes back when the members have answered, so they are read in any case.
+        // A front that is away takes no messages. The front comes back when the members have answered, so Weir reads
+        // their answers in any case.
         !self.front.is_started()
             || self.front.waiting() < MEMBER_BYTES
                 && self.front.bytes_held_back() < MEMBER_BYTES
                 && self.members.values().all(|member| member.out.len() < MEMBER_BYTES)
     }
 
-    /// Whether members should be read from: not too much is waiting for the front.
+    /// Whether the driver should read from members: not too many bytes wait for the front.
     pub fn wants_members(&self) -> bool {
         self.front.waiting() < MEMBER_BYTES
     }

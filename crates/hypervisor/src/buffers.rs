@@ -1,36 +1,38 @@
 //! Buffer ids, per tenant.
 //!
-//! A switch that keeps a packet announces it by a buffer id. The tenant is given a number of its own for it, which is
-//! good for one use, by that tenant, while it is among the last [`CAPACITY`] given out and the switch has not announced
-//! another packet by the same id. A stale or foreign number can therefore never release another tenant's packet.
+//! A switch that buffers a packet announces the packet with a buffer id. Weir gives the tenant another buffer id, the
+//! tenant's own. The tenant can use this id once, as long as the id is among the last [`CAPACITY`] ids and the switch
+//! has not announced another packet with the same physical id. So an old or foreign id never releases another tenant's
+//! packet.
 
 use alloc::vec::Vec;
 use flowspace::Key;
 
-/// Numbers that stay valid at once, for one tenant on one switch.
+/// The most valid ids of one tenant on one switch.
 pub const CAPACITY: usize = 256;
 
-/// A packet that the switch keeps.
+/// A packet that the switch buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffered {
-    /// The switch's own number for it.
+    /// The switch's buffer id.
     pub physical: u32,
     /// The packet's headers and input port.
     pub key: Key,
-    /// Its length as the tenant was told.
+    /// The length of the packet in the tenant's PACKET_IN.
     pub length: u16,
 }
 
 /// The buffer ids that one tenant has been given.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    /// Allocated when the first packet is announced: most switches today keep none.
+    /// Allocated with the first packet: most switches today buffer no packets.
     slots: Vec<Option<(u32, Buffered)>>,
     next: u32,
 }
 
 impl Buffers {
-    /// Gives the tenant a number for a packet that the switch keeps. The oldest number is forgotten, with this packet.
+    /// Gives the tenant a buffer id for a packet that the switch buffers. Returns the packet of the oldest id, which is
+    /// forgotten.
     pub fn give(&mut self, buffered: Buffered) -> (u32, Option<Buffered>) {
         if self.slots.is_empty() {
             self.slots.resize(CAPACITY, None);
@@ -49,7 +51,7 @@ impl Buffers {
         slot.map(|slot| *slot = Some((id, buffered))).is_some()
     }
 
-    /// Looks without using it up.
+    /// The packet of a buffer id, which stays valid.
     pub fn peek(&self, id: u32) -> Option<&Buffered> {
         match self.slots.get(id as usize % CAPACITY) {
             Some(Some((given, buffered))) if *given == id => Some(buffered),
@@ -57,7 +59,7 @@ impl Buffers {
         }
     }
 
-    /// Uses a number up.
+    /// The packet of a buffer id, which is used up.
     pub fn take(&mut self, id: u32) -> Option<Buffered> {
         let found = *self.peek(id)?;
         self.slots[id as usize % CAPACITY] = None;

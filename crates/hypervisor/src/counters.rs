@@ -1,10 +1,10 @@
-//! What the core counts, per tenant and switch. Plain numbers: the driver publishes them.
+//! The core's counters, by tenant and by switch. These are plain numbers; the driver publishes them.
 
 use crate::time::Duration;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 
-/// Message types that are counted apart (all that 1.0 and 1.3 know).
+/// Message types with a counter of their own: all types of 1.0 and 1.3.
 pub const TYPES: usize = 32;
 
 /// Buckets of a latency histogram: bucket `i` counts times below `1024 << i` nanoseconds; the last takes the rest.
@@ -13,7 +13,7 @@ pub const BUCKETS: usize = 24;
 /// Counts of one tenant on one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// Messages of the switch that were the tenant's, by message type.
+    /// Messages of the switch for the tenant, by message type.
     pub from_switch: [u64; TYPES],
     /// Messages given to the tenant's controllers, by message type.
     pub to_controller: [u64; TYPES],
@@ -23,15 +23,15 @@ pub struct Counters {
     pub to_switch: [u64; TYPES],
     /// Requests refused, by error.
     pub refusals: Vec<(ErrorCode, u64)>,
-    /// PACKET_INs that none of the tenant's controllers could be given, because none was connected.
+    /// PACKET_INs for the tenant while no controller of the tenant was connected.
     pub absent: u64,
     /// Asynchronous messages dropped because a controller did not read.
     pub overflowed: u64,
     /// PACKET_INs dropped by the tenant's rate limit.
     pub limited: u64,
-    /// PACKET_INs that the tenant does not want, by the configuration of its own network's port.
+    /// PACKET_INs that the tenant does not want, by the configuration of a port of its network.
     pub unwanted: u64,
-    /// Entries of the tenant's tables that its requests had Weir examine; what takes longer counts for more of them.
+    /// Entries that Weir has examined for the tenant's requests. Longer work counts as several entries.
     pub examined: u64,
     /// Time that messages waited for their turn to be sent to the switch.
     pub waited: Histogram,
@@ -71,24 +71,25 @@ impl Histogram {
 pub struct SwitchCounters {
     /// Messages from the switch, by message type.
     pub from_switch: [u64; TYPES],
-    /// Messages to the switch, the hypervisor's own included, by message type.
+    /// Messages to the switch, by message type. Weir's own messages are included.
     pub to_switch: [u64; TYPES],
-    /// PACKET_INs that belong to no tenant.
+    /// PACKET_INs without an owner.
     pub nobody: u64,
     /// Malformed or unexpected messages from the switch.
     pub unexpected: u64,
-    /// Messages to the switch that no tenant asked for: barriers, questions, changes, probes.
+    /// Messages to the switch that no tenant has asked for: barriers, questions, changes, probes.
     pub own_messages: u64,
     /// Requests that the switch never answered.
     pub unanswered: u64,
-    /// Changes that the hypervisor made itself and the switch refused: entries that follow a policy or come back after a
-    /// refusal, and what table 0 holds (1.3). A tenant whose entry is lost by it gets FLOW_REMOVED.
+    /// Changes that Weir has made by itself and that the switch has refused: entries that follow a policy or are
+    /// restored after a refusal, and rules of table 0 (1.3). A tenant that loses an entry for this reason gets a
+    /// FLOW_REMOVED.
     pub own_refused: u64,
-    /// Entries that other installations of Weir have left on it, as it said when it connected.
+    /// Rules of other installations that the switch held when it connected.
     pub others_entries: u64,
 }
 
-/// Counts a message type, whatever its number.
+/// Counts a message of this type. The last counter is for all higher types.
 #[inline]
 pub(crate) fn count(counts: &mut [u64; TYPES], type_: u8) {
     counts[usize::from(type_).min(TYPES - 1)] += 1;

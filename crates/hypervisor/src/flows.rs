@@ -1,8 +1,8 @@
-//! The virtual flow table of one tenant on one switch: what the tenant believes to be installed.
+//! The virtual flow table of one tenant on one switch: the entries that are installed from the tenant's point of view.
 //!
-//! It is the truth for statistics, FLOW_REMOVED, strict and non-strict changes, CHECK_OVERLAP and limits, and for
-//! bringing a switch back to where it should be. Entries are found by (table, match, priority), which is unique in
-//! OpenFlow, or by a number that is never reused and is a part of the cookie on the switch.
+//! Statistics, FLOW_REMOVED, strict and non-strict changes, CHECK_OVERLAP, limits and the reconciliation of a switch
+//! use this table. An entry is found by (table, match, priority), which is unique in OpenFlow, or by a number that is
+//! never used again. The number is a part of the cookie on the switch.
 
 mod asked;
 pub(super) mod entry;
@@ -29,8 +29,8 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 pub(crate) use head::Head;
 use shadowed::Shared;
 
-/// The actions of the last entry and of its first rules: entries that follow each other often have the same actions, of which one
-/// copy is enough.
+/// The action lists of the last entry and of the entry's first rules. Entries that follow each other often have the
+/// same actions, and then share one copy.
 #[derive(Debug, Default)]
 pub(crate) struct Alike(Vec<Arc<[u8]>>);
 
@@ -71,19 +71,19 @@ pub struct FlowTable {
     by_cookie: BTreeSet<(u64, u32)>,
     hasher: DefaultHashBuilder,
     next: u32,
-    /// Which entry each entry on the switch stands for, by table, priority and match.
+    /// The number of the entry that owns each rule on the switch.
     owners: HashMap<RuleKey, u32>,
-    /// Entries that are shadowed by those.
+    /// Shadowed rules: see `flows::shared`.
     shared: Shared,
-    /// How many those are, by the tenant's table.
+    /// The number of rules by the tenant's table, with shadowed rules.
     by_table: BTreeMap<u8, usize>,
-    /// What long entries count for beside that.
+    /// What long entries count for, beside their rules.
     long: Long,
-    /// Entries that came, changed or went, while that is kept.
+    /// Entries that were added, changed or removed, while changes are tracked.
     touched: Option<HashSet<u32>>,
-    /// Work done here, and elsewhere for the tenant.
+    /// Work that is done in this table, and elsewhere for the tenant.
     meter: Meter,
-    /// Counts changes, so that an answer that was asked for earlier is not taken for current.
+    /// Counts changes. So Weir knows whether a statistics answer is older than the last change.
     changes: u64,
 }
 
@@ -93,7 +93,7 @@ impl FlowTable {
         self.changes
     }
 
-    /// An entry has come, gone or got other rules.
+    /// An entry was added or removed, or has other rules.
     pub(crate) fn count_change(&mut self) {
         self.changes += 1;
     }
@@ -103,22 +103,22 @@ impl FlowTable {
         self.flows.len()
     }
 
-    /// Number of entries on the switch that stand for them; one that stands for several counts for each.
+    /// Number of rules of these entries. A rule that several entries share counts for each of them.
     pub fn entries(&self) -> usize {
         self.owners.len() + self.shared.len()
     }
 
-    /// Number of entries on the switch that stand for those in one of the tenant's tables.
+    /// Number of rules of the entries in one of the tenant's tables.
     pub(crate) fn entries_of(&self, table: u8) -> usize {
         self.by_table.get(&table).copied().unwrap_or(0)
     }
 
-    /// The tenant's tables that these entries are in.
+    /// The tenant's tables that have these entries.
     pub(crate) fn tables_of(&self, numbers: &[u32]) -> BTreeSet<u8> {
         numbers.iter().filter_map(|number| Some(self.flows.get(number)?.table)).collect()
     }
 
-    /// Whether there is none.
+    /// Whether the table has no entry.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
@@ -128,7 +128,7 @@ impl FlowTable {
         self.flows.get(&id).map(|flow| &**flow)
     }
 
-    /// An entry by number, to change what it is not found by: neither match, priority nor cookie.
+    /// An entry by number, to change fields by which no index finds the entry: not match, priority or cookie.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Flow> {
         self.flows.get_mut(&id).map(|flow| &mut **flow)
     }
@@ -160,7 +160,7 @@ impl FlowTable {
         }
     }
 
-    /// No new entry gets this number.
+    /// From now on no new entry gets this number.
     pub(crate) fn reserve(&mut self, id: u32) {
         self.next = self.next.max(id);
     }
@@ -198,8 +198,8 @@ impl FlowTable {
         });
     }
 
-    /// Puts an entry in the place of the one of that number; gives that. What only does something else, or has another
-    /// cookie, is not taken out and put in.
+    /// Replaces the entry of this number, and returns the old entry. If only actions or cookie differ, the indexes do
+    /// not change.
     pub fn replace(&mut self, id: u32, flow: Flow) -> Option<Flow> {
         let flow = self.placed(id, flow);
         let known = self.flows.get_mut(&id);
@@ -241,7 +241,7 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// Whether it is kept which entries came, changed or went. Turned on, all count as changed.
+    /// Turns the tracking of changes on or off. When tracking begins, all entries count as changed.
     pub fn track(&mut self, on: bool) {
         match (on, &self.touched) {
             (true, None) => self.touched = Some(self.flows.keys().copied().collect()),
@@ -250,14 +250,14 @@ impl FlowTable {
         }
     }
 
-    /// All entries count as changed: what they refer to has.
+    /// All entries count as changed, because groups that they refer to have changed.
     pub fn touch_all(&mut self) {
         if let Some(touched) = &mut self.touched {
             touched.extend(self.flows.keys());
         }
     }
 
-    /// Entries that came, changed or went since this was last called.
+    /// Entries that were added, changed or removed since the last call.
     pub fn take_touched(&mut self) -> HashSet<u32> {
         self.touched.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -268,7 +268,7 @@ impl FlowTable {
         }
     }
 
-    /// A rule that is gone from its entry does not stand in another's way any more.
+    /// A rule is removed from its entry, so the rule can have another owner.
     pub fn forget_rule(&mut self, table: u8, rule: &Rule) {
         let key = rule.key(table);
         let was = self.owners.remove(&key);
@@ -309,7 +309,7 @@ impl FlowTable {
         found
     }
 
-    /// Whether there are so many [candidates](Self::candidates).
+    /// Whether the table has at least `many` [candidates](Self::candidates).
     pub(crate) fn has_candidates(&self, many: u64, table: Option<u8>, match_: &Match) -> bool {
         let mut found = 0;
         self.by_match.candidates(table, match_, Relation::Within, |_| {
@@ -319,7 +319,8 @@ impl FlowTable {
         found >= many
     }
 
-    /// The entries that may have this relation to a match, by ascending numbers, and how many groups of entries were looked at.
+    /// The entries that may have this relation to a match, by ascending numbers, and how many groups of entries were
+    /// examined.
     fn related(&self, table: Option<u8>, match_: &Match, relation: Relation) -> (Vec<u32>, u64) {
         let mut found = Vec::new();
         let examined = self.by_match.candidates(table, match_, relation, |id| {
@@ -345,14 +346,15 @@ impl FlowTable {
         found
     }
 
-    /// The entries of a table that may take a packet. The tenant is not charged for them.
+    /// The entries of a table that a packet may match. The tenant is not charged for these entries.
     pub(crate) fn meeting<'a>(&'a self, table: u8, packet: &Match) -> Vec<(u32, &'a Flow)> {
         let (found, _) = self.related(Some(table), packet, Relation::Overlapping);
         let found = found.into_iter().filter_map(|id| Some((id, self.get(id)?)));
         found.filter(|(_, flow)| flow.match_.overlaps(packet)).collect()
     }
 
-    /// Cookies and numbers of all entries from this on, in order. The tenant is not charged for them.
+    /// Cookies and numbers of all entries from this cookie and number on, in order. The tenant is not charged for these
+    /// entries.
     pub(crate) fn in_order(&self, from: (u64, u32)) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.by_cookie.range(from..).copied()
     }
@@ -464,7 +466,7 @@ mod tests {
             for n in 0..20 {
                 assert_eq!(Flow::from_bytes(&bytes[..n], format, |_| Some(Match::ANY)), None);
             }
-            // What was stored before entries said of which version they are.
+            // Entries were once stored without a version.
             bytes[0] = FORMAT;
             assert_eq!(Flow::from_bytes(&bytes, format, parse).as_ref(), Some(&before));
         }

@@ -1,9 +1,9 @@
 //! The pure core of Weir: what becomes of each OpenFlow message of a tenant or a switch.
 //!
-//! One [`Switch`] stands for one connected switch and all the tenants' controllers that see it. It is driven from
-//! outside: bytes, connections and the time go in through `handle_*` and `controller_*` calls, bytes and events come
-//! out through `poll_*` and the outboxes. There is no socket, clock, thread or randomness here; a test with virtual
-//! time sees exactly what a network sees.
+//! One [`Switch`] stands for one connected switch and all the tenants' controllers that see this switch. A driver calls
+//! the `Switch`: bytes, connections and the time go in through `handle_*` and `controller_*` calls; bytes and events
+//! come out through `poll_*` and the outboxes. The documentation of [`Switch`] numbers the driver's steps. There is no
+//! socket, clock, thread or randomness here; a test with virtual time sees exactly what a network sees.
 //!
 //! ```text
 //!                     +--------------------------- Switch ---------------------------+
@@ -13,8 +13,9 @@
 //!                     +---------------------------------------------------------------+
 //! ```
 //!
-//! What a tenant's entries, groups and packets come to on the switch is compiled: see the crate [`compile`], which knows none of
-//! this. Start reading at [`Switch`], then `switch::v10` and `switch::v13` (one file per message family), and `south::scheduler` and `south::window` (fairness).
+//! The crate [`compile`] turns a tenant's entries, groups and packets into rules and messages for the switch; `compile`
+//! knows nothing of sessions and time. Start reading at [`Switch`], then `switch::v10` and `switch::v13` (one file per
+//! message family), and `south::scheduler` and `south::window` (fairness).
 #![no_std]
 #![forbid(unsafe_code)]
 

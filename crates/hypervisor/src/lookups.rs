@@ -1,13 +1,16 @@
-//! How many packets a tenant's tables have looked up, and how many of them met an entry: what table statistics tell.
+//! How many packets a tenant's tables have looked up, and how many of these packets matched an entry. This is for table
+//! statistics.
 //!
-//! A switch counts that for everybody together. A tenant's own are known by its entries: those that stand, those that are gone
-//! (FLOW_REMOVED), and on 1.3 those of table 0 that lead to its tables; on 1.0 by its packets that met none (PACKET_IN). A later table
-//! has looked up what entries sent on to it. It counts from the switch's connection on, and never falls.
+//! A switch counts the packets of all tenants together. Weir computes a tenant's counts from the tenant's entries:
+//! present entries and ended entries (FLOW_REMOVED). On 1.3 the rules of table 0 that send packets to the tenant's
+//! tables count the packets of the first table; on 1.0 each PACKET_IN with reason NO_MATCH is a packet that matched no
+//! entry. A later table has looked up the packets that entries of earlier tables sent there. The counts begin when the
+//! switch connects, and never fall.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Those of one tenant.
+/// The counts of one tenant.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     /// By the tenant's table.
@@ -15,10 +18,10 @@ pub(crate) struct Lookups {
     missed: u64,
 }
 
-/// What is known of one table beside what stands.
+/// The counts of one table without those of present entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
-    /// Packets of entries that are gone: in it, and that sent them here.
+    /// Packets of ended entries: `matched` of entries in this table, `came` of entries that sent packets to this table.
     gone: Counts,
     told: Counts,
 }
@@ -40,7 +43,7 @@ impl Standing {
         self.add(0, |counts| &mut counts.came, packets);
     }
 
-    /// Packets of an entry in a table, which it sends on to another or not.
+    /// Adds the packets of an entry in a table. `next` is the table to which the entry sends packets, if any.
     pub(crate) fn matched(&mut self, table: u8, next: Option<u8>, packets: u64) {
         self.add(table, |counts| &mut counts.matched, packets);
         if let Some(next) = next {
@@ -79,7 +82,7 @@ impl Lookups {
         Standing((0..tables).map(gone).collect())
     }
 
-    /// What statistics say of each table.
+    /// Table statistics: the counts of each table.
     pub(crate) fn told(&mut self, standing: Standing) -> Vec<Counts> {
         let missed = self.missed;
         let told = standing.0.into_iter().zip(0..).map(|(counts, table)| {

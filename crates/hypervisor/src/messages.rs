@@ -1,5 +1,6 @@
-//! The messages of the version that a switch speaks: what `v10` and `v13` both can read and write, each by a function of the same
-//! name. Only here is one of them chosen. Behind these are functions that are the same for both versions but for that choice.
+//! The messages of the version that a switch speaks: functions that `v10` and `v13` both have, with the same names.
+//! Only this module chooses between the versions. The functions at the end are the same for both versions, except for
+//! such a choice.
 
 use crate::buffers::Buffered;
 use crate::flows::{Asked, Counted, Flow, FlowMod, Head, Rule, SentFlowMod, Wanted};
@@ -24,7 +25,7 @@ use openflow::v10::PortConfig;
 use openflow::v13::{self, FlowModFlags, MessageType, Port, PortFeatures, PortNo, PortStats};
 use openflow::{DecodeError, ErrorCode, TooLong};
 
-/// Makes of each of these functions of a module one that calls the version's.
+/// Makes functions that call the function of the same name in the module of the version.
 macro_rules! of_both_versions {
     ($module:ident: $($(#[$doc:meta])* fn $name:ident($($argument:ident: $type_:ty),*) -> $result:ty;)*) => {
         $(
@@ -43,13 +44,13 @@ of_both_versions! { requests:
     /// The name of a message type.
     fn type_name(type_: u8) -> Option<&'static str>;
 
-    /// A message type as 1.3 numbers it; a number that no type has if the version does not have the type.
+    /// A message type in the numbering of 1.3; a number that no type has if the version has no such type.
     fn type_in_v13(type_: u8) -> MessageType;
 
-    /// Whose message a message of an experimenter is.
+    /// The experimenter id of an experimenter's message.
     fn experimenter(body: &[u8]) -> Result<u32, ErrorCode>;
 
-    /// What Weir examines to do what a request of this type asks.
+    /// What Weir examines to carry out a request of this type.
     fn examines(type_: u8, body: &[u8]) -> Examines;
 
     /// The port of a QUEUE_GET_CONFIG_REQUEST, and the first bytes of the reply.
@@ -69,13 +70,13 @@ of_both_versions! { flow_mod:
     /// The table to which an entry's actions send packets on.
     fn next_table(actions: &[u8]) -> Option<u8>;
 
-    /// A tenant's FLOW_MOD; `metadata_kept` are the bits of the metadata that are not the tenant's own.
+    /// A tenant's FLOW_MOD; `metadata_kept` are the bits of the metadata that are not the tenant's.
     fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<FlowMod<'_>, Refused>;
 
-    /// Whether an entry's actions send to the port and the group that a request wants.
+    /// Whether an entry's actions send to the `out_port` and `out_group` of a request.
     fn sends_to(actions: &[u8], wanted: &Wanted) -> bool;
 
-    /// Whether an entry's actions name a port, or whatever it may stand for.
+    /// Whether an entry's actions name a port, or a reserved port that may include this port.
     fn sends_by(actions: &[u8], number: u32) -> bool;
 
     /// The actions of a rule as a tenant would write them.
@@ -84,22 +85,22 @@ of_both_versions! { flow_mod:
     /// The command of a FLOW_MOD. Its numbers are the same in both versions.
     fn command(body: &[u8]) -> Option<u16>;
 
-    /// What the first bytes of a FLOW_MOD say.
+    /// The fields in the first bytes of a FLOW_MOD.
     fn head(body: &[u8]) -> Option<Head>;
 
-    /// The buffer id for the MODIFY of a rule, if the buffered packet goes with the rule.
+    /// The buffer id for the MODIFY of a rule, if the message releases the buffered packet.
     fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32;
 
-    /// Appends a FLOW_MOD of Weir's.
+    /// Appends a FLOW_MOD that Weir sends.
     fn write_flow_mod(it: &SentFlowMod<'_>, out: &mut Vec<u8>) -> Result<(), TooLong>;
 
-    /// An entry as it was stored, with the priority and the match that it has.
+    /// An entry from the store, with the priority and the match that Weir uses.
     fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow>;
 
-    /// The switch's report that a rule has gone; `first_table` is the first of the tenants' tables.
+    /// The switch's report that a rule was removed; `first_table` is the first table of tenants.
     fn removed(body: &[u8], first_table: u8) -> Result<Removed, ErrorCode>;
 
-    /// Appends the report to a tenant that its entry has ended, which stood for so many seconds and nanoseconds.
+    /// Appends the FLOW_REMOVED for a tenant's entry that was installed for this many seconds and nanoseconds.
     fn write_removed(
         flow: &Flow, reason: u8, stood: (u32, u32), out: &mut Vec<u8>
     ) -> Result<(), TooLong>;
@@ -109,16 +110,16 @@ of_both_versions! { ports:
     /// A FEATURES_REPLY.
     fn connected(body: &[u8]) -> Result<Connected, DecodeError>;
 
-    /// The switch's report that a port has come, gone or changed: the reason and the port.
+    /// The switch's report that a port was added, removed or changed: the reason and the port.
     fn port_status(body: &[u8]) -> Result<(u8, u32, PhysicalPort), ErrorCode>;
 
     /// A tenant's PORT_MOD.
     fn port_mod(body: &[u8]) -> Result<PortChange, ErrorCode>;
 
-    /// A port in the form of 1.3. The bits of its configuration, state and features are those of the version.
+    /// A port in the form of 1.3. Configuration, state and features have the bits of the version.
     fn read_port(description: &[u8]) -> Option<Port>;
 
-    /// The description of such a port.
+    /// The description of a port in this form.
     fn write_port(port: &Port) -> Vec<u8>;
 
     /// A port's description with a label, in the form that the version has for it.
@@ -129,52 +130,52 @@ of_both_versions! { ports:
 }
 
 of_both_versions! { statistics:
-    /// A tenant's request for statistics; `metadata_kept` are the bits of the metadata that are not the tenant's own.
+    /// A tenant's request for statistics; `metadata_kept` are the bits of the metadata that are not the tenant's.
     fn asked(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refused>;
 
-    /// What a tenant's request asks, as a question of Weir's own.
+    /// The question for a tenant's request, as Weir's own message.
     fn ask_again(body: &[u8]) -> Vec<u8>;
 
-    /// Whether more parts of the switch's answer follow. The answer is read as a whole.
+    /// Whether more parts of the switch's answer follow.
     fn has_more(body: &[u8]) -> Result<bool, ErrorCode>;
 
-    /// Appends what a tenant's entry has counted, as flow statistics.
+    /// Appends flow statistics of a tenant's entry.
     fn write_flow_statistics(flow: &Flow, count: Count, duration: (u32, u32), out: &mut Vec<u8>) -> ();
 
     /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets came and matched.
     fn written_table(table: u8, most: u32, active: u32, counts: (u64, u64)) -> Vec<u8>;
 
-    /// What ports have counted.
+    /// Port statistics.
     fn ports(entries: &[u8]) -> Vec<PortStats>;
 
-    /// The same of one port; `None` for a port that the version cannot name.
+    /// Port statistics of one port; `None` for a port that the version cannot name.
     fn written_port(port: &PortStats) -> Option<Vec<u8>>;
 
-    /// Queue statistics of the queues that are a tenant's own, by port and queue.
+    /// Queue statistics of the tenant's own queues, by port and queue.
     fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>>;
 
     /// The configuration and the questions that a switch gets when it connects.
     fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)>;
 
-    /// The entries in the switch's answer about its flows.
+    /// The rules in the switch's answer to a question for its flows.
     fn held(entries: &[u8]) -> Vec<Held>;
 
-    /// Asks what the rules of an entry have counted, all but one of them.
+    /// Questions for the counters of all rules of an entry except one.
     fn questions_of(flow: &Flow, except: &Rule, cookie: u64, first_table: u8) -> Vec<Question>;
 
-    /// In the answer: the rules of the entry with this cookie that have counted packets.
+    /// The rules of the entry with this cookie that have counted packets, by the switch's answer.
     fn used(entries: &[u8], cookie: u64) -> HashSet<Match>;
 
-    /// Asks what kind of switch it is.
+    /// The question for the switch's description.
     fn description() -> Vec<u8>;
 
-    /// Asks what all ports have counted.
+    /// The question for the counters of all ports.
     fn port_counters() -> Vec<u8>;
 
-    /// Asks how much the tables hold, and how many groups and meters there can be.
+    /// The questions for the sizes of the tables, and for the most groups and meters.
     fn room() -> Vec<Vec<u8>>;
 
-    /// Asks how many rules are in the tables.
+    /// The question for the numbers of rules in the tables.
     fn rules_in_tables() -> Vec<u8>;
 }
 
@@ -206,7 +207,7 @@ pub(crate) fn write_rule(
 ) -> Result<(), TooLong> {
     const COUNTING: u16 = FlowModFlags::NO_PKT_COUNTS.0 | FlowModFlags::NO_BYT_COUNTS.0;
     let &Writing { cookie, change, buffer_id, hard_timeout, resets_counts } = writing;
-    // Weir always asks for the report of the end: its tables have to stay true.
+    // Weir always asks for a FLOW_REMOVED, so that its tables stay true.
     let mut flags = FlowModFlags::SEND_FLOW_REM;
     if wire == Wire::V13 {
         flags |= FlowModFlags(flow.flags & COUNTING);
@@ -226,8 +227,8 @@ pub(crate) fn write_rule(
     write_flow_mod(wire, &message, out)
 }
 
-/// Appends the FLOW_MOD that removes an entry that the switch holds, of this table and priority: this very entry, whatever else has come
-/// to stand in its place.
+/// Appends the FLOW_MOD that removes a rule with this table and priority from the switch. It removes only the rule with
+/// this cookie, not a newer rule in the same place.
 pub(crate) fn write_removal(
     wire: Wire,
     match_wire: &[u8],
@@ -240,7 +241,8 @@ pub(crate) fn write_removal(
     write_flow_mod(wire, &SentFlowMod { cookie, cookie_mask: u64::MAX, ..place }, out)
 }
 
-/// Appends the FLOW_MOD that does this to one of Weir's own rules. False if the version cannot say it.
+/// Appends the FLOW_MOD that makes this change to one of Weir's own rules. False if the version cannot express the
+/// rule.
 pub(crate) fn write_infra(
     wire: Wire,
     own: &InfraRule,
@@ -255,14 +257,14 @@ pub(crate) fn write_infra(
     write_flow_mod(wire, &message, out).is_ok()
 }
 
-/// The FLOW_MOD by which a tenant would have this entry.
+/// The FLOW_MOD by which a tenant would add this entry.
 pub(crate) fn as_written(wire: Wire, flow: &Flow) -> Option<Vec<u8>> {
     let mut message = Vec::new();
     let written = write_flow_mod(wire, &SentFlowMod::of_flow(Change::Add, flow), &mut message);
     written.is_ok().then_some(message)
 }
 
-/// A physical port after a PORT_MOD that so changes the bits of its configuration.
+/// A physical port after a PORT_MOD that changes the bits of its configuration in this way.
 pub(crate) fn configured(
     wire: Wire,
     known: &PhysicalPort,
@@ -274,7 +276,7 @@ pub(crate) fn configured(
     Some(PhysicalPort { description: write_port(wire, &port), no_flood })
 }
 
-/// What the description of a physical port says of its state. A port of which the description cannot be read counts as down.
+/// The state of a physical port, by its description. A port counts as down if its description cannot be read.
 pub(crate) fn port_state(wire: Wire, description: &[u8]) -> PortState {
     let rates = match wire {
         Wire::V10 => 0x7f,
@@ -306,7 +308,7 @@ fn describe(wire: Wire, number: u32, port: &VirtualPort, config: PortConfig) -> 
     let speed = u32::try_from(kilobits).unwrap_or(u32::MAX);
     let state = match wire {
         _ if !port.up => v13::PortState::LINK_DOWN,
-        // A port that is taken down is not live (1.3, section 7.2.1), though nothing is wrong with the link.
+        // A port that is taken down is not live (1.3, section 7.2.1), even if the link is up.
         Wire::V13 if !config.contains(PortConfig::PORT_DOWN) => v13::PortState::LIVE,
         _ => v13::PortState::NONE,
     };

@@ -21,7 +21,7 @@ pub(crate) fn named_of(kind: Kind, instructions: &[u8]) -> Vec<u32> {
     }
 }
 
-/// The groups that instructions send packets to. A group's own groups are not followed.
+/// The groups that instructions send packets to, without the groups that these groups name.
 pub(crate) fn groups_of(instructions: &[u8]) -> Vec<u32> {
     let mut groups = Vec::new();
     for instruction in List::<Instruction<'_>>::parse(instructions).unwrap_or_default() {
@@ -38,7 +38,8 @@ pub(crate) fn groups_of(instructions: &[u8]) -> Vec<u32> {
     groups
 }
 
-/// Groups, by ascending numbers, each after those of them that it names; where they name each other in a circle, somehow.
+/// Groups by ascending numbers, each after the groups that it names. The order is arbitrary where groups name each
+/// other in a circle.
 pub(crate) fn named_first(groups: &[u32], named: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
     for &start in groups {

@@ -1,4 +1,4 @@
-//! Northbound: the tenants' controllers of one switch, and what waits for them.
+//! Northbound: the controllers of all tenants on one switch, and the messages that wait for them.
 //!
 //! [`Controllers`] knows connections, roles and masks, and nothing of tables.
 

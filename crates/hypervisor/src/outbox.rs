@@ -9,11 +9,11 @@ pub struct Outbox {
     head: usize,
     /// The outbox is full with this number of bytes.
     limit: usize,
-    /// Where the first message begins that has not been begun to be written.
+    /// Where the first message begins of which the driver has not taken a byte.
     boundary: usize,
 }
 
-/// Capacity that an empty outbox may keep.
+/// Capacity that an empty outbox keeps.
 const KEEP: usize = 64 * 1024;
 
 impl Default for Outbox {
@@ -74,7 +74,7 @@ impl Outbox {
         }
     }
 
-    /// Whole messages that wait; counted each time.
+    /// The number of whole messages that wait. The call counts them.
     pub fn messages(&self) -> usize {
         let mut at = self.boundary;
         let mut count = 0;
@@ -94,7 +94,7 @@ impl Outbox {
         self.consume(usize::MAX - self.head);
     }
 
-    /// What stands from `start` (counted from the front) to the end.
+    /// The bytes from `start` (counted from the front) to the end.
     pub(crate) fn tail(&mut self, start: usize) -> &mut [u8] {
         let start = (self.head + start).min(self.bytes.len());
         &mut self.bytes[start..]

@@ -8,7 +8,7 @@ use openflow::{Encode, TooLong, Version};
 /// Room for entries in one part of a reply, behind its header of 1.3.
 const PART: usize = u16::MAX as usize - 16;
 
-/// What this is on the wire.
+/// The bytes of a structure on the wire.
 pub(crate) fn written(it: &impl Encode) -> Vec<u8> {
     // Matches of 1.0 and descriptions of ports are not longer.
     let mut out = Vec::with_capacity(64);
@@ -16,7 +16,7 @@ pub(crate) fn written(it: &impl Encode) -> Vec<u8> {
     out
 }
 
-/// A reply that is written entry by entry, in as many parts as it takes; an empty one is one part.
+/// A reply that is written entry by entry, in as many parts as necessary. A reply without entries has one part.
 pub(crate) struct Parts {
     version: Version,
     type_: u16,
@@ -48,8 +48,8 @@ impl Parts {
     }
 }
 
-/// The first structures of a list, at most so many and no more than one part of a reply. Each begins with its length. If a length is not
-/// valid, these are all structures that follow: they cannot be read.
+/// The first structures of a list, at most `most` and at most one part of a reply. Each structure begins with its
+/// length. If a length is not valid, the result has all structures that follow, because they cannot be read.
 pub(crate) fn first_entries(list: &[u8], most: usize) -> &[u8] {
     let mut end = 0;
     for _ in 0..most {
@@ -70,7 +70,7 @@ pub(crate) fn first_entries(list: &[u8], most: usize) -> &[u8] {
     &list[..end]
 }
 
-/// Appends a reply in as many parts as it takes; an empty one is one part.
+/// Appends a reply in as many parts as necessary. A reply without entries has one part.
 pub(crate) fn write_parts(
     version: Version,
     type_: u16,

@@ -1,7 +1,7 @@
 //! The operator's intent, as one immutable snapshot.
 //!
-//! A [`Policy`] is parsed elsewhere (the daemon's configuration), shared by reference between shards, and swapped
-//! whole. Nothing here knows about a particular switch: [`compile::Ownership`] ranks the flowspaces for one.
+//! A [`Policy`] is parsed elsewhere (the daemon's configuration), shared by reference between shards, and replaced as a
+//! whole. This module knows no switch: [`compile::Ownership`] ranks the flowspaces for one switch.
 
 pub(crate) mod big_switches;
 
@@ -18,15 +18,16 @@ use compile::ownership::Claims;
 pub use compile::ownership::{FlowspaceEntry, Ownership, Permission, Switches};
 pub use fabric::TenantId;
 
-/// Everything the hypervisor is asked to enforce.
+/// Everything that the operator has configured for tenants and switches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
-    /// In the order of the configuration, which breaks ties between entries of equal priority.
+    /// Tenants in the order of the configuration, which decides between entries of equal priority.
     pub tenants: Vec<Tenant>,
-    /// What the tenants' virtual networks need on each switch, by datapath id. A tenant that is named here on a switch
+    /// What the tenants' virtual networks need on each switch, by datapath id. A tenant that a map names on a switch
     /// has a network there and no slice.
     pub maps: BTreeMap<u64, Arc<SwitchMap>>,
-    /// VLAN ids that mark packets of virtual links between switches; no packets of tenants may have them elsewhere.
+    /// VLAN ids that mark packets of virtual links between switches. Elsewhere tenants' packets must not have these
+    /// VLAN ids.
     pub tags: Option<RangeInclusive<u16>>,
     /// Data sheets of switches, by datapath id.
     pub sheets: BTreeMap<u64, Arc<Sheet>>,
@@ -40,7 +41,8 @@ impl Policy {
         self.sheets.get(&dpid).or(self.any_sheet.as_ref())
     }
 
-    /// Who owns what on one switch. `index` gives the places of `tenants` tenants; a tenant without one owns nothing.
+    /// The owners of packets on one switch. `index` gives the places of `tenants` tenants; a tenant without a place
+    /// owns nothing.
     pub fn ownership(
         &self,
         dpid: u64,
@@ -67,7 +69,7 @@ impl Policy {
 pub struct Tenant {
     /// Stable number.
     pub id: TenantId,
-    /// The name that the operator gave; shown to the tenant in its switch description.
+    /// The name from the configuration. The tenant sees this name in its switch description.
     pub name: String,
     /// Share of control-plane service relative to other tenants; at least 1.
     pub weight: u32,
@@ -81,15 +83,15 @@ pub struct Tenant {
     pub experimenters: Vec<u32>,
     /// Where the answers to statistics requests come from.
     pub statistics: Statistics,
-    /// The form in which it is told what is left of links, if it is told on its OpenFlow connections.
+    /// The form of link labels on the tenant's OpenFlow connections, if the tenant gets labels.
     pub labels: Option<LabelForm>,
 }
 
-/// How a tenant's controllers are told what is left of links.
+/// How a tenant's controllers get the free bandwidth of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelForm {
-    /// A 32-bit number of kilobits per second behind each port description of OpenFlow 1.0 (Riggio et al., 2013, section
-    /// IV.C), which is longer by that.
+    /// A 32-bit number of kilobits per second behind each port description of OpenFlow 1.0 (Riggio et al., 2013,
+    /// section IV.C). The description is longer by these four bytes.
     OpenFlow10,
     /// `curr_speed` of OpenFlow 1.3's port descriptions, with the capacity as `max_speed`.
     OpenFlow13,
@@ -102,7 +104,7 @@ pub enum LabelForm {
 pub struct Limits {
     /// Virtual flow entries per switch.
     pub flows: u32,
-    /// Entries on a switch that stand for them.
+    /// Rules on a switch for these entries.
     pub entries: u32,
     /// Groups per switch (1.3).
     pub groups: u32,
@@ -114,9 +116,9 @@ pub struct Limits {
     pub flow_mod: Option<Rate>,
     /// Token bucket for statistics requests, if any.
     pub statistics: Option<Rate>,
-    /// Token bucket for PACKET_INs towards the tenant, if any; what exceeds it is dropped and counted.
+    /// Token bucket for PACKET_INs to the tenant, if any. PACKET_INs beyond the rate are dropped and counted.
     pub packet_in: Option<Rate>,
-    /// Changes that go to the store, on all switches together.
+    /// Rate of changes in the store, for all switches together.
     pub state_changes: Rate,
 }
 
@@ -139,9 +141,9 @@ impl Default for Limits {
 /// A token bucket, of messages or changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// So many per second.
+    /// Messages or changes per second.
     pub per_second: u32,
-    /// So many may come at once after a silence.
+    /// Messages or changes that may come at once after a silence.
     pub burst: u32,
 }
 

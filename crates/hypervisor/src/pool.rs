@@ -1,8 +1,8 @@
-//! Memory that several switches share: what unlisted switches report of themselves has one bound for all of them together.
+//! Memory that several switches share: the reports of all unlisted switches together have one bound.
 //!
-//! A switch may take as much as it leaves free. So one switch alone gets half of the pool, each of four gets a fifth, and a
-//! switch that comes later finds room, whatever the others do. Switches may be driven by different threads, so the pool is an
-//! atomic number; a test with one thread sees the same results each time.
+//! A switch may take as much as it leaves free. So one switch alone gets half of the pool, each of four switches gets a
+//! fifth, and a switch that connects later finds room, whatever the other switches do. Switches may be driven by
+//! different threads, so the pool is an atomic number; a test with one thread sees the same results each time.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub struct Pool {
     taken: AtomicUsize,
 }
 
-/// What one switch has taken from the pool. The drop gives all of it back.
+/// The bytes that one switch has taken from the pool. Dropping `Taken` returns them.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// Without a pool there is no bound.
@@ -33,7 +33,7 @@ impl Pool {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes `more` bytes for a switch that then has `all`. False if that would be more than what stays free.
+    /// Takes `more` bytes for a switch that then has `all` bytes. False if fewer than `all` bytes would stay free.
     fn take(&self, more: usize, all: usize) -> bool {
         let take = |taken: usize| {
             let taken = taken.checked_add(more)?;
@@ -44,7 +44,7 @@ impl Pool {
 }
 
 impl Taken {
-    /// Nothing yet, from this pool.
+    /// A switch that has taken no bytes from this pool.
     pub(crate) fn new(pool: Arc<Pool>) -> Taken {
         Taken { pool: Some(pool), bytes: 0 }
     }

@@ -1,30 +1,30 @@
-//! What both versions of OpenFlow say of ports in the same way.
+//! What both versions of OpenFlow say about ports in the same way.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use openflow::v10::PortConfig;
 use openflow::{TooLong, Version, frame};
 
-/// What a PORT_MOD of a tenant asks for.
+/// A tenant's PORT_MOD.
 pub(crate) struct PortChange {
     pub number: u32,
     pub hw_addr: [u8; 6],
     pub config: PortConfig,
     pub mask: PortConfig,
-    /// Whether it asks for features to be advertised; a virtual port has none.
+    /// Whether the request has features to advertise; a virtual port has no features.
     pub advertises: bool,
 }
 
-/// A port as its switch describes it.
+/// A port, by the description of its switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortState {
-    /// Neither taken down by a controller nor without a link.
+    /// Whether the port has a link, and no controller has taken the port down.
     pub is_up: bool,
-    /// In kilobits per second, as the switch says it is now; 0 when it does not say.
+    /// The present speed in kilobits per second, by the switch's description; 0 if unknown.
     pub speed: u64,
 }
 
-/// OFPPR_ADD, in both versions, as the others.
+/// OFPPR_ADD. The reasons have the same numbers in both versions.
 const PORT_ADD: u8 = 0;
 
 /// OFPPR_DELETE.
@@ -33,8 +33,8 @@ pub(crate) const PORT_DELETE: u8 = 1;
 /// OFPPR_MODIFY.
 pub(crate) const PORT_MODIFY: u8 = 2;
 
-/// The ports that differ, by number: first those that have gone, then those that have come or changed. Each with the reason for its
-/// PORT_STATUS.
+/// The ports that differ, by number, each with the reason for its PORT_STATUS: first removed ports, then added or
+/// changed ports.
 pub(crate) fn changed_ports<'a, T: PartialEq>(
     before: &'a BTreeMap<u32, T>,
     after: &'a BTreeMap<u32, T>,
@@ -61,8 +61,7 @@ pub(crate) fn write_port_status(
     })
 }
 
-/// The highest of the rates in a port's features, in kilobits per second. Both versions number those that they have
-/// alike.
+/// The highest rate in a port's features, in kilobits per second. A rate has the same bit in both versions.
 pub(crate) fn speed_of(features: u32) -> u64 {
     const RATES: [u64; 10] = [
         10_000,

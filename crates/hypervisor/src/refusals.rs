@@ -1,8 +1,8 @@
-//! The last requests of each tenant that were refused on one switch, for people who ask why.
+//! The last refused requests of each tenant on one switch, for the operator and the tenant.
 //!
-//! A tenant can have requests refused at a high rate, so keeping one is a copy of some hundred bytes into a ring. The ring is made
-//! when the first request is refused. Start reading at [`Refusal`]; `words` says what the refusals mean, and `carried` brings
-//! the refusal of a member of a big switch to the big switch.
+//! A tenant can cause refusals at a high rate, so keeping a refusal is a copy of some hundred bytes into a ring. The
+//! ring is made with the first refusal. Start reading at [`Refusal`]; `words` has the reasons in words, and `carried`
+//! brings the refusal of a member of a big switch to the big switch.
 
 mod carried;
 mod words;
@@ -17,7 +17,7 @@ use compile::Refused;
 use fabric::Dpid;
 use openflow::{ErrorCode, Header, Version};
 
-/// Refusals that are kept for one tenant on one switch.
+/// The most refusals that are kept for one tenant on one switch.
 pub const KEPT: usize = 32;
 
 /// Who refused a request.
@@ -35,7 +35,7 @@ pub enum RefusedBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refuser {
     who: RefusedBy,
-    /// The datapath id of the member's physical switch. `None` if the switch that keeps the refusal is the refusing switch.
+    /// The datapath id of the member's physical switch. `None` if the refusing switch itself keeps the refusal.
     member: Option<u64>,
 }
 
@@ -63,12 +63,12 @@ impl Verdict {
         Verdict { refused, by: Refuser { who, member: None } }
     }
 
-    /// The same of the switch's own.
+    /// A verdict of the switch, with the switch's error.
     pub(crate) const fn by_switch(code: ErrorCode) -> Verdict {
         Verdict::of(Reason::ByCode.with(code), RefusedBy::Switch)
     }
 
-    /// The same for want of an answer.
+    /// A verdict because the switch has not answered.
     pub(crate) const fn by_silence(code: ErrorCode) -> Verdict {
         Verdict::of(Reason::ByCode.with(code), RefusedBy::Silence)
     }
@@ -84,7 +84,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// When.
+    /// When the request was refused.
     pub fn at(&self) -> Instant {
         self.at
     }
@@ -99,7 +99,7 @@ impl Refusal {
         self.verdict.refused.code()
     }
 
-    /// The check of Weir's that refused.
+    /// The check in Weir that refused the request.
     pub fn check(&self) -> Reason {
         self.verdict.refused.reason()
     }
@@ -109,8 +109,8 @@ impl Refusal {
         self.verdict.by.who
     }
 
-    /// The datapath id of the physical switch on which a member of a big switch was refused. `None` if the switch is no big switch,
-    /// or if no member was asked.
+    /// The datapath id of the physical switch on which a member of a big switch was refused. `None` if the switch is no
+    /// big switch, or if Weir sent the request to no member.
     pub fn member(&self) -> Option<u64> {
         self.verdict.by.member
     }
@@ -120,12 +120,13 @@ impl Refusal {
         self.excerpt.as_bytes()
     }
 
-    /// The name of the request's type, and what its first bytes say of an entry; `version` is the connection's.
+    /// The name of the request's type, and the entry in the request's first bytes. `version` is the version of the
+    /// connection.
     pub fn request(&self, version: Version) -> String {
         words::request(self.excerpt(), version)
     }
 
-    /// Why, in words.
+    /// The reason in words.
     pub fn reason(&self, version: Version) -> String {
         let Verdict { refused, by: Refuser { who, member } } = self.verdict;
         let type_ = Header::parse(self.excerpt()).map_or(0, |header| header.type_);
@@ -149,12 +150,12 @@ impl Refusal {
 pub(crate) struct Refusals(VecDeque<Refusal>);
 
 impl Refusals {
-    /// All of them, the oldest first.
+    /// All refusals, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Refusal> {
         self.0.iter()
     }
 
-    /// Keeps one, and forgets the oldest if there are too many.
+    /// Keeps a refusal. The oldest refusal is forgotten if there are too many.
     pub(crate) fn add(&mut self, origin: &Origin, verdict: Verdict, at: Instant) {
         let Origin { xid, excerpt, .. } = *origin;
         if self.0.capacity() == 0 {

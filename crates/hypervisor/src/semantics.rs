@@ -1,8 +1,8 @@
 //! The differences between OpenFlow 1.0 and OpenFlow 1.3, as a record of facts for each version. The sections are those of the specifications
 //! 1.0.0 and 1.3.5.
 //!
-//! Not here: the bytes of messages, which the modules `v10` and `v13` read and write; [`crate::messages`] calls these. What a version
-//! makes of a physical switch, such as table 0 and its metadata, is in [`compile::Target`].
+//! Not here: the bytes of messages, which the modules `v10` and `v13` read and write, by way of [`crate::messages`].
+//! How the compiler uses a physical switch of a version, such as table 0 and its metadata, is in [`compile::Target`].
 
 use crate::policy::LabelForm;
 use compile::Wire;
@@ -16,23 +16,23 @@ pub(crate) struct Semantics {
     pub version: Version,
     /// Whether a MODIFY that finds no entry adds one (1.0, section 4.6; 1.3, section 6.4).
     pub modify_adds: bool,
-    /// What FLOW_MODs do beside that.
+    /// Further facts about FLOW_MODs.
     pub flow_mod: FlowMods,
     /// Whether a DELETE can name entries by their cookie (1.3, section 6.4).
     pub deletes_by_cookie: bool,
-    /// Whether the type of a request decides that a slave and a reader may not make it, before the request is read (1.3, section
-    /// 6.3.4).
+    /// Whether the type of a request alone decides that a slave or a reader may not make the request, before Weir reads
+    /// the request (1.3, section 6.3.4).
     pub rights_by_type: bool,
     /// Whether there are groups and meters (1.3, sections 5.6 and 5.7).
     pub has_groups: bool,
-    /// Whether a switch can be asked for the asynchronous messages that are wanted (1.3, section 7.3.10).
+    /// Whether a controller can ask a switch for the asynchronous messages that it wants (1.3, section 7.3.10).
     pub has_set_async: bool,
-    /// The configuration bits of a network's port (1.0, section 5.2.1; 1.3, section 7.2.1). Ports of networks do not tell
-    /// spanning-tree frames from others, so `OFPPC_NO_RECV_STP` is not among them.
+    /// The configuration bits of a network's port (1.0, section 5.2.1; 1.3, section 7.2.1). Ports of networks do not
+    /// distinguish spanning-tree frames, so `OFPPC_NO_RECV_STP` is not included.
     pub port_config: PortConfig,
-    /// The form of labels that stand in port descriptions.
+    /// The form of labels in port descriptions.
     pub label_form: LabelForm,
-    /// The first byte of a stored entry: its match and its actions are those of the version.
+    /// The first byte of a stored entry with match and actions of this version.
     pub stored_as: u8,
     /// Numbers of message types.
     pub types: Types,
@@ -54,13 +54,13 @@ pub(crate) struct FlowMods {
     pub emergency_flag: u16,
 }
 
-/// Numbers of message types that differ, or that only one version has.
+/// Numbers of message types that differ between the versions, or that only one version has.
 pub(crate) struct Types {
     /// BARRIER_REQUEST. The number of BARRIER_REPLY is the next.
     pub barrier_request: u8,
     /// PORT_MOD.
     pub port_mod: u8,
-    /// The request by which a controller takes a role: ROLE_REQUEST, or before 1.3 a VENDOR message.
+    /// The request by which a controller asks for a role: ROLE_REQUEST, or before 1.3 a VENDOR message.
     pub role_request: u8,
     /// STATS_REPLY or MULTIPART_REPLY.
     pub statistics_reply: u8,
@@ -81,27 +81,27 @@ pub(crate) struct Layout {
     pub port_name: usize,
 }
 
-/// Error codes that mean the same in both versions, and have other numbers.
+/// Error codes that mean the same in both versions, but have different numbers.
 pub(crate) struct Codes {
-    /// Two entries overlap, or become one rule.
+    /// Two entries overlap, or have the same rule on the switch.
     pub overlap: ErrorCode,
     /// There is no room for a rule.
     pub table_full: ErrorCode,
-    /// A FLOW_MOD of a tenant that may not write.
+    /// The tenant may not write FLOW_MODs.
     pub flow_mod_not_permitted: ErrorCode,
     /// A SET_CONFIG that would change the switch for all tenants.
     pub config_not_permitted: ErrorCode,
     /// A request for the counts of a port that the tenant does not have.
     pub bad_port: ErrorCode,
-    /// The same of queues.
+    /// The error code for queues of a port that the tenant does not have.
     pub queue_bad_port: ErrorCode,
     /// A request for the counts of a queue that the tenant may not use.
     pub queue_bad_queue: ErrorCode,
     /// The command of a FLOW_MOD is unknown.
     pub bad_command: ErrorCode,
-    /// The answer is too large to be kept.
+    /// The answer is larger than Weir keeps.
     pub too_much: ErrorCode,
-    /// The types of errors that say that something has no place in the tables as they are.
+    /// The types of errors that depend on the present tables.
     pub of_tables: &'static [u16],
     /// Error codes of a refused PORT_MOD.
     pub port_mod: PortModCodes,
@@ -253,7 +253,7 @@ impl Semantics {
         }
     }
 
-    /// What a switch speaks, if Weir speaks it, too.
+    /// The version, if Weir speaks this version, too.
     pub(crate) fn spoken(version: Version) -> Option<Wire> {
         let wire = Wire::of(version);
         (Semantics::of(wire).version == version).then_some(wire)

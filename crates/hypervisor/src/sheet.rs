@@ -1,15 +1,15 @@
-//! A switch's data sheet: what was measured of it, and a tenant's share of that.
+//! A switch's data sheet: measured figures of a switch, and a tenant's share.
 //!
-//! A sheet has two figures for each class of messages: the *safe rate*, at which the switch loses nothing and queues nothing, and
-//! the *cost*, the time for which one message keeps the switch busy. By its weight a tenant gets a share of each safe rate, and a
-//! share of the switch's time. The second share is for mixtures: a tenant that uses its whole share of one class has no time left
-//! for another.
+//! A sheet has two figures for each class of messages: the *safe rate*, at which the switch loses nothing and queues
+//! nothing, and the *cost*, the time for which one message keeps the switch busy. By its weight a tenant gets a share
+//! of each safe rate, and a share of the switch's time. The second share is for mixtures: a tenant that uses its whole
+//! share of one class has no time left for another class.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-/// Messages that are measured, and limited, together.
+/// A class of messages that are measured and limited together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageClass {
     /// PACKET_OUT.
@@ -25,7 +25,7 @@ pub enum MessageClass {
 }
 
 impl MessageClass {
-    /// All of them.
+    /// All classes.
     pub const ALL: [MessageClass; 5] = [
         MessageClass::PacketOut,
         MessageClass::FlowMod,
@@ -38,15 +38,15 @@ impl MessageClass {
 /// A figure of a sheet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Its name in the sheet, such as `safe_rates.echo`.
+    /// The name of the figure in the sheet, such as `safe_rates.echo`.
     pub name: String,
-    /// The experiment that measured it.
+    /// The experiment that measured the figure.
     pub experiment: String,
-    /// Its value.
+    /// The value.
     pub value: f64,
 }
 
-/// What was measured of a class of messages.
+/// The measured figures of a class of messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The safe rate: messages per second, above 0.
@@ -60,31 +60,31 @@ pub struct Measured {
 pub struct TableSize {
     /// Rules.
     pub rules: u32,
-    /// Where that comes from.
+    /// The figure for this size.
     pub figure: Figure,
 }
 
 /// A data sheet, as far as limits need it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// The file that it was read from.
+    /// The file of the sheet.
     pub file: String,
-    /// When it was measured.
+    /// When the switch was measured.
     pub measured: String,
-    /// The switch of which it was measured.
+    /// The datapath id of the measured switch.
     pub dpid: Option<u64>,
-    /// The manufacturer, the hardware and the software of that switch, as the switch says them.
+    /// Manufacturer, hardware and software of the measured switch, by its description.
     pub description: Option<[String; 3]>,
-    /// How many rules its table holds, if the table was full once.
+    /// How many rules the switch's table holds, if the table was full once.
     pub table: Option<TableSize>,
-    /// Classes that were measured.
+    /// The measured classes.
     pub classes: BTreeMap<MessageClass, Measured>,
 }
 
-/// Whether there is a sheet for a switch, and whether it is of this switch.
+/// Whether the operator names a sheet for a switch, and whether the sheet is of this switch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Standing {
-    /// The operator names none.
+    /// The operator names no sheet.
     #[default]
     None,
     /// Limits come from this sheet.
@@ -93,7 +93,7 @@ pub enum Standing {
     OfAnother(Arc<Sheet>),
 }
 
-/// Who says how many messages a tenant may send, or get.
+/// The source of a limit on messages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateBy {
     /// The operator.
@@ -105,17 +105,17 @@ pub enum RateBy {
 /// How many messages of a class a tenant may send, or get.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateShare {
-    /// Which messages.
+    /// The class.
     pub class: MessageClass,
-    /// Per second.
+    /// Messages per second.
     pub per_second: f64,
-    /// At once, after a silence.
+    /// Messages that may come at once after a silence.
     pub burst: u32,
-    /// Who says so.
+    /// The source of the limit.
     pub by: RateBy,
 }
 
-/// What is known of a switch itself.
+/// What Weir knows of a switch itself.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     asked: bool,
@@ -126,21 +126,21 @@ pub(crate) struct Described {
     standing: Standing,
 }
 
-/// A most expensive message counts as so many of the cheapest in the scheduler.
+/// The most expensive message counts as this many of the cheapest messages in the scheduler.
 const DEAREST: u64 = 256;
 
 impl Described {
-    /// Manufacturer, hardware, software, if the switch has said them.
+    /// Manufacturer, hardware, software, if the switch has reported them.
     pub(crate) fn description(&self) -> Option<&[String; 3]> {
         self.description.as_ref()
     }
 
-    /// Whether there is a sheet, and whether it is of this switch.
+    /// Whether there is a sheet, and whether the sheet is of this switch.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// The sheet by which limits are made.
+    /// The sheet from which limits are computed.
     pub(crate) fn in_force(&self) -> Option<&Arc<Sheet>> {
         match &self.standing {
             Standing::Holds(sheet) => Some(sheet),
@@ -148,7 +148,8 @@ impl Described {
         }
     }
 
-    /// Finds out whether a sheet is of the switch, as far as that is known. Says whether it turns out to be of another one.
+    /// Finds out whether a sheet is of the switch, as far as Weir knows. Returns whether the sheet turns out to be of
+    /// another switch.
     pub(crate) fn judge(&mut self, sheet: Option<&Arc<Sheet>>, dpid: u64) -> bool {
         let holds = |sheet: &Sheet| {
             let may_be = !self.answered && sheet.description.is_some();
@@ -180,8 +181,9 @@ impl Described {
 }
 
 impl Sheet {
-    /// Whether the sheet is of the switch with this datapath id, which describes itself so. The description decides, since switches
-    /// of one kind are alike, and other software makes another switch. Where one of them is unknown the datapath id decides.
+    /// Whether the sheet is of the switch with this datapath id and description. The description decides: switches of
+    /// one kind are alike, and a switch with other software is another switch. If one of the descriptions is unknown,
+    /// the datapath id decides.
     pub fn is_of(&self, dpid: u64, description: Option<&[String; 3]>) -> bool {
         match (&self.description, description) {
             (Some(sheet), Some(switch)) => sheet == switch,

@@ -1,7 +1,8 @@
-//! One switch and the controllers of all tenants that see it.
+//! One switch and the controllers of all tenants that see the switch.
 //!
-//! The types of which a [`Switch`] consists stand in modules that do not name `Switch`. All other modules here are methods of
-//! `Switch`, by subject; they use these types, and no module uses a module that uses it.
+//! [`Switch`] consists of types that have modules of their own; these modules do not use `Switch`. All other modules
+//! here are methods of `Switch`, by subject. They use the types, and no module names (`use`) a module that names it.
+//! The methods themselves call one another through `self`, whatever file they are in.
 
 mod adopted;
 mod asynchronous;
@@ -90,27 +91,62 @@ use space::shares::Space;
 pub(crate) use tenant::Tenant;
 use tenants::Tenants;
 
-/// A connected switch as its tenants see it. See the crate's documentation.
+/// A connected switch as its tenants see it.
+///
+/// `Switch` does no I/O and knows no clock. The *driver*, an event loop, calls it:
+///
+/// 1. **Create.** [`new`](Self::new) takes the switch's FEATURES_REPLY and what the store holds of the switch. From then on the
+///    driver reads the switch's connection, and sends what step 5 gives.
+/// 2. **Controllers.** After [`Event::Serve`] the driver connects the tenant's controllers. When a controller has sent HELLO, the
+///    driver calls [`controller_connected`](Self::controller_connected); when the connection is gone,
+///    [`controller_disconnected`](Self::controller_disconnected).
+/// 3. **Input.** The driver calls
+///    - [`handle_switch_message`](Self::handle_switch_message) for each message of the switch;
+///    - [`wants_read`](Self::wants_read) before each message of a controller, and if it says yes,
+///      [`handle_controller_message`](Self::handle_controller_message). After a no the messages stay unread in the connection
+///      until [`poll_resumed`](Self::poll_resumed) names the controller;
+///    - [`written`](Self::written) with `blocked` false when a controller's connection that was full takes bytes again;
+///    - [`handle_timeout`](Self::handle_timeout) at the time that [`poll_timeout`](Self::poll_timeout) has given, or later;
+///    - [`handle_stored`](Self::handle_stored) when changes from [`poll_store`](Self::poll_store) survive a crash;
+///    - [`handle_policy`](Self::handle_policy) when the policy or the map has changed;
+///    - [`handle_counts_asked`](Self::handle_counts_asked) and [`handle_counts_told`](Self::handle_counts_told) for the events of
+///      another `Switch` that ask and tell counters.
+/// 4. **Turn.** As long as [`is_turn_awaited`](Self::is_turn_awaited) says yes, the driver calls
+///    [`next_turn`](Self::next_turn), for one switch in each turn of the event loop. Long work goes on there, in batches.
+/// 5. **Output.** After one or more calls of steps 2 to 4 the driver takes, in this order:
+///    1. [`poll_store`](Self::poll_store), for the store. Messages that depend on these changes wait for `handle_stored`;
+///    2. [`poll_event`](Self::poll_event), until there is no event;
+///    3. [`take_flow_changes`](Self::take_flow_changes), if [`track_flows`](Self::track_flows) is on;
+///    4. the bytes of [`switch_outbox`](Self::switch_outbox);
+///    5. [`poll_controller`](Self::poll_controller), until it names no controller. For each: at most [`share`](Self::share) bytes of
+///       [`controller_outbox`](Self::controller_outbox), and then [`written`](Self::written);
+///    6. [`poll_resumed`](Self::poll_resumed), until it names no controller: `written` may have made room for requests;
+///    7. [`is_turn_awaited`](Self::is_turn_awaited): if yes, the event loop must not sleep before its next turn;
+///    8. [`poll_timeout`](Self::poll_timeout), last: all calls before can change the time.
+/// 6. **End.** When the switch's connection is gone, or after [`Event::CloseSwitch`], the driver drops the `Switch`. The store has
+///    what the next connection needs.
+///
+/// `now` is the driver's time. It never goes back.
 pub struct Switch {
-    /// The version that is spoken with the switch, and so with the controllers.
+    /// The version of OpenFlow of the switch, and so of the controllers.
     wire: Wire,
     datapath: Datapath,
     map: Map,
     tenants: Tenants,
     controllers: Controllers,
-    /// The connection to the switch, and what waits for it.
+    /// The connection to the switch, and the messages that wait for the switch.
     session: Session,
-    /// What is in flight, by what it is for.
+    /// Messages in flight, by their purpose.
     operations: Operations,
-    /// Statistics that the switch is asked for, and those that are kept.
+    /// Statistics that Weir asks the switch for, and answers that are kept.
     statistics: Collections,
     journal: Journal,
-    /// Requests that wait, and whose turn it is.
+    /// Requests that wait, and the tenant whose turn it is.
     inbox: Inbox,
     settings: Settings,
     reports: Reports,
     scratch: Scratch,
-    /// How much its tables hold, and who gets how much of them.
+    /// How much the switch's tables hold, and each tenant's share.
     space: Space,
     /// Groups and meters in use on the switch (1.3).
     ids: Ids,
@@ -121,7 +157,7 @@ pub struct Switch {
 pub struct TenantState<'a> {
     /// The tenant.
     pub id: TenantId,
-    /// What has been counted.
+    /// The tenant's counters.
     pub counters: &'a Counters,
     /// Messages that wait for the switch.
     pub waiting_south: usize,
@@ -131,19 +167,19 @@ pub struct TenantState<'a> {
     pub controllers: usize,
     /// Entries in the virtual flow table.
     pub flows: usize,
-    /// Entries on the switch that stand for them.
+    /// Rules on the switch for these entries.
     pub entries: usize,
-    /// Groups and meters (1.3).
+    /// Groups (1.3).
     pub groups: usize,
-    /// See `groups`.
+    /// Meters (1.3).
     pub meters: usize,
     /// Bytes held for requests that are not finished.
     pub held: usize,
     /// Whether the tenant has a part of the switch.
     pub served: bool,
-    /// Its weight.
+    /// The tenant's weight.
     pub weight: u32,
-    /// The rules that its own limit lets it have.
+    /// The most rules that the tenant's own limit allows.
     pub most_rules: u32,
 }
 
@@ -153,24 +189,24 @@ impl Switch {
         self.datapath.id()
     }
 
-    /// The datapath id by which people know it: of a big switch, the one that its tenant sees.
+    /// The datapath id for people. For the front of a big switch this is the datapath id that the tenant sees.
     pub fn known_as(&self) -> u64 {
         self.datapath.known_as()
     }
 
-    /// The version spoken with the switch, and so with the controllers.
+    /// The version of OpenFlow of the switch, and so of the controllers.
     #[inline]
     pub fn version(&self) -> Version {
         self.semantics().version
     }
 
-    /// What the version means.
+    /// The facts of this version.
     #[inline]
     fn semantics(&self) -> &'static Semantics {
         Semantics::of(self.wire)
     }
 
-    /// Error codes of the version.
+    /// The error codes of this version.
     fn codes(&self) -> &'static Codes {
         &self.semantics().codes
     }
@@ -180,7 +216,7 @@ impl Switch {
         self.datapath.is_ready()
     }
 
-    /// Takes one whole message of the switch.
+    /// Step 3: takes one whole message of the switch.
     pub fn handle_switch_message(&mut self, frame: &[u8], now: Instant) {
         self.reports.set_clock(now);
         if self.datapath.is_closed() {
@@ -201,7 +237,8 @@ impl Switch {
         if self.switch_message(header, frame, now).is_err() {
             self.reports.counters_mut().unexpected += 1;
         }
-        // Of a change on its way a PACKET_IN says nothing, and there may be millions in a second. Its number is that of 1.0, too.
+        // A PACKET_IN says nothing of changes in flight, and there may be millions of PACKET_INs in a second. The type
+        // has the same number in both versions.
         if header.type_ != openflow::v13::MessageType::PACKET_IN.0 {
             self.settle_refused(now);
             self.take_up_postponed(now);
@@ -213,7 +250,7 @@ impl Switch {
         self.drain(now);
     }
 
-    /// Takes one whole message of a controller. Whatever cannot be granted is answered with an error.
+    /// Step 3: takes one whole message of a controller. A request that is not allowed is answered with an error.
     pub fn handle_controller_message(
         &mut self,
         controller: ControllerIndex,
@@ -226,7 +263,7 @@ impl Switch {
         let Ok(header) = Header::parse(frame) else { return };
         let state = &mut self.tenants[tenant];
         count(&mut state.counters.from_controller, header.type_);
-        // Long lists are long to read.
+        // It takes long to read a long list.
         state.flows.meter().add(1 + (frame.len() as u64 >> 6));
         let request = Request { tenant, controller, header, frame, now };
         if self.stands_behind(&request) {
@@ -264,13 +301,12 @@ impl Switch {
         self.charge_store(request.tenant, self.journal.gate() - written, request.now);
     }
 
-    /// Whether a change is being applied again.
+    /// Whether a replay applies the request of a change again.
     pub(crate) fn is_replay(&self) -> bool {
         self.operations.is_replay()
     }
 
-    /// Whether the controller should be read from now. After a "no" it is named by
-    /// [`poll_resumed`](Self::poll_resumed) once that changes.
+    /// Step 3: whether the driver may read the controller's next message.
     pub fn wants_read(&mut self, controller: ControllerIndex) -> bool {
         let known = self.controllers.get(controller).filter(|it| !it.is_closing());
         let Some(at) = known.map(Controller::tenant) else { return false };
@@ -286,22 +322,24 @@ impl Switch {
         true
     }
 
-    /// A controller that may be read from again.
+    /// Step 5: a controller that [`wants_read`](Self::wants_read) has refused, and from which the driver may read
+    /// again.
     pub fn poll_resumed(&mut self) -> Option<ControllerIndex> {
         self.controllers.next_resumed()
     }
 
-    /// What the driver has to do or to know.
+    /// Step 5: the next event for the driver.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.reports.next()
     }
 
-    /// Changes to be made safe, and their number for [`handle_stored`](Self::handle_stored).
+    /// Step 5: changes for the store, and their number for [`handle_stored`](Self::handle_stored). `None` without
+    /// changes or without a store.
     pub fn poll_store(&mut self) -> Option<(u64, Vec<StoreOp>)> {
         self.journal.take()
     }
 
-    /// Everything up to this number is safe; messages that waited for it may go.
+    /// Step 3: the store has all changes up to this number. Messages that waited for these changes are sent.
     pub fn handle_stored(&mut self, number: u64, now: Instant) {
         self.journal.confirm(number);
         self.session.send_safe(&self.journal, now);
@@ -312,18 +350,17 @@ impl Switch {
         self.drain(now);
     }
 
-    /// Bytes for the switch.
+    /// Step 5: bytes for the switch.
     pub fn switch_outbox(&mut self) -> &mut Outbox {
         self.session.outbox()
     }
 
-    /// The next controller for which bytes wait, in turn. The driver takes at most
-    /// [`share`](Self::share) bytes from its outbox and then calls [`written`](Self::written).
+    /// Step 5: the next controller with bytes to write. Controllers take turns.
     pub fn poll_controller(&mut self) -> Option<ControllerIndex> {
         self.controllers.next_dirty()
     }
 
-    /// Bytes that a controller may be given before the next one's turn.
+    /// The most bytes that a controller gets before the next controller's turn.
     pub fn share(&self, controller: ControllerIndex) -> usize {
         const QUANTUM: usize = 32 << 10;
         match self.controllers.get(controller) {
@@ -332,20 +369,19 @@ impl Switch {
         }
     }
 
-    /// Bytes for a controller.
+    /// Step 5: bytes for a controller.
     pub fn controller_outbox(&mut self, controller: ControllerIndex) -> Option<&mut Outbox> {
         self.controllers.outbox(controller)
     }
 
-    /// The driver has taken what it could; `blocked` when the connection takes no more for now. When it does again,
-    /// this is called once more with `blocked` false.
+    /// Steps 3 and 5: the driver has written bytes to a controller. `blocked`: the connection takes no more for now.
     pub fn written(&mut self, controller: ControllerIndex, blocked: bool) {
         if let Some(tenant) = self.controllers.written(controller, blocked) {
             self.resume(tenant);
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has to be called next.
+    /// Step 5: when the driver has to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut first = self.session.poll_timeout();
         if !self.statistics.is_empty() {
@@ -354,7 +390,7 @@ impl Switch {
         earlier(earlier(first, self.next_unused()), self.tenants.next_end())
     }
 
-    /// Time has passed.
+    /// Step 3: time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.reports.set_clock(now);
         self.settle_silence(now);
@@ -376,7 +412,7 @@ impl Switch {
         self.drain(now);
     }
 
-    /// Counts of the switch.
+    /// The counters of the switch.
     pub fn counters(&self) -> SwitchCounters {
         SwitchCounters {
             to_switch: self.session.sent_by_type(),
@@ -385,7 +421,7 @@ impl Switch {
         }
     }
 
-    /// Each tenant in the policy, as it stands.
+    /// The state of each tenant in the policy.
     pub fn tenants(&self) -> impl Iterator<Item = TenantState<'_>> {
         let tenants = self.tenants.indices().zip(self.tenants.iter());
         let present = tenants.filter(|(_, tenant)| tenant.terms.is_present());
@@ -411,7 +447,7 @@ impl Switch {
         })
     }
 
-    /// Units of work that may stand and do stand at the switch.
+    /// The window's limit, and the work in flight at the switch, in units of work.
     pub fn window(&self) -> (u32, u32) {
         self.session.window()
     }

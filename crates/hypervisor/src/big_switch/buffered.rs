@@ -1,4 +1,4 @@
-//! Packets that members keep: the front knows them by numbers of its own.
+//! Packets that members buffer. The front knows these packets by other buffer ids.
 
 use alloc::collections::VecDeque;
 use openflow::NO_BUFFER;
@@ -13,7 +13,7 @@ pub(super) struct Buffered {
     next: u32,
 }
 
-/// A packet that a member keeps.
+/// A packet that a member buffers.
 #[derive(Clone, Copy)]
 pub(super) struct Packet {
     /// The buffer id that the front knows.

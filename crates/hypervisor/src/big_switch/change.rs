@@ -42,7 +42,7 @@ impl Log {
     }
 }
 
-/// A question of the front's, while members answer it.
+/// A question of the front, while members answer.
 pub(super) struct Ask {
     pub(super) xid: u32,
     /// The statistics that Weir adds up; nothing if one member answers for all.

@@ -91,7 +91,7 @@ impl BigSwitch {
         let Some(leaving) = self.leaving.remove(cookie) else { return };
         let (flow, mut message) = (leaving.entry.flow(), Vec::new());
         let stood = flow.stood(now);
-        // It is shorter than the FLOW_MOD.
+        // A FLOW_REMOVED is shorter than the FLOW_MOD, so there is room.
         let _ = messages::write_removed(self.wire, &flow, leaving.reason, stood, &mut message);
         self.front.send(&message);
     }

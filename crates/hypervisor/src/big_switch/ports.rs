@@ -50,7 +50,7 @@ impl BigSwitch {
         let mut messages = Vec::new();
         for (reason, port) in changed_ports(&before, &now) {
             let wire = messages::write_port(self.wire, port);
-            // It is short.
+            // A PORT_STATUS is short, so there is room.
             let _ = write_port_status(self.version(), reason, &wire, &mut messages);
         }
         self.front.send(&messages);

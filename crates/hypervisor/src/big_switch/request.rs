@@ -48,7 +48,7 @@ pub(super) enum To {
         resets_counts: bool,
         is_again: bool,
     },
-    /// The entry gets the actions of this one.
+    /// The entry gets the actions of `by`.
     Modify {
         by: Arc<Spec>,
         resets_counts: bool,
@@ -77,7 +77,7 @@ impl Spec {
 }
 
 impl Request {
-    /// The change that a message of the front's asks for.
+    /// The change that a message of the front asks for.
     pub(super) fn read(wire: Wire, type_: MessageType, message: &[u8]) -> Option<Request> {
         let body = message.get(Header::LEN..)?;
         let (object, deletes) = match type_ {
@@ -106,7 +106,7 @@ impl Request {
         Some(Request { object, to })
     }
 
-    /// A FLOW_MOD of one entry, which its cookie names.
+    /// A FLOW_MOD of one entry; the cookie names the entry.
     fn of(wire: Wire, it: &FlowMod<'_>) -> Option<Request> {
         let &FlowMods { add_resets_counts, reset_counts_flag, .. } = &Semantics::of(wire).flow_mod;
         let is_add = it.command == FlowModCommand::ADD;

@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use openflow::v13::Port;
 
-/// How long members that have not connected are waited for before the switch is shown without them.
+/// How long Weir waits for members that have not connected. After this time the front starts without them.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// See the module.
@@ -15,12 +15,12 @@ pub(super) struct Front {
     out: Outbox,
     /// Whether the front is connected.
     is_started: bool,
-    /// Whether the front has been connected since the first member came. From then on the front says what members hold; before, the
-    /// members say it.
+    /// Whether the front has been connected since the first member came. From then on the front's tables decide what
+    /// members hold; before, the tables that members report become those of the big switch.
     is_settled: bool,
     /// When the first member connected.
     first_member: Option<Instant>,
-    /// Ports as they were shown to the front.
+    /// The ports that the front knows.
     shown: BTreeMap<u32, Port>,
     /// The front's last SET_CONFIG and SET_ASYNC, by their types. A new member gets them.
     configs: BTreeMap<u8, Vec<u8>>,
@@ -142,12 +142,12 @@ impl Front {
 
     // ---- Ports that the front knows, and settings that the front has sent
 
-    /// Ports as they were shown to the front.
+    /// The ports that the front knows.
     pub(super) fn shown(&self) -> &BTreeMap<u32, Port> {
         &self.shown
     }
 
-    /// The front is shown these ports. Gives the ports that were shown before.
+    /// The front gets these ports. Returns the ports that the front knew before.
     pub(super) fn show(&mut self, ports: BTreeMap<u32, Port>) -> BTreeMap<u32, Port> {
         core::mem::replace(&mut self.shown, ports)
     }

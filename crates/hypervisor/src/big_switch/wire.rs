@@ -1,4 +1,4 @@
-//! Messages of the big switch's own, to the front and to members.
+//! Messages that the big switch itself sends to the front and to members.
 
 use crate::flows::{Flow, SentFlowMod};
 use crate::messages;
@@ -17,16 +17,16 @@ use openflow::v10::Match;
 use openflow::v13::{Capabilities, FeaturesReply, FlowStatsRequest, MessageType, Port};
 use openflow::{Header, frame};
 
-/// What another message to a member was for.
+/// The purpose of a message to a member, other than a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// A message that is not answered; if it is refused, this request of the front's is.
+    /// A message without an answer. If the member refuses the message, Weir refuses the front's request with this xid.
     Plain(Option<u32>),
-    /// A part of a question of the front's.
+    /// A part of a question of the front.
     Part(u64),
-    /// What the member holds.
+    /// A question for the entries, groups or meters that the member holds.
     Own(Purpose),
-    /// Whether an entry has counted anything.
+    /// A question for the counters of an entry.
     IdleCheck(u64),
 }
 
@@ -57,7 +57,7 @@ pub(super) fn barrier_reply(wire: Wire, xid: u32) -> Vec<u8> {
 pub(super) fn error(wire: Wire, xid: u32, verdict: Verdict) -> Vec<u8> {
     let mut out = Vec::new();
     let error = Error { code: verdict.refused.code(), data: &verdict.to_data() };
-    // It is short.
+    // An ERROR is short, so there is room.
     let _ = error.write_message(Semantics::of(wire).version, xid, &mut out);
     out
 }
@@ -90,7 +90,7 @@ pub(super) fn features_reply(
     (!reply.is_empty()).then_some(reply)
 }
 
-/// What a new member is asked.
+/// The questions to a new member.
 pub(super) fn questions(wire: Wire) -> impl Iterator<Item = (Sent, Vec<u8>)> {
     messages::questions(wire, 0).into_iter().filter_map(|(awaits, message)| match awaits {
         Awaits::Own(purpose) => Some((Sent::Own(purpose), message)),
@@ -98,7 +98,7 @@ pub(super) fn questions(wire: Wire) -> impl Iterator<Item = (Sent, Vec<u8>)> {
     })
 }
 
-/// The question for an entry; on 1.0 the answer may have others as well.
+/// The question for the counters of an entry. On 1.0 the answer may have other entries as well.
 pub(super) fn question_of(wire: Wire, flow: &Flow) -> Vec<u8> {
     match wire {
         Wire::V10 => {
@@ -112,12 +112,12 @@ pub(super) fn question_of(wire: Wire, flow: &Flow) -> Vec<u8> {
     }
 }
 
-/// The FLOW_MOD that does this to an entry.
+/// The FLOW_MOD that makes this change to an entry.
 pub(super) fn flow_mod(wire: Wire, change: Change, flow: &Flow, hard_timeout: u16) -> Vec<u8> {
     let cookie_mask = if change == Change::Delete { u64::MAX } else { 0 };
     let message = SentFlowMod { cookie_mask, hard_timeout, ..SentFlowMod::of_flow(change, flow) };
     let mut out = Vec::new();
-    // It has come in a message.
+    // The entry came in a message, so there is room.
     let _ = messages::write_flow_mod(wire, &message, &mut out);
     out
 }
@@ -126,13 +126,14 @@ pub(super) fn flow_mod(wire: Wire, change: Change, flow: &Flow, hard_timeout: u1
 pub(super) fn port_mod(wire: Wire, port: &Port, config: u32) -> Vec<u8> {
     let description = messages::write_port(wire, port);
     let Semantics { types, layout, .. } = Semantics::of(wire);
-    // Number and address are where the description has them. All bits are set, and no features are advertised.
+    // Number and address are where the description has them. The mask has all bits, and the port advertises no
+    // features.
     let port = description.get(..layout.port_name).unwrap_or_default();
     let body = [port, &config.to_be_bytes(), &[0xff; 4], &[0; 8]].concat();
     bare(wire, types.port_mod, 0, &body)
 }
 
-/// The port by which a PACKET_OUT says that the packet has come in.
+/// The ingress port that a PACKET_OUT names.
 pub(super) fn in_port(wire: Wire, message: &[u8]) -> u32 {
     let port = frame::in_port(message).unwrap_or(u32::MAX);
     match (wire, u16::try_from(port)) {

@@ -1,4 +1,4 @@
-//! What a tenant's request for statistics asks, and what entries on the switch have counted, in one form for all versions.
+//! A tenant's request for statistics, and the counters of rules on the switch, in one form for all versions.
 
 use super::Wanted;
 use crate::tally::Count;
@@ -9,16 +9,16 @@ pub(crate) enum Asked<'a> {
     Flows(Wanted),
     /// The number of entries, and the sum of their packets and bytes.
     Aggregate(Wanted),
-    /// Anything else, as 1.3 says it.
+    /// Any other request, in the form of 1.3.
     Other(MultipartRequestBody<'a>),
 }
 
-/// What an entry on the switch has counted.
+/// The counters of a rule on the switch.
 pub(crate) struct Counted<'a> {
     pub cookie: u64,
     pub table: u8,
     pub count: Count,
-    /// How long the entry has stood: seconds and nanoseconds.
+    /// How long the rule has been installed: seconds and nanoseconds.
     pub duration: (u32, u32),
     /// Actions (1.0) or instructions (1.3).
     pub actions: &'a [u8],

@@ -14,8 +14,9 @@ use core::ops::Deref;
 use flowspace::{Match, MiniMatch, MiniWords};
 use hashbrown::HashMap;
 
-/// One entry, as the tenant sees it, and what stands for it on the switch. Copies share all that is long: an entry that changes is
-/// kept as it was until the switch has confirmed the change, and one request can change thousands.
+/// One entry, as the tenant sees it, and the entry's rules on the switch. Copies of an entry share all long parts: Weir
+/// keeps the entry from before a change until the switch has confirmed the change, and one request can change thousands
+/// of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// The tenant's table; 0 on OpenFlow 1.0.
@@ -32,25 +33,27 @@ pub struct Flow {
     pub idle_timeout: u16,
     /// Seconds.
     pub hard_timeout: u16,
-    /// Since when it stands, for its hard timeout. It is not stored: the switch says how long it has held an entry.
+    /// When the entry was added, for the hard time-out. The store does not have this time: the switch says how long it
+    /// has held a rule.
     pub installed: Instant,
     /// The match as the tenant wrote it.
     pub match_wire: Arc<[u8]>,
     /// Actions (1.0) or instructions (1.3) as the tenant wrote them.
     pub actions: Arc<[u8]>,
-    /// What stands for it on the switch.
+    /// The entry's rules on the switch.
     pub rules: Vec<Rule>,
-    /// What would stand for it, but is the same entry on the switch as a rule of another one: see `flows::shared`.
+    /// Rules that are the same on the switch as a rule of another entry: see `flows::shared`.
     pub shadowed: Shadowed,
     /// Packets counted by rules that are gone.
     pub past_packets: u64,
     /// Bytes counted by rules that are gone.
     pub past_bytes: u64,
-    /// What rules have counted that this message to the switch deletes, or one before it, is not counted here.
+    /// The number of a message to the switch. Counters of rules that this message or an earlier message has deleted do
+    /// not count for the entry.
     pub counts_since: u32,
 }
 
-/// The shadowed rules of an entry. Hardly any entry has some: an entry without them has only a pointer.
+/// The shadowed rules of an entry. Few entries have shadowed rules, so an entry without them has only a pointer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadowed(Option<Box<Rules>>);
 
@@ -74,7 +77,7 @@ impl Extend<Rule> for Shadowed {
 }
 
 impl Shadowed {
-    /// Takes out the first rule that is meant.
+    /// Removes the first rule for which `is_meant` says yes.
     pub(super) fn take(&mut self, is_meant: impl Fn(&Rule) -> bool) -> Option<Rule> {
         let rules = &mut self.0.as_mut()?.0;
         let at = rules.iter().position(is_meant)?;
@@ -87,7 +90,7 @@ impl Shadowed {
 }
 
 impl Flow {
-    /// The entry that a switch says it holds, as if the entry were a tenant's. The entry has no time.
+    /// An entry made of a rule that the switch holds, as if a tenant had written the rule. The entry has no time.
     pub(crate) fn of_held(it: Held) -> Flow {
         let flow = Flow::new(&it.match_, it.match_wire.into(), it.actions.into(), it.terms);
         Flow { table: it.table, priority: it.priority, cookie: it.cookie, ..flow }
@@ -119,19 +122,19 @@ impl Flow {
         }
     }
 
-    /// Whether it names groups or meters (1.3).
+    /// Whether the actions name groups or meters (1.3).
     pub(crate) fn names_numbers(&self) -> bool {
         [Kind::Group, Kind::Meter].iter().any(|kind| !named_of(*kind, &self.actions).is_empty())
     }
 
-    /// What it is but for what stands for it on the switch and what it does there.
+    /// The entry without its rules, its match on the wire and its actions.
     pub(crate) fn without_rules(&self) -> Flow {
         let (rules, shadowed) = (Vec::new(), Shadowed::default());
         let (match_wire, actions) = (Arc::default(), Arc::default());
         Flow { rules, shadowed, match_: self.match_.clone(), match_wire, actions, ..*self }
     }
 
-    /// Seconds that are left of its hard timeout, rounded up, and 0 if there is none. `None` if it is over.
+    /// The rest of the hard time-out in seconds, rounded up; 0 without a hard time-out. `None` if the time is over.
     pub(crate) fn left(&self, now: Instant) -> Option<u16> {
         if self.hard_timeout == 0 {
             return Some(0);
@@ -141,33 +144,33 @@ impl Flow {
         (left > 0).then_some(left)
     }
 
-    /// Whether its tenant asked for a report of its end.
+    /// Whether the tenant wants a FLOW_REMOVED.
     pub(crate) fn is_end_reported(&self) -> bool {
         /// OFPFF_SEND_FLOW_REM, in both versions.
         const SEND_FLOW_REM: u16 = 1;
         self.flags & SEND_FLOW_REM != 0
     }
 
-    /// How long it has stood: seconds and nanoseconds.
+    /// How long the entry has been installed: seconds and nanoseconds.
     pub(crate) fn stood(&self, now: Instant) -> (u32, u32) {
         let stood = (now - self.installed).0;
         (u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32)
     }
 
-    /// A rule that is gone has counted these packets and bytes.
+    /// Adds the packets and bytes of a rule that was removed.
     pub(crate) fn count_past(&mut self, (packets, bytes): (u64, u64)) {
         self.past_packets = self.past_packets.saturating_add(packets);
         self.past_bytes = self.past_bytes.saturating_add(bytes);
     }
 
-    /// The same entry, about to do this, with nothing that stands for it yet.
+    /// The same entry with other actions, before it is compiled: without rules.
     pub(crate) fn with_actions(&self, actions: &Arc<[u8]>) -> Flow {
         let (match_, match_wire) = (self.match_.clone(), Arc::clone(&self.match_wire));
         let (rules, shadowed) = (Vec::new(), Shadowed::default());
         Flow { rules, shadowed, match_, match_wire, actions: Arc::clone(actions), ..*self }
     }
 
-    /// Whether another one is found by the same, here and on the switch.
+    /// Whether the other entry has the same table, match and priority, and rules with the same keys.
     pub(super) fn stands_where(&self, other: &Flow) -> bool {
         (self.table, self.priority) == (other.table, other.priority)
             && self.match_ == other.match_
@@ -175,7 +178,7 @@ impl Flow {
             && are_where(&self.shadowed, &other.shadowed)
     }
 
-    /// Whether its rules are the same entries on the switch as those of another one, whatever they do.
+    /// Whether the rules of both entries have the same keys, whatever the rules do.
     pub(crate) fn has_rules_where(&self, other: &Flow) -> bool {
         are_where(&self.rules, &other.rules)
     }
@@ -192,7 +195,7 @@ impl Flow {
         }
     }
 
-    /// Bytes that it alone holds, roughly: not what it shares with other entries, and with itself as it is now.
+    /// Bytes that only this entry holds, roughly: without bytes that it shares with other entries or copies.
     pub(crate) fn size(&self) -> usize {
         let rules = self.rules.iter().chain(self.shadowed.iter());
         let rules = rules.map(|it| size_of_val(it) + own(&it.match_wire) + own(&it.actions));
@@ -202,7 +205,8 @@ impl Flow {
 }
 
 impl Flow {
-    /// Whether a request with this match means it: a strict one, of which this is the priority, or one that is not.
+    /// Whether a request means the entry. A strict request has this match and the priority `strictly`; another request
+    /// has a match that contains the entry's match.
     pub(crate) fn is_covered(&self, match_: &MiniWords, strictly: Option<u16>) -> bool {
         match strictly {
             Some(priority) => {
@@ -223,7 +227,7 @@ impl Flow {
         EntrySpec { table, priority, match_, actions }
     }
 
-    /// What a rule of it is on the switch.
+    /// What the switch holds of a rule of the entry.
     pub(crate) fn content(&self, owner: Owner, rule: &Rule) -> Content {
         Content { owner, program: Arc::clone(&rule.actions), terms: self.times() }
     }
@@ -233,22 +237,22 @@ impl Flow {
         self.rules.iter().find(|rule| rule.match_wire == key.match_wire)
     }
 
-    /// What identifies its rules on the switch.
+    /// The keys of the entry's rules on the switch.
     pub(crate) fn keys(&self) -> impl Iterator<Item = RuleKey> + '_ {
         self.rules.iter().map(|rule| rule.key(self.table))
     }
 
-    /// What it keeps when it is modified, beside since when it stands.
+    /// Idle time-out, hard time-out and flags, which a MODIFY does not change.
     pub(crate) fn times(&self) -> (u16, u16, u16) {
         (self.idle_timeout, self.hard_timeout, self.flags)
     }
 
-    /// What stands for it on the switch, by the match: an entry can be hundreds there.
+    /// The entry's rules by their matches: an entry can have hundreds of rules.
     pub fn by_match(&self) -> HashMap<&[u8], &Rule> {
         self.rules.iter().map(|rule| (&*rule.match_wire, rule)).collect()
     }
 
-    /// For the store: everything but what can be computed again. `format` says of which version match and actions are.
+    /// The entry for the store, without what can be computed. `format` says the version of match and actions.
     pub fn to_bytes(&self, format: u8) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD + self.match_wire.len() + self.actions.len());
         out.push(format);
@@ -264,8 +268,8 @@ impl Flow {
         out
     }
 
-    /// The inverse of [`to_bytes`](Self::to_bytes); `parse` reads the match of the version that is spoken. `None` for
-    /// bytes that are not of this format, or of another version: what they said would be another thing.
+    /// The inverse of [`to_bytes`](Self::to_bytes); `parse` reads a match of the spoken version. `None` for bytes of
+    /// another format or version, whose meaning would differ.
     pub fn from_bytes(
         bytes: &[u8],
         format: u8,
@@ -285,12 +289,12 @@ impl Flow {
     }
 }
 
-/// Bytes of what nobody else holds.
+/// The size of these bytes if nobody else holds them, else 0.
 pub(super) fn own<T: ?Sized>(bytes: &Arc<T>) -> usize {
     if Arc::strong_count(bytes) == 1 { size_of_val(&**bytes) } else { 0 }
 }
 
-/// Whether these are the same entries on the switch, whatever they do.
+/// Whether these rules have the same keys, whatever the rules do.
 fn are_where(some: &[Rule], others: &[Rule]) -> bool {
     let is_where = |(one, other): (&Rule, &Rule)| {
         (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
@@ -303,25 +307,25 @@ const SECOND: u64 = 1_000_000_000;
 /// Bytes of a stored flow before its match.
 const HEAD: usize = 20;
 
-/// First byte of a flow that was stored when it did not say of which version it is.
+/// The first byte of an entry that was stored without its version.
 pub(super) const FORMAT: u8 = 1;
 
 impl Flow {
-    /// How many entries on the switch are meant to stand for it.
+    /// The number of the entry's rules, with the shadowed rules.
     pub(crate) fn planned(&self) -> usize {
         self.rules.len() + self.shadowed.len()
     }
 
-    /// Whether the same is to stand for it.
+    /// Whether both entries have the same rules.
     pub(crate) fn is_placed_as(&self, other: &Flow) -> bool {
         (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
     }
 }
 
-/// Bytes for which an entry counts as one.
+/// One unit of an entry's size: a rule of up to this many bytes counts as one.
 const UNIT: usize = 1024;
 
-/// What long entries count for beside their rules.
+/// What long entries count for, beside their rules.
 #[derive(Debug, Default)]
 pub(super) struct Long {
     pub(super) of: BTreeMap<u32, usize>,
@@ -344,7 +348,7 @@ impl Long {
     }
 }
 
-/// What an entry counts for beside its rules, of which each counts for one.
+/// What an entry counts for, beside its rules. Each rule counts for one.
 pub(super) fn beside<'a>(flow: &Flow, rules: impl Iterator<Item = &'a Rule>) -> usize {
     let own = flow.match_wire.len() + flow.actions.len();
     let (count, all) = rules.fold((0, own), |(count, all), rule| (count + 1, all + rule.size()));

@@ -58,7 +58,7 @@ pub(crate) struct SentFlowMod<'a> {
 }
 
 impl<'a> SentFlowMod<'a> {
-    /// What does this to an entry with these actions. The rest is to be filled in.
+    /// A FLOW_MOD that makes this change, with these actions. The caller fills in the other fields.
     pub(crate) fn of(change: Change, actions: &'a [u8]) -> SentFlowMod<'a> {
         SentFlowMod {
             command: match change {
@@ -79,7 +79,7 @@ impl<'a> SentFlowMod<'a> {
         }
     }
 
-    /// What does this to an entry, as its tenant would say it.
+    /// A FLOW_MOD that makes this change to an entry, as the entry's tenant would write the message.
     pub(crate) fn of_flow(change: Change, flow: &'a Flow) -> SentFlowMod<'a> {
         SentFlowMod {
             table: flow.table,
@@ -105,7 +105,8 @@ impl Wanted {
         out_group: GROUP_ANY,
     };
 
-    /// Whether an entry is meant by its table, match and cookie. `words` are those of the match; a strict request has a priority.
+    /// Whether a request means an entry, by table, match and cookie. `words` are the words of the request's match; a
+    /// strict request has a priority.
     pub(crate) fn covers(&self, flow: &Flow, words: &MiniWords, strictly: Option<u16>) -> bool {
         flow.is_covered(words, strictly)
             && self.table.is_none_or(|table| table == flow.table)

@@ -1,4 +1,4 @@
-//! What the first bytes of a FLOW_MOD say.
+//! The fields in the first bytes of a FLOW_MOD.
 
 use flowspace::Match;
 

@@ -1,39 +1,39 @@
-//! What entries take: of the switch's tables, and of memory here.
+//! The room for rules: in the switch's tables, and in Weir's memory.
 //!
-//! A tenant's `entries` are bounded, so that others have room. A long entry counts for more than one of them.
+//! A tenant's `entries` are bounded, so that other tenants have room. A long entry counts for more than one.
 
 use super::entry::beside;
 use super::{Flow, FlowTable, Rule};
 
-/// Rules that one message may come to, if the entries that it means do not have as many already.
+/// The most rules that one message may lead to, unless the entries that the message means already have as many.
 pub(crate) const AT_ONCE: usize = 16_384;
 
-/// How many rules a change may come to, and whether the bound is what one message may do.
+/// How many more rules a change may lead to, and whether the bound of one message limits the change.
 #[derive(Debug)]
 pub(crate) struct Room(usize, bool);
 
 impl Room {
-    /// Takes what an entry is to be; `false` if there is no room for it.
+    /// Takes the rules of a changed entry; `false` if there is no room for them.
     pub(crate) fn take(&mut self, flow: &Flow, rules: &[Rule]) -> bool {
         let left = self.0.checked_sub(rules.len() + beside(flow, rules.iter()));
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// How many rules the change may still come to.
+    /// How many more rules the change may lead to.
     pub(crate) fn left(&self) -> usize {
         self.0
     }
 
-    /// Whether what one message may do bounds the change, and not what the tenant may have.
+    /// Whether the bound of one message limits the change, and not the tenant's limit.
     pub(crate) fn is_at_once(&self) -> bool {
         self.1
     }
 }
 
 impl FlowTable {
-    /// The room for these entries, changed, if the rules of all entries may be so many, and those of the rest of the message
-    /// `at_once`. Fewer than there are may always be.
+    /// The room for the changed entries, if all entries may have this many rules, and the rest of the message
+    /// `at_once`. A change may always lead to fewer rules than there are.
     pub(crate) fn room_for(
         &self,
         changed: impl Iterator<Item = u32>,

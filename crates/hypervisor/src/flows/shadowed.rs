@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 use compile::RuleKey;
 use hashbrown::{Equivalent, HashMap};
 
-/// What identifies a rule on the switch, to look for.
+/// A rule's key, borrowed for a look-up.
 #[derive(Hash)]
 pub(super) struct RuleRef<'a>(pub(super) u8, pub(super) u16, pub(super) &'a [u8]);
 
@@ -15,13 +15,13 @@ impl Equivalent<RuleKey> for RuleRef<'_> {
     }
 }
 
-/// Which entries have shadowed rules.
+/// The entries that have shadowed rules.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) waiting: HashMap<RuleKey, BTreeSet<u32>>,
-    /// How many rules those are.
+    /// The number of shadowed rules.
     pub(super) rules: usize,
-    /// What nobody owns any more.
+    /// Rules without an owner.
     pub(super) freed: BTreeSet<RuleKey>,
 }
 
@@ -30,7 +30,7 @@ impl Shared {
         self.rules
     }
 
-    /// An entry is gone.
+    /// An entry is removed.
     pub(super) fn remove(&mut self, id: u32, flow: &Flow) {
         for rule in flow.shadowed.iter() {
             let key = rule.key(flow.table);
@@ -45,14 +45,14 @@ impl Shared {
         }
     }
 
-    /// An entry on the switch has an owner.
+    /// A rule has an owner.
     pub(super) fn owned(&mut self, key: &RuleKey) {
         if !self.freed.is_empty() {
             self.freed.remove(key);
         }
     }
 
-    /// An entry on the switch has no owner.
+    /// A rule has no owner any more.
     pub(super) fn freed(&mut self, key: RuleKey) {
         if self.waiting.contains_key(&key) {
             self.freed.insert(key);

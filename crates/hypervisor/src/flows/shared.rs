@@ -1,10 +1,11 @@
-//! Entries of one tenant that would be the same rule on the switch: their matches become one when they are cut to a slice, or
-//! written once per ingress port or for frames without a VLAN tag.
+//! Entries of one tenant that lead to the same rule on the switch: their matches become equal when the compiler
+//! intersects them with a slice, or writes them once per ingress port or for frames without a VLAN tag.
 //!
-//! Such entries overlap and have one priority, so a switch is free to choose which of them counts (specification of 1.0, section
-//! 3.4; of 1.3, section 5.3). Here the first counts: it owns the rule, with its cookie, its time-outs and its counters. The rules
-//! of the others that are the same are *shadowed* by it. When the owner gives the rule up, for whatever reason, the entry of the lowest
-//! number that has such a shadowed rule takes it over. To the tenant an entry that has only such rules looks as one that no packet meets.
+//! Such entries overlap and have one priority, so a switch may choose which of them a packet matches (specification of
+//! 1.0, section 3.4; of 1.3, section 5.3). Weir chooses the first entry: it owns the rule, so the rule has its cookie,
+//! time-outs and counters. The equal rules of the other entries are *shadowed*. When the owner gives up the rule, the
+//! entry with the lowest number that has this shadowed rule takes the rule over. An entry that has only shadowed rules
+//! looks to the tenant like an entry that no packet matches.
 //!
 //! After a restart the owner is the entry whose cookie the switch holds.
 
@@ -19,7 +20,7 @@ fn is_at(rule: &Rule, key: &RuleKey) -> bool {
 }
 
 impl FlowTable {
-    /// The entry as it is to stand under this number: rules that other entries own on the switch are shadowed by these.
+    /// The entry as the table will have it under this number: rules that other entries own become shadowed rules.
     pub(crate) fn placed(&self, id: u32, mut flow: Flow) -> Flow {
         let table = flow.table;
         let is_anothers = |rule: &mut Rule| self.other_owner(id, table, rule).is_some();
@@ -27,19 +28,20 @@ impl FlowTable {
         flow
     }
 
-    /// The other entry that owns what a rule of an entry would be on the switch.
+    /// The other entry that owns the same rule on the switch.
     pub(crate) fn other_owner(&self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
         let rule = RuleRef(table, rule.priority, &rule.match_wire);
         self.owners.get(&rule).copied().filter(|owner| *owner != id)
     }
 
-    /// The entry that is to own a rule on the switch.
+    /// The entry that owns a rule on the switch.
     pub(crate) fn owner(&self, key: &RuleKey) -> Option<u32> {
         self.owners.get(key).copied()
     }
 
-    /// Whether any rule of an entry would be the same on the switch as a rule of an entry of another priority, of which it is not free
-    /// which counts: on 1.0 a rule without wildcards has the highest priority, whatever the tenant's entries have.
+    /// Whether any rule of an entry is the same on the switch as a rule of an entry with another priority. Then Weir
+    /// may not choose the owner: the tenant's priorities decide. On 1.0 a rule without wildcards always has the highest
+    /// priority.
     pub fn collides(&self, id: u32, flow: &Flow) -> bool {
         flow.rules.iter().chain(flow.shadowed.iter()).any(|rule| {
             let owner = self.other_owner(id, flow.table, rule).and_then(|owner| self.get(owner));
@@ -47,10 +49,11 @@ impl FlowTable {
         })
     }
 
-    /// The same of any of these entries, as they are to be: with another, or with one another.
+    /// Whether any of these changed entries [collides](Self::collides) with another entry, changed or not.
     pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
         let mut owners = Owners::default();
-        // An entry whose rules keep their places meets no other there. One that takes such a place is looked at itself.
+        // An entry whose rules keep their keys collides with no entry. An entry that takes such a key is examined
+        // itself.
         let moves =
             |(id, flow): &&(u32, Flow)| !self.get(*id).is_some_and(|it| it.stands_where(flow));
         changed.iter().filter(moves).any(|(id, flow)| {
@@ -59,12 +62,13 @@ impl FlowTable {
         })
     }
 
-    /// Whether entries on the switch are to be taken over.
+    /// Whether some rules have no owner, and an entry with such a shadowed rule.
     pub(crate) fn has_freed(&self) -> bool {
         !self.shared.freed.is_empty()
     }
 
-    /// Entries that take over what nobody owns any more, and with which rules: at most so many.
+    /// Gives rules without an owner to the next entries: at most `most` rules. Returns each entry's number, the entry,
+    /// and the rule.
     pub(crate) fn heirs(&mut self, most: usize) -> Vec<(u32, Flow, Rule)> {
         let mut heirs = Vec::new();
         let freed = &mut self.shared.freed;
@@ -81,7 +85,7 @@ impl FlowTable {
         heirs
     }
 
-    /// An entry owns this shadowed rule. Gives the number of that entry.
+    /// Makes an entry the owner of one of its shadowed rules. Returns the number of the owner before.
     pub(crate) fn own(&mut self, id: u32, table: u8, rule: &Rule) -> Option<u32> {
         let key = rule.key(table);
         let owner = self.other_owner(id, table, rule);
@@ -96,7 +100,7 @@ impl FlowTable {
         owner
     }
 
-    /// A rule of an entry is shadowed no more.
+    /// Turns a shadowed rule of an entry into a rule that the entry owns.
     fn take_over(&mut self, id: u32, key: &RuleKey) -> Option<Rule> {
         let mut flow = self.get(id)?.clone();
         let rule = flow.shadowed.take(|rule| is_at(rule, key))?;
@@ -117,7 +121,7 @@ impl FlowTable {
     }
 }
 
-/// Whether two entries would be one on the switch that may not be: see [`FlowTable::collides`].
+/// Whether two entries would have the same rule on the switch, and must not: see [`FlowTable::collides`].
 pub(crate) fn collide<'a>(flows: &'a FlowTable, planned: &'a HashMap<u32, Vec<Rule>>) -> bool {
     let mut owners = Owners::default();
     let mut collides = |(at, flow): (u32, &'a Flow)| {
@@ -126,12 +130,12 @@ pub(crate) fn collide<'a>(flows: &'a FlowTable, planned: &'a HashMap<u32, Vec<Ru
     !planned.is_empty() && flows.iter().any(&mut collides)
 }
 
-/// The entries that own rules, with their priorities, while entries are looked at one after the other.
+/// The owners of rules, with their priorities, while entries are examined one after the other.
 #[derive(Default)]
 struct Owners<'a>(HashMap<(u8, u16, &'a [u8]), (u32, u16)>);
 
 impl<'a> Owners<'a> {
-    /// An entry owns these rules. Says whether another entry of another priority has owned one of them.
+    /// Notes that an entry owns these rules. Returns whether an entry with another priority owned one of them before.
     fn take_over(&mut self, id: u32, flow: &Flow, rules: &'a [Rule]) -> bool {
         rules.iter().any(|rule| {
             let key = (flow.table, rule.priority, &*rule.match_wire);

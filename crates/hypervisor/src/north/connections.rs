@@ -1,4 +1,4 @@
-//! The controllers of one tenant on one switch, and which of them may be master.
+//! The controllers of one tenant on one switch, and the generation id for the master role.
 
 use crate::ids::ControllerIndex;
 use alloc::vec::Vec;

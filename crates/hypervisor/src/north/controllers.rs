@@ -1,4 +1,4 @@
-//! The controller connections of a switch: what each wants, and what waits for it.
+//! The controller connections of a switch: roles, wanted messages, and messages that wait.
 
 use crate::account::{Account, MUCH, Part};
 use crate::counters::{Counters, count};
@@ -9,27 +9,29 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use openflow::{TooLong, frame};
 
-/// All connections. A number that outlives its connection finds nothing, rather than its successor.
+/// All connections. An index that is older than its connection finds nothing, and not the next connection in the same
+/// slot.
 pub(crate) struct Controllers {
     /// Slots with generations.
     slots: Vec<(u32, Option<Controller>)>,
     free: Vec<u32>,
     limits: NorthLimits,
-    /// Those with something to write, in turn.
+    /// Connections with something to write, in turn.
     dirty: VecDeque<ControllerIndex>,
-    /// Those that may be read from again.
+    /// Connections from which the driver may read again.
     resumed: Vec<ControllerIndex>,
 }
 
-/// What may wait for controllers, in bytes.
+/// Limits in bytes for messages that wait for controllers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NorthLimits {
-    /// For one, before asynchronous messages to it are dropped.
+    /// Beyond this limit for one controller, asynchronous messages for the controller are dropped.
     pub dropped_beyond: usize,
-    /// For one, before it is disconnected: replies cannot be dropped.
+    /// Beyond this limit for one controller, the controller is disconnected: replies cannot be dropped.
     pub closed_beyond: usize,
-    /// For all of one tenant on all switches together, before one that is to get more is disconnected. Beyond half of that nothing
-    /// more is read of those for which anything waits.
+    /// Beyond this limit for all controllers of one tenant on all switches together, a controller that would get more
+    /// is disconnected. Beyond half of the limit, Weir does not read from controllers of the tenant for which messages
+    /// wait.
     pub of_tenant: usize,
 }
 
@@ -37,17 +39,17 @@ pub(crate) struct NorthLimits {
 pub(crate) struct Controller {
     tenant: TenantIndex,
     outbox: Outbox,
-    /// What its outbox adds to the tenant's account.
+    /// The bytes of the outbox in the tenant's account.
     part: Part,
-    /// Whether it stands among those with something to write.
+    /// Whether the controller is in the list of connections with something to write.
     is_dirty: bool,
-    /// Whether it is what joins the members of a big switch: see [`crate::big_switch`].
+    /// Whether the controller is a [big switch](crate::big_switch) of which this switch is a member.
     is_joint: bool,
-    /// Whether the driver was told to close it.
+    /// Whether the driver has to close the connection.
     is_closing: bool,
-    /// Its barriers that the switch has not answered.
+    /// Barriers of the controller that the switch has not answered.
     pub barriers: usize,
-    /// Its questions for statistics that have not been answered.
+    /// Statistics requests of the controller that are not answered.
     pub statistics: usize,
     pub role: Role,
     pub wanted: Wanted,
@@ -75,18 +77,18 @@ pub(crate) enum Asynchronous {
     PacketIn(u8),
     PortStatus(u8),
     FlowRemoved(u8),
-    /// A link's label, in a message of our own.
+    /// A link's label, in a message of Weir's own.
     Label,
 }
 
-/// What has become of messages for a controller.
+/// The result of giving messages to a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
-    /// They wait for it.
+    /// The messages wait.
     Waiting,
-    /// It is gone, or about to be closed.
+    /// The controller is gone, or about to be closed.
     Gone,
-    /// It does not read what it asked for: its connection has to be closed.
+    /// The controller does not read its replies: its connection has to be closed.
     TooMuch,
 }
 
@@ -94,7 +96,7 @@ const SLOT_BITS: u32 = 16;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 
 impl Controllers {
-    /// No connection yet.
+    /// The table without a connection.
     pub(crate) fn new(limits: NorthLimits) -> Controllers {
         let (slots, free) = (Vec::new(), Vec::new());
         Controllers { slots, free, limits, dirty: VecDeque::new(), resumed: Vec::new() }
@@ -133,7 +135,7 @@ impl Controllers {
         Some(ControllerIndex(*generation << SLOT_BITS | slot))
     }
 
-    /// Removes a connection, and gives its tenant.
+    /// Removes a connection. Returns its tenant.
     pub(crate) fn remove(&mut self, index: ControllerIndex) -> Option<TenantIndex> {
         let slot = index.0 & SLOT_MASK;
         let (generation, state) = self.slots.get_mut(slot as usize)?;
@@ -194,8 +196,8 @@ impl Controllers {
         Given::Waiting
     }
 
-    /// Gives these controllers, as far as they want it, one asynchronous message, but for `doer`, whose doing it is. What a
-    /// controller that does not read is not given is counted.
+    /// Gives one asynchronous message to the controllers that want the message, except for `doer`, which has caused it.
+    /// Counts messages for controllers that do not read.
     #[inline]
     pub(crate) fn notify(
         &mut self,
@@ -244,7 +246,7 @@ impl Controllers {
         self.get_mut(index).map(|controller| &mut controller.outbox)
     }
 
-    /// The driver has taken what it could; `is_blocked` when the connection takes no more for now. Gives the tenant.
+    /// The driver has written bytes; `is_blocked`: the connection takes no more for now. Returns the tenant.
     #[inline]
     pub(crate) fn written(
         &mut self,
@@ -261,7 +263,7 @@ impl Controllers {
         Some(tenant)
     }
 
-    /// Whether so much waits for a controller that nothing more is read of it.
+    /// Whether so many bytes wait for a controller that Weir reads nothing more from it.
     #[inline]
     pub(crate) fn is_behind(&self, index: ControllerIndex) -> bool {
         let limits = self.limits;
@@ -272,12 +274,12 @@ impl Controllers {
         })
     }
 
-    /// These may be read from again.
+    /// The driver may read from these controllers again.
     pub(crate) fn resume(&mut self, indices: &[ControllerIndex]) {
         self.resumed.extend_from_slice(indices);
     }
 
-    /// A controller that may be read from again.
+    /// A controller from which the driver may read again.
     #[inline]
     pub(crate) fn next_resumed(&mut self) -> Option<ControllerIndex> {
         self.resumed.pop()
@@ -285,32 +287,32 @@ impl Controllers {
 }
 
 impl Controller {
-    /// Whose it is.
+    /// The controller's tenant.
     #[inline]
     pub(crate) fn tenant(&self) -> TenantIndex {
         self.tenant
     }
 
-    /// Whether it is what joins the members of a big switch.
+    /// Whether the controller is a big switch of which this switch is a member.
     pub(crate) fn is_joint(&self) -> bool {
         self.is_joint
     }
 
-    /// Whether the driver was told to close it.
+    /// Whether the driver has to close the connection.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         self.is_closing
     }
 
-    /// Messages that wait for it.
+    /// The number of messages that wait for the controller.
     pub(crate) fn waiting(&self) -> usize {
         self.outbox.messages()
     }
 }
 
 impl Default for Wanted {
-    /// The defaults of OpenFlow 1.3, sections 6.1.1 and 6.3.4: nobody gets packets whose time to live is over, and a slave gets
-    /// messages about ports only.
+    /// The defaults of OpenFlow 1.3, sections 6.1.1 and 6.3.4: no controller gets packets with an invalid TTL, and a
+    /// slave gets port messages only.
     fn default() -> Self {
         Wanted { packet_in: [0x3, 0], port_status: [0x7, 0x7], flow_removed: [0xf, 0] }
     }
@@ -341,14 +343,14 @@ impl Asynchronous {
             Asynchronous::PacketIn(reason) => (packet_in, reason),
             Asynchronous::PortStatus(reason) => (port_status, reason),
             Asynchronous::FlowRemoved(reason) => (flow_removed, reason),
-            // Who wants to hear that a port was modified.
+            // Controllers that want PORT_STATUS for modified ports get labels.
             Asynchronous::Label => (port_status, 2),
         };
         Wanted::has(masks, controller.role, reason)
     }
 }
 
-/// The types of the messages in a run.
+/// The message types in a run of messages.
 pub(crate) fn types(mut messages: &[u8]) -> impl Iterator<Item = u8> {
     core::iter::from_fn(move || {
         let length = frame::next(messages).ok()??;

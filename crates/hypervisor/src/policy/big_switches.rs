@@ -1,4 +1,4 @@
-//! Big switches as the maps of a policy say them: their datapath ids, members and ports.
+//! Big switches in the maps of a policy: their datapath ids, members and ports.
 
 use super::{FlowspaceEntry as Space, Permission, Policy, Switches, Tenant, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use fabric::embedding::PortKind;
 use flowspace::Match;
 
-/// Datapath ids of the switches in front: nobody else may have them.
+/// The range of datapath ids for fronts of big switches. No other switch may have such an id.
 const KEYS: u64 = 0xffff << 48;
 
-/// Whether a datapath id is that of a switch in front of a big one.
+/// Whether a datapath id belongs to the front of a big switch.
 pub const fn is_key(dpid: u64) -> bool {
     dpid & KEYS == KEYS
 }
 
-/// The datapath id of the switch in front: the same for good for a tenant's virtual switch.
+/// The datapath id of the front of a tenant's virtual switch. The id never changes.
 pub fn key(tenant: TenantId, datapath: u64) -> u64 {
     // Datapath ids differ in few bits; the finalizer of SplitMix64 spreads them over all.
     let mixed = (datapath ^ datapath >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,16 +22,16 @@ pub fn key(tenant: TenantId, datapath: u64) -> u64 {
     KEYS | u64::from(tenant.0) << 32 | (mixed ^ mixed >> 31) & 0xffff_ffff
 }
 
-/// A virtual switch on several physical ones, as the maps say it.
+/// A virtual switch on several physical switches, by the maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Whose.
+    /// The tenant.
     pub tenant: TenantId,
     /// The datapath id that the tenant sees.
     pub datapath: u64,
-    /// The physical switches that it lies on.
+    /// The physical switches of the virtual switch.
     pub members: BTreeSet<u64>,
-    /// On which of them each of its ports is; ports that are nowhere now are missing.
+    /// The member that has each port. Ports that are on no member now are missing.
     pub owners: BTreeMap<u32, u64>,
 }
 
@@ -59,7 +59,7 @@ pub fn plans(policy: &Policy) -> BTreeMap<u64, Plan> {
     plans
 }
 
-/// What is in force on the switch in front: its tenant has all of it. With it comes the datapath id that is shown.
+/// The policy for a front: the front's tenant has the whole switch. Also returns the datapath id that the tenant sees.
 pub(crate) fn policy(policy: &Policy, dpid: u64) -> (Option<u64>, Policy) {
     let tenant = policy.tenants.iter().find(|tenant| dpid & !0xffff_ffff == key_of(tenant.id));
     let Some(tenant) = tenant else { return (None, Policy::default()) };
@@ -72,7 +72,7 @@ pub(crate) fn policy(policy: &Policy, dpid: u64) -> (Option<u64>, Policy) {
         switches: Switches::Any,
         permission: Permission::Write,
     };
-    // Of what is left behind virtual ports nothing is known, here as in the tenant's other switches.
+    // The free bandwidth behind virtual ports is not known, as on the tenant's other switches.
     let whole = Tenant { flowspace: Vec::from([all]), labels: None, ..tenant.clone() };
     let policy = Policy { tenants: Vec::from([whole]), ..Policy::default() };
     (Some(member.datapath.0), policy)

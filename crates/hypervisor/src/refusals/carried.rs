@@ -1,18 +1,18 @@
 //! How a refusal gets from a member of a big switch to the switch in front of the members.
 //!
-//! Both are connections of Weir's own, so the data of the ERROR is free for the verdict: the excerpt of the request, which a controller
-//! gets there, is of no use to Weir. No physical switch and no controller is at either end.
+//! Both ends of the connection are Weir, so the data of the ERROR can carry the verdict: Weir does not need the excerpt
+//! of the request, which a controller would get there.
 
 use super::{Reason, RefusedBy, Refuser, Verdict};
 use openflow::error::Error;
 
-/// Who, the check, the number that the check is about, whether a member refused, and which.
+/// Who refused, the check, the number that the check is about, whether a member refused, and the member.
 pub(crate) const LEN: usize = 15;
 
 const WHO: [RefusedBy; 3] = [RefusedBy::Weir, RefusedBy::Switch, RefusedBy::Silence];
 
 impl Verdict {
-    /// The same on this member of a big switch.
+    /// The verdict, on this member of a big switch.
     pub(crate) fn on_member(self, dpid: u64) -> Verdict {
         Verdict { by: Refuser { member: Some(dpid), ..self.by }, ..self }
     }

@@ -1,4 +1,5 @@
-//! What refusals of Weir mean, in words: by the check that refused, else by the error and the type of the request.
+//! The reasons for refusals by Weir, in words: by the check that refused, else by the error and the type of the
+//! request.
 
 use crate::flows::Head;
 use crate::messages;
@@ -13,7 +14,8 @@ const ANY: &str = "";
 /// A type of request that Weir does not know.
 const UNKNOWN: &str = "unknown type";
 
-/// What a check that has a [`Reason`] of its own says. `{port}`, `{number}` and `{type}` stand for the number that it is about.
+/// The words for a check that has its own [`Reason`]. `{port}`, `{number}` and `{type}` stand for the number in the
+/// refusal.
 fn of_reason(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::ByCode => return None,
@@ -154,8 +156,8 @@ fn of_reason(reason: Reason) -> Option<&'static str> {
     })
 }
 
-/// Why Weir refuses where the error says enough: the name of the error, the type of the request, the reason. The first row that fits
-/// counts.
+/// The reasons where the error code says enough: the name of the error, the type of the request, the reason. The first
+/// row that fits is used.
 #[rustfmt::skip]
 const WHY: &[(&str, &str, &str)] = &[
     ("OFPBRC_BAD_VERSION", ANY, "the message has another OpenFlow version than the connection"),
@@ -248,7 +250,7 @@ const WHY: &[(&str, &str, &str)] = &[
     ("OFPMMFC_OUT_OF_BANDS", ANY, "statistics have no room for so many bands"),
 ];
 
-/// Why Weir refuses a request of this type so.
+/// Why Weir refuses a request of this type with this error.
 pub(super) fn weirs_own(refused: Refused, type_: u8, version: Version) -> String {
     if let Some(words) = of_reason(refused.reason()) {
         return words
@@ -264,7 +266,7 @@ pub(super) fn weirs_own(refused: Refused, type_: u8, version: Version) -> String
     }
 }
 
-/// A port by its number or, if it is a reserved one, by its name.
+/// A port by its number, or a reserved port by its name.
 fn port(number: u32) -> String {
     match v13::PortNo(number) {
         it if it.is_physical() => number.to_string(),
@@ -276,7 +278,7 @@ fn type_name(type_: u8, version: Version) -> &'static str {
     messages::type_name(Wire::of(version), type_).unwrap_or(UNKNOWN)
 }
 
-/// The request's type and, of a FLOW_MOD, command, priority and match, as far as the first bytes have them.
+/// The request's type and, for a FLOW_MOD, command, priority and match, if the first bytes have them.
 pub(super) fn request(excerpt: &[u8], version: Version) -> String {
     let Ok(header) = Header::parse(excerpt) else { return "unknown".to_string() };
     let name = type_name(header.type_, version);
