@@ -4,10 +4,10 @@
 //!   tenants' messages ──► Queue per tenant ──► scheduler ──► Window ──► Pending (xid) ──► outbox ──► switch
 //!   Weir's own ─────────► direct, behind the store ────────────────────────┘
 //! ```
-//! All of it is inside [`Session`]. It knows tenants by their places only, and nothing of tables: to what an answer of the switch
-//! leads is decided by its caller, who asks for the [`pending::Entry`] of the answer's xid.
+//! All of this is inside [`Session`]. It knows tenants by their places only, and knows no tables. The caller asks for
+//! the [`pending::Entry`] of an answer's xid, and decides what follows from the answer.
 //!
-//! What the switch holds of the tenants' rules is in [`installed`]; [`diff`] says which message makes a rule what is wanted.
+//! [`installed`] has what the switch holds of the tenants' rules; [`diff`] says which message a rule needs.
 
 mod departures;
 pub(crate) mod diff;

@@ -25,7 +25,7 @@ pub(crate) struct Sent {
     pub awaits: Awaits,
     pub operation: Option<u32>,
     pub arrived: Instant,
-    /// Who hears that the packet which the message was to release is another by now.
+    /// Whom Weir sends an error because the buffered packet of the message is another packet by now.
     pub refuses: Option<Box<Origin>>,
 }
 

@@ -2,17 +2,17 @@
 
 use super::installed::{Content, State};
 
-/// What a message does to one rule.
+/// A message's change of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Add,
-    /// Strictly: counters and time-outs go on.
+    /// Strict: counters and time-outs continue.
     Modify,
-    /// Strictly.
+    /// Strict.
     Delete,
 }
 
-/// The message that makes a rule what is wanted; `None` if the switch will hold just that.
+/// The change that a rule needs; `None` if the switch will hold the wanted content anyway.
 pub(crate) fn change(wanted: Option<&Content>, projected: &State) -> Option<Change> {
     match (wanted, projected) {
         (None, State::Absent) => None,
@@ -26,13 +26,13 @@ pub(crate) fn change(wanted: Option<&Content>, projected: &State) -> Option<Chan
     }
 }
 
-/// How a rule of an entry is written to the switch.
+/// How Weir writes a rule of an entry to the switch.
 pub(crate) struct Writing {
     pub cookie: u64,
     pub change: Change,
     pub buffer_id: u32,
-    /// Seconds: what is left of the entry's.
+    /// Seconds: the rest of the entry's hard time-out.
     pub hard_timeout: u16,
-    /// Whether it begins to count at nothing (1.3).
+    /// Whether the rule's counters begin at 0 (1.3).
     pub resets_counts: bool,
 }

@@ -1,4 +1,4 @@
-//! What a FEATURES_REPLY says.
+//! The contents of a FEATURES_REPLY.
 
 use alloc::collections::BTreeMap;
 use compile::PhysicalPort;
@@ -18,6 +18,6 @@ pub(crate) struct Features {
 pub(crate) struct Connected {
     pub datapath_id: u64,
     pub features: Features,
-    /// Its ports, by the core's numbers. On 1.3 the switch is asked for them.
+    /// The switch's ports, by the core's numbers. On 1.3 Weir asks the switch for its ports.
     pub ports: BTreeMap<u32, PhysicalPort>,
 }

@@ -1,4 +1,4 @@
-//! What the switch says that it holds, and what it has removed.
+//! Reports of the switch: rules, groups and meters that it holds, and rules that it has removed.
 
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use compile::RuleKey;
 use flowspace::Match;
 
-/// An entry that the switch says it holds.
+/// A rule that the switch holds.
 pub(crate) struct Held {
     pub table: u8,
     pub match_: Match,
@@ -14,9 +14,9 @@ pub(crate) struct Held {
     pub priority: u16,
     pub cookie: u64,
     pub actions: Vec<u8>,
-    /// How long it has stood: seconds and nanoseconds.
+    /// How long the rule has been installed: seconds and nanoseconds.
     pub stood: (u32, u32),
-    /// Its idle and hard time-out in seconds, and its flags.
+    /// Idle and hard time-out in seconds, and flags.
     pub terms: (u16, u16, u16),
 }
 
@@ -27,13 +27,13 @@ impl Held {
     }
 }
 
-/// Groups and meters that the switch says it holds, by their ids: see [`content_of`](super::installed::content_of).
+/// Groups and meters that the switch holds, by their ids: see [`content_of`](super::installed::content_of).
 pub(crate) struct HeldNumbers {
     pub groups: BTreeMap<u32, Vec<u8>>,
     pub meters: BTreeMap<u32, Vec<u8>>,
 }
 
-/// A rule that has gone.
+/// A rule that the switch has removed.
 pub(crate) struct Removed {
     pub cookie: u64,
     pub key: RuleKey,
@@ -41,11 +41,11 @@ pub(crate) struct Removed {
     pub reason: u8,
     /// Packets and bytes.
     pub counted: (u64, u64),
-    /// How long it stood: seconds and nanoseconds.
+    /// How long the rule was installed: seconds and nanoseconds.
     pub stood: (u32, u32),
 }
 
-/// Which of an entry's timeouts is over. The numbers are those of OFPFlowRemovedReason, in both versions.
+/// The time-out of an entry that is over. The numbers are those of OFPFlowRemovedReason, in both versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timeout {
     Idle = 0,

@@ -10,9 +10,10 @@
 //!   absent      ADD a (refused: struck), MODIFY b    absent on 1.3; b on 1.0, where MODIFY adds
 //!   a           (a timed out:) MODIFY b              absent on 1.3; unknown on 1.0
 //! ```
-//! An ERROR strikes the effect of one message, a barrier confirms the effects of all messages before it, and a FLOW_REMOVED
-//! says that a rule has gone. So the projection needs no guess, whatever was refused meanwhile. This module knows neither
-//! tables nor requests, and sends nothing: [`diff`](super::diff) compares the projection with what is wanted.
+//! An ERROR strikes the effect of one message, a barrier confirms the effects of all messages before it, and a
+//! FLOW_REMOVED says that a rule is removed. So the projection needs no guess, whatever the switch refuses. This module
+//! knows neither tables nor requests, and sends nothing: [`diff`](super::diff) compares the projection with the wanted
+//! content.
 
 mod chains;
 mod growing;
@@ -56,12 +57,12 @@ pub(crate) struct Content {
 pub(crate) enum State {
     Absent,
     Present(Content),
-    /// The rule went, before or behind a message that brings the rule.
+    /// The rule was removed, either before or after a message that installs the rule.
     Unknown(Owner),
 }
 
 impl State {
-    /// Whose rule the switch has, or may have.
+    /// The owner of the rule that the switch has, or may have.
     pub(crate) fn owner(&self) -> Option<Owner> {
         match self {
             State::Absent => None,
@@ -71,7 +72,7 @@ impl State {
     }
 }
 
-/// What a message does to a rule.
+/// A message's effect on a rule.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
     /// ADD.
@@ -80,11 +81,12 @@ pub(crate) enum Effect {
     Replace(Content),
     /// DELETE.
     Remove(Owner),
-    /// The deletion of a group or meter, with this id on the switch: rules that use the group go along.
+    /// The deletion of a group or meter with this id on the switch. The switch also deletes rules that use the group or
+    /// meter.
     GoneWith(Owner, Kind, u32),
-    /// Not a message: after the message before, nobody knows.
+    /// Not a message: after the message before, nobody knows the state.
     Doubt(Owner),
-    /// A deletion that is done, until the switch reports the deletion.
+    /// A deletion that is done, but that the switch has not reported.
     Unreported(Owner),
 }
 
@@ -110,12 +112,12 @@ pub(crate) struct RefusedRules {
 }
 
 impl Effect {
-    /// Whether it adds the rule for this entry.
+    /// Whether the effect adds the rule for this entry.
     fn sets(&self, owner: Owner) -> bool {
         matches!(self, Effect::Set(content) if content.owner == owner)
     }
 
-    /// Whether it modifies the rule for this entry.
+    /// Whether the effect modifies the rule for this entry.
     fn replaces(&self, owner: Owner) -> bool {
         matches!(self, Effect::Replace(content) if content.owner == owner)
     }
@@ -128,7 +130,7 @@ impl Effect {
         }
     }
 
-    /// Whether it removes a rule of this entry that the switch holds.
+    /// Whether the effect removes a rule of this entry that the switch holds.
     fn removes(&self, held: &Content) -> bool {
         match self {
             Effect::Remove(owner) => held.owner == *owner,
@@ -140,14 +142,14 @@ impl Effect {
     }
 }
 
-/// What a deletion shows that Weir did not ask for.
+/// The state of a rule that somebody else has deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
     /// The rule is not there.
     Gone,
-    /// A message brings the rule: nobody knows whether before or behind the deletion.
+    /// A message in flight installs the rule: nobody knows whether before or after the deletion.
     Unsure,
-    /// The same, again.
+    /// As `Unsure`, and the rule was unsure before.
     UnsureAgain,
 }
 
@@ -163,7 +165,7 @@ pub(crate) struct Installed {
     /// The slots of messages that change many rules, by the messages' numbers.
     wide: HashMap<u32, Vec<u32>>,
     pending: Chains<Pending>,
-    /// Deletions that were not reported when they were done: since when, the slots, and the messages.
+    /// Deletions that are done, but that the switch had not reported then: since when, the slots, and the messages.
     unreported: VecDeque<(Instant, u32, u32)>,
     numbers: Numbers,
 }
@@ -177,12 +179,12 @@ struct Slot {
 #[derive(Debug)]
 struct Pending {
     message: u32,
-    /// Whether the message goes past the queue of the tenant.
+    /// Whether the message bypasses the queue of the tenant.
     direct: bool,
     effect: Effect,
 }
 
-/// The slot of a message that changes many rules.
+/// In place of a slot: the message changes many rules.
 const WIDE: u32 = u32::MAX;
 
 impl Installed {
@@ -208,22 +210,22 @@ impl Installed {
         self.messages
     }
 
-    /// A message is written that does this to a rule. If the message goes past the tenant's queue, `left` is the last message
-    /// that has left that queue.
+    /// Notes a message that has this effect on a rule. If the message bypasses the tenant's queue, `left` is the last
+    /// message that has left the queue.
     pub(crate) fn write(&mut self, key: RuleKey, effect: Effect, left: Option<u32>) -> Written {
         self.messages = self.messages.wrapping_add(1);
         let slot = self.push(key, effect, left);
         Written { message: self.messages, slot }
     }
 
-    /// A message is about to be written that does something to many rules.
+    /// Begins a message with effects on many rules. The caller adds the effects with `join` and `join_number`.
     pub(crate) fn begin_wide(&mut self) -> Written {
         self.messages = self.messages.wrapping_add(1);
         self.wide.insert(self.messages, Vec::new());
         Written { message: self.messages, slot: WIDE }
     }
 
-    /// Such a message does this to a rule.
+    /// Adds an effect on a rule to a message with many effects.
     pub(crate) fn join(&mut self, wide: Written, key: RuleKey, effect: Effect) {
         let at = self.slot_for(key);
         let pending = Pending { message: wide.message, direct: false, effect };
@@ -231,7 +233,7 @@ impl Installed {
         self.wide.entry(wide.message).or_default().push(at);
     }
 
-    /// Such a message makes, changes or deletes a group or meter of a tenant.
+    /// Adds to such a message that it adds, changes or deletes a group or meter of a tenant.
     pub(crate) fn join_number(&mut self, wide: Written, tenant: TenantIndex, message: &[u8]) {
         self.numbers.write(wide.message, tenant, message);
     }
@@ -241,7 +243,7 @@ impl Installed {
         &self.numbers
     }
 
-    /// The same, to note what the switch says.
+    /// The groups and meters on the switch, to note reports of the switch.
     pub(crate) fn numbers_mut(&mut self) -> &mut Numbers {
         &mut self.numbers
     }
@@ -251,13 +253,13 @@ impl Installed {
         self.wide.get(&written.message).map_or(1, Vec::len)
     }
 
-    /// The switch has carried out a message, and all before it.
+    /// The switch has carried out a message, and all messages before.
     pub(crate) fn confirm(&mut self, written: Written, now: Instant) {
         self.each(written, |installed, at| installed.carry_out(at, written.message, Some(now)));
         self.numbers.confirm(written.message);
     }
 
-    /// The switch has refused a message. Gives the rules that the message was to change, and for which tenant.
+    /// The switch has refused a message. Returns the rules that the message was to change, and the tenant.
     pub(crate) fn refuse(&mut self, written: Written) -> RefusedRules {
         let mut struck = RefusedRules::default();
         self.numbers.refuse(written.message);
@@ -275,15 +277,15 @@ impl Installed {
         struck
     }
 
-    // ---- What the switch says by itself
+    // ---- Reports of the switch
 
-    /// The switch has been read: it holds this.
+    /// The switch holds this rule, by its report at the beginning of the session.
     pub(crate) fn learn(&mut self, key: RuleKey, content: Content) {
         let at = self.slot_for(key);
         self.slots[at].confirmed = State::Present(content);
     }
 
-    /// The switch reports that a rule was deleted. If Weir has deleted the rule, gives the number of that message.
+    /// The switch reports that a rule was deleted. If Weir has deleted the rule, returns the number of Weir's message.
     pub(crate) fn deletion_reported(&mut self, key: &RuleKey, owner: Owner) -> Option<u32> {
         let at = self.find(key)?;
         let Installed { slots, pending, .. } = self;
@@ -298,19 +300,19 @@ impl Installed {
             _ => false,
         };
         let message = pending.iter(*chain).find(deletes)?.message;
-        // Somebody else may have been faster; the rule has gone in either case.
+        // Another deletion may have been first; the rule is removed in either case.
         self.carry_out(at, message, None);
         Some(message)
     }
 
-    /// A rule has timed out. Nobody knows whether that was before or behind a MODIFY that adds the rule (1.0).
+    /// A rule has timed out. Nobody knows whether before or after a MODIFY that adds the rule (1.0).
     pub(crate) fn expired(&mut self, key: &RuleKey, owner: Owner) {
         let Some(at) = self.find(key) else { return };
         let slot = &mut self.slots[at];
         slot.lose(owner);
         let is_open = |it: &&Pending| !matches!(it.effect, Effect::Unreported(_));
         let modifies = |it: &&Pending| matches!(it.effect, Effect::Replace(_));
-        // What is added or deleted behind these is not meant: a new rule stands for a second at least.
+        // Later messages that add or delete the rule are not affected: a new rule is installed for a second at least.
         let open = self.pending.iter(slot.pending).filter(is_open);
         let last = open.take_while(modifies).last().filter(|_| self.semantics.modify_adds);
         if let Some(&Pending { message, direct, .. }) = last {
@@ -342,7 +344,7 @@ impl Installed {
         Deleted::Unsure
     }
 
-    /// The switch has reported deletions within this time, or the rules were not there.
+    /// Forgets deletions that the switch has not reported within this time: the rules were not there.
     pub(crate) fn settle(&mut self, patience: Duration, now: Instant) {
         while let Some(&(since, at, message)) = self.unreported.front()
             && now - since >= patience
@@ -357,7 +359,7 @@ impl Installed {
         }
     }
 
-    // ---- What others look at
+    // ---- Queries
 
     /// What the switch will hold when it has read all messages.
     pub(crate) fn projected(&self, key: &RuleKey) -> State {
@@ -398,7 +400,8 @@ impl Installed {
         at
     }
 
-    /// The switch has carried out a message, and those before it. `None`: the switch has said so by a report of a deletion.
+    /// The switch has carried out a message, and all messages before. `unreported` is `None` if the switch has reported
+    /// the deletion.
     fn carry_out(&mut self, at: u32, message: u32, unreported: Option<Instant>) {
         let Installed { semantics, slots, pending, .. } = self;
         let Some(slot) = slots.get_mut(at) else { return };
@@ -470,7 +473,7 @@ impl Installed {
         at
     }
 
-    /// A slot that says nothing is free.
+    /// Frees a slot that has no state and no pending message.
     fn collect(&mut self, at: u32) {
         let Installed { slots, free, index, hasher, .. } = self;
         let Some(slot) = slots.get_mut(at) else { return };
@@ -487,7 +490,7 @@ impl Installed {
 }
 
 impl Slot {
-    /// Below all pending messages the rule is not there any more.
+    /// The rule that the switch has confirmed is no longer there.
     fn lose(&mut self, of: Owner) {
         match &self.confirmed {
             State::Present(Content { owner, .. }) | State::Unknown(owner) if *owner == of => {
@@ -498,12 +501,12 @@ impl Slot {
     }
 }
 
-/// Whether a message was written after another.
+/// Whether a message was written later than another message.
 pub(crate) fn is_later(message: u32, than: u32) -> bool {
     message.wrapping_sub(than).wrapping_sub(1) < u32::MAX / 2
 }
 
-/// What a rule is after a message.
+/// The state of a rule after a message.
 fn applied(semantics: &Semantics, before: State, effect: &Effect) -> State {
     match (effect, before) {
         (Effect::Set(content), _) => State::Present(content.clone()),
@@ -514,7 +517,7 @@ fn applied(semantics: &Semantics, before: State, effect: &Effect) -> State {
             State::Present(content.clone())
         }
         (Effect::Replace(_), before) => before,
-        // A deletion that names the entry by the cookie leaves another entry.
+        // A deletion that names the entry's cookie does not delete another entry's rule.
         (Effect::Remove(owner), State::Present(before))
             if semantics.deletes_by_cookie && before.owner != *owner =>
         {

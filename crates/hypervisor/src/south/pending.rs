@@ -1,8 +1,8 @@
-//! What has been sent to the switch, by xid.
+//! Messages that Weir has sent to the switch, by xid.
 //!
-//! On the switch's connection the xids are the hypervisor's own: consecutive numbers, each naming a slot of a ring.
-//! The slot remembers whose message it was, under which xid and with which first bytes, so that a reply or an error
-//! finds its way back exactly. Two tenants that use the same xid never meet.
+//! On the switch's connection Weir chooses the xids: consecutive numbers, each for a slot of a ring. The slot has the
+//! tenant, the xid and the first bytes of the tenant's message, so a reply or an error goes to the right controller.
+//! Tenants may use the same xid.
 
 use super::installed::Written;
 use crate::ids::{ControllerIndex, TenantIndex};
@@ -10,7 +10,7 @@ use crate::south::window::Sent;
 use crate::time::Instant;
 use alloc::vec::Vec;
 
-/// Slots in the ring. It bounds the messages whose fate is unknown; the window keeps far below it.
+/// Slots in the ring. The ring bounds the messages without a known outcome; the window stays far below this bound.
 pub(crate) const CAPACITY: usize = 4096;
 
 /// The bytes of a message that an error must carry (OpenFlow 1.0 section 5.4.4, 1.3 section 7.4.4: at least 64).
@@ -35,7 +35,7 @@ impl Excerpt {
     }
 }
 
-/// Who asked.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     /// The tenant.
@@ -48,64 +48,65 @@ pub(crate) struct Origin {
     pub excerpt: Excerpt,
 }
 
-/// What the switch is expected to say, and what happens then.
+/// The expected answer of the switch, and its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaits {
-    /// Nothing, unless it fails.
+    /// No answer, except an ERROR.
     Nothing,
-    /// One reply, given to the controller with its own xid once it has been pruned.
+    /// One reply. The controller gets the reply with the controller's xid, without parts that are not the tenant's.
     Reply,
     /// The reply to a barrier, of a controller or on behalf of a tenant.
     Barrier(TenantIndex),
     /// The parts of a statistics reply, collected under this number.
     Collection(u32),
-    /// The answer to a barrier that the hypervisor sent for itself.
+    /// The reply to a barrier of Weir's own.
     OwnBarrier,
-    /// An answer that the hypervisor asked for itself, for this purpose.
+    /// An answer to Weir's own question for this purpose.
     Own(Purpose),
-    /// What entries of table 0 have counted for a tenant's ports (1.3).
+    /// The counters of rules of table 0 for a tenant's ports (1.3).
     Counts(TenantIndex),
-    /// What rules of a tenant's entry have counted since they were idle, and when the asking began.
+    /// Whether rules of a tenant's entry have counted packets since they were idle, and when the round of questions
+    /// began.
     Idle(TenantIndex, u32, Instant),
 }
 
-/// Why the hypervisor asked the switch something.
+/// Why Weir has asked the switch a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Learn the ports (1.3).
     Ports,
-    /// Read back the flows, to reconcile.
+    /// Learn the rules, to reconcile the tables.
     Flows,
-    /// Read back the groups (1.3).
+    /// Learn the groups (1.3).
     Groups,
-    /// Read back the meters (1.3).
+    /// Learn the meters (1.3).
     Meters,
-    /// Learn how much its tables hold.
+    /// Learn how much the switch's tables hold.
     Space,
-    /// Learn how many rules this table has, which is full.
+    /// Learn how many rules this full table has.
     Full(u8),
-    /// Learn what kind of switch it is.
+    /// Learn the switch's description.
     Description,
-    /// Learn what the ports have counted, for those who watch.
+    /// Learn the counters of the ports, for observers.
     PortCounters,
 }
 
-/// One message whose fate is unknown.
+/// One message without a known outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Who asked; the hypervisor itself when absent.
+    /// The sender; `None` for Weir's own messages.
     pub origin: Option<Origin>,
-    /// What is expected.
+    /// The expected answer.
     pub awaits: Awaits,
-    /// The table operation that it belongs to, if any (see [`crate::flows`]).
+    /// The table operation of the message, if any (see [`crate::flows`]).
     pub operation: Option<u32>,
-    /// What it does to rules, if anything.
+    /// The effects of the message on rules, if any.
     pub written: Option<Written>,
-    /// For the window.
+    /// The state of the window when the message was sent.
     pub sent: Sent,
-    /// Whether its cost has been given back to the window already.
+    /// Whether the window has got the message's cost back.
     pub released: bool,
-    /// Whether it has been answered itself, at least in part.
+    /// Whether the switch has answered the message, at least in part.
     pub answered: bool,
 }
 
@@ -114,9 +115,9 @@ pub(crate) struct Entry {
 pub(crate) struct Pending {
     slots: Vec<Option<(u32, Entry)>>,
     next: u32,
-    /// Everything before this has been released to the window.
+    /// All messages before this xid are released to the window.
     released: u32,
-    /// How many wait for an answer.
+    /// The number of messages that wait for an answer.
     awaited: usize,
 }
 
@@ -134,7 +135,7 @@ impl Pending {
         if self.slots.is_empty() {
             self.slots.resize_with(CAPACITY, || None);
         }
-        // A slot whose reply is still awaited is passed over: some replies take long.
+        // A slot that waits for a reply is not used again: some replies take long.
         for _ in 0..CAPACITY {
             let xid = self.next;
             self.next = self.next.wrapping_add(1);
@@ -160,7 +161,7 @@ impl Pending {
         }
     }
 
-    /// Removes and gives the entry of an xid.
+    /// Removes and returns the entry of an xid.
     pub(crate) fn take(&mut self, xid: u32) -> Option<Entry> {
         let found = *self.get(xid)?;
         self.slots[xid as usize % CAPACITY] = None;
@@ -168,15 +169,16 @@ impl Pending {
         Some(found)
     }
 
-    /// Whether any waits for an answer, or for the rest of one.
+    /// Whether any message waits for an answer, or for the rest of an answer.
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited > 0
     }
 
-    /// Releases all work sent up to and including `xid`: the switch has read that far. Gives the cost released.
+    /// Releases the work of all messages up to and including `xid`: the switch has read them. Returns the released
+    /// cost.
     pub(crate) fn release_up_to(&mut self, xid: u32) -> u32 {
         let mut cost = 0;
-        // Never more than a ring's worth, however far the numbers are apart.
+        // At most as many slots as the ring has, however far apart the xids are.
         if xid.wrapping_sub(self.released) as usize >= CAPACITY {
             if xid.wrapping_sub(self.released) > u32::MAX / 2 {
                 return 0;
@@ -197,7 +199,7 @@ impl Pending {
         cost
     }
 
-    /// Notes that a message has been answered; says whether that is new.
+    /// Notes that a message has been answered; returns whether that is new.
     pub(crate) fn note_answered(&mut self, xid: u32) -> bool {
         match self.slots.get_mut(xid as usize % CAPACITY) {
             Some(Some((number, entry))) if *number == xid => {
@@ -207,7 +209,7 @@ impl Pending {
         }
     }
 
-    /// All entries, to settle them when the switch goes away or has been silent.
+    /// All entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
         self.slots.iter().flatten().map(|(xid, entry)| (*xid, entry))
     }

@@ -7,31 +7,32 @@ use crate::time::Instant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What the scheduler has to know about a waiting message.
+/// What the scheduler needs to know of a waiting message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
-    /// Who sent it; the hypervisor itself, on the tenant's behalf, when absent.
+    /// The sender; `None` for Weir's own messages on behalf of the tenant.
     pub origin: Option<Origin>,
-    /// What the switch will answer.
+    /// The expected answer of the switch.
     pub awaits: Awaits,
-    /// The table operation that it belongs to, if any.
+    /// The table operation of the message, if any.
     pub operation: Option<u32>,
-    /// What it does to rules, if anything.
+    /// The effects of the message on rules, if any.
     pub written: Option<Written>,
-    /// Which of the tenant's rates it is charged to.
+    /// The class of the message, for the tenant's rates.
     pub class: Class,
-    /// Units of work that are not charged to the tenant if nothing else waits for the switch.
+    /// Units of work. The tenant is not charged for them if nothing else waits for the switch.
     pub cost: u32,
-    /// Its units of work at the switch, in the window and of the tenant's share: more than `cost` if it changes many entries.
+    /// Units of work at the switch, for the window and the tenant's share. More than `cost` if the message changes many
+    /// entries.
     pub share: u32,
-    /// The number of the last store operation that must be safe before this may be sent.
+    /// The number of the last store operation that must be safe before the message is sent.
     pub gate: u64,
-    /// When it arrived.
+    /// When the message arrived.
     pub arrived: Instant,
 }
 
 impl Item {
-    /// A message that waits for nothing in the store and changes no table. The operator's rates do not limit the message.
+    /// A message that does not wait for the store and changes no table. The operator's rates do not limit the message.
     pub(crate) fn new(awaits: Awaits, cost: u32, arrived: Instant) -> Item {
         Item {
             origin: None,
@@ -47,7 +48,7 @@ impl Item {
     }
 }
 
-/// Messages that are limited by the same rate.
+/// A class of messages with one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// BARRIER.
@@ -56,14 +57,14 @@ pub(crate) enum Class {
     PacketOut,
     /// FLOW_MOD, GROUP_MOD, METER_MOD, PORT_MOD.
     Modification,
-    /// A question for statistics.
+    /// A statistics request.
     Statistics,
-    /// Anything else that is answered.
+    /// Any other request with an answer.
     Other,
 }
 
 impl Class {
-    /// The class of a data sheet.
+    /// The class in a data sheet.
     pub(super) fn measured(self) -> MessageClass {
         match self {
             Class::PacketOut => MessageClass::PacketOut,
@@ -74,7 +75,7 @@ impl Class {
     }
 }
 
-/// A message that asks the switch, and what its answer costs.
+/// A question for the switch, and the cost of the answer.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub message: Vec<u8>,
@@ -87,11 +88,11 @@ pub(crate) struct Queue {
     items: VecDeque<Waiting>,
     bytes: Vec<u8>,
     head: usize,
-    /// How many have been taken.
+    /// How many messages have been taken from the queue.
     taken: u64,
-    /// How many of the items were cut; the first never is.
+    /// How many items are cut. The first item is never cut.
     cut: usize,
-    /// How many belong to changes of tables.
+    /// How many items belong to changes of tables.
     changes: usize,
 }
 
@@ -99,7 +100,7 @@ pub(crate) struct Queue {
 struct Waiting {
     item: Item,
     length: u32,
-    /// The message does not leave. Its place stays, so that the places of later messages do not change.
+    /// The message is not sent. Its place stays, so that the places of later messages do not change.
     is_cut: bool,
 }
 
@@ -124,7 +125,7 @@ impl Queue {
         self.bytes.len() - self.head
     }
 
-    /// Adds a whole message at the end, and gives its place.
+    /// Adds a whole message at the end. Returns the message's place.
     pub(crate) fn push(&mut self, item: Item, message: &[u8]) -> u64 {
         let place = self.taken + self.items.len() as u64;
         self.changes += usize::from(item.operation.is_some());
@@ -133,7 +134,8 @@ impl Queue {
         place
     }
 
-    /// The place of the next message among all that ever stood here; of one that is added, if none waits.
+    /// The place of the next message among all messages of this queue so far. If the queue is empty, the place of the
+    /// next message that is added.
     pub(crate) fn place(&self) -> u64 {
         self.taken
     }
@@ -143,12 +145,12 @@ impl Queue {
         self.items.front().map(|it| &it.item)
     }
 
-    /// The number of the last store operation that any message here waits for; gates never fall.
+    /// The number of the last store operation that any message of the queue waits for; gates never fall.
     pub(crate) fn gate(&self) -> Option<u64> {
         self.items.iter().rev().map(|it| it.item.gate).find(|gate| *gate > 0)
     }
 
-    /// Takes the next message: what is known about it, and its bytes, appended to `out`.
+    /// Takes the next message: returns the item, and appends the bytes to `out`.
     pub(crate) fn pop_into(&mut self, out: &mut Vec<u8>) -> Option<Item> {
         let Waiting { item, length, .. } = self.items.pop_front()?;
         self.taken += 1;
@@ -159,7 +161,7 @@ impl Queue {
         Some(item)
     }
 
-    /// Takes messages out, wherever they stand: those of which this is true.
+    /// Cuts the messages for which `is_cut` says yes, wherever they are.
     pub(crate) fn cut(&mut self, mut is_cut: impl FnMut(&mut Item, &[u8]) -> bool) {
         let mut at = self.head;
         for waiting in &mut self.items {

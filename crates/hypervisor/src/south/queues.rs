@@ -1,4 +1,4 @@
-//! What waits for one switch, by tenant, and whose message leaves next.
+//! The messages that wait for one switch, by tenant, and the order in which they leave.
 
 use super::queue::{Item, Queue};
 use super::rates::{Rates, SheetShare};
@@ -18,20 +18,20 @@ pub(crate) struct Queues {
     scheduler: RoundRobin,
     /// The scheduler's cost of one message, by the place of its class in [`MessageClass::ALL`].
     prices: Prices,
-    /// At which place of whose queue a message waits that has a buffered packet released, by the switch's buffer id.
+    /// The tenant and the place of the waiting message that releases a buffered packet, by the switch's buffer id.
     releases: HashMap<u32, (TenantIndex, u64)>,
-    /// When a tenant that ran out of tokens may go on.
+    /// When a tenant without tokens may send again.
     resting: Vec<(Instant, TenantIndex)>,
 }
 
 /// The scheduler's cost of one message of each class.
 pub(crate) type Prices = [u32; MessageClass::ALL.len()];
 
-/// What waits for one tenant.
+/// The messages that wait for one tenant.
 #[derive(Default)]
 struct Lane {
     queue: Queue,
-    /// Messages that leave before those of the queue, also while the queue is paused.
+    /// Messages that leave before the messages of the queue, also while the queue is paused.
     repairs: Queue,
     is_paused: bool,
     rates: Rates,
@@ -60,7 +60,7 @@ impl Lane {
 }
 
 impl Queues {
-    /// No tenant, and each message costs the same in the scheduler.
+    /// Queues without tenants. Each message costs the same in the scheduler.
     pub(super) fn new() -> Queues {
         Queues {
             lanes: Vec::new(),
@@ -71,7 +71,7 @@ impl Queues {
         }
     }
 
-    /// There is a tenant of this weight and with these rates.
+    /// Sets the weight and the rates of a tenant.
     pub(crate) fn configure(&mut self, tenant: TenantIndex, weight: u32, limits: Limits) {
         let at = tenant.0 as usize;
         if self.lanes.len() <= at {
@@ -81,12 +81,12 @@ impl Queues {
         self.scheduler.set_weight(tenant.0, weight);
     }
 
-    /// What a message costs in the scheduler.
+    /// Sets the cost of each class of messages in the scheduler.
     pub(crate) fn set_prices(&mut self, prices: Prices) {
         self.prices = prices;
     }
 
-    /// A tenant's shares by the switch's data sheet.
+    /// Sets a tenant's shares by the switch's data sheet.
     pub(crate) fn set_shares(
         &mut self,
         tenant: TenantIndex,
@@ -99,7 +99,8 @@ impl Queues {
 
     // ---- Into the queues
 
-    /// Whether a new message of a tenant may pass all queues, since nothing waits in them. If so, the message is charged.
+    /// Whether a new message of a tenant may pass all queues, because no message waits in them. If so, the message is
+    /// charged.
     #[inline]
     pub(super) fn pass(&mut self, tenant: TenantIndex, item: &Item, now: Instant) -> bool {
         let lane = &mut self.lanes[tenant.0 as usize];
@@ -129,13 +130,13 @@ impl Queues {
         self.scheduler.activate(tenant.0);
     }
 
-    /// Puts in a message that goes before all that waits of a tenant.
+    /// Adds a message that leaves before all other waiting messages of the tenant.
     pub(super) fn push_repair(&mut self, tenant: TenantIndex, item: &Item, message: &[u8]) {
         self.lanes[tenant.0 as usize].repairs.push(*item, message);
         self.scheduler.activate(tenant.0);
     }
 
-    /// Nothing of a tenant leaves but repairs. Messages that wait and for which `is_cut` says so are taken out.
+    /// From now on only repairs of the tenant leave. Removes the waiting messages for which `is_cut` says yes.
     pub(super) fn pause(
         &mut self,
         tenant: TenantIndex,
@@ -149,30 +150,32 @@ impl Queues {
         lane.is_paused = true;
     }
 
-    /// A tenant's messages leave again.
+    /// All messages of the tenant leave again.
     pub(crate) fn unpause(&mut self, tenant: TenantIndex) {
         self.lanes[tenant.0 as usize].is_paused = false;
         self.scheduler.activate(tenant.0);
     }
 
-    /// The switch announces a packet by this buffer id: a message that waits to release the packet before has nothing to release.
+    /// The switch announces a packet with this buffer id. A waiting message can no longer release the earlier packet of
+    /// this id.
     pub(crate) fn announces(&mut self, buffer_id: u32) {
         self.releases.remove(&buffer_id);
     }
 
     // ---- Out of the queues
 
-    /// Whose turn it is. The same tenant stays first until its turn is [skipped](Self::skip) or [served](Self::served).
+    /// The tenant whose turn it is. The same tenant stays first until its turn is [skipped](Self::skip) or
+    /// [served](Self::served).
     pub(super) fn turn(&mut self) -> Option<TenantIndex> {
         self.scheduler.turn().map(TenantIndex)
     }
 
-    /// The message that a tenant sends next.
+    /// The next message of a tenant.
     pub(super) fn front(&self, tenant: TenantIndex) -> Option<Item> {
         self.lanes[tenant.0 as usize].front().copied()
     }
 
-    /// Whether a tenant's rates admit this message now, else when.
+    /// Whether a tenant's rates admit this message now. If not, returns when they will.
     pub(super) fn admit(
         &mut self,
         tenant: TenantIndex,
@@ -182,7 +185,7 @@ impl Queues {
         self.lanes[tenant.0 as usize].rates.admit(item, now)
     }
 
-    /// A tenant gives up its turn. Something else brings the tenant back.
+    /// A tenant gives up its turn, until the tenant is activated again.
     pub(super) fn skip(&mut self, tenant: TenantIndex) {
         self.scheduler.skip(tenant.0);
     }
@@ -208,14 +211,15 @@ impl Queues {
         Some(Taken { item, start, place })
     }
 
-    /// A tenant had its turn, and sent this.
+    /// A tenant had its turn, and has sent this message.
     pub(super) fn served(&mut self, tenant: TenantIndex, item: &Item) {
         let more = self.lanes[tenant.0 as usize].front().is_some();
         let price = self.prices[item.class.measured() as usize];
         self.scheduler.served(tenant.0, item.share.saturating_mul(price), more);
     }
 
-    /// Whether a message that has waited still has its packet released, which it names by this buffer id. Asked once.
+    /// Whether a message that has waited may still release the packet with this buffer id. May be called once per
+    /// message.
     pub(super) fn releases(&mut self, tenant: TenantIndex, taken: &Taken, buffer_id: u32) -> bool {
         let Some(place) = taken.place else { return true };
         let is_kept = self.releases.get(&buffer_id) == Some(&(tenant, place));
@@ -225,14 +229,14 @@ impl Queues {
         is_kept
     }
 
-    // ---- Who goes on
+    // ---- Tenants that go on
 
-    /// A tenant's queue may go on, if anything waits there.
+    /// The tenant is in the scheduler's line again, if any message of the tenant waits.
     pub(crate) fn activate(&mut self, tenant: TenantIndex) {
         self.scheduler.activate(tenant.0);
     }
 
-    /// All queues where anything waits may go on.
+    /// All tenants with waiting messages are in the scheduler's line again.
     pub(crate) fn activate_all(&mut self) {
         for (at, lane) in self.lanes.iter().enumerate() {
             if lane.front().is_some() {
@@ -241,61 +245,61 @@ impl Queues {
         }
     }
 
-    /// Looks at a tenant again at this time, unless it is looked at before.
+    /// Adds a tenant to the resting tenants, unless the tenant rests until an earlier time.
     pub(crate) fn rest_until(&mut self, tenant: TenantIndex, until: Instant) {
         if !self.resting.iter().any(|(at, of)| *of == tenant && *at <= until) {
             self.resting.push((until, tenant));
         }
     }
 
-    /// Tenants that are to be looked at again.
+    /// Takes the tenants whose rest is over.
     pub(crate) fn take_rested(&mut self, now: Instant) -> Vec<TenantIndex> {
         let rested = self.resting.extract_if(.., |(at, _)| *at <= now);
         rested.map(|(_, tenant)| tenant).collect()
     }
 
-    /// When the first tenant is to be looked at again, or `first` if that is earlier.
+    /// When the first rest is over, or `first` if that is earlier.
     #[inline]
     pub(super) fn next_rested(&self, first: Option<Instant>) -> Option<Instant> {
         self.resting.iter().fold(first, |first, (at, _)| earlier(first, Some(*at)))
     }
 
-    // ---- What others look at
+    // ---- Queries
 
     /// All tenants.
     pub(super) fn tenants(&self) -> impl Iterator<Item = TenantIndex> + use<> {
         (0..self.lanes.len() as u32).map(TenantIndex)
     }
 
-    /// What waits for a tenant.
+    /// The waiting messages of a tenant.
     #[inline]
     pub(crate) fn of(&self, tenant: TenantIndex) -> &Queue {
         &self.lanes[tenant.0 as usize].queue
     }
 
-    /// Repairs that wait of a tenant.
+    /// The waiting repairs of a tenant.
     pub(crate) fn repairs(&self, tenant: TenantIndex) -> &Queue {
         &self.lanes[tenant.0 as usize].repairs
     }
 
-    /// Whether nothing of a tenant leaves but repairs, and no repair waits.
+    /// Whether the tenant is paused, and no repair waits.
     pub(super) fn is_at_rest(&self, tenant: TenantIndex) -> bool {
         let lane = &self.lanes[tenant.0 as usize];
         lane.is_paused && lane.repairs.is_empty()
     }
 
-    /// Whether the store has all that anything here waits for.
+    /// Whether the store has all changes that messages in the queues wait for.
     pub(super) fn is_safe(&self, journal: &Journal) -> bool {
         let gates = |lane: &Lane| [lane.queue.gate(), lane.repairs.gate()];
         self.lanes.iter().flat_map(gates).flatten().all(|gate| journal.is_safe(gate))
     }
 
-    /// This message with rules has left a tenant's queue.
+    /// Notes that a message with effects on rules has left a tenant's queue.
     pub(super) fn note_left(&mut self, tenant: TenantIndex, message: u32) {
         self.lanes[tenant.0 as usize].left = message;
     }
 
-    /// The last message with rules that has left a tenant's queue.
+    /// The last message with effects on rules that has left a tenant's queue.
     pub(super) fn left(&self, tenant: TenantIndex) -> u32 {
         self.lanes.get(tenant.0 as usize).map_or(0, |lane| lane.left)
     }

@@ -1,23 +1,23 @@
-//! Token buckets: how many messages a tenant may send, or get, per second.
+//! Token buckets: how many messages per second a tenant may send or get.
 
 use super::queue::{Class, Item};
 use crate::policy::{Limits, Rate};
 use crate::sheet::{MessageClass, Sheet};
 use crate::time::{Duration, Instant};
 
-/// How fast a bucket fills, and how much it takes.
+/// The rate and the size of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Nanoseconds that a token takes.
+    /// Nanoseconds for one token.
     token: u64,
     /// Nanoseconds' worth of tokens in a full bucket.
     full: u64,
 }
 
-/// What may come at once after a silence, where a data sheet gives the rate: as much as a tenth of a second brings. So it is where a
-/// configured rate has no burst.
+/// The burst, where a data sheet gives the rate or where a configured rate has no burst: the messages of a tenth of a
+/// second.
 const BURST: u64 = 100_000_000;
-/// No token takes longer, ns: a rate so low would only hide a mistake.
+/// The longest time for a token, ns: a lower rate would only hide a mistake.
 const SLOWEST: u64 = 3_600_000_000_000;
 
 impl From<Rate> for Pace {
@@ -28,7 +28,7 @@ impl From<Rate> for Pace {
 }
 
 impl Pace {
-    /// A tenant's share of what comes once in so many nanoseconds.
+    /// A tenant's share of a rate with one message in `interval` nanoseconds.
     fn share(interval: u64, (weight, weights): (u64, u64)) -> Pace {
         let token = u128::from(interval) * u128::from(weights) / u128::from(weight.max(1));
         let token = u64::try_from(token).unwrap_or(SLOWEST).clamp(1, SLOWEST);
@@ -45,7 +45,7 @@ impl Pace {
         u32::try_from(self.full / self.token.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// What so many messages take, ns.
+    /// The price of messages, ns.
     fn price(self, messages: u32) -> u64 {
         self.token.saturating_mul(u64::from(messages))
     }
@@ -60,7 +60,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a token, or says when there will be one.
+    /// Takes a token. If there is none, returns when there will be one.
     pub(crate) fn take(
         &mut self,
         pace: Option<impl Into<Pace>>,
@@ -72,7 +72,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Whether there are tokens for so many messages; if not, when there will be.
+    /// Fills the bucket. If there are too few tokens for the messages, returns when there will be enough.
     fn fill(&mut self, pace: Pace, messages: u32, now: Instant) -> Result<(), Instant> {
         let price = pace.price(messages);
         self.level = self.level.saturating_add((now - self.filled).0).min(pace.full.max(price));
@@ -84,32 +84,32 @@ impl Bucket {
     }
 }
 
-/// A tenant's share of what a data sheet says of a class of messages.
+/// A tenant's share of the figures of a data sheet for a class of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SheetShare {
-    /// Of the safe rate.
+    /// The share of the safe rate.
     pub rate: Pace,
-    /// Of the switch's time.
+    /// The share of the switch's time.
     pub time: Pace,
 }
 
 impl SheetShare {
-    /// The share of a tenant with this weight, among tenants with these weights together.
+    /// The share of a tenant: `weights` are the tenant's weight and the sum of the weights of all tenants.
     pub(crate) fn of(
         sheet: &Sheet,
         class: MessageClass,
         weights: (u64, u64),
     ) -> Option<SheetShare> {
         let measured = sheet.classes.get(&class).filter(|_| weights.0 > 0)?;
-        // `as` keeps within the range of the integer.
+        // `as` saturates at the bounds of the integer.
         let interval = (1e9 / measured.rate.value) as u64;
         let rate = Pace::share(interval.max(1), weights);
         Some(SheetShare { rate, time: Pace::share(measured.cost, weights) })
     }
 }
 
-/// How many messages of a class per second, and how many at once, a tenant may send or get by a sheet: `weights` are the tenant's, and
-/// that of all tenants of the switch together.
+/// How many messages of a class per second, and how many at once, a tenant may send or get by a data sheet. `weights`
+/// are the tenant's weight and the sum of the weights of all tenants of the switch.
 pub fn share_of(sheet: &Sheet, class: MessageClass, weights: (u64, u64)) -> Option<(f64, u32)> {
     let SheetShare { rate, .. } = SheetShare::of(sheet, class, weights)?;
     Some((rate.per_second(), rate.burst()))
@@ -125,7 +125,7 @@ pub(super) struct Rates {
     flow_mod: Bucket,
     statistics: Bucket,
     other: Bucket,
-    /// The tenant's part of the switch's time.
+    /// The tenant's share of the switch's time.
     time: Bucket,
 }
 
@@ -134,13 +134,13 @@ impl Rates {
         self.limits = limits;
     }
 
-    /// The tenant's shares by a data sheet, if there is one.
+    /// Sets the tenant's shares by a data sheet, if there is one.
     pub(super) fn set_shares(&mut self, shares: [Option<SheetShare>; MessageClass::ALL.len()]) {
         self.shares = shares;
     }
 
-    /// Whether the message may be sent as far as the rates go; if not, when to try again. A rate of the operator's goes before the
-    /// data sheet's.
+    /// Whether the rates admit the message now. If not, returns when to try again. The operator's rates take precedence
+    /// over the data sheet's.
     pub(super) fn admit(&mut self, item: &Item, now: Instant) -> Result<(), Instant> {
         let class = item.class.measured();
         let Limits { packet_out, flow_mod, statistics, .. } = self.limits;
@@ -151,12 +151,13 @@ impl Rates {
             Class::Barrier | Class::Other => (&mut self.other, None),
         };
         if limit.is_some() {
-            // One request of the tenant may have become several messages; only what it asked for is charged.
+            // One request of the tenant may lead to several messages; only the request is charged.
             let is_charged = class != MessageClass::FlowMod || item.origin.is_some();
             return bucket.take(limit.filter(|_| is_charged), now);
         }
         let Some(share) = self.shares[class as usize] else { return Ok(()) };
-        // What protects the switch counts all messages, and a change of many entries by one message for what it is.
+        // The rates of the data sheet protect the switch, so they count all messages. A message that changes many
+        // entries counts as several messages.
         let messages = item.share.max(1);
         bucket.fill(share.rate, 1, now)?;
         self.time.fill(share.time, messages, now)?;

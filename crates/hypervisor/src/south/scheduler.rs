@@ -1,11 +1,11 @@
 //! Fair service: who may send next.
 //!
 //! Deficit round robin over tenants, with weights, after Shreedhar and Varghese (1996), with two lists as in FQ-CoDel
-//! (RFC 8290, section 4.1.1): a tenant that has become active goes before those that wait in line with a backlog. Here it
-//! does so as far as it has *credit*: what it left of its share while others were served, at most eight units. So a
-//! tenant that asks for little is served at once, whatever its neighbours do, also when some requests come together
-//! because everything stood still for a moment; and over any time nobody gets more than its share and a burst, however
-//! often it falls silent and returns. All operations take constant time, in the number of tenants too.
+//! (RFC 8290, section 4.1.1): a tenant that becomes active goes before tenants with a backlog. Here this needs
+//! *credit*: the rest of the tenant's share that the tenant did not use while others were served, at most eight units.
+//! So a tenant with few messages is served at once, whatever its neighbours do, also if some messages come together
+//! after a pause. But over any time no tenant gets more than its share and a burst, however often the tenant becomes
+//! idle and returns. All operations take constant time, whatever the number of tenants.
 //!
 //! ```text
 //!   idle ──activate──▶ credit? ──▶ fresh: in turn, one message each, until the credit is used up
@@ -29,9 +29,9 @@ pub(crate) struct RoundRobin {
     members: Vec<Member>,
     fresh: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// What a tenant of weight 1 would have got so far, had it always been in line.
+    /// What a tenant of weight 1 would have got so far, if it had always been in line.
     share: i64,
-    /// The weights of all in line.
+    /// The sum of the weights of all tenants in line.
     weights: i64,
     heaviest: i64,
 }
@@ -39,11 +39,11 @@ pub(crate) struct RoundRobin {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     weight: i64,
-    /// What it may use; less than nothing is a debt.
+    /// What the tenant may use; a negative credit is a debt.
     credit: i64,
-    /// The share when it left the line.
+    /// The value of `share` when the tenant left the line.
     left: i64,
-    /// Whether it was given its quantum since it came to the front.
+    /// Whether the tenant has got its quantum since it came to the front.
     refilled: bool,
     place: Place,
 }
@@ -56,7 +56,7 @@ enum Place {
 }
 
 impl RoundRobin {
-    /// Sets the weight of a tenant, making room for it. A new one has a quantum to begin with.
+    /// Sets the weight of a tenant. A new tenant begins with a quantum.
     pub(crate) fn set_weight(&mut self, index: u32, weight: u32) {
         let (index, weight) = (index as usize, i64::from(weight.max(1)));
         if self.members.len() <= index {
@@ -73,7 +73,7 @@ impl RoundRobin {
         self.heaviest = self.heaviest.max(weight);
     }
 
-    /// Says that the tenant has something to send; no effect if it is in line already.
+    /// The tenant has something to send. No effect if the tenant is in line.
     pub(crate) fn activate(&mut self, index: u32) {
         let Some(member) = self.members.get_mut(index as usize) else { return };
         if member.place != Place::Idle {
@@ -83,7 +83,7 @@ impl RoundRobin {
         member.credit = member.credit.saturating_add(earned).min(BURST * member.weight);
         self.weights += member.weight;
         if member.credit > 0 {
-            // That is all that it gets before its turn comes round.
+            // A fresh tenant gets no quantum before its turn among the old ones.
             (member.place, member.refilled) = (Place::Fresh, true);
             self.fresh.push_back(index);
         } else {
@@ -92,12 +92,12 @@ impl RoundRobin {
         }
     }
 
-    /// Whether nobody is in line.
+    /// Whether no tenant is in line.
     pub(crate) fn is_empty(&self) -> bool {
         self.fresh.is_empty() && self.old.is_empty()
     }
 
-    /// Whose turn it is. The caller then either sends something and calls [`served`](Self::served), or calls
+    /// The tenant whose turn it is. The caller then either sends something and calls [`served`](Self::served), or calls
     /// [`skip`](Self::skip).
     pub(crate) fn turn(&mut self) -> Option<u32> {
         loop {
@@ -114,12 +114,13 @@ impl RoundRobin {
         }
     }
 
-    /// The tenant whose turn it was has sent work of this cost, and has more or not.
+    /// The tenant whose turn it was has sent work of this cost. `more`: the tenant has more to send.
     pub(crate) fn served(&mut self, index: u32, cost: u32, more: bool) {
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let cost = i64::from(cost) * SCALE;
         member.credit -= cost;
-        // As if one more were in line, the heaviest: so nobody who is not earns more than had it been.
+        // Computed as if one more tenant of the highest weight were in line: so an idle tenant never earns more than in
+        // line.
         self.share += cost / (self.weights + self.heaviest).max(1);
         if !more {
             self.skip(index);
@@ -130,7 +131,7 @@ impl RoundRobin {
         }
     }
 
-    /// The tenant has taken so much more than it seemed, out of turn.
+    /// Charges a tenant for work out of turn.
     pub(crate) fn charge(&mut self, index: u32, cost: u32) {
         if let Some(member) = self.members.get_mut(index as usize) {
             member.credit -= i64::from(cost) * SCALE;
@@ -147,8 +148,8 @@ impl RoundRobin {
         }
     }
 
-    /// The tenant whose turn it was has nothing to send, or cannot send it now; it leaves the line until it is activated
-    /// again.
+    /// The tenant whose turn it was has nothing to send, or cannot send now. The tenant leaves the line until it is
+    /// activated again.
     pub(crate) fn skip(&mut self, index: u32) {
         if self.leave(index) {
             let member = &mut self.members[index as usize];
@@ -157,7 +158,7 @@ impl RoundRobin {
         }
     }
 
-    /// Takes whose turn it is out of its list.
+    /// Removes the tenant whose turn it is from its list.
     fn leave(&mut self, index: u32) -> bool {
         let list = if self.fresh.front() == Some(&index) { &mut self.fresh } else { &mut self.old };
         let is_first = list.front() == Some(&index);
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    /// Serves `rounds` units among always-backlogged tenants; gives how many each got.
+    /// Serves `units` units to tenants that always have a backlog; returns how many units each tenant got.
     fn shares(weights: &[u32], costs: &[u32], units: u32) -> Vec<u32> {
         let mut rr = RoundRobin::default();
         for (i, &weight) in weights.iter().enumerate() {
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(shares(&[1, 2, 5], &[1, 1, 1], 8_000), [1_000, 2_000, 5_000]);
     }
 
-    /// Serves as many units, and gives whose they were.
+    /// Serves `units` units; returns the tenant of each unit.
     fn order(rr: &mut RoundRobin, units: usize) -> Vec<u32> {
         let mut order = Vec::new();
         for _ in 0..units {
@@ -230,7 +231,7 @@ mod tests {
         let mut rr = line(&[1, 1]);
         rr.activate(0);
         assert_eq!(order(&mut rr, 4), [0; 4]);
-        // Of four units two would have been its own, and one it had to begin with.
+        // Two of four units were tenant 1's share, and tenant 1 had one unit from the beginning.
         rr.activate(1);
         assert_eq!(order(&mut rr, 7), [1, 1, 1, 0, 1, 0, 1]);
     }
@@ -259,7 +260,8 @@ mod tests {
 
     #[test]
     fn falling_silent_and_returning_gains_nothing() {
-        // Tenants 1 to 3 fall silent after some messages and return after some of others'; tenant 0 always has more.
+        // Tenants 1 to 3 become idle after some messages, and return after some messages of others; tenant 0 always has
+        // more.
         for (sends, waits) in [(1, 0), (1, 1), (1, 2), (2, 1), (3, 5), (8, 8), (1, 7), (20, 3)] {
             let mut rr = line(&[1, 1, 1, 1]);
             rr.activate(0);

@@ -1,7 +1,7 @@
-//! The session with one physical switch: what waits for it, what is on its way, and what its answers show.
+//! The session with one physical switch: messages that wait, messages in flight, and the meaning of answers.
 //!
-//! A switch reads its connection in order, so an answer shows that everything sent before has been read, which is what the window
-//! is about. Only a barrier shows that it is *done*.
+//! A switch reads its connection in order, so an answer shows that the switch has read all earlier messages; the window
+//! needs only this. Only a barrier reply shows that messages are *done*.
 
 use super::departures::{Departures, Sent};
 use super::installed::{Effect, Installed, Written};
@@ -21,25 +21,25 @@ use alloc::vec::Vec;
 use compile::{RuleKey, Wire};
 use openflow::{Header, NO_BUFFER, frame};
 
-/// After this much silence, a barrier finds out whether the last messages are done.
+/// After this much silence Weir sends a barrier, to find out whether the last messages are done.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
-/// The most bytes of messages without a reply between two barriers. So an answer is due before the changes in flight of one tenant
-/// reach the tenant's bound of memory.
+/// The most bytes of messages without a reply between two barriers. So an answer is due before the changes in flight of
+/// one tenant reach the tenant's bound of memory.
 const BARRIER_BYTES: usize = 64 << 10;
 /// The type of a PACKET_OUT, in both versions.
 const PACKET_OUT: u8 = 13;
-/// A packet of no tenant: the shortest frame that there can be.
+/// A packet of no tenant: the shortest frame.
 const NOBODYS: [u8; 60] = [0; 60];
 
 /// One physical switch.
 pub(crate) struct Session {
-    /// What the version means that the switch speaks.
+    /// The facts of the switch's version.
     semantics: &'static Semantics,
     out: Outbox,
     queues: Queues,
     window: Window,
     pending: Pending,
-    /// Weir's own changes that wait for the store, before all that tenants send.
+    /// Weir's own changes that wait for the store. They are sent before all messages of tenants.
     direct: VecDeque<Direct>,
     /// Changes that have been sent, by xid, until a barrier confirms them.
     unconfirmed: VecDeque<Unconfirmed>,
@@ -51,7 +51,7 @@ pub(crate) struct Session {
 
 /// When to look for requests that were never answered.
 struct Silence {
-    /// How long an answer is waited for.
+    /// How long Weir waits for an answer.
     patience: Duration,
     next_check: Instant,
 }
@@ -71,7 +71,7 @@ struct Direct {
     message: Vec<u8>,
 }
 
-/// What a change of Weir's own is a part of, and what it does to rules.
+/// The operation of a change of Weir's own, and the effects of the change on rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Part {
     pub operation: Option<u32>,
@@ -81,41 +81,41 @@ pub(crate) struct Part {
 /// Changes that were taken out of a queue.
 #[derive(Default)]
 pub(crate) struct Cut {
-    /// The operations that the messages belonged to, one for each message.
+    /// The operation of each message.
     pub operations: Vec<u32>,
     /// The rules that the messages were to change.
     pub rules: Vec<RuleKey>,
 }
 
-/// What has been sent and is not known to be done.
+/// Messages that are sent, and not known to be done.
 #[derive(Default)]
 struct Open {
-    /// Work without a reply, sent since something that has one.
+    /// Units of work without a reply, sent since the last message with a reply.
     unacknowledged: u32,
-    /// The bytes of the messages that `unacknowledged` counts.
+    /// The bytes of these messages.
     bytes: usize,
     /// Whether a change of a table has been sent since the last barrier.
     unbarriered: bool,
-    /// Messages in flight that will be answered, and so acknowledge what went before.
+    /// Messages in flight that the switch will answer. An answer acknowledges all earlier messages.
     answers_due: u32,
     last_sent: Instant,
 }
 
-/// What has become of a message that was submitted.
+/// What has happened to a submitted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Submitted {
-    /// It has left.
+    /// The message is sent.
     Sent,
-    /// It waits.
+    /// The message waits.
     Queued,
-    /// It waits, and no answer is due that would bring its turn: the caller has to [run](Session::run) the queues.
+    /// The message waits, and no expected answer will run the queues: the caller has to [run](Session::run) them.
     QueuedAlone,
 }
 
 /// Why [`Session::run`] has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// Nothing waits that may be sent.
+    /// No waiting message may be sent now.
     Dry,
     /// The outbox or the window is full, or Weir's own changes wait for the store.
     Stopped,
@@ -139,21 +139,22 @@ impl Session {
         }
     }
 
-    /// What waits for the switch, by tenant.
+    /// The queues of the tenants.
     #[inline]
     pub(crate) fn queues(&self) -> &Queues {
         &self.queues
     }
 
-    /// The same, to configure the queues, or to let tenants go on.
+    /// The queues of the tenants, to configure them or to let tenants go on.
     #[inline]
     pub(crate) fn queues_mut(&mut self) -> &mut Queues {
         &mut self.queues
     }
 
-    // ---- What tenants send
+    // ---- Messages of tenants
 
-    /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
+    /// Takes a checked and compiled message of a tenant. The message is sent at once if no message waits before it,
+    /// else it is queued.
     pub(crate) fn submit(
         &mut self,
         tenant: TenantIndex,
@@ -182,13 +183,13 @@ impl Session {
         }
     }
 
-    /// Takes a message that goes before all that waits of a tenant.
+    /// Takes a message that is sent before all other waiting messages of the tenant.
     pub(crate) fn submit_repair(&mut self, tenant: TenantIndex, item: &Item, message: &[u8]) {
         self.window.note_demand(tenant.0, item.arrived);
         self.queues.push_repair(tenant, item, message);
     }
 
-    /// Nothing of a tenant leaves but repairs. Changes that wait are taken out, as if they had never been written.
+    /// From now on only repairs of the tenant are sent. Removes waiting changes, as if they had never been written.
     pub(crate) fn pause(&mut self, tenant: TenantIndex) -> Cut {
         let Session { queues, installed, .. } = self;
         let mut cut = Cut::default();
@@ -209,22 +210,22 @@ impl Session {
         cut
     }
 
-    /// Sends what may be sent now.
+    /// Sends messages as far as the window, the rates and the store allow.
     pub(crate) fn run(&mut self, journal: &Journal, now: Instant) -> Ran {
         while let Some(tenant) = self.queues.turn() {
-            // What goes before all this waits for the store.
+            // Weir's own changes, which are sent before tenants' messages, wait for the store.
             if !self.direct.is_empty() || self.out.is_full() {
                 return Ran::Stopped;
             }
             if !self.window.is_open() {
                 self.window.note_full();
-                // Only answers open the window again: make sure that there will be one.
+                // Only answers open the window again: make sure that there will be an answer.
                 if self.open.answers_due == 0 {
                     self.send_barrier(now);
                 }
                 return Ran::Stopped;
             }
-            // The store's answer brings back a tenant whose message waits for the store.
+            // When the store has the changes, the tenant is activated again.
             let next = self.queues.front(tenant).filter(|item| journal.is_safe(item.gate));
             let Some(item) = next else {
                 self.queues.skip(tenant);
@@ -243,7 +244,7 @@ impl Session {
         Ran::Dry
     }
 
-    /// Sends everything that waits, whatever the window says. The store must have it.
+    /// Sends all waiting messages, whatever the window says. The store must have their changes.
     pub(crate) fn flush(&mut self, now: Instant) {
         for tenant in self.queues.tenants() {
             while let Some(taken) = self.queues.take(tenant, &mut self.out) {
@@ -252,20 +253,20 @@ impl Session {
         }
     }
 
-    /// What has left since this was last asked, one by one.
+    /// The next message that has left a queue since the last call.
     #[inline]
     pub(crate) fn next_sent(&mut self) -> Option<Sent> {
         self.departures.next()
     }
 
-    /// Whether the store has all that anything here waits for.
+    /// Whether the store has all changes that messages wait for.
     pub(crate) fn is_safe(&self, journal: &Journal) -> bool {
         self.direct.is_empty() && self.queues.is_safe(journal)
     }
 
-    // ---- What Weir sends by itself
+    // ---- Weir's own messages
 
-    /// Sends a question or a change of Weir's own, past all queues, once the store has what `gate` says.
+    /// Sends a question or a change of Weir's own, past all queues, when the store has all changes up to `gate`.
     pub(crate) fn send_direct(
         &mut self,
         awaits: Awaits,
@@ -283,7 +284,7 @@ impl Session {
         }
     }
 
-    /// Sends what has waited for the store and need not any more.
+    /// Sends Weir's own changes for which the store is ready now.
     pub(crate) fn send_safe(&mut self, journal: &Journal, now: Instant) {
         while self.direct.front().is_some_and(|item| journal.is_safe(item.gate)) {
             let Some(Direct { change, message, .. }) = self.direct.pop_front() else { return };
@@ -297,7 +298,7 @@ impl Session {
         !self.direct.is_empty()
     }
 
-    /// Sends a barrier of Weir's own, so that work that has no reply is acknowledged. Gives its xid.
+    /// Sends a barrier of Weir's own, so that work without a reply is acknowledged. Returns the xid.
     pub(crate) fn send_barrier(&mut self, now: Instant) -> u32 {
         let Semantics { version, types, .. } = self.semantics;
         let type_ = types.barrier_request;
@@ -313,28 +314,29 @@ impl Session {
         xid
     }
 
-    /// The switch asks whether anybody is there.
+    /// Answers an ECHO_REQUEST of the switch.
     pub(crate) fn answer_echo(&mut self, header: Header, body: &[u8]) {
         const ECHO_REPLY: u8 = 3;
         if !self.out.is_full() {
             let version = self.semantics.version;
-            // As long as the request was, so it fits.
+            // The reply is as long as the request, so there is room.
             let _ = frame::write(version, ECHO_REPLY, header.xid, self.out.end(), |out| {
                 out.extend_from_slice(body);
             });
         }
     }
 
-    // ---- What answers show
+    // ---- Answers of the switch
 
-    /// The switch has answered the message with this xid: gives its entry, which stays until it is [taken](Self::take).
+    /// The switch has answered the message with this xid. Returns the message's entry, which stays until it is
+    /// [taken](Self::take).
     #[inline]
     pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
         let entry = *self.pending.get(xid)?;
         let cost = self.pending.release_up_to(xid);
         let due = self.open.answers_due;
         let awaits_nothing = matches!(entry.awaits, Awaits::Nothing);
-        // Also if something that was sent later has been answered before it.
+        // Also if a later message has been answered before.
         if self.pending.note_answered(xid) && !awaits_nothing {
             self.open.answers_due = self.open.answers_due.saturating_sub(1);
         }
@@ -348,13 +350,14 @@ impl Session {
         Some(entry)
     }
 
-    /// The answer is complete: the xid means nothing any more.
+    /// The answer is complete: the xid is free.
     #[inline]
     pub(crate) fn take(&mut self, xid: u32) {
         self.pending.take(xid);
     }
 
-    /// A barrier has shown that everything up to this xid is done: gives the operations of these messages, one by one.
+    /// A barrier reply shows that all messages up to this xid are done. Returns the operations of these messages, one
+    /// per call.
     pub(crate) fn next_confirmed(&mut self, xid: u32, now: Instant) -> Option<u32> {
         loop {
             if xid.wrapping_sub(self.unconfirmed.front()?.xid) > u32::MAX / 2 {
@@ -373,12 +376,12 @@ impl Session {
         &self.installed
     }
 
-    /// The same, to note what the switch says.
+    /// What the switch holds of the tenants' rules, to note reports of the switch.
     pub(crate) fn installed_mut(&mut self) -> &mut Installed {
         &mut self.installed
     }
 
-    /// A message is written that does this to a rule of a tenant, in the tenant's queue or past it.
+    /// Notes a message with this effect on a rule of a tenant, in the tenant's queue or past the queue.
     pub(crate) fn write(
         &mut self,
         tenant: TenantIndex,
@@ -390,12 +393,12 @@ impl Session {
         self.installed.write(key, effect, left)
     }
 
-    /// A barrier has shown nothing: the switch has refused it, or not answered.
+    /// The switch has refused a barrier, or has not answered: nothing is known to be done.
     pub(crate) fn barrier_failed(&mut self) {
         self.open.unbarriered = self.unconfirmed.iter().any(|it| it.operation.is_some());
     }
 
-    /// Whether to look now for messages that the switch should have answered; if so, the next look is some time later.
+    /// Whether to look now for messages that the switch should have answered. Sets the time of the next look.
     pub(crate) fn begin_silence_check(&mut self, now: Instant) -> bool {
         let is_due = now >= self.silence.next_check;
         if is_due {
@@ -404,14 +407,14 @@ impl Session {
         is_due
     }
 
-    /// Messages that the switch should have answered, by this judgement, and has not.
+    /// Messages without an answer that are late, by `is_late`.
     pub(crate) fn late(&self, is_late: impl Fn(&Entry) -> bool) -> Vec<u32> {
         let late = self.pending.iter();
         let late = late.filter(|(_, entry)| entry.awaits != Awaits::Nothing && is_late(entry));
         late.map(|(xid, _)| xid).collect()
     }
 
-    /// The switch leaves barriers unanswered.
+    /// The switch does not answer barriers.
     pub(crate) fn note_silence(&mut self) {
         self.window.note_silence();
     }
@@ -433,7 +436,7 @@ impl Session {
         earlier(first, check)
     }
 
-    /// Time has passed: after a silence a barrier asks for what is done.
+    /// Time has passed. After a silence Weir sends a barrier, to find out what is done.
     #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.has_open_work() && now - self.open.last_sent >= QUIET {
@@ -441,7 +444,7 @@ impl Session {
         }
     }
 
-    // ---- What others look at
+    // ---- Queries
 
     /// Bytes for the switch.
     #[inline]
@@ -449,35 +452,35 @@ impl Session {
         &mut self.out
     }
 
-    /// Whether as many bytes wait for the switch as may.
+    /// Whether the outbox for the switch is full.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.out.is_full()
     }
 
-    /// Units of work that may stand and do stand at the switch.
+    /// The window's limit, and the work in flight at the switch, in units of work.
     pub(crate) fn window(&self) -> (u32, u32) {
         (self.window.limit(), self.window.in_flight())
     }
 
-    /// Messages that were sent, by type.
+    /// The number of sent messages, by type.
     pub(crate) fn sent_by_type(&self) -> [u64; TYPES] {
         *self.departures.by_type()
     }
 
-    /// Messages that were sent and that no tenant asked for.
+    /// The number of sent messages that no tenant has asked for.
     pub(crate) fn own_messages(&self) -> u64 {
         self.departures.own()
     }
 
-    /// Whether something has been sent of which only a barrier will tell that it is done.
+    /// Whether messages are in flight of which only a barrier can show that they are done.
     #[inline]
     fn has_open_work(&self) -> bool {
         self.open.unacknowledged > 0 || self.open.unbarriered
     }
 
-    /// The packet that a message was to release may be another by now: then a change goes without it, and a PACKET_OUT does
-    /// nothing. Gives who hears of that.
+    /// If the buffered packet of a message is another packet by now, the message must not release it: a change is sent
+    /// without the buffer id, and a PACKET_OUT sends nothing. Returns the sender of the PACKET_OUT, who gets an error.
     fn release(&mut self, tenant: TenantIndex, taken: &Taken) -> Option<Origin> {
         let message = self.out.tail(taken.start);
         let buffer_id = released_by(message)?;
@@ -489,11 +492,12 @@ impl Session {
             return None;
         }
         self.send_nothing(taken.start);
-        // A change that it goes with is done.
+        // A change without the packet is carried out.
         taken.item.origin.filter(|_| taken.item.operation.is_none())
     }
 
-    /// Makes the PACKET_OUT at `start` of the outbox one that sends nothing by no action.
+    /// Changes the PACKET_OUT at `start` of the outbox, so that it has no actions, and the shortest frame as its
+    /// packet.
     fn send_nothing(&mut self, start: usize) {
         let layout = &self.semantics.layout;
         let (length_at, head) = (layout.packet_out_length, layout.packet_out_actions);
@@ -508,7 +512,7 @@ impl Session {
         set_length(self.out.tail(start));
     }
 
-    /// A message that has waited leaves.
+    /// Sends a message that has waited.
     fn transmit_next(&mut self, tenant: TenantIndex, taken: &Taken, now: Instant) {
         let refuses = self.release(tenant, taken).map(Box::new);
         let Taken { item, start, .. } = taken;
@@ -518,7 +522,7 @@ impl Session {
         self.departures.push(Sent { tenant, type_, awaits, operation, arrived, refuses });
     }
 
-    /// The message at `start` of the outbox gets its xid and is accounted for.
+    /// Sends the message at `start` of the outbox: gives it an xid, and counts it.
     fn transmit(&mut self, tenant: TenantIndex, item: &Item, start: usize, now: Instant) {
         let sent = self.window.on_send(item.share, now);
         let Item { origin, awaits, operation, written, .. } = *item;
@@ -535,8 +539,8 @@ impl Session {
                 frame::set_xid(message, xid);
                 self.await_confirmation(xid, change);
             }
-            // The window is far smaller than the ring, so this takes a switch that leaves thousands of requests unanswered, which
-            // are given up after a while.
+            // The window is far smaller than the ring, so this happens only if a switch leaves thousands of requests
+            // unanswered. Weir gives up these requests after a while.
             None => {
                 frame::set_xid(message, 0);
                 written.into_iter().for_each(|it| self.installed.confirm(it, now));
@@ -550,7 +554,7 @@ impl Session {
         if awaits == Awaits::Nothing {
             self.open.unacknowledged += item.share;
             self.open.bytes += length;
-            // A switch that leaves barriers unanswered gets one at a time: each takes a place among what is pending.
+            // A switch that does not answer barriers gets one at a time: each barrier takes a slot of the ring.
             let is_wanted = !self.window.is_silent() || self.open.answers_due == 0;
             let is_much = self.open.unacknowledged >= self.window.barrier_interval()
                 || self.open.bytes >= BARRIER_BYTES;
@@ -588,7 +592,7 @@ impl Session {
 }
 
 impl Open {
-    /// Notes a sent message that the switch will answer. The answer acknowledges all earlier messages.
+    /// Notes a sent message that the switch will answer.
     fn expect_answer(&mut self) {
         (self.unacknowledged, self.bytes) = (0, 0);
         self.answers_due += 1;
@@ -601,7 +605,7 @@ fn entry(origin: Option<Origin>, awaits: Awaits, change: Part, sent: InFlight) -
     Entry { origin, awaits, operation, written, sent, released: false, answered: false }
 }
 
-/// Makes a message's length field say how long it is.
+/// Writes a message's length to its length field.
 pub(crate) fn set_length(message: &mut [u8]) {
     let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
     if let Some(field) = message.get_mut(2..4) {
@@ -609,7 +613,7 @@ pub(crate) fn set_length(message: &mut [u8]) {
     }
 }
 
-/// The switch's buffer id of the packet that a message has released.
+/// The buffer id of the packet that a message releases.
 fn released_by(message: &[u8]) -> Option<u32> {
     frame::buffer_id(message).filter(|buffer_id| *buffer_id != NO_BUFFER)
 }

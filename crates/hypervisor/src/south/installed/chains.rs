@@ -1,4 +1,4 @@
-//! Short lists, many of them, in one store: most rules have no message in flight, so a list that is empty takes two numbers.
+//! Many short lists in one store. Most rules have no message in flight, so an empty list takes only two numbers.
 
 use super::growing::ChunkedVec;
 
@@ -54,7 +54,7 @@ impl<T> Chains<T> {
         self.insert(chain, chain.last, item);
     }
 
-    /// Before the first of these, or at the end.
+    /// Inserts an item before the first item for which `is_behind` says yes, or at the end.
     pub(super) fn push_before(
         &mut self,
         chain: &mut Chain,
@@ -71,7 +71,7 @@ impl<T> Chains<T> {
         self.insert(chain, previous, item);
     }
 
-    /// Takes out the first of these.
+    /// Removes the first item for which `is_it` says yes.
     pub(super) fn remove(&mut self, chain: &mut Chain, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let mut previous = NONE;
         let mut at = chain.first;
@@ -105,7 +105,7 @@ impl<T> Chains<T> {
         }
     }
 
-    /// Takes out what follows a node, or the first.
+    /// Removes the node after `previous`, or the first node.
     fn unlink(&mut self, chain: &mut Chain, previous: u32) -> Option<T> {
         let at = match self.nodes.get(previous) {
             Some(previous) => previous.next,

@@ -78,13 +78,13 @@ impl SplitTable {
         SplitTable((0..PARTS).map(|_| HashTable::new()).collect())
     }
 
-    /// The part that may have a number with this hash.
+    /// The part for numbers with this hash.
     #[inline]
     pub(super) fn of(&self, hash: u64) -> &HashTable<u32> {
         &self.0[part(hash)]
     }
 
-    /// The same, to change the part.
+    /// The part for numbers with this hash, to change the part.
     #[inline]
     pub(super) fn of_mut(&mut self, hash: u64) -> &mut HashTable<u32> {
         &mut self.0[part(hash)]
@@ -96,7 +96,7 @@ impl SplitTable {
     }
 }
 
-/// From bits that a table itself does not use: it looks at the lowest and at the highest.
+/// Takes bits that a hash table itself does not use: the table uses the lowest and the highest bits.
 #[inline]
 fn part(hash: u64) -> usize {
     (hash >> 40) as usize % PARTS

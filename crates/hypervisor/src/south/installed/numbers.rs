@@ -18,7 +18,7 @@ type Content = Option<Arc<[u8]>>;
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     slots: BTreeMap<Key, Slot>,
-    /// What a message in flight is about.
+    /// The group or meter of each message in flight.
     of_message: HashMap<u32, Key>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Numbers {
 struct Slot {
     tenant: TenantIndex,
     confirmed: Content,
-    /// The messages in flight, and what each makes of the slot.
+    /// The messages in flight, and the content after each message.
     pending: VecDeque<(u32, Content)>,
 }
 
@@ -62,7 +62,7 @@ impl Numbers {
         self.collect(key);
     }
 
-    /// The switch has been read: it holds this.
+    /// The switch holds this group or meter, by its report at the beginning of the session.
     pub(crate) fn learn(&mut self, tenant: TenantIndex, key: Key, content: Vec<u8>) {
         let slot = Slot { tenant, confirmed: Some(content.into()), pending: VecDeque::new() };
         self.slots.insert(key, slot);
@@ -90,7 +90,8 @@ impl Numbers {
     }
 }
 
-/// What a GROUP_MOD or METER_MOD makes of its group or meter: type and buckets, or flags and bands; `None` if it deletes that.
+/// The content of a group or meter after a GROUP_MOD or METER_MOD: type and buckets, or flags and bands. `None` if the
+/// message deletes the group or meter.
 pub(crate) fn content_of(message: &[u8]) -> Option<Vec<u8>> {
     let (kind, bands) = (message.get(10..12)?, message.get(16..)?);
     Some([kind, bands].concat())

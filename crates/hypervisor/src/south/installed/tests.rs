@@ -20,7 +20,7 @@ fn content(number: u32, program: u8, idle: u16) -> Content {
     Content { owner: owner(number), program: [program].into(), terms: (idle, 0, 0) }
 }
 
-/// A switch that holds rules, and what it has not read yet.
+/// A switch that holds rules, and messages that the switch has not read.
 struct Model {
     wire: Wire,
     rules: BTreeMap<RuleKey, Content>,
@@ -53,7 +53,7 @@ impl Model {
         }
     }
 
-    /// What it will hold if it refuses nothing.
+    /// The rules that the switch will hold if it refuses nothing.
     fn at_rest(&self) -> BTreeMap<RuleKey, Content> {
         let (rules, unread) = (self.rules.clone(), VecDeque::new());
         let mut later = Model { wire: self.wire, rules, unread };
@@ -85,8 +85,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// The projection is what the switch will hold, whatever it refuses and whatever times out; and the difference makes it
-    /// what is wanted.
+    /// The projection is what the switch will hold, whatever the switch refuses and whatever times out. The difference
+    /// leads to the wanted rules.
     #[test]
     fn the_projection_comes_true(steps in vec(step(), 1..40), is_v10 in any::<bool>()) {
         let wire = if is_v10 { Wire::V10 } else { Wire::V13 };
@@ -123,7 +123,7 @@ proptest! {
                     read.drain(..).for_each(|it| installed.confirm(it, NOW));
                     just_added.clear();
                 }
-                // Time-outs are a second at least: what was just added is not meant.
+                // A time-out is a second at least, so a rule that was just added does not expire.
                 Step::Expire(n) if !just_added.contains(&key(n)) => {
                     if let Some(gone) = model.rules.remove(&key(n)) {
                         installed.expired(&key(n), gone.owner);
@@ -159,7 +159,7 @@ proptest! {
         let at_rest = model.at_rest();
         let wanted = (1..3).map(|n| (key(n), content(7, n, 1))).collect();
         prop_assert_eq!(at_rest, wanted);
-        // Nothing of what is done is kept.
+        // After all messages are done, nothing is kept.
         read.drain(..).for_each(|it| installed.confirm(it, NOW));
         while let Some((key, effect, written)) = model.unread.pop_front() {
             model.carry_out(&key, &effect);
