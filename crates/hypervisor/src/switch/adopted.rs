@@ -21,19 +21,20 @@ use alloc::vec::Vec;
 use compile::metadata::TENANT;
 use flowspace::{Field, Match};
 
-/// Cookies in one item of the store.
+/// The most cookies in one item of the store.
 const OF_ITEM: usize = 4096;
 
 /// OFPFF_SEND_FLOW_REM, in both versions; OFPFF_NO_PKT_COUNTS and OFPFF_NO_BYT_COUNTS (1.3).
 const FLAGS: u16 = 1 | 8 | 16;
 
 impl Switch {
-    /// Whether entries are to be made of rules: the store is made for that, and has nothing of this switch yet.
+    /// Whether entries are to be made of rules: the operator asks for adoption, and the store has nothing of this
+    /// switch.
     pub(super) fn is_to_adopt(&self) -> bool {
         self.settings.adopts && self.journal.restored().is_empty() && !self.datapath.is_joined()
     }
 
-    /// Cookies of rules of which no entry could be made, as the store has them.
+    /// Cookies of rules that did not become entries, by the store.
     pub(super) fn left_cookies(&self) -> BTreeSet<u64> {
         let items = self.journal.restored().iter().filter(|(key, _)| {
             key.tenant == Cookie::OWN && key.parts().is_some_and(|(kind, _)| kind == Kind::Left)
@@ -44,7 +45,7 @@ impl Switch {
             .collect()
     }
 
-    /// No new entry gets the number of a rule that is left: what the rule counts is not the entry's.
+    /// No new entry gets the number of a rule that is left: otherwise the rule's counters would count for the entry.
     pub(super) fn reserve_numbers(&mut self, left: &BTreeSet<u64>) {
         for cookie in left.iter().filter_map(|it| Cookie::of_any(*it)) {
             if let Some(tenant) = self.tenant_of(cookie.tenant) {
@@ -53,7 +54,7 @@ impl Switch {
         }
     }
 
-    /// Makes entries of the rules. Gives the cookies of those of which no entry can be made.
+    /// Makes entries of the rules. Returns the cookies of the rules that do not become entries.
     pub(super) fn adopt_rules(&mut self, held: &[Held], now: Instant) -> BTreeSet<u64> {
         let mut by_cookie: BTreeMap<u64, Vec<&Held>> = BTreeMap::new();
         for rule in held {
@@ -72,7 +73,7 @@ impl Switch {
                 }
             }
         }
-        // One item at least: it says that the store knows this switch.
+        // At least one item: it says that the store knows this switch.
         let cookies: Vec<u8> = left.iter().flat_map(|cookie| cookie.to_be_bytes()).collect();
         let mut items = cookies.chunks(8 * OF_ITEM);
         let first = items.next().unwrap_or_default();
@@ -118,7 +119,7 @@ impl Switch {
                     self.is_held(&flow, rule, it) && self.same_actions(&rule.actions, &it.actions)
                 })
         };
-        // The matches on the switch differ from one another, and so do those of the rules.
+        // The matches on the switch differ from one another, and so do the matches of the compiled rules.
         if flow.rules.len() != held.len() || held.iter().filter(is_same).count() != held.len() {
             return None;
         }
@@ -131,7 +132,7 @@ impl Switch {
         Some(())
     }
 
-    /// The match of a rule on the wire, without what Weir has added to the metadata.
+    /// The match of a rule on the wire, without Weir's bits of the metadata.
     fn tenants_match(&self, match_: Match) -> Option<Vec<u8>> {
         let (value, mask) = match_.get(Field::Metadata);
         let (value, mask) = (value & !u128::from(TENANT), mask & !u128::from(TENANT));

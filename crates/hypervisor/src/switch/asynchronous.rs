@@ -1,8 +1,8 @@
-//! What the switch is to tell of unasked (1.3, SET_ASYNC): all that any controller wants.
+//! Asynchronous messages that Weir asks the switch for (1.3, SET_ASYNC): all messages that any controller wants.
 //!
-//! Whom it concerns, and where packets came in, the hypervisor has to know in any case; so of ports, of entries that end, and of
-//! packets that entries send here it is always told. Left is what expires on its way (INVALID_TTL), which a switch tells only if it is
-//! asked to. Each controller is given what it wants, whatever others do.
+//! Weir itself needs PORT_STATUS, FLOW_REMOVED and PACKET_IN of entries, so Weir always asks for these messages. A
+//! PACKET_IN for an invalid TTL (INVALID_TTL) comes only if a controller wants it. Each controller gets the messages
+//! that it wants, whatever other controllers want.
 
 pub(super) mod asked;
 
@@ -14,13 +14,13 @@ use alloc::vec::Vec;
 use openflow::v13::{AsyncConfig as Masks, Message, PacketInReason};
 
 impl Switch {
-    /// Some controller may want something else from now on.
+    /// Some controller may want other messages from now on.
     pub(crate) fn want_others(&mut self, now: Instant) {
         self.datapath.asked().suspect();
         self.settle_asynchronous(now);
     }
 
-    /// Asks the switch for what is wanted now, if that is something else.
+    /// Asks the switch for the messages that are wanted now, if these differ.
     pub(super) fn settle_asynchronous(&mut self, now: Instant) {
         if !self.semantics().has_set_async || !self.datapath.asked().is_due() {
             return;

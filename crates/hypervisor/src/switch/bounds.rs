@@ -1,4 +1,4 @@
-//! What a switch may be, and how long it may take to say so.
+//! Bounds for a switch: the memory for its reports, and the time for its answers.
 
 use super::Switch;
 use super::event::Event;
@@ -9,14 +9,14 @@ use crate::time::{Duration, Instant};
 use alloc::sync::Arc;
 use openflow::Encode;
 
-/// An answer in parts may take so many times as long as the first part of it.
+/// An answer in several parts may take this many times the time for its first part.
 const PARTS: u64 = 6;
-/// Bytes of its own that a switch has for each item that the store has of it. A switch holds some rules for an entry.
+/// Bytes of a switch's own memory for each of its items in the store. A switch holds some rules for an entry.
 const STORED: usize = 16 << 10;
 
 impl Switch {
-    /// Nobody has listed the switch: what it tells of itself takes memory from this pool. A switch that a tenant's flowspace or
-    /// network names has memory of its own, and so has what the store has of the switch.
+    /// The operator has not listed the switch, so its reports take memory from this pool. A switch that a tenant's
+    /// flowspace or network names has memory of its own, and so has a switch for its items in the store.
     pub fn share_memory(&mut self, pool: Arc<Pool>) {
         let (dpid, policy) = (self.dpid(), self.map.policy());
         let mut spaces = policy.tenants.iter().flat_map(|tenant| &tenant.flowspace);
@@ -31,20 +31,21 @@ impl Switch {
         self.has_told_too_much();
     }
 
-    /// The switch has reported rules, by their cookies. What other installations have made is counted.
+    /// The switch has reported rules, by their cookies. Rules of other installations are counted.
     pub(crate) fn learn_rules<T: Encode>(&mut self, rules: impl Iterator<Item = (u64, T)>) {
         let (own, other) = (self.settings.installation, self.settings.takes_over);
         self.datapath.learn_rules(rules, |it| it == own || other == Some(it));
     }
 
-    /// Whether the switch has told more of itself than it may. Then its session is closed.
+    /// Closes the session if the switch has reported more than it may. Returns whether it has.
     pub(crate) fn has_told_too_much(&mut self) -> bool {
         let reason = self.datapath.told_too_much();
         reason.into_iter().for_each(|reason| self.close(reason));
         reason.is_some()
     }
 
-    /// Asks the driver to close the session, and forgets what the switch has told. Nothing more of it is listened to.
+    /// Asks the driver to close the session, and forgets the reports of the switch. Further messages of the switch are
+    /// ignored.
     pub(crate) fn close(&mut self, reason: &'static str) {
         if self.datapath.close() {
             self.statistics = Default::default();
@@ -52,10 +53,10 @@ impl Switch {
         }
     }
 
-    /// Whether an answer is given up.
+    /// Whether Weir gives up waiting for an answer.
     pub(super) fn is_late(&self, entry: &Entry, now: Instant) -> bool {
         let Duration(patience) = self.settings.reply_timeout;
-        // What has begun to come gets more time, but not for ever.
+        // An answer that has begun gets more time, but not unlimited time.
         let patience = if entry.answered { patience.saturating_mul(PARTS) } else { patience };
         now - entry.sent.at() >= Duration(patience)
     }

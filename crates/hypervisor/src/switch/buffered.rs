@@ -1,15 +1,16 @@
-//! Packets that the switch keeps, and who may have them released.
+//! Packets that the switch buffers, and the tenants that may release them.
 //!
-//! A switch gives a number out again some time after it did last, and a different tenant may have got the packet before. So a number that
-//! is announced is no longer valid for the tenant that had it and did not use it, and from messages that still wait in a tenant's queue,
-//! which may be for as long as its rates say. What has been sent to the switch by then is its own matter: specification of 1.3,
-//! section 6.1.2, has it wait before it gives a number out again.
+//! A switch uses a buffer id again after some time, and the new packet may belong to a different tenant. So when the
+//! switch announces a packet, its buffer id is no longer valid for the tenant that had the id before. The id is also
+//! removed from messages that still wait in a tenant's queue; with a low rate they may wait for long. Messages that
+//! were sent before are the switch's affair: by the specification of 1.3, section 6.1.2, a switch waits before it uses
+//! a buffer id again.
 
 use super::Switch;
 use openflow::NO_BUFFER;
 
 impl Switch {
-    /// The switch announces a packet by this number of its own: the tenant that had the number has it no longer.
+    /// The switch announces a packet with this buffer id: the tenant that had the id before loses it.
     pub(crate) fn announces(&mut self, physical: u32) {
         if physical == NO_BUFFER {
             return;

@@ -5,9 +5,9 @@
 //! all further requests of the tenant wait, so no request sees a part of the change. A request that adds an entry if it means none adds
 //! this entry behind the last batch.
 //!
-//! If Weir refuses an entry of a later batch, the [replay](super::replay) takes the whole change back, as after a refusal by the
-//! switch. A replay applies a change in batches, too, which the replay itself goes on with. A change that is refused before it has
-//! changed an entry needs no replay.
+//! If Weir refuses an entry of a later batch, the [replay](super::replay) undoes the whole change, as after a refusal
+//! by the switch. A replay applies a change in batches, too, and continues these batches itself. A change that is
+//! refused before it has changed an entry needs no replay.
 
 pub(super) mod change;
 
@@ -26,11 +26,11 @@ use compile::{Reason, Refused};
 use flowspace::MiniWords;
 use openflow::Header;
 
-/// So many times as many entries are compared with a request in one batch as entries are changed.
+/// In one batch, this many times as many entries are compared with a request as entries are changed.
 pub(super) const CANDIDATES: usize = 8;
 
 impl Switch {
-    /// Does this to the meant ones of these entries, at least in the first batch of them.
+    /// Applies an action to those of these entries that the request means, at least in a first batch.
     pub(crate) fn change_entries(
         &mut self,
         cause: &Cause,
@@ -64,7 +64,7 @@ impl Switch {
             return Ok(());
         }
         if let Some(operation) = cause.operation.and_then(|at| self.operations.get_mut(&at)) {
-            // As a message that is still to come.
+            // Counts as a message in flight, so that the operation does not end before the last batch.
             operation.remaining += 1;
         }
         self.operations.set_bulk(cause.tenant, bulk);
@@ -168,7 +168,8 @@ impl Switch {
         }
     }
 
-    /// All entries are changed, or none is meant. A packet that went with no entry goes through the tables.
+    /// All entries are changed, or the request means no entry. A packet that no entry has taken goes through the
+    /// tables.
     fn end_bulk(&mut self, bulk: &mut BulkChange) -> Result<(), Refused> {
         if let Some(flow) = bulk.meant.adds.take() {
             self.add_entry(&bulk.cause, flow, &mut bulk.buffered)?;
@@ -235,7 +236,7 @@ impl Switch {
         self.charge_work(tenant);
     }
 
-    /// A change is refused of which nothing was sent: the tenant may use the buffer id of the packet again.
+    /// A change is refused before a message was sent: the tenant may use the buffer id of the packet again.
     fn keep_buffered(&mut self, tenant: TenantIndex, change: u32, buffered: Option<Buffered>) {
         let (wire, kept) = (self.wire, self.metadata_kept(tenant));
         let (Some(buffered), Some(change)) = (buffered, self.change_mut(change)) else { return };

@@ -1,4 +1,4 @@
-//! For whom messages to the switch are made, and which way they go.
+//! The cause of messages to the switch: the tenant, the request, and the way to the switch.
 
 use crate::ids::TenantIndex;
 use crate::south::pending::Origin;
@@ -10,13 +10,13 @@ pub(crate) struct Cause {
     pub tenant: TenantIndex,
     pub origin: Option<Origin>,
     pub operation: Option<u32>,
-    /// Past the tenant's queue: for changes that the hypervisor makes itself.
+    /// Whether the messages bypass the tenant's queue, as for changes that Weir makes itself.
     pub direct: bool,
     pub now: Instant,
 }
 
 impl Cause {
-    /// The cause of a change that the hypervisor makes itself.
+    /// The cause of a change that Weir makes itself.
     pub(crate) fn own(tenant: TenantIndex, now: Instant) -> Cause {
         Cause { tenant, origin: None, operation: None, direct: true, now }
     }

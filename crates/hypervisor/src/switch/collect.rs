@@ -1,9 +1,10 @@
-//! Statistics: one question to the switch may answer several of the tenants'.
+//! Statistics: one question to the switch may answer requests of several tenants.
 //!
-//! A request becomes a [`Collection`]: the questions sent to the switch for it, the answers so far, and everybody who
-//! waits for them. A request that is the same as one in flight joins it. Joining never makes anybody wait for another
-//! tenant's turn: a question that still stands in a queue is joined by its own tenant only. And nobody is given an
-//! answer that is older than its own changes of the table: flow statistics are joined only if no change came between.
+//! A request becomes a [`Collection`]: the questions to the switch, the answers so far, and the controllers that wait
+//! for these answers. An equal request joins the collection in flight. Joining never makes a tenant wait for another
+//! tenant's turn: a question that still waits in a queue is joined only by requests of the same tenant. And no tenant
+//! gets an answer that is older than its own changes of the table: flow statistics are joined only if no change came
+//! between.
 
 pub(super) mod collections;
 pub(super) mod waiter;
@@ -61,7 +62,7 @@ impl Switch {
         let id = collection.id;
         collection.waiters.push(waiter);
         if collection.unanswered == 0 {
-            // Nothing of the request is within the tenant's space: the answer is empty, and it is an answer.
+            // The request means nothing in the tenant's space: the answer is an empty list.
             self.finish_collection(at, request.now);
             return;
         }
@@ -92,12 +93,12 @@ impl Switch {
         }
     }
 
-    /// The tenant that has a collection's questions asked.
+    /// The tenant whose request began a collection.
     pub(crate) fn asks(&self, id: u32) -> Option<TenantIndex> {
         self.statistics.asked(id).map(|collection| collection.tenant)
     }
 
-    /// The switch would not answer: all who wait get its error.
+    /// The switch has refused a question: all waiting controllers get its error.
     pub(crate) fn collection_failed(&mut self, id: u32, verdict: impl Into<Verdict>) {
         let verdict = verdict.into();
         for waiter in self.statistics.fail(id) {
@@ -113,7 +114,7 @@ impl Switch {
         }
     }
 
-    /// Gives the answers that are complete.
+    /// Sends the complete answers.
     pub(super) fn finish_due(&mut self, now: Instant) {
         for at in 0..self.statistics.all.len() {
             let Collection { due, tenant, .. } = self.statistics.all[at];
@@ -124,7 +125,7 @@ impl Switch {
         }
     }
 
-    /// When the next answer is given without what other switches have not told.
+    /// When Weir sends the next answer without the counters that other switches have not reported.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let waiting = self.statistics.all.iter().filter(|c| c.is_complete());
         waiting.filter_map(|c| self.patience(c.tenant, c.due?)).min()
@@ -135,8 +136,9 @@ impl Switch {
         self.go_on_answering(at);
     }
 
-    /// Answers those who wait, as far as their tenants have credit. A long answer waits for the tenant's turn, and begins if no other
-    /// answer of the tenant has begun. While a change of the tenant is applied in part, all answers wait: they are about whole changes.
+    /// Answers waiting requests, as far as their tenants have credit. A long answer waits for the tenant's turn, and
+    /// begins if no other answer of the tenant has begun. While a change of the tenant is applied in part, all answers
+    /// wait: an answer shows only whole changes.
     fn go_on_answering(&mut self, at: usize) {
         let collection = &mut self.statistics.all[at];
         let (id, type_) = (collection.id, collection.type_);
@@ -146,12 +148,12 @@ impl Switch {
         for waiter in waiters {
             let tenant = waiter.origin.tenant;
             if self.is_between(tenant) {
-                // The change ends in the tenant's turn, in which those are answered, too.
+                // The change ends in the tenant's turn, and the tenant's answers follow in this turn.
                 left.push(waiter);
                 continue;
             }
             if type_ == FLOW && self.statistics.is_answering(tenant) {
-                // One answer follows the other, in the tenant's turns.
+                // One answer after the other, in the tenant's turns.
                 left.push(waiter);
                 continue;
             }
@@ -182,13 +184,13 @@ impl Switch {
         self.end_answering(at);
     }
 
-    /// If nobody waits any more, the answers are kept only for those who take cached answers.
+    /// If no request waits any more, the answers are kept only for tenants that take cached answers.
     fn end_answering(&mut self, at: usize) {
         let is_kept = self.oldest_useful().is_some();
         self.statistics.end_answering(at, is_kept);
     }
 
-    /// Answers a tenant whose turn it is. Of long answers this is one batch.
+    /// Answers requests of the tenant whose turn it is; of a long answer one batch.
     pub(super) fn answer_in_turn(&mut self, tenant: TenantIndex) {
         for at in self.statistics.awaited_by(tenant) {
             self.go_on_answering(at);
@@ -223,7 +225,7 @@ impl Switch {
         }
     }
 
-    /// The request that waited is answered: requests behind it may go on.
+    /// The waiting request is answered: later requests may continue.
     fn end_waiting(&mut self, waiter: &Waiter) {
         let origin = &waiter.origin;
         if let Some(controller) = self.controllers.get_mut(origin.controller) {

@@ -13,8 +13,8 @@ use openflow::v13::{ConfigFlags, MessageType, PortNo, SwitchConfig};
 use openflow::{ErrorCode, Header, frame};
 
 impl Switch {
-    /// Each tenant has a configuration of its own: the switch sends whole packets, and Weir shortens a PACKET_IN of a table miss to the tenant's
-    /// `miss_send_len`. The message has the same form and type in both versions.
+    /// Each tenant has its own configuration: the switch sends whole packets, and Weir shortens a PACKET_IN of a table
+    /// miss to the tenant's `miss_send_len`. The message has the same form and type in both versions.
     pub(super) fn get_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let miss_send_len = self.tenants[request.tenant].packets.miss_send_len();
         let config = SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len };
@@ -25,7 +25,7 @@ impl Switch {
         Ok(())
     }
 
-    /// The treatment of fragments is the switch's, not one tenant's.
+    /// The treatment of fragments is the same for all tenants, so no tenant can change it.
     pub(super) fn set_config(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let config = SwitchConfig::parse(request.body()).map_err(|it| self.unreadable(&it))?;
         if config.flags.intersects(ConfigFlags::FRAG_MASK) {
@@ -35,7 +35,8 @@ impl Switch {
         Ok(())
     }
 
-    /// A port has come, gone or changed: the tenants that see it hear of it, and FLOOD is expanded again.
+    /// A port was added, removed or changed: the tenants that see the port get a PORT_STATUS, and entries with FLOOD
+    /// are compiled again.
     pub(super) fn port_status(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let (reason, number, port) = messages::port_status(self.wire, body)?;
         let wire = port.description.clone();
@@ -44,7 +45,8 @@ impl Switch {
         Ok(())
     }
 
-    /// A port of a network is its tenant's. One of a slice belongs to a tenant as a whole or is not its to configure.
+    /// A port of a network belongs to its tenant. A port of a slice belongs to one tenant, or no tenant may configure
+    /// it.
     pub(super) fn port_mod(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let change = messages::port_mod(self.wire, request.body())?;
         let (tenant, number) = (request.tenant, change.number);
@@ -69,7 +71,7 @@ impl Switch {
             return Err(self.codes().queue_bad_port.into());
         }
         if self.tenants[request.tenant].network.is_some() {
-            // Virtual ports have no queues. The type of the reply is the next.
+            // Virtual ports have no queues. The type of the reply is the next number.
             let Header { version, type_, xid, .. } = request.header;
             self.reply(request, |_, out| {
                 frame::write(version, type_ + 1, xid, out, |out| out.extend_from_slice(&head))
@@ -80,7 +82,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Of the queues, those of the tenant's ports that the tenant may use.
+    /// Sends the queues of the tenant's ports that the tenant may use.
     pub(super) fn queue_config_reply(
         &mut self,
         Header { version, type_, xid, .. }: Header,
@@ -88,7 +90,7 @@ impl Switch {
         now: Instant,
     ) -> Result<(), ErrorCode> {
         let queues = messages::queues(self.wire, body)?;
-        // The same number in both versions.
+        // The error code has the same number in both versions.
         let entry = self.acknowledge(xid, now).ok_or(code::BAD_REQUEST_BAD_TYPE)?;
         let origin = entry.origin.filter(|_| entry.awaits == Awaits::Reply);
         let origin = origin.ok_or(code::BAD_REQUEST_BAD_TYPE)?;
@@ -100,14 +102,14 @@ impl Switch {
         let own = own.flat_map(|(_, _, description)| description);
         let body: Vec<u8> = body.iter().take(8).chain(own).copied().collect();
         let mut message = Vec::new();
-        // It is not longer than the switch's.
+        // The reply is not longer than the switch's reply.
         let _ = frame::write(version, type_, 0, &mut message, |out| out.extend_from_slice(&body));
         self.relay_reply(&origin, &message);
         Ok(())
     }
 
-    /// Experimenter messages pass for tenants whose operator allowed that experimenter. The error codes have the same numbers in both
-    /// versions.
+    /// A tenant may send messages of an experimenter that the operator has allowed for the tenant. The error codes have
+    /// the same numbers in both versions.
     pub(super) fn experimenter(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let experimenter = messages::experimenter(self.wire, request.body())?;
         let tenant = &self.tenants[request.tenant];

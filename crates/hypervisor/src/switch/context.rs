@@ -1,4 +1,4 @@
-//! What the compiler is asked with: the switch, the tenant, and what the tenant has here.
+//! The compiler's input: the switch, the tenant, and the tenant's groups, meters and network here.
 
 use super::{Switch, Tenant};
 use crate::flows::{Flow, Rule};
@@ -31,7 +31,7 @@ impl Switch {
         self.target().tenant_tables(self.tenants[tenant].network.is_some())
     }
 
-    /// The bits of the metadata that are not the tenant's own.
+    /// The bits of the metadata that the tenant does not own.
     pub(crate) fn metadata_kept(&self, tenant: TenantIndex) -> u64 {
         self.target().metadata_kept(self.tenants[tenant].network.is_some())
     }
@@ -55,7 +55,7 @@ impl Switch {
         }
     }
 
-    /// The same in a network that the tenant is about to have; without one, in its slice.
+    /// A tenant in a network that the tenant is about to have; without a network, in its slice.
     pub(crate) fn context_in<'a>(
         &'a self,
         tenant: TenantIndex,
@@ -70,7 +70,7 @@ impl Switch {
         Slice { ownership: self.map.ownership(), ports: self.datapath.ports() }
     }
 
-    /// The rules that an entry comes to in a network that the tenant is about to have.
+    /// The rules of an entry in a network that the tenant is about to have.
     pub(crate) fn plan_in(
         &self,
         tenant: TenantIndex,
@@ -81,7 +81,7 @@ impl Switch {
         compile::entry::compile(&self.context_in(tenant, Some(network)), &flow.spec(&match_))
     }
 
-    /// Weir's own rules, as they have to be now.
+    /// Weir's own rules that the policy needs now.
     pub(crate) fn wanted_infra(&self) -> Vec<InfraRule> {
         let mut tenants = Vec::with_capacity(self.tenants.len());
         for Tenant { id, network, ports, .. } in self.tenants.iter() {

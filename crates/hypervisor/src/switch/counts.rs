@@ -4,15 +4,16 @@
 //!   a controller asks A for its ports          A: PORT_STATS and, of table 0, FLOW_STATS ──▶ switch: received
 //!        │                                     A: Event::AskCounts ──▶ driver ──▶ B: FLOW_STATS ──▶ switch
 //!        ▼                                     A: handle_counts_told ◀── driver ◀── Event::TellCounts
-//!   answered when both are in, or without B after a while: sent, by what has arrived at the links' other ends
+//!   answered when both are known, or without B after a while: B's received counters are A's sent counters
 //! ```
-//! The entries of table 0 count for the port that is in their cookies (1.3), so a tenant's are asked for alone, through its own
-//! queue. On 1.0 nothing counts for a port alone: nothing is told there, nor of links to there. Another switch is asked only while
-//! somebody asks here, and asks its switch four times a second at most, however many ask it. One that was silent is not waited for
-//! again until it has said something; what it said last counts until then.
+//! Rules of table 0 count for the port that is in their cookies (1.3). So Weir asks for one tenant's rules only,
+//! through the tenant's own queue. On 1.0 no rule counts for a port alone, so neither the counters of these ports nor
+//! those of links to them are known. Weir asks another switch only while a controller asks here, and B asks its switch
+//! at most four times a second, however many switches ask B. If B was silent, A does not wait for B again until B has
+//! answered; until then B's last answer counts.
 //!
-//! Nothing is stored, and nothing is kept of entries that are gone: where a link moves, or a switch connects again, counters begin
-//! at 0.
+//! Nothing is stored, and nothing is kept of rules that are removed. When a link moves or a switch connects again, its
+//! counters begin at 0.
 
 pub(super) mod port_counts;
 
@@ -31,13 +32,13 @@ use openflow::List;
 use openflow::v13::{FlowStats, FlowStatsRequest};
 use port_counts::{Due, PortTotals};
 
-/// How long an answer waits for other switches.
+/// How long an answer waits for the counters of other switches.
 const PATIENCE: Duration = Duration(250_000_000);
-/// How old counts may be for other switches.
+/// The greatest age of counters for other switches.
 const FRESH: Duration = Duration(250_000_000);
 
 impl Switch {
-    /// A switch asks what has come in by the ports of a tenant's network here.
+    /// Another switch asks for the received counters of the ports of a tenant's network here.
     pub fn handle_counts_asked(&mut self, tenant: TenantId, by: u64, now: Instant) {
         let Some(at) = self.tenant_of(tenant).filter(|_| self.is_ready()) else { return };
         let state = &mut self.tenants[at];
@@ -51,7 +52,7 @@ impl Switch {
         }
     }
 
-    /// Another switch has answered. What was not asked for is not taken.
+    /// Another switch has answered. An answer without a question is ignored.
     pub fn handle_counts_told(&mut self, from: u64, counts: Counts, now: Instant) {
         let Some(at) = self.tenant_of(counts.tenant) else { return };
         let Some(known) = self.tenants[at].counts.elsewhere.get_mut(&from) else { return };
@@ -73,7 +74,7 @@ impl Switch {
         }
     }
 
-    /// Somebody asks for a tenant's ports: whatever is not known here is asked for.
+    /// A controller asks for a tenant's port counters: asks this switch and other switches for unknown counters.
     pub(super) fn ask_counts(&mut self, tenant: TenantIndex, now: Instant) -> Due {
         self.ask_received(tenant, now);
         let state = &mut self.tenants[tenant];
@@ -90,18 +91,18 @@ impl Switch {
         Due { answer: state.counts.asking.asked, until: now + PATIENCE }
     }
 
-    /// Whether all is there that an answer waits for.
+    /// Whether all counters for an answer are known.
     pub(super) fn is_due(&self, tenant: TenantIndex, due: Due, now: Instant) -> bool {
         self.tenants[tenant].counts.is_due(due, now)
     }
 
-    /// When an answer is given without what other switches have not told.
+    /// When an answer is given without the counters that other switches have not reported.
     pub(super) fn patience(&self, tenant: TenantIndex, due: Due) -> Option<Instant> {
         let is_answered = self.tenants[tenant].counts.asking.answered >= due.answer;
         is_answered.then_some(due.until)
     }
 
-    /// What is known of a port that is not the tenant's whole.
+    /// The known counters of a port whose physical port is not only the tenant's.
     pub(crate) fn traffic(&self, tenant: TenantIndex, number: u32) -> PortTotals {
         let state = &self.tenants[tenant];
         let kind =
@@ -115,7 +116,7 @@ impl Switch {
         PortTotals { received: is_known.then(received), sent }
     }
 
-    /// Asks the switch, unless it is being asked. False if there is nothing to be asked.
+    /// Asks the switch, unless a question is in flight. False if there is nothing to ask for.
     pub(super) fn ask_received(&mut self, tenant: TenantIndex, now: Instant) -> bool {
         if self.share_of_ports(tenant) == Share::Anybody {
             return false;
@@ -136,7 +137,7 @@ impl Switch {
         true
     }
 
-    /// A part of the switch's answer.
+    /// A part of the switch's answer has come.
     pub(crate) fn counts_part(
         &mut self,
         tenant: TenantIndex,
@@ -162,7 +163,7 @@ impl Switch {
         }
     }
 
-    /// The switch does not answer: what is known is told here, and nothing to other switches.
+    /// The switch does not answer: requests here get the known counters, and other switches get nothing.
     pub(super) fn counts_failed(&mut self, tenant: TenantIndex, now: Instant) {
         self.tenants[tenant].counts.asking.askers.clear();
         self.question_over(tenant, now);
@@ -188,7 +189,7 @@ impl Switch {
         }
     }
 
-    /// Follows the tenant's network: with a port goes what had arrived at its other end.
+    /// Follows a change of the tenant's network: the counters of a port's other end are forgotten with the port.
     pub(super) fn keep_counts(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant];
         state.counts.keep(state.network.as_deref());

@@ -1,6 +1,7 @@
-//! What the switch has said of itself: who it is, what it can do, its ports, and, until that is reconciled, what it holds.
+//! The reports of the switch: its identity, its capabilities, its ports, and, until the reconciliation is done, its
+//! rules.
 //!
-//! Beyond these bounds the session with the switch is closed with a reason.
+//! If a switch exceeds these bounds, its session is closed with a reason.
 
 use super::asynchronous::asked::Asked;
 use super::reconcile::state::Reconciliation;
@@ -19,14 +20,14 @@ use alloc::vec::Vec;
 use compile::{PhysicalPort, Target, Wire};
 use openflow::Encode;
 
-/// Ports of one switch.
+/// The most ports of one switch.
 const PORTS: usize = 4096;
-/// Bytes that a switch may tell of its entries, groups and meters when it connects: some 200,000 entries.
+/// The most bytes of the switch's reports of entries, groups and meters when it connects: some 200,000 entries.
 const LEARNED: usize = 32 << 20;
 /// Bytes that a rule, group or meter takes beside its bytes on the wire while Weir compares what the switch holds with what it
 /// should hold.
 const EACH: usize = 1 << 10;
-/// Bytes for the number of a group or meter that is in use, which no tenant gets.
+/// Bytes for the id of a group or meter that is in use, which no tenant gets.
 const NUMBER: usize = 64;
 /// Bytes that a port takes, with its description.
 const PORT: usize = 512;
@@ -40,37 +41,37 @@ pub(crate) struct Datapath {
     ports: BTreeMap<u32, PhysicalPort>,
     phase: Phase,
     learned: Learned,
-    /// Bytes that stay in use of what was learned.
+    /// Bytes of the reports that stay in use.
     kept: usize,
-    /// Of these, bytes for the numbers of groups and meters.
+    /// The part of these bytes for the ids of groups and meters.
     numbers_kept: usize,
-    /// The memory for the ports and for what is learned, if other switches share it, and the bytes of the switch's own.
+    /// The memory for the ports and reports, if other switches share it, and the bytes of the switch's own memory.
     taken: Taken,
     own: usize,
-    /// What the ports have counted.
+    /// The counters of the ports.
     traffic: Traffic,
     /// Which asynchronous messages the switch was asked to send.
     asked: Asked,
-    /// What kind of switch it is, and its data sheet.
+    /// The description of the switch, and its data sheet.
     described: Described,
 }
 
-/// How far the switch is known.
+/// How much Weir knows of the switch.
 enum Phase {
-    /// This many questions about its state are open.
+    /// This many questions about the switch's state are open.
     Learning(u32),
     /// Weir compares the rules on the switch with the tables. `None` while Weir does a batch of the reconciliation.
     Reconciling(Option<Box<Reconciliation>>),
     /// Tenants are served.
     Ready,
-    /// The driver was told to close the session.
+    /// The driver has to close the session.
     Closed,
 }
 
-/// What the switch said of its tables: entries as they came, but for those that Weir leaves alone.
+/// The switch's reports of its tables: entries on the wire, without those that Weir leaves alone.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
-    /// Rules with the mark of this installation, or of the one that it takes over from.
+    /// Rules with the mark of this installation, or of the installation that it takes over.
     pub flows: Parts,
     pub groups: Vec<u8>,
     pub meters: Vec<u8>,
@@ -78,38 +79,39 @@ pub(super) struct Learned {
     pub foreign: usize,
     /// The numbers of rules of other installations.
     pub left: BTreeMap<Installation, usize>,
-    /// Bytes of all that the switch said.
+    /// The bytes of all reports.
     told: usize,
     /// The number of groups and meters.
     numbers: usize,
 }
 
-/// Entries of a statistics reply in rules, each of whole entries. One rule for all would be copied with each doubling of its
-/// room: tens of milliseconds for tens of megabytes, in which no other switch is served.
+/// Entries of a statistics reply in several vectors, each of whole entries. One vector for all entries would be copied
+/// with each doubling of its size: this takes tens of milliseconds for tens of megabytes, in which no other switch is
+/// served.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    rules: Vec<Vec<u8>>,
+    chunks: Vec<Vec<u8>>,
     bytes: usize,
     count: usize,
 }
 
 impl Parts {
-    /// Room of one rule, if one message does not need more.
-    const RULE: usize = 64 << 10;
+    /// The size of one vector, unless one message needs more.
+    const CHUNK: usize = 64 << 10;
 
     /// Appends these entries of one message.
     pub(super) fn push(&mut self, entries: &[u8], count: usize) {
         self.count += count;
-        match self.rules.last_mut() {
+        match self.chunks.last_mut() {
             Some(last) if last.capacity() - last.len() >= entries.len() => {
                 last.extend_from_slice(entries);
             }
             _ => {
                 // Most switches have few entries.
-                let room = entries.len().max(self.bytes.min(Self::RULE));
-                let mut rule = Vec::with_capacity(room);
-                rule.extend_from_slice(entries);
-                self.rules.push(rule);
+                let room = entries.len().max(self.bytes.min(Self::CHUNK));
+                let mut chunk = Vec::with_capacity(room);
+                chunk.extend_from_slice(entries);
+                self.chunks.push(chunk);
             }
         }
         self.bytes += entries.len();
@@ -117,7 +119,7 @@ impl Parts {
 
     /// The entries, in the order in which the switch reported them.
     pub(super) fn into_parts(self) -> vec::IntoIter<Vec<u8>> {
-        self.rules.into_iter()
+        self.chunks.into_iter()
     }
 
     /// The number of entries.
@@ -127,7 +129,7 @@ impl Parts {
 }
 
 impl Learned {
-    /// Bytes of memory, until all of it is compared with what the switch should hold.
+    /// Bytes of memory, until all reports are compared with the tables.
     fn size(&self) -> usize {
         let bytes = self.flows.bytes + self.groups.len() + self.meters.len();
         bytes + (self.flows.count + self.numbers) * EACH
@@ -183,7 +185,7 @@ impl Datapath {
         self.joins = Some(id);
     }
 
-    /// The datapath id by which people know it.
+    /// The datapath id for people.
     pub(crate) fn known_as(&self) -> u64 {
         self.joins.unwrap_or(self.id)
     }
@@ -202,7 +204,7 @@ impl Datapath {
         &self.ports
     }
 
-    /// A port has come, changed or gone. Gives the port as it was before.
+    /// A port was added, changed or removed. Returns the port as it was before.
     pub(crate) fn set_port(
         &mut self,
         number: u32,
@@ -214,7 +216,7 @@ impl Datapath {
         }
     }
 
-    /// What the ports have counted.
+    /// The counters of the ports.
     pub(super) fn traffic(&self) -> &Traffic {
         &self.traffic
     }
@@ -229,7 +231,7 @@ impl Datapath {
         &mut self.asked
     }
 
-    /// What kind of switch it is, and its data sheet.
+    /// The description of the switch, and its data sheet.
     pub(super) fn described(&self) -> &Described {
         &self.described
     }
@@ -239,7 +241,7 @@ impl Datapath {
         &mut self.described
     }
 
-    // ---- How far it is known
+    // ---- How much Weir knows of the switch
 
     /// Whether tenants are served.
     #[inline]
@@ -247,18 +249,18 @@ impl Datapath {
         matches!(self.phase, Phase::Ready)
     }
 
-    /// Whether nothing of the switch is listened to any more.
+    /// Whether messages of the switch are ignored.
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// So many questions about the switch's state are asked.
+    /// Weir has asked this many questions about the switch's state.
     pub(super) fn begin(&mut self, questions: u32) {
         self.phase = Phase::Learning(questions);
     }
 
-    /// One of the questions is answered in full. Says whether it was the last.
+    /// One of the questions is answered in full. Returns whether it was the last question.
     pub(super) fn question_answered(&mut self) -> bool {
         match self.phase {
             Phase::Learning(open) if open > 1 => {
@@ -301,8 +303,8 @@ impl Datapath {
         }
     }
 
-    /// Weir has compared all rules on the switch with the tables, and deletes `deleted` of the rules. The memory for deleted rules counts
-    /// as long as the session lasts: the switch may never confirm a deletion.
+    /// Weir has compared all rules on the switch with the tables, and deletes `deleted` of the rules. The memory for
+    /// deleted rules counts until the session ends: the switch may never confirm a deletion.
     pub(super) fn reconciled(&mut self, deleted: usize) {
         if self.is_reconciling() {
             self.phase = Phase::Ready;
@@ -310,13 +312,13 @@ impl Datapath {
         self.kept = self.numbers_kept + deleted * EACH;
     }
 
-    /// The switch has sent so many bytes of an answer about its entries, groups or meters.
+    /// Counts bytes of an answer about the switch's entries, groups or meters.
     pub(crate) fn count_told(&mut self, bytes: usize) {
         self.learned.told += bytes;
     }
 
-    /// The switch has reported these rules, by their cookies. Those whose cookie `is_kept` accepts are kept, the others are
-    /// counted: nothing is done about them.
+    /// The switch has reported these rules, by their cookies. Weir keeps rules whose cookies `is_kept` accepts, and
+    /// counts the other rules.
     pub(crate) fn learn_rules<T: Encode>(
         &mut self,
         rules: impl Iterator<Item = (u64, T)>,
@@ -346,7 +348,7 @@ impl Datapath {
         *numbers += count;
     }
 
-    /// What the switch reports takes memory that other switches share, beyond so many bytes of its own.
+    /// Reports of the switch take memory that other switches share, beyond `own` bytes.
     pub(super) fn share(&mut self, taken: Taken, own: usize) {
         (self.taken, self.own) = (taken, own);
     }
@@ -359,7 +361,7 @@ impl Datapath {
         core::mem::take(&mut self.learned)
     }
 
-    /// Why the session is to be closed if the switch has told more of itself than it may.
+    /// Why the session has to be closed, if the switch has reported more than it may.
     pub(super) fn told_too_much(&mut self) -> Option<&'static str> {
         let memory = self.ports.len() * PORT + self.learned.size() + self.kept;
         if self.ports.len() > PORTS {
@@ -375,7 +377,8 @@ impl Datapath {
         }
     }
 
-    /// Forgets what the switch has told. Weir listens to it no longer. Says whether Weir did before.
+    /// Forgets the reports of the switch. From now on its messages are ignored. Returns whether the session was open
+    /// before.
     pub(super) fn close(&mut self) -> bool {
         let was_open = !self.is_closed();
         self.phase = Phase::Closed;

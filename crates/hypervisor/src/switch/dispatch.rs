@@ -1,10 +1,11 @@
-//! Every message type, in each direction, has its place here; and where the versions of OpenFlow differ in more than facts, [`Switch`]
-//! calls the function of the version that the switch speaks.
+//! The place of each message type, in each direction. Where the versions of OpenFlow differ in more than facts,
+//! [`Switch`] calls the function of the switch's version.
 //!
-//! A slice of 1.0 has one rule for each of its flowspace entries that an entry of the tenant meets. On 1.3 table 0 is the hypervisor's:
-//! one entry per flowspace entry writes the tenant's number into the upper 16 bits of the metadata and sends the packet to table 1.
-//! Tenants' tables follow, each table shared by all tenants and each entry in it matching on that number as well. So a FLOW_MOD stays
-//! one FLOW_MOD. For networks the last table is the hypervisor's as well ([`compile::last_table`]).
+//! A slice of 1.0 has one rule for each pair of an entry and one of the tenant's flowspace entries, if these overlap.
+//! On 1.3 table 0 belongs to Weir: one rule per flowspace entry writes the tenant's number into the upper 16 bits of
+//! the metadata, and sends the packet to table 1. The tenants' tables follow. All tenants share each table, and each
+//! rule there also matches on the tenant's number. So one FLOW_MOD stays one FLOW_MOD. For networks the last table
+//! belongs to Weir as well ([`compile::last_table`]).
 
 use super::{Cause, Request, Switch};
 use crate::buffers::Buffered;
@@ -21,7 +22,7 @@ use openflow::v13::{MessageType, MultipartType};
 use openflow::{ErrorCode, Header, List, frame, v10, v13};
 
 impl Switch {
-    /// From a controller. The error codes here have the same numbers in both versions.
+    /// A message of a controller. The error codes here have the same numbers in both versions.
     pub(super) fn controller_message(&mut self, request: Request<'_>) -> Result<(), Refused> {
         let type_ = messages::type_in_v13(self.wire, request.header.type_);
         if self.semantics().rights_by_type && changes_the_switch(type_) {
@@ -75,14 +76,14 @@ impl Switch {
             MessageType::GET_ASYNC_REQUEST => self.get_async_v13(&request),
             MessageType::SET_ASYNC => self.set_async_v13(&request),
             MessageType::EXPERIMENTER => self.experimenter(&request),
-            // Sessions begin before the core hears of them, keepalives are the driver's, and what a controller makes of
-            // our messages is its own affair: all three are counted and need no answer.
+            // The driver does HELLO and the keepalives, and an ERROR of a controller is its own affair. All three are
+            // counted and need no answer.
             MessageType::HELLO | MessageType::ECHO_REPLY | MessageType::ERROR => Ok(()),
             _ => Err(code::BAD_REQUEST_BAD_TYPE.into()),
         }
     }
 
-    /// From the switch.
+    /// A message of the switch.
     pub(super) fn switch_message(
         &mut self,
         header: Header,
@@ -119,7 +120,7 @@ impl Switch {
         }
     }
 
-    /// Applies a change of tables; also again, when all was checked that tables do not decide.
+    /// Applies a change of tables. A replay calls this again; all checks that do not depend on tables were done before.
     pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         match messages::type_in_v13(self.wire, request.header.type_) {
             MessageType::FLOW_MOD => self.flow_mod(request),
@@ -147,7 +148,7 @@ impl Switch {
         }
     }
 
-    /// The switch says which rules it holds.
+    /// The switch reports its rules.
     pub(super) fn learn_flows(&mut self, entries: &[u8]) {
         match self.wire {
             Wire::V10 => {
@@ -161,7 +162,7 @@ impl Switch {
         }
     }
 
-    /// The switch says how much its tables hold, or how many rules are in a full table.
+    /// The switch reports the sizes of its tables, or the number of rules in a full table.
     pub(super) fn space_part(&mut self, purpose: Purpose, type_: MultipartType, entries: &[u8]) {
         match (self.wire, purpose, type_) {
             (Wire::V10, _, MultipartType::TABLE) => {
@@ -186,7 +187,7 @@ impl Switch {
         }
     }
 
-    /// Sends a buffered packet through the tables that went with none of the changed entries.
+    /// Sends a buffered packet through the tables that none of the changed entries has taken.
     pub(super) fn release_through_table(&mut self, cause: &Cause, buffered: &Buffered) {
         match self.wire {
             Wire::V10 => self.release_through_table_v10(cause, buffered),

@@ -1,9 +1,10 @@
 //! Statistics of a tenant's entries, in batches: the entries, their sums, and the tables.
 //!
-//! Weir first reads what the switch has answered. Then the answer to the tenant follows from a list of the tenant's entries. A long answer
-//! is put together in turns of its tenant. In one turn Weir reads or writes at most one part of a reply, and looks at so many entries as a
-//! [change of many entries](super::bulk) is compared with. Until the end all changes of tables wait that the tenant asks for, and a
-//! replay waits, too. An entry that ends meanwhile is left out if its turn has not come.
+//! Weir first reads the switch's answers. Then the answer to the tenant follows from a list of the tenant's entries. A
+//! long answer is put together in turns of its tenant. In one turn Weir reads or writes at most one part of a reply,
+//! and looks at as many entries as one batch of a [change of many entries](super::bulk) compares. Until the end, all
+//! changes of tables that the tenant asks for wait, and a replay waits, too. An entry that ends meanwhile is left out
+//! if the answer has not reached it.
 
 pub(super) mod entry_answer;
 
@@ -25,7 +26,7 @@ use flowspace::MiniWords;
 use openflow::v13::{AggregateStats, MultipartRequestBody as Body, MultipartType};
 use openflow::{Encode, TooLong};
 
-/// To write so many bytes of an answer takes as long as to examine an entry.
+/// Writing this many bytes of an answer takes as long as examining one entry.
 pub(super) const BYTES_EXAMINED: u64 = 16;
 
 /// A tenant's entry, and the counters of the entry's rules.
@@ -43,7 +44,7 @@ impl Encode for EntryStatistics<'_> {
 }
 
 impl Switch {
-    /// Begins the answer to a request about entries. Gives the waiter back if the request is about anything else.
+    /// Begins the answer to a request about entries. Returns the waiter if the request is about anything else.
     pub(super) fn begin_entry_answer(
         &self,
         (collection, type_): (u32, u16),
@@ -66,7 +67,7 @@ impl Switch {
                 let form = Form::Tables { active, came: 0, standing: Default::default() };
                 (form, Wanted::EVERYTHING)
             }
-            // Since the request the tenant's slice has become a network, or a network a slice.
+            // Since the request, the tenant's slice has become a network, or its network a slice.
             Ok(Asked::Other(_)) | Err(_) => return Err(waiter),
         };
         let is_table = matches!(form, Form::Tables { .. });
@@ -74,7 +75,8 @@ impl Switch {
         Ok(EntryAnswer::new(waiter, collection, form, wanted, is_selected))
     }
 
-    /// Whether Weir looks at many entries for an answer, or reads many rules of the switch's answers, which have so many bytes.
+    /// Whether Weir has to look at many entries for an answer, or to read many rules of the switch's answers, which
+    /// have this many bytes.
     pub(super) fn is_long_answer(&self, type_: u16, waiter: &Waiter, bytes: usize) -> bool {
         let is_of_entries = type_ == MultipartType::FLOW.0;
         let many = if is_of_entries { LARGE.min(self.examined_at_once() as u64) } else { LARGE };

@@ -1,4 +1,4 @@
-//! What a switch has its driver do, or know.
+//! Events for the driver.
 
 use crate::cookie::Installation;
 use crate::ids::ControllerIndex;
@@ -16,82 +16,83 @@ use flowspace::Match;
 pub enum Event {
     /// The tenant has a part of this switch: connect its controllers.
     Serve(TenantId),
-    /// The tenant has no part of it any more: close its controllers' connections.
+    /// The tenant has no part of this switch any more: close the connections of its controllers.
     Withdraw(TenantId),
-    /// Close this controller's connection: it does not read what it asked for.
+    /// Close this controller's connection: the controller does not read its replies.
     CloseController(ControllerIndex),
-    /// Ports as they are now; `None` is gone. All together when the switch is ready, so that no port of a switch that is
-    /// known is unknown; then each that changes.
+    /// The present ports; `None` for a removed port. When the switch is ready, one event has all ports, so that all
+    /// ports of a known switch are known; then each change follows.
     Ports(Vec<(u32, Option<PortState>)>),
-    /// A link probe of the hypervisor's own came in at this port. It may be old, or passed on by a host.
+    /// A link probe of Weir came in at this port. The probe may be old, or a host may have sent it on.
     Probe(u32, Vec<u8>),
-    /// Ask the switch `of` what has come in by the tenant's ports there: [`crate::Switch::handle_counts_asked`].
+    /// Ask the switch `of` for the received counters of the tenant's ports there:
+    /// [`crate::Switch::handle_counts_asked`].
     AskCounts {
-        /// Which switch.
+        /// The other switch.
         of: u64,
-        /// Whose ports.
+        /// The tenant.
         tenant: TenantId,
     },
-    /// Tell the switch `to`, which has asked: [`crate::Switch::handle_counts_told`].
+    /// Send the counters to the switch `to`, which has asked: [`crate::Switch::handle_counts_told`].
     TellCounts {
-        /// Which switch.
+        /// The other switch.
         to: u64,
-        /// What has come in here.
+        /// The received counters of the ports here.
         counts: Counts,
     },
-    /// The switch has refused this entry of the hypervisor's own, also when it was tried once more. Of each map the first
-    /// sixteen are told; all are counted.
+    /// The switch has refused this rule of Weir's own twice. For each map the first sixteen such rules are reported;
+    /// all are counted.
     OwnRefused {
         /// The packets.
         match_: Box<Match>,
-        /// Its priority on the switch.
+        /// The rule's priority on the switch.
         priority: u16,
     },
-    /// The tenants' ports that are down because the switch has refused what would bring packets in by them: all of them, each
-    /// time that they are others.
+    /// All tenants' ports that are down because the switch has refused the rules that bring packets in by them. The
+    /// event comes again when the list changes.
     RefusedPorts(Vec<(TenantId, u32)>),
-    /// The switch has refused, twice, the entries by which these would pass through to other switches: the part that drew the map
-    /// has to lead them around.
+    /// The switch has refused, twice, the rules by which packets in transit to other switches pass. The component that
+    /// computes the maps has to find another path.
     RefusedTransits(BTreeSet<Transit>),
     /// The switch said something that makes it unusable; the connection is to be closed.
     CloseSwitch(&'static str),
-    /// A table of the switch is full, and had so many rules: they are divided among the tenants from now on.
+    /// A table of the switch is full, with this many rules. From now on these rules are divided among the tenants.
     TableFull {
         /// The switch's table; on OpenFlow 1.0 all tables are one.
         table: u8,
-        /// How many rules.
+        /// The number of rules in the table.
         rules: u32,
     },
-    /// The data sheet that the operator names for the switch is of another one, and is not used: see [`crate::Switch::sheet`].
+    /// The operator's data sheet for the switch is of another switch, and is not used: see [`crate::Switch::sheet`].
     SheetOfAnother,
-    /// The switch's tables are as they should be.
+    /// The switch's tables are reconciled.
     Reconciled {
-        /// Entries that were in place.
+        /// Rules that were in place.
         kept: usize,
-        /// Entries that were missing and have been installed.
+        /// Rules that were missing and have been installed.
         installed: usize,
-        /// Entries that had no owner any more and have been removed.
+        /// Rules without an entry that have been removed.
         removed: usize,
-        /// Entries that somebody else made; they are left alone.
+        /// Rules of other software, which are left alone.
         foreign: usize,
     },
-    /// Entries that other installations of Weir have made, and how many; they are left alone. Under the own installation those of
-    /// which no tenant's entry could be made.
+    /// The number of rules by the installations of Weir that have made them; these rules are left alone. For this
+    /// installation: rules that did not become entries of tenants.
     LeftOthers(BTreeMap<Installation, usize>),
     /// Tenants' entries were made of the rules that a lost store had on the switch.
     Adopted {
         /// Entries.
         entries: usize,
-        /// Rules of which none could be made.
+        /// Rules that did not become entries.
         left: usize,
     },
 }
 
-/// What one switch tells another of a tenant's ports there.
+/// The counters of a tenant's ports on one switch, for another switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Whose.
+    /// The tenant.
     pub tenant: TenantId,
-    /// By port, what has come in; `None` if the switch cannot tell.
+    /// The received counters by port; `None` if the switch cannot tell.
     pub received: Option<Vec<(u32, Count)>>,
 }

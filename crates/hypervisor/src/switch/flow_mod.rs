@@ -1,4 +1,4 @@
-//! FLOW_MOD: a tenant changes its tables. An entry becomes one rule on the switch, or several: that is the compiler's affair.
+//! FLOW_MOD: a tenant changes its tables. The compiler makes one or several rules of an entry.
 
 use super::bulk::change::{BulkAction, Meant};
 use super::{Cause, Request, Switch};
@@ -73,8 +73,8 @@ impl Switch {
         Ok(())
     }
 
-    /// The packet that the entry is to be applied to at once. The buffer id of a deletion means nothing (1.0, section 5.3.3; 1.3,
-    /// section 7.3.4.1).
+    /// The buffered packet that the message releases. The buffer id of a deletion means nothing (1.0, section 5.3.3;
+    /// 1.3, section 7.3.4.1).
     fn flow_mod_buffer(
         &self,
         tenant: TenantIndex,
@@ -84,7 +84,7 @@ impl Switch {
             return Ok(None);
         }
         let buffered = self.tenants[tenant].packets.buffers().peek(flow_mod.buffer_id);
-        // The same number in both versions.
+        // The error code has the same number in both versions.
         buffered.copied().map(Some).ok_or(code_v13::BAD_REQUEST_BUFFER_UNKNOWN)
     }
 
@@ -100,7 +100,7 @@ impl Switch {
         if !flow_mod.has(FlowModFlags::CHECK_OVERLAP.0) {
             return self.add_entry(cause, flow, kept);
         }
-        // Checked before the entries are: that the entry cannot be made is the first error.
+        // Weir compiles the entry before it looks for overlaps, so a compiler's error comes first.
         self.plan(cause.tenant, &flow)?;
         let flows = &self.tenants[cause.tenant].flows;
         let candidates = flows.may_overlap(table, &flow_mod.wanted.match_);
@@ -129,7 +129,7 @@ impl Switch {
         // An identical entry is replaced, without a FLOW_REMOVED (1.0, section 4.6; 1.3, section 6.4), and keeps its number.
         let number = old.unwrap_or_else(|| self.entry_number(cause));
         let flows = &self.tenants[tenant].flows;
-        // An entry that is written for each ingress port may be the same there as one that names the port.
+        // An entry with rules for each ingress port may have the same rule as an entry that names the port.
         if flows.collides(number, &flow) {
             return Err(Reason::SameRule.with(codes.overlap));
         }
@@ -146,7 +146,7 @@ impl Switch {
         }
         self.put_flow(cause, number, flow);
         self.begin_again(cause, number);
-        // Without the rules that another entry owns.
+        // The entry as the table has it, without shadowed rules.
         let Some(flow) = self.tenants[tenant].flows.get(number).cloned() else { return Ok(()) };
         let wire = self.wire;
         let goes = self.goes_with_entry(cause.tenant, flow.rules.len()).then(|| kept.take());
@@ -160,8 +160,9 @@ impl Switch {
         Ok(())
     }
 
-    /// Whether a buffered packet goes along with a new entry, whatever the entry's match is (1.3). The switch knows the packet's
-    /// number once, and lets the packet in as the switch keeps it: in a network that is without the tag with which it came by a link.
+    /// Whether the message of a new entry releases the buffered packet, whatever the entry's match is (1.3). The switch
+    /// accepts a buffer id once, and sends the packet on as it is buffered: in a network this is without the label of
+    /// the link.
     fn goes_with_entry(&self, tenant: TenantIndex, rules: usize) -> bool {
         let is_slice = self.tenants[tenant].network.is_none();
         self.target().has_metadata() && is_slice && rules == 1
@@ -176,7 +177,7 @@ impl Switch {
     ) -> Result<(), Refused> {
         let adds = self.semantics().modify_adds;
         if !adds {
-            // Checked even if nothing is meant: the tenant learns of its mistake now.
+            // Checked even if no entry is meant: so the tenant gets the error now.
             self.plan(cause.tenant, &flow_mod.to_flow(table, cause.now))?;
         }
         let strictly = flow_mod.strictly();

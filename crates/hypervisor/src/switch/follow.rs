@@ -25,7 +25,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use compile::{PhysicalPort, RuleKey};
 
-/// The ports that a tenant sees. What the switch has changed in its ports, the switch has reported. So of a slice the numbers are enough.
+/// The ports that a tenant sees. The switch itself reports changes of its ports, so for a slice the port numbers are
+/// enough.
 #[derive(PartialEq)]
 enum Seen {
     Slice(Vec<u32>),
@@ -34,9 +35,9 @@ enum Seen {
 }
 
 impl Switch {
-    /// The policy has changed: views, connections and tables follow once the store has everything that was accepted under the old policy.
-    /// Of several changes in a row the newest counts. If [`is_turn_awaited`](Self::is_turn_awaited) says so, entries have still to
-    /// follow, in further turns.
+    /// The policy has changed. Ownership, connections and tables follow when the store has all changes that were
+    /// accepted under the old policy. If several policies come in a row, the newest counts. If
+    /// [`is_turn_awaited`](Self::is_turn_awaited) says yes, some entries follow in further turns.
     pub fn handle_policy(&mut self, policy: Arc<Policy>, now: Instant) {
         if self.datapath.is_reconciling() {
             self.map.plan_policy(policy);
@@ -51,7 +52,7 @@ impl Switch {
         self.take_up_postponed(now);
     }
 
-    /// A port has come (or changed) or gone. Where FLOOD stands for a list of ports, the list follows.
+    /// A port was added, changed or removed. Where a list of ports stands for FLOOD, the list follows.
     pub(crate) fn port_changed(&mut self, number: u32, port: Option<PhysicalPort>, now: Instant) {
         let before = self.datapath.set_port(number, port.clone());
         if self.has_told_too_much() {
@@ -104,7 +105,7 @@ impl Switch {
                 (false, true) => self.reports.push(Event::Serve(id)),
                 (true, false) => self.reports.push(Event::Withdraw(id)),
                 (true, true) if datapaths_before.get(at) != Some(&self.datapath_of(tenant)) => {
-                    // To its controllers it is another switch.
+                    // The switch has another datapath id for the tenant's controllers.
                     self.reports.push(Event::Withdraw(id));
                     self.reports.push(Event::Serve(id));
                 }
@@ -139,8 +140,8 @@ impl Switch {
         self.follow(now);
     }
 
-    /// Changes at most so many of Weir's own rules, then compiles groups and entries again: at most so many in all, and fewer if that
-    /// changes many rules.
+    /// Changes at most `most` of Weir's own rules, then compiles groups and entries again: at most `most` in all, and
+    /// fewer if that changes many rules.
     fn compile_stale(&mut self, mut most: usize, now: Instant) {
         let Some(mut stale) = self.map.take_stale() else { return };
         let before = most;
@@ -164,7 +165,7 @@ impl Switch {
         changed += keys.len();
         self.mend(&Cause::own(tenant, now), keys);
         if changed > 0 {
-            // The answer confirms this batch alone: to confirm all of a large table at once takes long.
+            // The reply confirms this batch alone: to confirm all of a large table at once takes long.
             self.session.send_barrier(now);
         }
         self.map.set_stale(stale);
@@ -203,7 +204,7 @@ impl Switch {
         }
     }
 
-    /// All entries follow the policy in force. Requests that have waited are looked at.
+    /// All entries follow the policy in force. Waiting requests are examined again.
     fn all_follow(&mut self, now: Instant) {
         self.sweep_all_numbers(now);
         for tenant in self.tenants.indices() {
@@ -212,7 +213,7 @@ impl Switch {
         }
     }
 
-    /// Which tenants have a part of the switch.
+    /// The tenants that have a part of the switch.
     pub(super) fn served(&self) -> Vec<bool> {
         self.tenants.indices().map(|tenant| self.is_served(tenant)).collect()
     }

@@ -1,5 +1,5 @@
-//! What goes to the switch for tenants, and what becomes of it: the [`Session`](crate::south::Session) sends, and here is counted and
-//! decided what that means for tenants.
+//! Messages to the switch for tenants, and their results. The [`Session`](crate::south::Session) sends the messages;
+//! the methods here count them, and decide what their results mean for tenants.
 
 use super::{Request, Switch};
 use crate::counters::count;
@@ -16,7 +16,8 @@ use openflow::frame;
 use openflow::v13::MessageType;
 
 impl Switch {
-    /// Takes a checked and compiled message of a tenant: sent at once when nothing stands before it, else queued.
+    /// Takes a checked and compiled message of a tenant. The message is sent at once if no message waits before it,
+    /// else it is queued.
     pub(crate) fn submit(&mut self, tenant: TenantIndex, item: Item, message: &[u8]) {
         let state = &mut self.tenants[tenant];
         if !matches!(item.awaits, Awaits::Nothing) && item.origin.is_some() {
@@ -34,12 +35,12 @@ impl Switch {
                 }
             }
             Submitted::Queued => {}
-            // No answer is due that would bring the queue's turn.
+            // No expected answer will run the queue.
             Submitted::QueuedAlone => self.run(item.arrived),
         }
     }
 
-    /// Sends a controller's request to the switch as it is, but for its xid.
+    /// Sends a controller's request to the switch with another xid.
     pub(crate) fn forward_request(
         &mut self,
         request: &Request<'_>,
@@ -52,7 +53,7 @@ impl Switch {
         self.submit(request.tenant, item, message);
     }
 
-    /// Sends what may be sent now.
+    /// Sends messages as far as the window, the rates and the store allow.
     pub(crate) fn run(&mut self, now: Instant) {
         let ran = self.session.run(&self.journal, now);
         self.note_sent(now);
@@ -61,7 +62,7 @@ impl Switch {
         }
     }
 
-    /// Sends everything that waits, whatever the window says. The store must have it.
+    /// Sends all waiting messages, whatever the window says. The store must have their changes.
     pub(crate) fn flush(&mut self, now: Instant) {
         self.session.flush(now);
         self.note_sent(now);
@@ -75,9 +76,9 @@ impl Switch {
         self.send_own_part(awaits, Part::default(), message, now);
     }
 
-    /// The same as a part of an operation. An entry that a crash leaves on the switch without the store's knowing is found by its
-    /// cookie. A group has none, so a new one does not leave before the store knows it, as in a tenant's queue; and nothing
-    /// overtakes it.
+    /// Sends a message as a part of an operation. If Weir crashes before the store has an entry, the entry's rule on
+    /// the switch is found by its cookie. A group has no cookie. So a message with a new group waits until the store
+    /// has the group, and later messages wait behind it.
     pub(super) fn send_own_part(
         &mut self,
         awaits: Awaits,
@@ -89,7 +90,7 @@ impl Switch {
         self.session.send_direct(awaits, part, message, gate, &self.journal, now);
     }
 
-    /// Keeps account of what has left the queues.
+    /// Counts the messages that have left the queues.
     fn note_sent(&mut self, now: Instant) {
         while let Some(sent) = self.session.next_sent() {
             let counters = &mut self.tenants[sent.tenant].counters;
@@ -110,19 +111,19 @@ impl Switch {
         }
     }
 
-    /// The switch has answered the message with this xid: gives its entry, which stays until it is taken.
+    /// The switch has answered the message with this xid. Returns the message's entry, which stays until it is taken.
     pub(crate) fn acknowledge(&mut self, xid: u32, now: Instant) -> Option<Entry> {
         self.session.acknowledge(xid, now)
     }
 
-    /// A request of a tenant is finished.
+    /// A request of a tenant is done.
     pub(crate) fn answered(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant];
         state.backlog.answered();
         self.resume(tenant);
     }
 
-    /// Lets a tenant's controllers be read again once half of what is taken of its requests is finished.
+    /// Lets the driver read from a tenant's controllers again when half of the tenant's accepted requests are done.
     pub(crate) fn resume(&mut self, tenant: TenantIndex) {
         if self.may_continue_bulk(tenant) || self.may_go_on_with_replay(tenant) {
             self.inbox.turns_mut().wait(tenant.0);
@@ -158,7 +159,7 @@ impl Switch {
             let verdict = Verdict::by_silence(UNANSWERED);
             self.not_answered(xid, &entry, verdict, now);
         }
-        // Behind the loop: to give up on a request looks to the window like its answer.
+        // After the loop: to the window, giving up on a request looks like an answer.
         if is_silent {
             self.session.note_silence();
         }

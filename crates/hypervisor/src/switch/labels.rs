@@ -1,8 +1,10 @@
-//! Link labels: what is left of the link behind a port, as one tenant may know it, told in the form that it chose.
+//! Link labels: the free bandwidth of the link behind a port, for one tenant, in the form that the operator has chosen
+//! for the tenant.
 //!
-//! Nothing is computed here. A label comes by [`Switch::report_label`] and stays with the port until another comes; it is
-//! told at once, and again in whatever describes the port: FEATURES_REPLY and PORT_STATUS (1.0), PORT_DESC and
-//! PORT_STATUS (1.3). Tenants that asked for no form, or for one of another version, see the switch's own frames.
+//! Nothing is computed here. [`Switch::report_label`] brings a label. The label stays with the port until the next
+//! label. Tenants get a label at once, and again in each description of the port: FEATURES_REPLY and PORT_STATUS (1.0),
+//! PORT_DESC and PORT_STATUS (1.3). Tenants without a form, or with a form of another version, get the switch's own
+//! descriptions.
 
 use super::Switch;
 use crate::ids::{ControllerIndex, TenantIndex};
@@ -16,7 +18,7 @@ use alloc::vec::Vec;
 use openflow::{Version, frame};
 
 impl Switch {
-    /// What is left of the link behind a port has changed for a tenant. Ports that the tenant does not see are not told.
+    /// The free bandwidth behind a port has changed for a tenant. No effect if the tenant does not see the port.
     pub fn report_label(&mut self, tenant: TenantId, port: u32, label: Label) {
         let Some(tenant) = self.tenant_of(tenant) else { return };
         let state = &mut self.tenants[tenant];
@@ -36,7 +38,7 @@ impl Switch {
                 self.report_port(tenant, &wire, PORT_MODIFY);
             }
             Some(LabelForm::Experimenter) => {
-                // A controller that wants no news of ports wants none of labels.
+                // A controller that does not want PORT_STATUS gets no labels.
                 let kind = Asynchronous::Label;
                 self.notify(tenant, kind, |out| write_label(version, port, label, out));
             }
@@ -44,7 +46,7 @@ impl Switch {
         }
     }
 
-    /// A port's description as a tenant is to see it: with its label in it, if that is the tenant's form.
+    /// A port's description for a tenant: with the label, if the tenant has this form of labels.
     pub(crate) fn with_label(&self, tenant: TenantIndex, port: u32, wire: Vec<u8>) -> Vec<u8> {
         let state = &self.tenants[tenant];
         if state.terms.labels != Some(self.semantics().label_form) {
@@ -53,7 +55,8 @@ impl Switch {
         messages::labelled(self.wire, wire, state.ports.label(port))
     }
 
-    /// A controller has connected: one that is told by messages of their own is told what there is.
+    /// A controller has connected: if its tenant gets labels in messages of their own, the controller gets all present
+    /// labels.
     pub(crate) fn greet_with_labels(&mut self, controller: ControllerIndex, tenant: TenantIndex) {
         let state = &self.tenants[tenant];
         if state.terms.labels != Some(LabelForm::Experimenter) {
@@ -62,7 +65,7 @@ impl Switch {
         let mut messages = Vec::new();
         for (port, label) in state.ports.labels() {
             if self.map.ownership().sees_port(tenant, port) {
-                // It fits: a label is a few bytes.
+                // A label is a few bytes long, so there is room.
                 let _ = write_label(self.version(), port, label, &mut messages);
             }
         }

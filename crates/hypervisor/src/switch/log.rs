@@ -26,7 +26,7 @@ use compile::Refused;
 use openflow::{ErrorCode, Header};
 
 impl Switch {
-    /// A request was handled: if it is a change, it is logged, unless it is done already.
+    /// A request was handled. A change is logged, unless it is done already.
     pub(super) fn log_request(&mut self, request: &Request<'_>, handled: Result<(), Refused>) {
         let tenant = request.tenant;
         let change = self.operations.current();
@@ -68,7 +68,7 @@ impl Switch {
         }
     }
 
-    /// A change that was refused before anything of it was sent is not made.
+    /// Drops a change that was refused before any of its messages was sent.
     fn drop_change(&mut self, tenant: TenantIndex, at: u32) {
         debug_assert!(self.change(at).is_none_or(|it| it.before.is_empty()));
         if self.end(at).is_some() {
@@ -76,9 +76,9 @@ impl Switch {
         }
     }
 
-    /// Whether an error may be another one, or none, if a change before the request is refused.
+    /// Whether the request might get another error, or none, if an earlier change is refused.
     fn depends_on_tables(&self, request: &Request<'_>, code: ErrorCode) -> bool {
-        // 1.0 has no such code, and does not give its number to another.
+        // 1.0 has no such code, and no other code with this number.
         let is_of_group = code == openflow::error::v13::BAD_ACTION_BAD_OUT_GROUP;
         let depends = is_of_group || self.codes().of_tables.contains(&code.type_);
         depends && self.changes_tables(request.header)
@@ -95,12 +95,12 @@ impl Switch {
         })
     }
 
-    /// The same, as what they are.
+    /// The tenant's changes in flight, in order.
     pub(crate) fn changes_of(&self, tenant: TenantIndex) -> impl Iterator<Item = &LoggedChange> {
         self.changes_in_flight(tenant).filter_map(|at| self.change(at))
     }
 
-    /// Takes what is done, and what was refused, out of the log, as far as everything before is.
+    /// Takes finished and refused items out of the log, up to the first item that is neither.
     pub(super) fn retire(&mut self, tenant: TenantIndex, now: Instant) {
         if self.tenants[tenant].recovery.is_some() {
             return;
@@ -157,7 +157,7 @@ impl Switch {
         self.submit_barrier(request.tenant, Some(request.origin()), 0, request.now);
     }
 
-    /// Sends one behind all that the tenant has sent, and not before the store has what it shows.
+    /// Sends a barrier behind all messages of the tenant, when the store has all changes before it.
     pub(super) fn submit_barrier(
         &mut self,
         tenant: TenantIndex,
@@ -177,7 +177,7 @@ impl Switch {
         [self.version().0, type_, 0, Header::LEN as u8, 0, 0, 0, 0]
     }
 
-    /// A barrier is done, and with it everything before.
+    /// A barrier is done, and so are all earlier messages.
     pub(crate) fn barrier_reply(&mut self, xid: u32, now: Instant) -> Result<(), ErrorCode> {
         let Some(entry) = self.acknowledge(xid, now) else {
             return Err(openflow::error::v13::BAD_REQUEST_BAD_TYPE);
@@ -187,7 +187,8 @@ impl Switch {
         Ok(())
     }
 
-    /// The switch has refused a barrier, or not answered. What it was to show is taken for done: nothing else will show it.
+    /// The switch has refused a barrier, or has not answered. The earlier messages count as done: nothing else will
+    /// confirm them.
     pub(super) fn barrier_failed(
         &mut self,
         xid: u32,
@@ -247,7 +248,7 @@ impl Switch {
         self.tenants[origin.tenant].backlog.note_decided();
     }
 
-    /// Whether a replay may give this id on the switch back to a group or meter.
+    /// Whether a replay may give this id on the switch to a group or meter again.
     pub(crate) fn may_return(&self, tenant: TenantIndex, kind: Kind, id: u32) -> bool {
         let has = |one: &NumberBefore| {
             one.kind == kind
@@ -256,7 +257,7 @@ impl Switch {
         self.changes_of(tenant).any(|change| change.numbers_before.iter().any(has))
     }
 
-    /// Once what waits for an answer has been sent, asks the switch what became of it.
+    /// Sends a barrier for the outcome of changes that requests wait for, when all messages of these changes are sent.
     pub(super) fn ask_for_waiting(&mut self, now: Instant) {
         let shows_all = self.session.is_unbarriered() && !self.session.has_direct();
         if shows_all && self.inbox.wants_barrier() {

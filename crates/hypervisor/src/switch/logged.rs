@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use hashbrown::HashSet;
 use openflow::v10::PortConfig;
 
-/// What an operation makes of a port.
+/// The new configuration of a port, and the controller that asks for it.
 pub(crate) struct Configures {
     pub(super) doer: ControllerIndex,
     pub(super) number: u32,
@@ -37,7 +37,7 @@ impl NumberBefore {
     }
 }
 
-/// So many changed entries are looked through.
+/// A log with at most this many changed entries is searched one by one.
 const FEW: usize = 16;
 
 /// An item of the log.
@@ -47,10 +47,10 @@ pub(crate) enum Logged {
     Barrier(Barrier),
 }
 
-/// A barrier of a controller, or of Weir's own in its tenant's place.
+/// A barrier of a controller, or of Weir on behalf of the tenant.
 pub(crate) struct Barrier {
     pub(super) origin: Option<Origin>,
-    /// The answer of the switch, once there is one.
+    /// The answer of the switch, when it has come.
     pub(super) outcome: Option<Result<(), Verdict>>,
 }
 
@@ -70,30 +70,30 @@ pub(crate) struct LoggedChange {
     pub(super) origin: Origin,
     /// The message as the controller sent it.
     pub(super) frame: Box<[u8]>,
-    /// When it came; if it waited for its turn, when it was sent.
+    /// When the request arrived; if it waited for its turn, when it was sent.
     pub(super) at: Instant,
     pub(super) outcome: Outcome,
-    /// The changed entries as they were before; `None` for those that were not there.
+    /// The changed entries as they were before; `None` for new entries.
     pub(super) before: Vec<(u32, Option<Flow>)>,
-    /// Which those are, if they are many: it is asked for each entry that times out.
+    /// The numbers of the changed entries, if there are many: Weir looks here for each entry that times out.
     changed: HashSet<u32>,
     /// The changed groups and meters as they were before (1.3).
     pub(super) numbers_before: Vec<NumberBefore>,
-    /// The numbers of the entries that it adds, and how many of them are in use.
+    /// The numbers of the added entries, and how many of these numbers the replay has used.
     numbers: (Vec<u32>, usize),
-    /// The egress groups that its groups need (1.3).
+    /// The egress groups that groups of the change need (1.3).
     pub(super) needs: Vec<u32>,
-    /// The entry that it adds, whose time begins with it.
+    /// The added entry, whose time begins with the change.
     pub(super) begins: Option<u32>,
-    /// From which message to the switch on the entry counts that it adds.
+    /// The last message to the switch whose deleted rules do not count for the added entry.
     pub(super) counts_since: Option<u32>,
-    /// Whether the entries that it changes begin to count at nothing (OFPFF_RESET_COUNTS).
+    /// Whether the counters of the changed entries begin at 0 (OFPFF_RESET_COUNTS).
     pub(super) resets_counts: bool,
     /// The new configuration of a slice's port, if the request is a PORT_MOD.
     pub(super) configures: Option<Configures>,
-    /// The packet in the switch's buffers that goes with it.
+    /// The buffered packet that the change releases.
     pub(super) buffered: Option<Buffered>,
-    /// Whether messages of it were taken out of the queue.
+    /// Whether messages of the change were removed from the queue.
     pub(super) is_cut: bool,
 }
 
@@ -118,7 +118,7 @@ impl LoggedChange {
         }
     }
 
-    /// Whether it changes an entry.
+    /// Whether the change changes an entry.
     pub(super) fn changes(&self, number: u32) -> bool {
         match self.before.len() <= FEW {
             true => self.before.iter().any(|(other, _)| *other == number),
@@ -126,17 +126,17 @@ impl LoggedChange {
         }
     }
 
-    /// Whether the tables show it.
+    /// Whether the tables show the change.
     pub(super) fn is_applied(&self) -> bool {
         matches!(self.outcome, Outcome::Applied)
     }
 
-    /// It is about to change so many entries.
+    /// Makes room for this many changed entries.
     pub(super) fn expect_entries(&mut self, entries: usize) {
         self.before.reserve_exact(entries);
     }
 
-    /// An entry that it changes was this before.
+    /// Notes an entry as it was before the change.
     pub(super) fn remember(&mut self, number: u32, before: Option<Flow>) {
         // A request touches an entry once, or twice in a row.
         if self.before.last().is_some_and(|(known, _)| *known == number) {
@@ -158,7 +158,7 @@ impl LoggedChange {
         self.numbers_before.extend(before);
     }
 
-    /// Gives the entries and groups as they were before the change, to restore them before a replay of the change.
+    /// Takes the entries and groups as they were before the change, to restore them before a replay.
     pub(super) fn take_back(&mut self) -> (Vec<(u32, Option<Flow>)>, Vec<NumberBefore>) {
         self.changed.clear();
         self.numbers.1 = 0;
@@ -166,7 +166,7 @@ impl LoggedChange {
         (core::mem::take(&mut self.before), core::mem::take(&mut self.numbers_before))
     }
 
-    /// The next number of the entries that it added when it was applied before.
+    /// The next number of the entries that the change added when it was applied before.
     pub(super) fn next_number(&mut self) -> Option<u32> {
         let number = self.numbers.0.get(self.numbers.1).copied()?;
         self.numbers.1 += 1;
@@ -178,7 +178,7 @@ impl LoggedChange {
         self.numbers.1 = self.numbers.0.len();
     }
 
-    /// Bytes that it holds, but for its messages.
+    /// Bytes that the change holds, without its messages.
     pub(super) fn size(&self) -> usize {
         let flows = self.before.iter().filter_map(|(_, flow)| flow.as_ref());
         let entries = size_of::<u64>() * self.before.len();

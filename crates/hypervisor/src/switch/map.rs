@@ -1,5 +1,6 @@
-//! The map of the physical network as far as it is about this switch, and what derives from it: who owns which packets, Weir's own
-//! rules on the switch, and which of those the switch has refused. What is to be followed next is here as well.
+//! The map of the physical network for this switch, and what depends on it: the owners of packets, Weir's own rules on
+//! the switch, and the rules that the switch has refused. Also here: the next policy, and entries that do not follow
+//! the policy yet.
 
 mod stale;
 
@@ -15,14 +16,14 @@ use flowspace::Match;
 use hashbrown::HashSet;
 pub(crate) use stale::{NextGroup, OwnChange, OwnChanges, Stale, StaleGroups};
 
-/// How many refused rules of one map are reported: a switch without room refuses them all.
+/// The most reported refusals of one map: a full switch refuses all rules.
 const TOLD: usize = 16;
 
 /// See the module.
 pub(crate) struct Map {
     policy: Arc<Policy>,
     ownership: Ownership,
-    /// The next policy. It comes into force once the store has all that was accepted under the present policy.
+    /// The next policy. It comes into force when the store has all changes that were accepted under the present policy.
     upcoming: Option<Arc<Policy>>,
     /// Whether the switch's ports have changed, and rules have to follow.
     has_other_ports: bool,
@@ -32,18 +33,18 @@ pub(crate) struct Map {
     infra: Vec<InfraRule>,
     /// Whether the switch has refused rules of ports, and these ports are not down yet.
     has_refused_ports: bool,
-    /// Transit whose rules the switch has refused, and which the driver does not know yet.
+    /// Transits whose rules the switch has refused, and that the driver does not know yet.
     refused_transits: BTreeSet<Transit>,
     /// How many refused rules of the present map have been reported.
     told_refused: usize,
-    /// What marks Weir's link probes.
+    /// The key of Weir's link probes.
     lldp: LldpKey,
-    /// Whether the rule that brings link probes here has been sent (1.0; table 0 has one on 1.3).
+    /// Whether Weir has sent the rule that brings link probes to Weir (1.0; on 1.3 table 0 has this rule).
     expects_probes: bool,
 }
 
 impl Map {
-    /// Nobody has a part of the switch.
+    /// The map of a switch without tenants.
     pub(super) fn new(lldp: LldpKey) -> Map {
         Map {
             policy: Arc::new(Policy::default()),
@@ -66,34 +67,34 @@ impl Map {
         &self.policy
     }
 
-    /// Who owns which packets, by the policy in force.
+    /// The owners of packets, by the policy in force.
     #[inline]
     pub(crate) fn ownership(&self) -> &Ownership {
         &self.ownership
     }
 
-    /// This policy is in force from now on.
+    /// Puts a policy into force.
     pub(super) fn set(&mut self, policy: Arc<Policy>, ownership: Ownership) {
         (self.policy, self.ownership) = (policy, ownership);
     }
 
-    /// What marks Weir's link probes.
+    /// The key of Weir's link probes.
     #[inline]
     pub(crate) fn lldp(&self) -> &LldpKey {
         &self.lldp
     }
 
-    /// Whether the rule that brings link probes here has been sent (1.0).
+    /// Whether Weir has sent the rule that brings link probes to Weir (1.0).
     pub(super) fn expects_probes(&self) -> bool {
         self.expects_probes
     }
 
-    /// The rule that brings link probes here has been sent (1.0).
+    /// Weir has sent the rule that brings link probes to Weir (1.0).
     pub(super) fn note_probes_expected(&mut self) {
         self.expects_probes = true;
     }
 
-    // ---- What is to be followed
+    // ---- Changes that are to be followed
 
     /// Whether a new policy or changed ports have to be followed.
     #[inline]
@@ -101,12 +102,12 @@ impl Map {
         self.has_other_ports || self.upcoming.is_some()
     }
 
-    /// This is the next policy. A newer one replaces it.
+    /// Sets the next policy. A newer policy replaces it.
     pub(super) fn plan_policy(&mut self, policy: Arc<Policy>) {
         self.upcoming = Some(policy);
     }
 
-    /// The policy in force is followed once more, unless there is a next one.
+    /// Makes the policy in force the next policy, unless there is a next policy.
     pub(super) fn plan_same_policy(&mut self) {
         self.upcoming.get_or_insert_with(|| Arc::clone(&self.policy));
     }
@@ -116,19 +117,19 @@ impl Map {
         self.has_other_ports = true;
     }
 
-    /// Weir follows changes now. Gives the next policy, if there is one.
+    /// Weir begins to follow the changes. Returns the next policy, if there is one.
     pub(super) fn take_upcoming(&mut self) -> Option<Arc<Policy>> {
         self.has_other_ports = false;
         self.upcoming.take()
     }
 
-    /// Whether entries do not follow yet.
+    /// Whether some entries do not follow yet.
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
         self.stale.is_some()
     }
 
-    /// Whether a change of the policy or of the ports is not followed by all entries yet.
+    /// Whether some entries do not follow a change of the policy or of the ports yet.
     #[inline]
     pub(super) fn is_changing(&self) -> bool {
         self.has_upcoming() || self.is_stale()
@@ -165,7 +166,7 @@ impl Map {
         }
     }
 
-    /// The switch has refused a rule twice. Says whether that is to be reported.
+    /// The switch has refused a rule twice. Returns whether the refusal has to be reported.
     pub(super) fn note_infra_refused(&mut self) -> bool {
         let is_told = self.told_refused < TOLD;
         self.told_refused += usize::from(is_told);
@@ -182,12 +183,12 @@ impl Map {
         self.has_refused_ports = true;
     }
 
-    /// Whether the switch has refused something that nobody was told.
+    /// Whether some refusals are not reported yet.
     pub(super) fn has_refused(&self) -> bool {
         self.has_refused_ports || !self.refused_transits.is_empty()
     }
 
-    /// The refused transit, and whether rules of ports were refused, since the last call.
+    /// Takes the refused transits, and whether rules of ports were refused, since the last call.
     pub(super) fn take_refused(&mut self) -> (BTreeSet<Transit>, bool) {
         let transits = core::mem::take(&mut self.refused_transits);
         (transits, core::mem::take(&mut self.has_refused_ports))
@@ -199,10 +200,10 @@ impl Map {
     }
 }
 
-/// The table, the match and the priority of a rule: a match is long.
+/// The table, the match and the priority of a rule, by reference: a match is long.
 pub(super) type Place<'a> = (u8, &'a Match, u16);
 
-/// The place of a rule on the switch, which no other rule has.
+/// The key of a rule: no other rule on the switch has it.
 pub(super) fn place(own: &InfraRule) -> Place<'_> {
     (own.table, &own.match_, own.priority)
 }

@@ -13,11 +13,11 @@ pub(crate) enum BulkAction {
         actions: Arc<[u8]>,
         /// The entries' new cookie (1.0).
         cookie: Option<u64>,
-        /// How many rules the entries of the next batches may come to.
+        /// How many more rules the entries of the next batches may lead to.
         at_once: usize,
     },
     Delete,
-    /// The request is refused if it means an entry: one that overlaps the entry that the request adds (CHECK_OVERLAP).
+    /// The request is refused if it means an entry that overlaps the new entry (CHECK_OVERLAP).
     Refuse,
 }
 

@@ -1,4 +1,4 @@
-//! Questions to the switch, their answers, and who waits for them.
+//! Questions to the switch, their answers, and the requests that wait for them.
 
 use super::waiter::Waiter;
 use crate::ids::TenantIndex;
@@ -15,37 +15,37 @@ const KEEP: usize = 64 << 10;
 /// Bytes of answers that are kept for one collection.
 const LIMIT: usize = 16 << 20;
 
-/// Bytes of answers that are kept for all.
+/// Bytes of answers that are kept for all collections.
 const LIMIT_OF_ALL: usize = 64 << 20;
 
-/// Bytes of answers for each rule of the tenants that an unlisted switch may tell without taking of the shared memory.
+/// Bytes of answers for each rule of the tenants that an unlisted switch may send without taking shared memory.
 const OF_RULE: usize = 512;
 
-/// Who may share the answers.
+/// The tenants that may share the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// Everybody: it is about the switch.
+    /// All tenants: the answer is about the switch.
     Anybody,
-    /// The tenant alone, and only while its tables have not changed since.
+    /// Only this tenant, and only while its tables have not changed since the question.
     Tenant,
-    /// The tenant alone: what its ports have received and sent, which is told when that is known, too.
+    /// Only this tenant: the counters of its ports, for which Weir may have to wait for other switches.
     Ports,
 }
 
 /// See the module.
 pub(crate) struct Collection {
-    /// Changes with each use, so that a late answer finds nothing.
+    /// The id changes with each use, so that a late answer finds nothing.
     pub(super) id: u32,
     pub(super) state: State,
     share: Share,
     pub(super) tenant: TenantIndex,
-    /// The tenant's count of changes when it was asked.
+    /// The tenant's count of changes when the switch was asked.
     changes: u64,
     pub(super) type_: u16,
-    /// What the switch is asked, without xids: the identity.
+    /// The questions to the switch, without xids: these identify the collection.
     questions: Vec<u8>,
     pub(super) unanswered: usize,
-    /// What is to be known beside the answers.
+    /// Counters of other switches that the answer waits for.
     pub(super) due: Option<Due>,
     pub(super) in_flight: bool,
     pub(super) waiters: Vec<Waiter>,
@@ -56,11 +56,11 @@ pub(crate) struct Collection {
 #[derive(Default)]
 pub(crate) struct Collections {
     pub(super) all: Vec<Collection>,
-    /// Long answers that are put together.
+    /// Long answers that Weir puts together.
     answers: BTreeMap<TenantIndex, EntryAnswer>,
     /// The id of the next use.
     next: u32,
-    /// The memory for answers, if other switches share it, and the bytes of the switch's own.
+    /// The memory for answers, if other switches share it, and the bytes of the switch's own memory.
     taken: Taken,
     own: usize,
 }
@@ -69,13 +69,13 @@ pub(crate) struct Collections {
 pub(super) enum State {
     Free,
     Asked,
-    /// Complete since then; who waits is answered in its tenant's turn.
+    /// Complete since then; a waiting request is answered in its tenant's turn.
     Answering(Instant),
-    /// Kept for those who take cached answers.
+    /// Kept since then, for tenants that take cached answers.
     Done(Instant),
 }
 
-/// What a tenant asks for.
+/// A tenant's request for statistics.
 pub(super) struct Asked<'a> {
     pub(super) type_: u16,
     pub(super) share: Share,
@@ -85,7 +85,7 @@ pub(super) struct Asked<'a> {
     pub(super) questions: &'a [u8],
 }
 
-/// An answer is larger than what Weir keeps.
+/// An answer that is larger than Weir keeps.
 pub(super) struct TooLarge;
 
 impl Collections {
@@ -100,7 +100,7 @@ impl Collections {
         self.all.iter().position(|c| c.is_same(asked) && is_young(c.state))
     }
 
-    /// The collection for which the switch is being asked the same.
+    /// The collection in flight with the same questions.
     pub(super) fn in_flight(&mut self, asked: &Asked<'_>) -> Option<&mut Collection> {
         self.all.iter_mut().find(|c| {
             c.state == State::Asked
@@ -110,7 +110,7 @@ impl Collections {
         })
     }
 
-    /// Uses a collection: a free one, else a finished one that nobody would take from the cache any more.
+    /// Uses a collection: a free one, else a finished one with answers that no tenant would take from the cache.
     pub(super) fn begin(
         &mut self,
         asked: &Asked<'_>,
@@ -181,7 +181,7 @@ impl Collections {
         Ok(!more)
     }
 
-    /// The switch will not answer. Gives those who wait for the answer.
+    /// The switch will not answer. Returns the waiting requests.
     pub(super) fn fail(&mut self, id: u32) -> Vec<Waiter> {
         let Some(collection) = self.asked_mut(id) else { return Vec::new() };
         collection.state = State::Free;
@@ -193,12 +193,12 @@ impl Collections {
 
     // ---- Long answers
 
-    /// Whether a long answer to the tenant is put together.
+    /// Whether Weir puts a long answer to the tenant together.
     pub(crate) fn is_answering(&self, tenant: TenantIndex) -> bool {
         self.answers.contains_key(&tenant)
     }
 
-    /// A long answer to the tenant is put together.
+    /// Begins or continues a long answer to the tenant.
     pub(super) fn set_answer(&mut self, tenant: TenantIndex, it: EntryAnswer) {
         self.answers.insert(tenant, it);
     }
@@ -224,7 +224,7 @@ impl Collections {
         awaited.into_iter().map(|(at, _)| at).collect()
     }
 
-    /// If nobody waits for a complete collection any more, it is done. Its answers are kept or not.
+    /// If no request waits for a complete collection any more, the collection is done, and its answers are kept or not.
     pub(super) fn end_answering(&mut self, at: usize, is_kept: bool) {
         let collection = &mut self.all[at];
         let State::Answering(since) = collection.state else { return };
@@ -240,7 +240,7 @@ impl Collections {
         self.give_back();
     }
 
-    /// Answers take memory that other switches share.
+    /// From now on answers take memory that other switches share.
     pub(crate) fn share(&mut self, taken: Taken) {
         self.taken = taken;
     }
@@ -255,19 +255,19 @@ impl Collections {
         self.all.iter().map(|it| it.answers.len()).sum()
     }
 
-    /// There are fewer answers than before.
+    /// Some answers were dropped: returns shared memory.
     pub(super) fn give_back(&mut self) {
         self.taken.set(self.bytes().saturating_sub(self.own));
     }
 }
 
 impl Collection {
-    /// Whether the switch has answered all questions, and nobody has been told.
+    /// Whether the switch has answered all questions, and Weir has not begun to answer the requests.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Asked && self.unanswered == 0
     }
 
-    /// One more waits for the kept answers.
+    /// Adds a request that gets the kept answers.
     pub(super) fn answer_again(&mut self, waiter: Waiter) {
         if let State::Done(since) = self.state {
             self.state = State::Answering(since);

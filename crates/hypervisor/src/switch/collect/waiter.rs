@@ -1,4 +1,4 @@
-//! Somebody who waits for statistics.
+//! A request that waits for statistics.
 
 use crate::south::pending::Origin;
 use alloc::vec::Vec;

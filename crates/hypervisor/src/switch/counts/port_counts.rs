@@ -1,4 +1,4 @@
-//! What the ports of a tenant's network have counted.
+//! The counters of the ports of a tenant's network.
 
 use crate::tally::Count;
 use crate::time::Instant;
@@ -6,50 +6,50 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use compile::Network;
 use fabric::embedding::{FarEnd, PortKind};
 
-/// Questions to the switch for what a tenant's ports have received.
+/// Questions to the switch for the received counters of a tenant's ports.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// How many have been asked, and answered.
+    /// The numbers of questions and of answers.
     pub(super) asked: u64,
     pub(super) answered: u64,
     pub(super) is_open: bool,
     pub(super) answered_at: Option<Instant>,
-    /// By port, what the last answer said; and the parts of the one to come.
+    /// By port: the counters of the last answer, and those of the next answer so far.
     pub(super) received: BTreeMap<u32, Count>,
     pub(super) parts: BTreeMap<u32, Count>,
-    /// Other switches that want to know, by datapath id.
+    /// Other switches that wait for the answer, by datapath id.
     pub(super) askers: BTreeSet<u64>,
 }
 
-/// A switch at the other ends of links, and what it has told.
+/// A switch at the other ends of links, and its last answer.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
-    /// The ports there.
+    /// The ports on that switch.
     pub(super) ports: BTreeSet<u32>,
-    /// By port; `None` until it has said something, or if it cannot tell.
+    /// By port. `None` until the switch has answered, or if it cannot tell.
     pub(super) received: Option<BTreeMap<u32, Count>>,
     pub(super) asked: Option<Instant>,
     pub(super) told: Option<Instant>,
     pub(super) is_silent: bool,
 }
 
-/// What the ports of a tenant's network have counted.
+/// The counters of the ports of a tenant's network.
 #[derive(Debug, Default)]
 pub(crate) struct PortCounts {
-    /// What has come in by them, and questions for that to the switch (1.3).
+    /// Received counters, and the questions to the switch for them (1.3).
     pub(super) asking: Asking,
-    /// What other switches have reported of the other ends of its links, by datapath id.
+    /// The counters of the links' other ends, by the datapath ids of the switches there.
     pub(super) elsewhere: BTreeMap<u64, Elsewhere>,
 }
 
 impl PortCounts {
-    /// Whether all is there that an answer waits for.
+    /// Whether all counters for an answer are known.
     pub(super) fn is_due(&self, due: Due, now: Instant) -> bool {
         let waits = self.elsewhere.values().any(Elsewhere::is_waited_for);
         self.asking.answered >= due.answer && (!waits || now >= due.until)
     }
 
-    /// What has arrived at the other end of a link, wherever that was.
+    /// The packets that have arrived at the other end of a link, on all switches where that end has been.
     pub(super) fn arrived(&self, far: &FarEnd) -> Option<Count> {
         far.on.iter().try_fold(Count::default(), |sum, dpid| {
             let ports = self.elsewhere.get(&dpid.0)?.received.as_ref()?;
@@ -58,7 +58,7 @@ impl PortCounts {
         })
     }
 
-    /// Follows the tenant's network: with a port goes what had arrived at its other end.
+    /// Follows a change of the tenant's network: the counters of a port's other end are forgotten with the port.
     pub(super) fn keep(&mut self, network: Option<&Network>) {
         let ends = network.map(far_ends).unwrap_or_default();
         self.elsewhere.retain(|dpid, _| ends.contains_key(dpid));
@@ -78,15 +78,15 @@ impl Elsewhere {
     }
 }
 
-/// What an answer about ports waits for.
+/// The counters that an answer about ports waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
     pub(super) answer: u64,
-    /// When other switches are no longer waited for.
+    /// When Weir waits for other switches no longer.
     pub(super) until: Instant,
 }
 
-/// What is known of one port.
+/// The known counters of one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PortTotals {
     pub received: Option<Count>,

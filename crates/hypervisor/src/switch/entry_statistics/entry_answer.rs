@@ -35,7 +35,8 @@ pub(super) enum Form {
     Flows(Parts),
     /// The number of entries, and the sum of their counts.
     Aggregate { flows: u32, sum: Count },
-    /// The number of entries by table, the packets that came to the first table, and those that came to each table and met an entry.
+    /// The number of entries by table, the packets that came to the first table, and the packets that came to each
+    /// table and matched an entry there.
     Tables { active: Vec<u32>, came: u64, standing: Standing },
 }
 
