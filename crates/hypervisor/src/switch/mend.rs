@@ -1,7 +1,8 @@
-//! What the switch will hold becomes what the tables say: after a refusal, a new map, a new connection.
+//! Repairs the switch, so that it will hold the rules of the tables: after a refusal, a new map, or a new connection.
 //!
-//! Nobody has to know what has happened before. The tables are set first; then each rule that may differ is compared with what
-//! [`Installed`](crate::south::installed::Installed) expects on the switch, and gets the message that it needs, if any.
+//! Nobody has to know what has happened before. The tables are set first. Then each rule that may differ is compared
+//! with the state that [`Installed`](crate::south::installed::Installed) expects on the switch; if it differs, Weir
+//! sends the message that the rule needs.
 
 pub(super) mod difference;
 
@@ -24,7 +25,7 @@ const FEW: usize = 8;
 pub(super) type ByMatch<'a> = HashMap<u32, HashMap<&'a [u8], &'a Rule>>;
 
 impl Switch {
-    /// Compares these rules. Each may be named more than once.
+    /// Compares these rules. A rule may be named more than once.
     pub(super) fn difference(
         &self,
         tenant: TenantIndex,
@@ -41,8 +42,8 @@ impl Switch {
         difference
     }
 
-    /// Compares a rule. `rules` keeps the rules of long entries, for other rules of the same entries. Says how much that was, in comparisons of
-    /// one rule.
+    /// Compares a rule. `rules` keeps the rules of long entries, for other rules of the same entries. Returns the
+    /// amount of work, in comparisons of one rule.
     pub(super) fn compare<'a>(
         &'a self,
         tenant: TenantIndex,
@@ -55,7 +56,7 @@ impl Switch {
         let mut listed = 0;
         let wanted = flows.owner(key).and_then(|number| {
             let flow = flows.get(number)?;
-            // An entry can be hundreds of rules.
+            // An entry can have hundreds of rules.
             let rule = if flow.rules.len() <= FEW {
                 flow.rules.iter().find(|rule| rule.match_wire == key.match_wire)?
             } else {
@@ -67,7 +68,7 @@ impl Switch {
         });
         let compared = 1 + if rules.len() > known { listed / FEW } else { 0 };
         let projected = self.session.installed().projected(key);
-        // Another tenant has taken the place.
+        // The rule now belongs to another tenant.
         let is_anothers = |owner: Owner| owner.tenant != tenant;
         if wanted.is_none() && projected.owner().is_some_and(is_anothers) {
             return compared;
@@ -88,7 +89,7 @@ impl Switch {
         compared
     }
 
-    /// Makes these rules what the tables say. Says whether they were not.
+    /// Repairs these rules on the switch. Returns whether any rule differed from the tables.
     pub(crate) fn mend(&mut self, cause: &Cause, keys: impl IntoIterator<Item = RuleKey>) {
         if self.is_replay() {
             self.note_dirty_rules(cause.tenant, keys);
@@ -113,8 +114,8 @@ impl Switch {
         }
     }
 
-    /// As a part of the operation, if there is one. Else each entry is an operation of Weir's own: if the switch refuses one of its
-    /// rules, the entry is lost.
+    /// The messages belong to the operation of `cause`, if there is one. Else each entry has an operation of Weir's
+    /// own: if the switch refuses a rule of the entry, the entry is lost.
     pub(super) fn submit_additions(&mut self, cause: &Cause, difference: &Difference) {
         for (number, rules) in difference.additions() {
             let cause = match cause.operation {

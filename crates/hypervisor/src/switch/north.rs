@@ -1,4 +1,4 @@
-//! Northbound: what controllers are told.
+//! Northbound: messages to controllers.
 
 use super::{Event, Request, Switch, Tenant};
 use crate::account::Account;
@@ -16,7 +16,8 @@ use openflow::error::Error;
 use openflow::{ErrorCode, TooLong, frame};
 
 impl Switch {
-    /// Answers a request at once; `write` appends whole messages. If they have no room for the answer, the request is refused.
+    /// Answers a request at once; `write` appends whole messages. If a message has no room for the answer, the request
+    /// is refused.
     pub(crate) fn reply(
         &mut self,
         request: &Request<'_>,
@@ -33,7 +34,7 @@ impl Switch {
         }
     }
 
-    /// Gives a controller messages that it asked for.
+    /// Gives a controller the answers to its requests.
     pub(crate) fn answer(&mut self, controller: ControllerIndex, messages: &[u8]) {
         match self.controllers.give(controller, messages) {
             Given::Gone => {}
@@ -48,8 +49,8 @@ impl Switch {
         }
     }
 
-    /// Gives a tenant's controllers, as far as they want it, one asynchronous message. Returns whether any was
-    /// connected at all.
+    /// Gives one asynchronous message to the tenant's controllers that want the message. Returns whether any controller
+    /// was connected.
     pub(crate) fn notify(
         &mut self,
         tenant: TenantIndex,
@@ -59,7 +60,8 @@ impl Switch {
         self.notify_others(tenant, None, kind, write)
     }
 
-    /// The same, but for the one whose doing it is.
+    /// Gives one asynchronous message to the tenant's controllers that want the message, except for `doer`, which has
+    /// caused it.
     pub(crate) fn notify_others(
         &mut self,
         tenant: TenantIndex,
@@ -73,8 +75,8 @@ impl Switch {
         !controllers.is_empty()
     }
 
-    /// Answers a message with an error: the controller's own xid, the controller's own bytes. What joins the members of a big switch
-    /// gets the verdict in place of the bytes: the switch in front keeps the refusal for the tenant, and counts it.
+    /// Answers a message with an ERROR, with the controller's xid and the first bytes of its message. A big switch gets
+    /// the verdict of its member instead of these bytes: the front keeps the refusal for the tenant, and counts it.
     pub(crate) fn refuse(&mut self, origin: &Origin, verdict: impl Into<Verdict>) {
         let (verdict, clock) = (verdict.into(), self.reports.clock());
         let code = verdict.refused.code();
@@ -121,7 +123,7 @@ impl Switch {
         self.not_answered(xid, &entry, verdict, now);
     }
 
-    /// The switch has not done what was asked, or not in time: the controller that waits for it gets an error.
+    /// The switch has refused a message, or has not answered in time: the waiting controller gets an error.
     pub(crate) fn not_answered(&mut self, xid: u32, entry: &Entry, verdict: Verdict, now: Instant) {
         match entry.awaits {
             Awaits::Collection(collection) => self.collection_failed(collection, verdict),
@@ -141,7 +143,7 @@ impl Switch {
         }
     }
 
-    /// A reply of the switch, made the controller's own by its xid.
+    /// Gives a controller a reply of the switch, with the controller's xid.
     pub(crate) fn relay_reply(&mut self, origin: &Origin, reply: &[u8]) {
         let counters = &mut self.tenants[origin.tenant].counters;
         for type_ in types(reply) {
@@ -155,7 +157,7 @@ impl Switch {
         self.answered(origin.tenant);
     }
 
-    /// The answer to an experimenter's message goes to the controller that sent the message.
+    /// The answer to an experimenter's message goes to the controller that has sent the message.
     pub(crate) fn relay_experimenter(
         &mut self,
         xid: u32,
@@ -170,8 +172,8 @@ impl Switch {
         Ok(())
     }
 
-    /// What waits for a tenant's controllers is counted together with what waits on other switches, for all controllers that
-    /// connect from now on.
+    /// From now on the bytes that wait for the tenant's controllers count in this account, together with those on other
+    /// switches. Call this before the controllers connect.
     pub fn share_account(&mut self, tenant: TenantId, account: Arc<Account>) {
         if let Some(at) = self.tenants.find(tenant) {
             let state = &mut self.tenants[at];
@@ -179,12 +181,13 @@ impl Switch {
         }
     }
 
-    /// A controller of a tenant has connected and said HELLO. `None` when the tenant has no part of the switch.
+    /// Step 2: a controller of a tenant has connected and sent HELLO. `None` if the tenant has no part of the switch.
     pub fn controller_connected(&mut self, tenant: TenantId) -> Option<ControllerIndex> {
         self.connected(tenant, false)
     }
 
-    /// The same of the [`BigSwitch`](crate::big_switch::BigSwitch) of which the tenant's switch is a member.
+    /// As [`controller_connected`](Self::controller_connected), for the [`BigSwitch`](crate::big_switch::BigSwitch) of
+    /// which the tenant's switch is a member.
     pub fn joint_connected(&mut self, tenant: TenantId) -> Option<ControllerIndex> {
         self.connected(tenant, true)
     }
@@ -201,7 +204,7 @@ impl Switch {
         Some(index)
     }
 
-    /// A controller's connection is gone. What it asked for and has not been done yet is still done.
+    /// Step 2: a controller's connection is gone. Its requests that are not done yet are still carried out.
     pub fn controller_disconnected(&mut self, controller: ControllerIndex) {
         let Some(tenant) = self.controllers.remove(controller) else { return };
         self.tenants[tenant].controllers.remove(controller);

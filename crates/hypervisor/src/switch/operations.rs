@@ -1,4 +1,4 @@
-//! What is in flight to the switch, by what it is for, and which request is being applied to the tables.
+//! Operations in flight to the switch, by their purpose, and the request that is being applied to the tables.
 
 use super::bulk::change::BulkChange;
 use super::map::OwnChange;
@@ -27,18 +27,18 @@ pub(crate) struct Operations {
 /// Messages in flight that belong together.
 pub(crate) struct Operation {
     pub(super) tenant: TenantIndex,
-    /// Messages that it became.
+    /// The number of its messages.
     pub(super) messages: usize,
-    /// Those of them that have not been confirmed.
+    /// The number of its messages that are not confirmed.
     pub(super) remaining: usize,
     pub(super) what: What,
-    /// What it has cost, in examined entries, and how many bytes it holds, as far as that counts for its tenant.
+    /// Its cost in examined entries, and the bytes that it holds, as far as these count for its tenant.
     pub(super) work: u64,
     pub(super) held: usize,
 }
 
 impl Operation {
-    /// Bytes that it holds until it is done, but for its messages.
+    /// Bytes that the operation holds until it is done, without its messages.
     pub(super) fn size(&self) -> usize {
         let change = match &self.what {
             What::Request(change) => change.size(),
@@ -48,16 +48,16 @@ impl Operation {
     }
 }
 
-/// What messages are for.
+/// The purpose of messages.
 pub(crate) enum What {
     /// A tenant's request.
     Request(Box<LoggedChange>),
-    /// The switch is to hold what the tables say of this. If the switch refuses, the request that made the tables so is refused;
-    /// without one the object is given up.
+    /// The switch has to hold this object of the tables. If the switch refuses the object, the request `cause` is
+    /// refused; without such a request, Weir gives up the object.
     Repair { object: Object, cause: Option<u32> },
     /// A rule of Weir's own.
     Infra(Box<Tried>),
-    /// Groups or meters that nobody has any more are deleted.
+    /// Groups or meters that nothing needs any more are deleted.
     Free,
 }
 
@@ -163,14 +163,14 @@ impl Operations {
     }
 }
 
-/// An entry of the hypervisor's own that is on its way to the switch.
+/// A rule of Weir's own that is in flight to the switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tried {
     pub(super) table: u8,
     pub(super) match_: Match,
     pub(super) priority: u16,
     pub(super) change: OwnChange,
-    /// Whether the switch has refused it before.
+    /// Whether the switch has refused the rule before.
     pub(super) again: bool,
 }
 

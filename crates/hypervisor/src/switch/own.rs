@@ -1,7 +1,7 @@
-//! The hypervisor's own entries: on 1.3 all of table 0 and those of the last table, on 1.0 what passes through for networks.
+//! Weir's own rules: on 1.3 the rules of table 0 and of the last table, on 1.0 the rules of transit for networks.
 //!
-//! They are kept in step with the policy like the tenants', but belong to nobody: nothing is stored of them, and what
-//! the switch holds is compared with what it should hold.
+//! These rules follow the policy as the tenants' rules do, but belong to no tenant. The store does not have them: Weir
+//! compares the rules that the switch holds with those that the policy needs.
 
 use super::map::{OwnChange, OwnChanges, Place, place};
 use super::{Cause, Switch, Tried};
@@ -79,18 +79,18 @@ impl Switch {
     fn send_own_entry(&mut self, own: &InfraRule, change: OwnChange, now: Instant) {
         let mut message = Vec::new();
         if !self.write_own(own, change, &mut message) {
-            // An entry that the version cannot say selects nothing here; `weir check` tells.
+            // The version cannot express this rule, so the rule would match no packet here; `weir check` reports it.
             self.reports.counters_mut().unexpected += 1;
         } else if change == OwnChange::Remove || self.tenants.is_empty() {
             self.send_own(Awaits::Nothing, &message, now);
         } else {
-            // Whose operation it is matters to nobody.
+            // Any tenant will do for the operation.
             let cause = Cause::own(TenantIndex(0), now);
             self.submit_own(&cause, Tried::new(own, change), &message);
         }
     }
 
-    /// Appends the message that does this to a rule. False if the version cannot say it.
+    /// Appends the message that adds or removes a rule. False if the version cannot express the rule.
     pub(super) fn write_own(&self, own: &InfraRule, change: OwnChange, out: &mut Vec<u8>) -> bool {
         let cookie = cookie_of(own).to_wire(self.settings.installation);
         let change = match change {
@@ -101,8 +101,8 @@ impl Switch {
     }
 }
 
-/// A rule's cookie. Where a rule of table 0 counts for no port, the cookie still says to whose tables it leads, as for a port 0,
-/// which does not exist.
+/// A rule's cookie. A rule of table 0 that counts for no port has the cookie of port 0, which does not exist, for the
+/// tenant to whose tables the rule leads.
 fn cookie_of(own: &InfraRule) -> Cookie {
     let nobodys = Cookie { tenant: Cookie::OWN, number: 0 };
     let leads_to = || infra::leads_to(own).filter(|_| own.table == 0);

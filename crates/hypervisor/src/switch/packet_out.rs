@@ -1,4 +1,5 @@
-//! What PACKET_OUT has in common in both versions: a packet that a tenant with a slice sends has to be the tenant's, or a link probe.
+//! PACKET_OUT in both versions: a packet that a tenant with a slice sends has to belong to the tenant, or has to be a
+//! link probe.
 
 use super::Switch;
 use crate::lldp;
@@ -11,8 +12,8 @@ use flowspace::{Field, Key};
 use openflow::error::v13 as code;
 
 impl Switch {
-    /// Appends the actions of a PACKET_OUT in a slice. For a link probe it says whether LLDP is the tenant's. A packet is its
-    /// headers, its bytes and the port by which it entered.
+    /// Appends the actions of a PACKET_OUT in a slice. For a link probe, returns whether LLDP belongs to the tenant.
+    /// `packet` has the packet's headers, its bytes and its ingress port.
     pub(crate) fn slice_packet_out(
         &self,
         cx: &Context<'_>,
@@ -28,15 +29,15 @@ impl Switch {
         match (is_own, is_probe) {
             (true, _) => slice::list(cx, slice, Packets::One(key, in_port), actions, out)?,
             (false, true) => slice::probe(cx, slice, actions, out)?,
-            // The same number in both versions.
+            // The error code has the same number in both versions.
             (false, false) => return Err(Reason::ForeignPacket.with(code::BAD_REQUEST_EPERM)),
         }
         Ok(is_probe.then_some(is_own))
     }
 
-    /// Appends the packet of a PACKET_OUT, unless the switch keeps it, and sets the message's length. A link probe gets the
-    /// tenant's tag; `probe` says whether LLDP is the tenant's, and the time. A tenant that owns LLDP may send what is no whole
-    /// frame of it.
+    /// Appends the packet of a PACKET_OUT, unless the switch buffers the packet, and sets the message's length. A link
+    /// probe gets the tenant's tag; `probe` says whether LLDP belongs to the tenant, and the time. A tenant that owns
+    /// LLDP may send an incomplete LLDP frame.
     pub(crate) fn append_packet(
         &self,
         cx: &Context<'_>,
@@ -45,7 +46,7 @@ impl Switch {
         probe: Option<(bool, Instant)>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refused> {
-        // Also where LLDP is the tenant's: the link may end at somebody else's port.
+        // A probe is also tagged if LLDP belongs to the tenant: the link may end at a port of somebody else.
         let is_tagged =
             probe.is_some_and(|(is_own, now)| self.tag_probe(cx.id, frame, is_own, now, out));
         if !is_tagged && probe.is_some_and(|(is_own, _)| !is_own) {

@@ -1,8 +1,8 @@
 //! PORT_MOD on a port of a tenant's own network.
 //!
-//! The port is the tenant's; what it stands on may carry others' packets, and other ports of the same tenant. So the
-//! switch's ports are not touched. What is configured goes into what the switch holds for the tenant, and into what the
-//! tenant's controllers are told:
+//! The virtual port belongs to the tenant. Its physical port may carry packets of other tenants, and of other ports of
+//! the same tenant. So Weir does not change the switch's ports. The configuration changes the rules on the switch for
+//! the tenant, and the messages to the tenant's controllers:
 //!
 //! ```text
 //!   bit            of packets that come                              of packets that leave
@@ -14,8 +14,8 @@
 //!   NO_STP         nothing: the switch takes no part in a
 //!                  spanning tree (1.0)
 //! ```
-//! A change is all or nothing: if one of the tenant's entries or groups could not stand afterwards, it is refused. It
-//! goes the way of all changes, through the tenant's queue and not before the store has it.
+//! A change is all or nothing: Weir refuses it if one of the tenant's entries or groups could not be installed
+//! afterwards. Like all changes, it goes through the tenant's queue, after the store has it.
 
 use super::map::{OwnChange, Place, place};
 use super::{Cause, Object, Request, Switch, Tried, in_turn};
@@ -61,7 +61,8 @@ impl Switch {
         }
         let map = self.map.policy().maps.get(&self.dpid());
         let member = map.and_then(|map| map.members.get(&state.id)).ok_or(codes.bad_port)?;
-        // The controller that did it knows, as with Open vSwitch; but who joins the members of a big switch asks on behalf of others.
+        // The controller that has sent the PORT_MOD gets no PORT_STATUS, as with Open vSwitch. A big switch gets one,
+        // since it asks on behalf of other controllers.
         let doer = (!member.shared_with).then_some(request.controller);
         let after = Arc::new(state.ports.network_with(member, number, config));
         let refused = |_| Reason::PortInUse.with(codes.not_permitted);
@@ -83,8 +84,9 @@ impl Switch {
             let cause = self.begin_repair(&cause, Object::Number(Kind::Group, number));
             self.submit_number(&cause, &message);
         }
-        // It ends the change, also one that the switch needs not hear of: what the tenant sends next, its own barrier first,
-        // waits until the store has it, and the tenant cannot ask for more of them than are stored.
+        // The barrier ends the change, even if no other message is sent. So later messages of the tenant, such as its
+        // own barrier, wait until the store has the change, and the tenant cannot change ports faster than the store
+        // works.
         self.submit_barrier(cause.tenant, None, self.journal.gate(), cause.now);
         let version = self.version();
         if let Some(wire) = messages::port_of(self.wire, &after, number) {
@@ -96,7 +98,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Takes over what the store holds of ports.
+    /// Takes the configurations of ports from the store.
     pub(super) fn restore_ports(&mut self, restored: &[(StoreKey, Vec<u8>)]) {
         for (key, bytes) in restored {
             let Some((Kind::Port, number)) = key.parts() else { continue };
@@ -117,7 +119,7 @@ impl Switch {
         }
     }
 
-    /// The entries of which other rules are to stand on the switch.
+    /// The entries that get other rules.
     fn planned(
         &self,
         tenant: TenantIndex,
@@ -133,7 +135,7 @@ impl Switch {
         let mut planned = HashMap::new();
         for (at, flow) in flows.iter() {
             let sends = leaves && messages::sends_by(self.wire, &flow.actions, number);
-            // Without metadata an entry is written for each ingress.
+            // Without metadata, an entry has rules for each ingress.
             let is_by_ingress = !self.target().has_metadata();
             let comes = is_by_ingress && comes_otherwise(flow, number, admits);
             if sends || comes {
@@ -149,7 +151,7 @@ impl Switch {
         }
     }
 
-    /// The hypervisor's own entries for packets that come by the port, or are to leave by it, follow.
+    /// Weir's own rules for packets that enter or leave by the port follow.
     fn replace_own(&mut self, cause: &Cause, before: &Network, after: &Network, number: u32) {
         let own = |network: &Network| self.own_of_port(cause.tenant, network, number);
         let (before, after) = (own(before), own(after));
@@ -181,14 +183,14 @@ impl Switch {
         }
     }
 
-    /// Entries get other rules, as a part of the operation if there is one, else by one of the hypervisor's own for each.
-    /// What goes goes first, over all of them: one may get what another gives up.
+    /// Entries get other rules, as a part of the operation if there is one, else by an operation of Weir's own for each
+    /// entry. All removed rules are sent first: an entry may get a rule that another entry gives up.
     pub(crate) fn replace_rules(&mut self, cause: &Cause, planned: HashMap<u32, Vec<Rule>>) {
         let mut replaced: Vec<(u32, Flow, Flow)> = Vec::new();
         for (number, rules) in planned {
             let state = &mut self.tenants[cause.tenant];
             let Some(before) = state.flows.remove(number) else { continue };
-            // Rules that were shadowed stay shadowed: so the order in which entries are restored does not matter.
+            // Shadowed rules stay shadowed, so the order in which entries are restored does not matter.
             let shadowed = before.shadowed.iter().map(|rule| &rule.match_wire);
             let shadowed: HashSet<_> = shadowed.cloned().collect();
             let mut after = Flow { rules, shadowed: Default::default(), ..before.clone() };
@@ -212,8 +214,9 @@ impl Switch {
     }
 }
 
-/// Whether an entry of 1.0 may have to be written otherwise for packets that come by a port. Where the port lets nothing
-/// in, that is but for entries of the highest priority, which one without wildcards has whatever it says.
+/// Whether the rules of a 1.0 entry may have to change for packets that come in by a port. If the port drops all
+/// packets, only entries of the highest priority have other rules; an entry without wildcards always has the highest
+/// priority.
 fn comes_otherwise(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
     let only = flow.match_.to_match().exact_value(Field::InPort);
     if before == after || only.is_some_and(|only| only != u128::from(number)) {

@@ -1,8 +1,8 @@
-//! Requests that wait before Weir looks at them.
+//! Requests that wait before Weir looks at them, and their reasons to wait:
 //!
 //! ```text
-//!   behind a barrier of the same connection    what Weir does or answers by itself: it comes after the reply
-//!   behind statistics                          a barrier: their answers are about the tables as they are when they come
+//!   behind a barrier of the same connection    requests that Weir answers itself: the answer comes after the reply
+//!   behind statistics                          a barrier: the answers show the tables when Weir sends the answers
 //!   while the tenant recovers                  what changes tables
 //!   while a port is configured in a slice      a description of ports
 //!   while a long answer is put together        what changes tables
@@ -12,10 +12,12 @@
 //!   while changes are replayed                 everything of the tenant
 //!   while entries follow a new policy          everything but PACKET_OUT
 //! ```
-//! On each connection all requests but ECHO wait behind a waiting request; of a tenant's others, what changes tables or roles; and all of a
-//! tenant's, behind what waits of a connection that has gone.
+//! All requests except ECHO wait behind an earlier waiting request of the same connection. Requests that change tables
+//! or roles also wait behind requests of the tenant's other connections. All requests of a tenant wait behind requests
+//! of a connection that is gone.
 //!
-//! To a switch, a barrier and what comes behind it go in order; to a big one, all waits for the reply.
+//! Messages to a switch, such as barriers, stay in order without waiting. For a big switch, all requests wait for the
+//! reply to a barrier.
 
 pub(super) mod inbox;
 
@@ -32,7 +34,7 @@ use openflow::Header;
 use openflow::v13::MessageType as It;
 
 impl Switch {
-    /// Puts a request off until it is known what became of the changes before.
+    /// Puts a request off until the outcome of earlier changes is known.
     pub(crate) fn postpone(&mut self, request: &Request<'_>) {
         self.put_behind(request);
         self.inbox.wait_for_outcome(request.tenant);
@@ -51,16 +53,16 @@ impl Switch {
         self.inbox.put_off(tenant, it);
     }
 
-    /// Whether messages wait behind which this one has to stand: of its own connection, or of one of the tenant's that has
-    /// gone, since it said them before; and changes of tables, which keep one order, behind any of the tenant's.
+    /// Whether a request has to wait behind other requests: of its own connection, of a connection of the tenant that
+    /// is gone, or, for changes of tables, of any connection of the tenant.
     pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
         let Request { tenant, controller, header, .. } = *request;
         !is_unordered(header) && self.is_held_up(tenant, controller, header)
             || self.waits_for_members(request)
     }
 
-    /// Whether a change has to wait since the members of a big switch do not carry out changes in one order: only entries that are added go
-    /// side by side.
+    /// Whether a change has to wait because the members of a big switch do not carry out changes in one order. Only
+    /// added entries need no order.
     fn waits_for_members(&self, request: &Request<'_>) -> bool {
         let Request { tenant, header, frame, .. } = *request;
         let is_add = |frame: &[u8]| adds_entry(self.wire, frame);
@@ -87,7 +89,7 @@ impl Switch {
             || self.statistics.is_answering(tenant) && self.changes_tables(header)
     }
 
-    /// Whether a tenant's tables are between two states: no request of the tenant is to see them.
+    /// Whether a tenant's tables are between two states. No request of the tenant may see them then.
     pub(super) fn is_between(&self, tenant: TenantIndex) -> bool {
         self.has_bulk(tenant) || self.is_interrupted(tenant) || self.is_replaying(tenant)
     }
@@ -96,7 +98,7 @@ impl Switch {
         self.controllers.get(controller).is_some_and(|it| it.barriers > 0)
     }
 
-    /// The same of an entry that is added in the place of one that is being added.
+    /// Whether an added entry has to wait because the members of a big switch still add or change the same entry.
     pub(crate) fn waits_for_same(
         &self,
         tenant: TenantIndex,
@@ -108,12 +110,13 @@ impl Switch {
             && flows.find(table, match_, priority).is_some_and(|it| self.is_changing(tenant, it))
     }
 
-    /// Whether so many messages of a controller wait that no more are read.
+    /// Whether so many requests of a controller wait that Weir reads no more.
     pub(super) fn is_full(&self, tenant: TenantIndex, controller: ControllerIndex) -> bool {
         self.inbox.is_full(tenant, controller, self.settings.tenant_backlog)
     }
 
-    /// Puts a message behind those that wait. A driver that asks whether to read brings none too many.
+    /// Puts a request behind the waiting requests. If too many wait, the request is refused; a driver that calls
+    /// `wants_read` never comes here.
     pub(super) fn postpone_behind(&mut self, request: &Request<'_>) {
         if self.is_full(request.tenant, request.controller) {
             self.refuse(&request.origin(), Reason::Backlog.with(UNANSWERED));
@@ -127,7 +130,7 @@ impl Switch {
         self.put_off(tenant, Postponed { controller, frame: frame.into() });
     }
 
-    /// Looks again at waiting requests, of tenants whose changes were confirmed or refused.
+    /// Looks again at waiting requests of tenants whose changes were confirmed or refused.
     pub(super) fn take_up_postponed(&mut self, now: Instant) {
         let is_due = |tenant: &TenantIndex| {
             self.tenants[*tenant].backlog.is_decided() && !self.is_between(*tenant)
@@ -139,7 +142,7 @@ impl Switch {
         }
     }
 
-    /// Looks again at the waiting requests of a tenant, as far as it has credit.
+    /// Looks again at the waiting requests of a tenant, as far as the tenant has credit.
     pub(super) fn take_up_line(&mut self, tenant: TenantIndex, now: Instant) {
         self.tenants[tenant].backlog.begin_look();
         for it in self.inbox.take_line(tenant) {
@@ -157,10 +160,10 @@ impl Switch {
 
     fn take_up(&mut self, tenant: TenantIndex, it: Postponed, now: Instant) {
         let Ok(header) = Header::parse(&it.frame) else { return };
-        // What one has asked for that is gone is still done; there is nobody to be answered.
+        // If the controller is gone, its changes are still carried out, but there is nobody to answer.
         let is_gone = match self.controllers.get(it.controller) {
             Some(known) if known.is_closing() => {
-                // Requests behind it have to be looked at.
+                // Later requests of the line have to be looked at.
                 self.tenants[tenant].backlog.note_decided();
                 return;
             }
@@ -189,7 +192,7 @@ impl Switch {
         self.handle_request(request);
     }
 
-    /// Whether a message is one of those that do something.
+    /// Whether a message has an effect, other than an answer.
     fn changes_something(&self, header: Header) -> bool {
         let port_mod = self.semantics().types.port_mod;
         self.changes_tables(header) || [It::PACKET_OUT.0, port_mod].contains(&header.type_)
@@ -199,7 +202,8 @@ impl Switch {
         self.semantics().types.changes_tables.contains(&header.type_)
     }
 
-    /// Whether it goes to the switch, and there after what went before it. Members of a big switch do not wait for each other.
+    /// Whether the message goes to the switch, in order with earlier messages. Members of a big switch do not wait for
+    /// each other.
     fn goes_in_order(&self, header: Header) -> bool {
         let is_passed_on = self.changes_tables(header)
             || header.type_ == It::PACKET_OUT.0
@@ -211,7 +215,7 @@ impl Switch {
         header.type_ == self.semantics().types.barrier_request
     }
 
-    /// Whether it asks for a role, by which others lose theirs.
+    /// Whether the message asks for a role. Other controllers may lose their role by it.
     fn asks_for_role(&self, header: Header) -> bool {
         header.type_ == self.semantics().types.role_request
     }
@@ -225,8 +229,8 @@ fn adds_entry(wire: Wire, frame: &[u8]) -> bool {
         && messages::command(wire, body) == Some(ADD)
 }
 
-/// Whether it does nothing, or asks if somebody is there, which is not to wait for a switch. These have the numbers that they
-/// have on 1.0.
+/// Whether the message has no effect, or is an ECHO_REQUEST, which must not wait for the switch. The types have the
+/// same numbers in both versions.
 fn is_unordered(header: Header) -> bool {
     [It::HELLO, It::ERROR, It::ECHO_REQUEST, It::ECHO_REPLY].contains(&It(header.type_))
 }

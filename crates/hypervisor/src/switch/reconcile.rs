@@ -257,7 +257,7 @@ impl Switch {
         entries.collect()
     }
 
-    /// Rules of an entry that the switch does not hold are installed again, or have timed out.
+    /// Finds rules of an entry that the switch does not hold. They are installed again, or have timed out.
     fn find_missing(&mut self, it: &mut Reconciliation, (tenant, number): (TenantIndex, u32)) {
         let Some(flow) = self.tenants[tenant].flows.get(number) else { return };
         let is_missing = |rule: &Rule| !it.seen.contains(&(tenant, rule.key(flow.table)));
@@ -297,20 +297,20 @@ impl Switch {
         self.follow(now);
     }
 
-    /// An entry cannot stand any more.
+    /// An entry cannot be installed any more: removes the entry and its rules.
     pub(crate) fn give_up(&mut self, cause: &Cause, number: u32) {
         let Some(flow) = self.take_flow(cause, number) else { return };
         self.delete_rules(cause, number, &flow);
         self.await_removal(cause, number, flow);
     }
 
-    /// What has to stand on the switch for an entry of a tenant. In a network that may be nothing, for now: its packets
-    /// come in elsewhere, or its link has no path.
+    /// The rules of an entry of a tenant. In a network an entry may have no rules for now: its packets come in
+    /// elsewhere, or its link has no path.
     pub(crate) fn plan(&self, tenant: TenantIndex, flow: &Flow) -> Result<Vec<Rule>, Refused> {
         self.plan_like(tenant, flow, None)
     }
 
-    /// The same of one that has the match of another, which stands.
+    /// The rules of an entry with the same match as an installed entry.
     pub(crate) fn plan_like(
         &self,
         tenant: TenantIndex,
@@ -335,7 +335,7 @@ impl Switch {
         a == b || do_the_same(self.wire, a, b)
     }
 
-    /// What identifies a rule that the switch speaks of.
+    /// The key of a rule that the switch names.
     pub(crate) fn rule_key(&self, table: u8, priority: u16, match_: &Match) -> RuleKey {
         let table = table.saturating_sub(self.target().first_table());
         RuleKey { table, priority, match_wire: messages::write_match(self.wire, match_).into() }

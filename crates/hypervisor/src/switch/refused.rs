@@ -1,10 +1,16 @@
-//! Entries of the hypervisor's own that the switch refuses.
+//! Weir's own rules that the switch refuses.
 //!
-//! One is tried once more, since what stood in its way may have gone. If it is refused again, and packets of a network were to
-//! come in by it, to get to hosts at a shared port (1.3), or to leave a big switch that others are members of as well, then the
-//! tenant's port is down: that is what it sees of a port by which nothing comes or goes. So it stays until the switch gets another map, or connects again. If packets of links were to pass through
-//! by it, the part that draws the map has to lead them around ([`Event::RefusedTransits`]). Of others, by which slices are told apart, it is
-//! only counted that they were refused. [`Event::RefusedPorts`] and [`Event::OwnRefused`] report it to the operator.
+//! Weir sends a refused rule once more, since the obstacle may be gone. What happens if the switch refuses the rule
+//! again depends on the rule:
+//!
+//! - A rule that brings packets in by a port of a network, brings packets to hosts at a shared port (1.3), or leads packets out of
+//!   a big switch with other members: the tenant's port is down, since no packet would enter or leave by it. The port stays down
+//!   until the switch gets another map, or connects again.
+//! - A rule for transit to another switch: the component that computes the maps has to find another path
+//!   ([`Event::RefusedTransits`]).
+//! - A rule that separates slices: the refusal is only counted.
+//!
+//! [`Event::RefusedPorts`] and [`Event::OwnRefused`] report refusals to the operator.
 
 use super::{Cause, Event, Switch, Tenant, Tried, What};
 use crate::ids::TenantIndex;
@@ -17,17 +23,17 @@ use fabric::embedding::Transit;
 use flowspace::Match;
 
 impl Switch {
-    /// Sends the message that brings an entry of the hypervisor's own, as an operation.
+    /// Sends the message that adds a rule of Weir's own, as an operation.
     pub(super) fn submit_own(&mut self, cause: &Cause, tried: Tried, message: &[u8]) {
         let cause = self.begin_own(cause, What::Infra(Box::new(tried)));
         self.submit_change(&cause, message);
     }
 
-    /// The switch has refused one.
+    /// The switch has refused a rule of Weir's own.
     pub(super) fn own_entry_refused(&mut self, cause: &Cause, tried: Tried) {
         let tried_for = (tried.table, tried.match_, tried.priority);
         let is_it = |own: &&InfraRule| (own.table, own.match_, own.priority) == tried_for;
-        // If it is not wanted any more, that is as well.
+        // A rule that is no longer needed may be missing.
         let Some(own) = self.map.infra().iter().find(is_it).cloned() else { return };
         if !tried.again {
             let mut message = Vec::new();
@@ -67,13 +73,13 @@ impl Switch {
         }
     }
 
-    /// What passes through to another switch, or leaves a big switch, by an entry of this match.
+    /// The transit whose rule has this match: to another switch, or out of a big switch.
     fn transit_by(&self, match_: &Match) -> Option<Transit> {
         let mut transits = self.map.policy().maps.get(&self.dpid())?.transit.iter();
         transits.find(|it| at_hop(&it.from) == *match_).copied()
     }
 
-    /// The ports that an entry is about. Entries of 1.0 say of none.
+    /// The ports that need a rule. A rule of 1.0 names no port.
     fn ports_of(&self, own: &InfraRule) -> Vec<(TenantIndex, u32)> {
         if let Some((id, name)) = last_table::selected_by(own)
             && let Some(tenant) = self.tenant_of(id)
@@ -86,7 +92,8 @@ impl Switch {
         port.into_iter().collect()
     }
 
-    /// Says what the switch has refused, all of it together, and brings its ports down: as if there were a map in which they are.
+    /// Reports all refusals since the last report, and takes the refused ports down: the policy is followed again, with
+    /// these ports down.
     pub(super) fn settle_refused(&mut self, now: Instant) {
         if !self.map.has_refused() || self.operations.has_infra() {
             return;
@@ -103,7 +110,7 @@ impl Switch {
         self.follow(now);
     }
 
-    /// There is another map: all entries are tried again.
+    /// There is another map: all rules are tried again.
     pub(super) fn forget_refused(&mut self) {
         self.map.forget_told();
         if self.tenants.iter().all(|tenant| tenant.ports.refused().is_empty()) {

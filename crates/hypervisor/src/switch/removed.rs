@@ -1,6 +1,7 @@
-//! FLOW_REMOVED: the switch says that a rule has gone, and the tenant hears of the end of an entry, once.
+//! FLOW_REMOVED: the switch reports that a rule was removed, and the tenant gets one FLOW_REMOVED at the end of an
+//! entry.
 //!
-//! Both versions go this way; they differ in how the message is read and written.
+//! This is the same for both versions; only reading and writing the message differs.
 
 use super::{Gone, Object, Switch};
 use crate::cookie::Cookie;
@@ -17,11 +18,11 @@ use openflow::ErrorCode;
 pub(super) const IDLE_TIMEOUT: u8 = Timeout::Idle as u8;
 pub(super) const HARD_TIMEOUT: u8 = Timeout::Hard as u8;
 pub(super) const DELETE: u8 = 2;
-/// With a group that it uses (1.3).
+/// The rule was deleted with a group that it uses (1.3).
 const GROUP_DELETE: u8 = 3;
 
 impl Switch {
-    /// The switch says that it has removed a rule.
+    /// The switch has removed a rule.
     pub(crate) fn flow_removed(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let removed = messages::removed(self.wire, body, self.target().first_table())?;
         self.rule_removed(&removed, now);
@@ -46,7 +47,7 @@ impl Switch {
             self.rule_left(owner, removed, now);
             return;
         }
-        // A stray report is about what stood for the entry, or for one of its number, before.
+        // The report is about a rule that the entry, or an earlier entry with this number, had before.
         if is_by_weir {
             self.rule_left_before(tenant, number, removed);
         }
@@ -89,7 +90,7 @@ impl Switch {
         }
     }
 
-    /// A rule of an entry that ends.
+    /// The switch has removed a rule of an entry that ends.
     fn rule_left(&mut self, owner: Owner, removed: &Removed, now: Instant) {
         let timeouts = &mut self.tenants[owner.tenant].timeouts;
         if let Some(ended) = timeouts.rule_left(owner.number, removed) {
@@ -98,8 +99,8 @@ impl Switch {
         }
     }
 
-    /// The switch has deleted a rule of an entry because Weir has. Says whether it is so; then what the rule has counted counts for
-    /// the entry.
+    /// Whether the switch has deleted a rule of an entry because Weir has asked for it. If so, adds the rule's counters
+    /// to the entry.
     fn is_deleted_by_weir(&mut self, owner: Owner, key: &RuleKey, counted: (u64, u64)) -> bool {
         let Some(message) = self.session.installed_mut().deletion_reported(key, owner) else {
             return false;
@@ -111,7 +112,7 @@ impl Switch {
         true
     }
 
-    /// A rule of an entry is not on the switch any more. If that was all of the entry, it is over.
+    /// A rule of an entry is no longer on the switch. If it was the last rule, the entry ends.
     fn lose_rule(&mut self, owner: Owner, removed: &Removed, now: Instant) {
         let Owner { tenant, number } = owner;
         let state = &mut self.tenants[tenant];
@@ -128,7 +129,7 @@ impl Switch {
         }
     }
 
-    /// Tells the tenant, if it asked to be told, of the end of its entry.
+    /// Sends the tenant a FLOW_REMOVED for its entry, if the tenant wants one.
     pub(crate) fn report_removed(
         &mut self,
         tenant: TenantIndex,

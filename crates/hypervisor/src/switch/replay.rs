@@ -1,26 +1,28 @@
-//! What becomes of a tenant's tables and of the switch when the switch refuses a part of a change, or when a rule goes while changes
-//! are in flight.
+//! Replay: brings a tenant's tables and the switch together again, when the switch refuses a part of a change, or when
+//! a rule is removed while changes are in flight.
 //!
-//! The tenant's queue is paused until nothing of the tenant is in flight: then it is known exactly what the switch holds. The
-//! tables go back to what they were before the first change in the [log](super::log); what has happened to the switch by itself happens
-//! there; the changes are applied again, one after the other, but for those that the switch has refused; and the switch gets the
-//! [difference](super::mend). If the switch refuses a part of the difference, another round begins. Each round takes a change or an
-//! object away, so the rounds end. Other tenants do not notice.
+//! Weir pauses the tenant's queue until no message of the tenant is in flight: then Weir knows exactly what the switch
+//! holds. The tables go back to the state before the first change in the [log](super::log). Rules that the switch has
+//! removed by itself are removed from the tables. The changes are applied again, one after the other, without the
+//! refused changes. Then the switch gets the [difference](super::mend). If the switch refuses a part of the difference,
+//! another round begins. Each round removes a change or an object, so the rounds end. Other tenants do not notice.
 //!
 //! ```text
 //!   refused ──► pause ──► drained ──► steps 1 to 9 ──► drained ──► step 10 ──► retire, unpause
 //!                            ▲                            │
 //!                            └────────── refused ◄────────┘
 //! ```
-//! [`Step`] has the steps of a round. A log can hold changes of thousands of entries, so a round can be much work: one turn of the event loop does
-//! a batch of the work, and then come other tenants. Between two turns the tables are in no state that a request may see. So all
-//! requests of the tenant wait, but for ECHO, and no entry times out. Messages of the switch that come meanwhile count for the next round.
+//! [`Step`] has the steps of a round. A log can hold changes of thousands of entries, so a round can be much work: one
+//! turn of the event loop does a batch of the work; then come other tenants. Between two turns no request may see the
+//! tables. So all requests of the tenant except ECHO wait, and no entry times out. Messages of the switch that come
+//! meanwhile count for the next round.
 //!
-//! A new policy or changed ports wait for all replays. If a replay begins while entries follow a policy, the replay waits until all
-//! entries have followed, which waits for nothing.
+//! A new policy or changed ports wait for all replays. If a replay begins while entries follow a policy, the replay
+//! waits until all entries have followed. Entries that follow wait for nothing, so this ends.
 //!
-//! That the result is the same as on a switch that does one request after the other is a property in `tests/behaviour/in_turn.rs`;
-//! that tables, switch and store agree, in `agreement.rs` and `groups_agree.rs`; what is done in one turn, in `replay_in_turns.rs`.
+//! `tests/behaviour/in_turn.rs` checks that the result is the same as on a switch that carries out one request after
+//! the other; `agreement.rs` and `groups_agree.rs` check that tables, switch and store agree; `replay_in_turns.rs`
+//! checks the work of one turn.
 
 mod again;
 mod ends;
@@ -45,15 +47,16 @@ use openflow::error::v13 as code;
 use recovery::Recovery;
 use step::{Restore, Round, Step};
 
-/// After so many rounds in which the switch says that something is missing, these are refusals as well.
+/// After this many rounds, errors that say that something is missing count as refusals, too.
 const ROUNDS: u32 = 16;
-/// After so many rounds the switch is left as it is: it refuses deletions, which nothing else can mend. The next connection tries again.
+/// After this many rounds Weir leaves the switch as it is: the switch refuses deletions, and no further round would
+/// help. The next connection tries again.
 const LAST_ROUND: u32 = 32;
 
 impl Switch {
-    // ---- What begins it
+    // ---- The beginning of a replay
 
-    /// The switch has refused a message of an operation, with it these rules.
+    /// The switch has refused a message of an operation, and with the message these rules.
     pub(crate) fn operation_failed(
         &mut self,
         at: u32,
@@ -96,7 +99,7 @@ impl Switch {
         if refused == code::GROUP_MOD_FAILED_OUT_OF_GROUPS {
             self.ids.hurry_collection(now);
         }
-        // A rule of an entry that follows a group may be refused for what another change has made of the entry.
+        // A rule of an entry that uses a changed group may be refused because of another change of the entry.
         let follows = |at: u32| self.change(at).is_some_and(|it| !it.numbers_before.is_empty());
         let is_unsure =
             says_missing(refused) || !rules.keys.is_empty() && blamed.is_ok_and(follows);
@@ -107,7 +110,7 @@ impl Switch {
         };
         let recovery = self.recover(tenant, now);
         recovery.keys.extend(rules.keys);
-        // What stood in the way of a group may have gone, once all is drained.
+        // The obstacle to a group may be gone when no message is in flight.
         let may_come = match blamed {
             Err(object @ Object::Number(..)) => !is_new && recovery.tried.insert(object),
             _ => false,
@@ -121,28 +124,28 @@ impl Switch {
         }
     }
 
-    /// A rule has gone by itself while changes of its entry are in flight.
+    /// The switch has removed a rule by itself while changes of the rule's entry are in flight.
     pub(super) fn recover_from(&mut self, tenant: TenantIndex, gone: Gone, now: Instant) {
         let recovery = self.recover(tenant, now);
         recovery.keys.insert(gone.key.clone());
         recovery.findings.gone.push(gone);
     }
 
-    /// Nobody knows whether the switch has a rule.
+    /// Nobody knows whether the switch holds a rule.
     pub(super) fn recover_rule(&mut self, tenant: TenantIndex, key: &RuleKey, now: Instant) {
         self.recover(tenant, now).keys.insert(key.clone());
     }
 
-    /// An object cannot be on the switch.
+    /// An object cannot be on the switch: the replay removes it from the tables.
     pub(super) fn recover_without(&mut self, tenant: TenantIndex, object: Object, now: Instant) {
         self.recover(tenant, now).findings.evicted.insert(object);
     }
 
-    /// The tenant's changes are replayed.
+    /// Begins a replay of the tenant's changes, or adds a round.
     pub(super) fn recover(&mut self, tenant: TenantIndex, now: Instant) -> &mut Recovery {
         let is_partial = self.drop_bulk(tenant);
         let cut = self.session.pause(tenant);
-        // Entries may have taken over some of these rules, which no change in the log says.
+        // Entries may have taken over some of these rules. The log does not say so.
         self.tenants.recover(tenant).keys.extend(cut.rules);
         for at in cut.operations {
             let Some(operation) = self.operations.get_mut(&at) else { continue };
@@ -163,11 +166,11 @@ impl Switch {
         recovery
     }
 
-    // ---- How it goes on
+    // ---- The course of a replay
 
-    /// Asks the switch whether all is done, for tenants whose messages have all been sent.
+    /// Sends a barrier for tenants that are recovering and whose messages are all sent.
     pub(super) fn drain(&mut self, now: Instant) {
-        // Entries that follow a policy have messages, too.
+        // Rules of entries that follow a policy are in flight as well.
         let is_busy = self.session.has_direct() || self.map.is_stale();
         if !self.tenants.is_any_recovering() || is_busy {
             return;
@@ -199,7 +202,7 @@ impl Switch {
         }
     }
 
-    /// Nothing of the tenant is in flight.
+    /// No message of the tenant is in flight: a round begins.
     fn begin_round(&mut self, tenant: TenantIndex) {
         let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
         recovery.barrier = None;
@@ -241,18 +244,19 @@ impl Switch {
         }
     }
 
-    /// Whether the tables show a part of a change until a replay begins.
+    /// Whether the tables show only a part of a change, until a replay begins.
     pub(super) fn is_interrupted(&self, tenant: TenantIndex) -> bool {
         self.tenants[tenant].recovery.as_deref().is_some_and(|it| it.is_partial)
     }
 
-    /// Whether the tenant's tables are between two states, since a replay is going on.
+    /// Whether the tenant's tables are between two states, because a round is going on.
     pub(super) fn is_replaying(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant].recovery.as_deref();
         recovery.is_some_and(|it| it.round.is_some())
     }
 
-    /// Whether a replay can go on in the tenant's turn. A long answer is about the tables before the replay, or behind it. Repairs wait until earlier repairs have left.
+    /// Whether a replay can continue in the tenant's turn. A long answer shows the tables before or after the replay,
+    /// so the replay waits for it. Repairs wait until earlier repairs have left.
     pub(super) fn may_go_on_with_replay(&self, tenant: TenantIndex) -> bool {
         let recovery = self.tenants[tenant].recovery.as_deref();
         let round = recovery.and_then(|it| it.round.as_deref());
@@ -360,7 +364,7 @@ impl Switch {
         }
     }
 
-    /// Changes that need an egress group which the switch has refused are refused.
+    /// Refuses changes that need an egress group which the switch has refused.
     fn drop_needing(&mut self, changes: &[u32], object: Object) {
         let Object::Number(_, number) = object else { return };
         for at in changes {
@@ -372,7 +376,7 @@ impl Switch {
         }
     }
 
-    /// While a tenant is recovering: an entry has changed.
+    /// Notes a changed entry, if the tenant is recovering.
     pub(super) fn note_dirty(&mut self, tenant: TenantIndex, number: u32, before: Option<&Flow>) {
         let state = &mut self.tenants[tenant];
         let Some(recovery) = state.recovery.as_deref_mut() else { return };
@@ -381,7 +385,7 @@ impl Switch {
         recovery.keys.extend(state.flows.get(number).into_iter().flat_map(Flow::keys));
     }
 
-    /// While a tenant is recovering: these rules may have to change.
+    /// Notes rules that may have to change, if the tenant is recovering.
     pub(super) fn note_dirty_rules(
         &mut self,
         tenant: TenantIndex,
@@ -393,7 +397,7 @@ impl Switch {
     }
 }
 
-/// Whether a switch says by this that something else is not there, or there already.
+/// Whether an error says that something else is missing, or is there already.
 fn says_missing(refused: ErrorCode) -> bool {
     [
         code::BAD_ACTION_BAD_OUT_GROUP,
@@ -405,7 +409,8 @@ fn says_missing(refused: ErrorCode) -> bool {
     .contains(&refused)
 }
 
-/// To a tenant that asked for a group it is the group that was refused, also if it was an entry that uses it.
+/// The verdict for the tenant's request. If the switch has no room for the entries of a changed group, the tenant gets
+/// an error of GROUP_MOD.
 fn verdict_of(is_about_entries: bool, verdict: Verdict) -> Verdict {
     let is_full = verdict.refused.code().type_ == code::FLOW_MOD_FAILED_TABLE_FULL.type_;
     match is_full && !is_about_entries {

@@ -1,4 +1,4 @@
-//! What observers learn of the switch: events for the driver, and counts.
+//! Reports about the switch: events for the driver, and counters.
 
 use super::Event;
 use crate::counters::SwitchCounters;
@@ -38,17 +38,17 @@ impl Reports {
 
     // ---- Events
 
-    /// What the driver has to do or to know next.
+    /// The next event for the driver.
     pub(super) fn next(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The driver has this to do or to know.
+    /// Adds an event for the driver.
     pub(crate) fn push(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    /// These ports have come, changed or gone.
+    /// Adds an event: these ports were added, removed or changed.
     pub(super) fn push_ports(&mut self, ports: impl IntoIterator<Item = (u32, Option<PortState>)>) {
         self.push(Event::Ports(ports.into_iter().collect()));
     }
@@ -69,9 +69,9 @@ impl Reports {
         }
     }
 
-    // ---- Counts
+    // ---- Counters
 
-    /// All counts except those of sent messages.
+    /// All counters except those of sent messages.
     pub(super) fn counters(&self) -> &SwitchCounters {
         &self.counters
     }

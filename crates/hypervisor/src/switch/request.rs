@@ -21,7 +21,7 @@ impl<'a> Request<'a> {
         self.frame.get(Header::LEN..).unwrap_or_default()
     }
 
-    /// What is remembered to answer it later.
+    /// The parts of the request that a later answer needs.
     pub(crate) fn origin(&self) -> Origin {
         Origin {
             tenant: self.tenant,

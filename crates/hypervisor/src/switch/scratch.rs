@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use openflow::v13::MatchBuf;
 
-/// What is taken is empty. What is not put back is allocated again at the next use.
+/// Memory that is taken is empty. Memory that is not put back is allocated again at the next use.
 pub(crate) struct Scratch {
     message: Vec<u8>,
     match_: MatchBuf,

@@ -8,34 +8,39 @@ use openflow::{DecodeError, Version};
 /// Bounds of the core's queues.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Messages of one tenant that may be accepted and not finished, before reading from it stops.
+    /// The most messages of one tenant that may be accepted and not done. Beyond this limit Weir does not read from the
+    /// tenant.
     pub tenant_backlog: usize,
-    /// Work of one tenant's requests, in examined entries, that may be done ahead of what the switch has confirmed, before
-    /// reading from the tenant stops.
+    /// The most work of one tenant's requests, in examined entries, that the switch has not confirmed. Beyond this
+    /// limit Weir does not read from the tenant.
     pub tenant_work: u64,
-    /// Entries that one request changes before other tenants have their turn.
+    /// The most entries that one request changes in one turn. Then other tenants have their turn.
     pub batch: usize,
-    /// Bytes that may be held for one tenant's requests that are not finished, before reading from it stops.
+    /// The most bytes that may be held for one tenant's requests. Beyond this limit Weir does not read from the tenant.
     pub tenant_bytes: usize,
-    /// The same on all switches that share the tenant's [account](crate::Account); each of them may have one request.
+    /// The most bytes that may be held for one tenant's requests on all switches that share the tenant's
+    /// [account](crate::Account). One request per switch is always allowed.
     pub tenant_bytes_in_all: usize,
-    /// Bytes that may wait for a controller before asynchronous messages to it are dropped.
+    /// The most bytes that may wait for a controller. Beyond this limit, asynchronous messages for the controller are
+    /// dropped.
     pub controller_bytes: usize,
-    /// Bytes that may wait for a controller before it is disconnected: replies cannot be dropped.
+    /// The most bytes that may wait for a controller. Beyond this limit the controller is disconnected: replies cannot
+    /// be dropped.
     pub controller_bytes_limit: usize,
-    /// Bytes that may wait for all controllers of one tenant, on all switches that share its [account](crate::Account), before a
-    /// controller that is to be given more is disconnected. At half of it no more is read of those for which anything waits.
+    /// The most bytes that may wait for all controllers of one tenant, on all switches that share its
+    /// [account](crate::Account). Beyond this limit a controller that would get more is disconnected. Beyond half of
+    /// the limit, Weir does not read from controllers for which bytes wait.
     pub tenant_unread: usize,
-    /// Bytes that may wait for the switch.
+    /// The most bytes that may wait for the switch.
     pub switch_bytes: usize,
-    /// How long a reply of the switch is waited for.
+    /// How long Weir waits for a reply of the switch.
     pub reply_timeout: Duration,
-    /// Which Weir this is, in the cookies of what it makes.
+    /// This installation of Weir, in the cookies of its rules.
     pub installation: Installation,
-    /// Whose entries are deleted when a switch connects. Those of all other installations are left.
+    /// The installation whose rules are deleted when a switch connects. The rules of all other installations are left.
     pub takes_over: Option<Installation>,
-    /// Whether the store was made in the place of a lost one of the same installation: when a switch comes of which the store
-    /// has nothing, entries are made of its rules.
+    /// Whether the store replaces a lost store of the same installation. Then Weir makes entries of a switch's rules,
+    /// if the store has nothing of the switch.
     pub adopts: bool,
 }
 
@@ -62,7 +67,7 @@ impl Default for Settings {
 /// Why a switch cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartError {
-    /// A version that is not spoken.
+    /// Weir does not speak this version.
     Version(Version),
     /// The FEATURES_REPLY cannot be read.
     Features(DecodeError),

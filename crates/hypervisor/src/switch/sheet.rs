@@ -1,7 +1,8 @@
-//! Limits from a measurement: whether a data sheet is of this switch, and what each tenant gets by it.
+//! Limits from a data sheet: whether a data sheet is of this switch, and each tenant's share of its figures.
 //!
-//! The operator names sheets; which kind of switch is connected, the switch says in its description. Until its answer a sheet that
-//! may be right holds: too little for a moment is better than too much.
+//! The operator names sheets. The switch's description says which kind of switch is connected. Until the switch
+//! answers, Weir uses a sheet that may be right: for a moment, limits that are too low are better than limits that are
+//! too high.
 
 use super::{Event, Switch};
 use crate::messages;
@@ -19,17 +20,17 @@ impl Switch {
         self.datapath.described().standing()
     }
 
-    /// How the switch describes itself: manufacturer, hardware, software. Known only if somebody had to know.
+    /// The switch's description: manufacturer, hardware, software. Known only if a data sheet needs it.
     pub fn description(&self) -> Option<&[String; 3]> {
         self.datapath.described().description()
     }
 
-    /// How many messages a tenant may send, or get, as far as anybody says so.
+    /// How many messages a tenant may send or get, as far as there are limits.
     pub fn rates_of(&self, tenant: TenantId) -> Vec<RateShare> {
         let Some(at) = self.tenant_of(tenant).filter(|at| self.is_served(*at)) else {
             return Vec::new();
         };
-        // Of a part of a big switch the operator's limits hold where the parts are joined, and here, too.
+        // On a member of a big switch, the operator's limits apply to the big switch; here they are shown, too.
         let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
         let weights = (u64::from(self.tenants[at].terms.weight), self.space.weights());
@@ -47,7 +48,7 @@ impl Switch {
         MessageClass::ALL.into_iter().filter_map(of).collect()
     }
 
-    /// Finds out whether the sheet is of this switch, as far as that is known.
+    /// Finds out whether the sheet is of this switch, as far as Weir knows.
     pub(super) fn judge_sheet(&mut self) {
         let dpid = self.dpid();
         let sheet = self.map.policy().sheet(dpid).filter(|_| !self.datapath.is_joined());
@@ -56,7 +57,7 @@ impl Switch {
         }
     }
 
-    /// Gives each tenant its share of what the sheet says.
+    /// Gives each tenant its share of the sheet's figures.
     pub(super) fn divide_rates(&mut self) {
         let sheet = self.datapath.described().in_force().cloned();
         let sheet = sheet.as_deref();
@@ -82,7 +83,7 @@ impl Switch {
         }
     }
 
-    /// Asks the switch what it is, if a sheet makes that matter. Nobody waits for the answer.
+    /// Asks for the switch's description, if a sheet needs it. Nothing waits for the answer.
     pub(super) fn ask_description(&mut self, now: Instant) {
         if !self.datapath.described_mut().ask() {
             return;
@@ -98,7 +99,7 @@ impl Switch {
     }
 }
 
-/// A rate that the operator has set.
+/// A rate of the operator.
 fn limit(limits: &Limits, class: MessageClass) -> Option<Pace> {
     let rate = match class {
         MessageClass::PacketOut => limits.packet_out,

@@ -1,8 +1,8 @@
-//! What an operator is shown of a tenant's flow table, a page at a time.
+//! A tenant's flow table for the operator, one page at a time.
 //!
-//! A page is bounded in entries and in bytes, so that asking for it takes little of a turn of the event loop, however large the
-//! table is. The tenant is not charged: somebody else asks. Between two pages entries may come and go; those that stay are shown
-//! once each, unless their cookies change.
+//! A page is bounded in entries and in bytes, so that a page takes little of a turn of the event loop, however large
+//! the table is. The tenant is not charged, since the operator asks. Entries may be added or removed between two pages;
+//! each of the other entries is shown once, unless its cookie changes.
 
 use super::map::OwnChange;
 use super::{Switch, Tenant};
@@ -17,38 +17,38 @@ use alloc::vec::Vec;
 use compile::InfraRule;
 use openflow::{NO_BUFFER, Version};
 
-/// Entries that a page has at most.
+/// The most entries of a page.
 const ENTRIES: usize = 256;
-/// Bytes of messages after which a page ends; one message has up to 64 KiB.
+/// A page ends after this many bytes of messages; one message has up to 64 KiB.
 const BYTES: usize = 64 << 10;
 
-/// Which side of a tenant's table is shown.
+/// The side of a tenant's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The entries as the tenant wrote them.
     Tenant,
-    /// The entries on the switch that stand for them.
+    /// The entries' rules on the switch.
     Switch,
 }
 
-/// Which datapath id an operator means.
+/// The kind of datapath id that an operator names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// The one that the tenant sees.
+    /// The datapath id that the tenant sees.
     ByTenant,
-    /// The one that the switch has.
+    /// The datapath id of the physical switch.
     BySwitch,
 }
 
-/// Where a page ends and the next one goes on: a tenant's cookie, the number of an entry, and how many of what stands for the
-/// entry on the switch has been shown.
+/// The end of a page, where the next page begins: a tenant's cookie, the number of an entry, and the number of the
+/// entry's rules that were shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowPlace {
     /// The tenant's cookie.
     pub cookie: u64,
     /// The number of the entry.
     pub number: u32,
-    /// How many of what stands for the entry.
+    /// The number of the entry's rules that were shown.
     pub shown: u32,
 }
 
@@ -57,21 +57,21 @@ pub struct FlowPlace {
 pub struct FlowPage {
     /// The switch's datapath id as the tenant sees it.
     pub seen_as: u64,
-    /// The version that is spoken.
+    /// The version of OpenFlow of the switch.
     pub version: Version,
-    /// One FLOW_MOD for each entry, which would add it.
+    /// One FLOW_MOD for each entry, which adds the entry.
     pub flow_mods: Vec<Vec<u8>>,
-    /// Where to go on, if there is more.
+    /// Where the next page begins, if there is one.
     pub next: Option<FlowPlace>,
 }
 
 impl Switch {
-    /// Whether this is the switch that is meant by a datapath id, and the tenant has a part of it.
+    /// Whether a datapath id means this switch, and the tenant has a part of it.
     pub fn is_known(&self, tenant: TenantId, dpid: u64, known: Known) -> bool {
         let Some(at) = self.served_tenant(tenant) else { return false };
         match (known, self.datapath.joined()) {
             (Known::ByTenant, Some(joined)) => joined == dpid,
-            // The whole of a big switch is another session.
+            // The front of the big switch is another session.
             (Known::ByTenant, None) => !self.is_a_part(tenant) && self.datapath_of(at) == dpid,
             (Known::BySwitch, joins) => joins.is_none() && self.dpid() == dpid,
         }
@@ -89,7 +89,7 @@ impl Switch {
         let (version, seen_as) = (self.version(), self.datapath_of(at));
         let mut page = FlowPage { seen_as, version, flow_mods: Vec::new(), next: None };
         let (mut examined, mut bytes, mut reached) = (0, 0, after);
-        // More may be to be shown of the entry that a page ends with.
+        // The page before may have ended within this entry.
         let begin = after.map_or((0, 0), |place| (place.cookie, place.number));
         for (cookie, number) in state.flows.in_order(begin) {
             let Some(flow) = state.flows.get(number) else { continue };
@@ -118,14 +118,14 @@ impl Switch {
         Some(page)
     }
 
-    /// A tenant's last refused requests on this switch, the oldest first. Nothing of a member of a big switch: what the tenant
-    /// asks of that is refused by the switch in front.
+    /// A tenant's last refused requests on this switch, the oldest first. None on a member of a big switch: the front
+    /// keeps the tenant's refusals.
     pub fn refusals(&self, tenant: TenantId) -> impl Iterator<Item = &Refusal> {
         let at = self.served_tenant(tenant).filter(|_| !self.is_a_part(tenant));
         at.into_iter().flat_map(|at| self.tenants[at].refused.iter())
     }
 
-    /// The same of all tenants.
+    /// The last refused requests of all tenants.
     pub fn all_refusals(&self) -> impl Iterator<Item = (TenantId, &Refusal)> {
         let tenants = self.tenants.iter().filter(|tenant| tenant.terms.is_present());
         tenants.flat_map(|tenant| self.refusals(tenant.id).map(|refusal| (tenant.id, refusal)))
@@ -135,7 +135,7 @@ impl Switch {
         self.tenant_of(tenant).filter(|at| self.is_served(*at))
     }
 
-    /// Whether the tenant's switch lies on other switches as well.
+    /// Whether the tenant's virtual switch lies on other physical switches as well.
     fn is_a_part(&self, tenant: TenantId) -> bool {
         let map = self.map.policy().maps.get(&self.dpid());
         map.and_then(|map| map.members.get(&tenant)).is_some_and(|member| member.shared_with)

@@ -1,8 +1,8 @@
-//! PORT_MOD on a port of a slice, which is its tenant's as a whole: the switch does it.
+//! PORT_MOD on a port of a slice that has the whole port: the switch carries out the request.
 //!
-//! Open vSwitch does not tell the one who asked, before OpenFlow 1.5, and towards the switch that is Weir, for all tenants.
-//! So once a barrier has shown that a change is done, it is taken for known here: FLOOD leaves out what is not to be
-//! flooded (1.0), and the controllers hear of it, but for the one that asked.
+//! Before OpenFlow 1.5, Open vSwitch sends no PORT_STATUS to the controller that has sent the PORT_MOD; for the switch,
+//! this controller is Weir. So when a barrier has shown that a change is done, Weir itself notes the new configuration:
+//! rules for FLOOD leave out ports with NO_FLOOD (1.0), and all other controllers get a PORT_STATUS.
 
 use super::logged::Configures;
 use super::{Request, Switch};
@@ -25,12 +25,12 @@ impl Switch {
         self.submit_change(&cause, request.frame);
     }
 
-    /// Whether it is not known yet what has become of a PORT_MOD of the tenant's: what describes ports waits for that.
+    /// Whether the result of a PORT_MOD of the tenant is not known yet. Descriptions of ports wait for it.
     pub(crate) fn configures_ports(&self, tenant: TenantIndex) -> bool {
         self.changes_of(tenant).any(|change| change.configures.is_some())
     }
 
-    /// The switch has done it, and may have reported it.
+    /// The switch has carried out a PORT_MOD, and may have reported the port.
     pub(super) fn port_configured(&mut self, tenant: TenantIndex, done: &Configures, now: Instant) {
         let bits = |before: u32| before & !done.mask.0 | done.config.0 & done.mask.0;
         let Some(known) = self.datapath.ports().get(&done.number) else { return };
@@ -43,7 +43,7 @@ impl Switch {
         self.report_slices(done.number, &wire, PORT_MODIFY, Some((tenant, done.doer)));
     }
 
-    /// Tells the tenants with slices that see a port of it, but for the controller that knows.
+    /// Sends a PORT_STATUS to the tenants with slices that see a port, except to the controller `doer`.
     pub(crate) fn report_slices(
         &mut self,
         number: u32,

@@ -1,10 +1,10 @@
-//! How many rules each tenant may have in the switch's tables, and how many groups and meters: the one place that decides whether
-//! a tenant may have another.
+//! How many rules each tenant may have in the switch's tables, and how many groups and meters. Only this module decides
+//! whether a tenant may have another one.
 //!
-//! What a table holds is divided among the tenants that have a part of the switch, by their weights. A tenant never gets more than
-//! its share, also while others use little of theirs: so each share is always there, and what one tenant is granted says nothing
-//! about the others. What a tenant cannot use because of its own limit goes to the others.
-//! Where the switch has a data sheet ([`super::sheet`]), the lower figure counts.
+//! The room of a table is divided among the tenants that have a part of the switch, by their weights. A tenant never
+//! gets more than its share, even if other tenants use little of theirs: so each share is always available, and a
+//! tenant learns nothing about other tenants from its own room. Room that a tenant cannot use because of its own limit
+//! goes to the other tenants. If the switch has a data sheet ([`super::sheet`]), the lower figure counts.
 //!
 //! ```text
 //!   the switch says at the start how much its tables hold (table statistics of 1.0, table features of 1.3)
@@ -12,8 +12,8 @@
 //!        ▼                                                   │ TABLE_FULL
 //!   shares ◀── how many rules the full table has by then ◀───┘   until the switch connects again, or a reload
 //! ```
-//! Groups of each type and meters are divided in the same way by what the switch says of them at the start (group features and meter
-//! features of 1.3). A tenant that asks for these figures is told its own share: a controller plans by them.
+//! Groups of each type and meters are divided in the same way, by the switch's figures at the start (group features and
+//! meter features of 1.3). A tenant that asks for these figures gets its own share: a controller plans with them.
 
 pub(crate) mod shares;
 
@@ -31,20 +31,21 @@ use compile::{Reason, Refused};
 use openflow::{ErrorCode, List, v10, v13};
 use shares::{Claim, Holds, NumberShare, SaidBy, Space, TableShare, divide};
 
-/// From here on the figure of a switch says nothing: Open vSwitch says this of each table, and has no such bound.
+/// A figure from this size on says nothing: Open vSwitch reports it for each table, and has no such bound.
 const UNBOUNDED: u32 = 1_000_000;
 
-/// With fewer rules than this a table is not full: the switch refuses a rule for another reason, whatever it says.
+/// A table with fewer rules than this is not full: the switch refuses a rule for another reason, whatever its error
+/// says.
 const FEWEST: u32 = 64;
 
 impl Switch {
-    /// How many rules a tenant may have in a table of its own; `None` if nobody knows how much the table holds.
+    /// How many rules a tenant may have in one of its tables; `None` if the table's size is not known.
     pub(crate) fn share_of(&self, tenant: TenantIndex, table: u8) -> Option<u32> {
         let holds = self.space.holds.get(&self.physical(table))?;
         self.space.shares.get(&holds.rules)?.get(tenant.0 as usize).copied()
     }
 
-    /// How many rules a tenant may have in all, if a change adds rules to these tables of its own: never more than its limit says.
+    /// How many rules a tenant may have in all, if a change adds rules to these of its tables: at most its limit.
     pub(crate) fn rules_left(
         &self,
         tenant: TenantIndex,
@@ -52,7 +53,7 @@ impl Switch {
     ) -> u32 {
         let state = &self.tenants[tenant];
         let mut left = state.terms.limits.entries;
-        // A change that is applied again was allowed by the shares of then.
+        // A replay applies a change again that the shares allowed before.
         if self.space.holds.is_empty() || self.is_replay() {
             return left;
         }
@@ -76,13 +77,13 @@ impl Switch {
         reason.with(self.codes().table_full)
     }
 
-    /// The operator has reloaded: tables that were found to be full may hold more than they did then.
+    /// The operator has reloaded the configuration: tables that were full may hold more rules now.
     pub fn forget_full_tables(&mut self) {
         self.space.said.retain(|_, holds| holds.by == SaidBy::Switch);
         self.divide_space();
     }
 
-    /// Divides the switch again: tenants, weights, limits or figures are others.
+    /// Divides the switch again, because tenants, weights, limits or figures have changed.
     pub(super) fn divide_space(&mut self) {
         self.judge_sheet();
         self.divide_rates();
@@ -103,7 +104,7 @@ impl Switch {
         let shares = divided(&rules, |tenant| tenant.terms.limits.entries);
         let groups: Vec<u32> = groups.iter().copied().filter(|all| *all > 0).collect();
         let group_shares = divided(&groups, |tenant| match tenant.network {
-            // There a group can be several on the switch.
+            // In a network, one group can have several instances on the switch.
             Some(_) => MAX_NUMBERS as u32,
             None => tenant.terms.limits.groups,
         });
@@ -116,7 +117,7 @@ impl Switch {
         space.changes += 1;
     }
 
-    /// How much each table holds: the lower of what the switch says and of what its data sheet says.
+    /// The size of each table: the lower figure of the switch and of its data sheet.
     fn lower_of_both(&self) -> BTreeMap<u8, Holds> {
         let mut holds = self.space.said.clone();
         let Some(table) =
@@ -134,19 +135,20 @@ impl Switch {
         holds
     }
 
-    /// How many groups of a type a tenant may be on the switch; `None` if nobody knows how many there can be.
+    /// How many groups of a type a tenant may have on the switch; `None` if the most groups of the switch are not
+    /// known.
     pub(crate) fn most_groups(&self, tenant: TenantIndex, type_: v13::GroupType) -> Option<u32> {
         let all = self.space.groups.get(usize::from(type_.0))?;
         self.space.group_shares.get(all)?.get(tenant.0 as usize).copied()
     }
 
-    /// How many groups of a type a tenant is told that there can be: its share, and never more than its limit.
+    /// The most groups of a type in a tenant's features: its share, and at most its limit.
     pub(crate) fn groups_told(&self, tenant: TenantIndex, type_: v13::GroupType) -> u32 {
         let limit = self.tenants[tenant].terms.limits.groups;
         self.most_groups(tenant, type_).map_or(limit, |share| limit.min(share))
     }
 
-    /// How many entries a tenant is told that a table of its own holds.
+    /// The most entries of a tenant's table in the tenant's features.
     pub(crate) fn entries_told(&self, tenant: TenantIndex, table: u8) -> u32 {
         let limits = &self.tenants[tenant].terms.limits;
         let limit = limits.flows.min(limits.entries);
@@ -174,7 +176,7 @@ impl Switch {
         groups.chain([NumberShare { type_: None, holds, may }]).collect()
     }
 
-    /// Group features of 1.3: how many groups of each type there can be.
+    /// Takes group features (1.3): the most groups of each type.
     pub(crate) fn groups_said(&mut self, said: &v13::GroupFeatures) {
         for (type_, holds) in said.max_groups.iter().enumerate() {
             let is_known = said.types & 1 << type_ != 0 && *holds < UNBOUNDED;
@@ -183,18 +185,18 @@ impl Switch {
         self.divide_space();
     }
 
-    /// Meter features of 1.3: how many meters there can be.
+    /// Takes meter features (1.3): the most meters.
     pub(crate) fn meters_said(&mut self, said: &v13::MeterFeatures) {
         self.space.meters = if said.max_meter < UNBOUNDED { said.max_meter } else { 0 };
         self.divide_space();
     }
 
-    /// Counts changes of what tenants may have.
+    /// How often the shares have changed.
     pub fn space_changes(&self) -> u64 {
         self.space.changes
     }
 
-    /// What a tenant may have in the switch's tables, as far as anybody knows how much they hold.
+    /// A tenant's share of each of the switch's tables whose size is known.
     pub fn shares_of(&self, tenant: TenantId) -> Vec<TableShare> {
         let Some(at) = self.tenant_of(tenant) else { return Vec::new() };
         let mut shares: Vec<TableShare> = Vec::new();
@@ -213,7 +215,7 @@ impl Switch {
         shares
     }
 
-    /// Asks the switch how much its tables hold. Nobody waits for the answer.
+    /// Asks the switch for the sizes of its tables. Nothing waits for the answer.
     pub(super) fn ask_space(&mut self, now: Instant) {
         if !self.datapath.is_joined() {
             for question in messages::room(self.wire) {
@@ -222,7 +224,7 @@ impl Switch {
         }
     }
 
-    /// The switch has refused a rule in a tenant's table since it is full: how many rules are there?
+    /// The switch has refused a rule because a tenant's table is full: asks how many rules the table has.
     pub(super) fn table_was_full(&mut self, table: u8, now: Instant) {
         let table = self.physical(table);
         if self.datapath.is_joined() || self.space.asks || self.space.said.contains_key(&table) {
@@ -233,12 +235,13 @@ impl Switch {
         self.send_own(Awaits::Own(Purpose::Full(table)), &question, now);
     }
 
-    /// The switch does not say.
+    /// The switch does not report its sizes.
     pub(super) fn space_failed(&mut self, purpose: Purpose) {
         self.space.asks &= !matches!(purpose, Purpose::Full(_));
     }
 
-    /// Table statistics of 1.0, which say both what tables hold and what they have. What counts are those that take wildcards.
+    /// Takes table statistics of 1.0, which have both the sizes and the numbers of rules. Only tables with wildcards
+    /// count.
     pub(crate) fn space_said_v10(&mut self, full: bool, tables: List<'_, v10::TableStats>) {
         let with_wildcards = tables.iter().filter(|table| table.wildcards.0 != 0);
         if full {
@@ -252,7 +255,7 @@ impl Switch {
         self.divide_space();
     }
 
-    /// Table features of 1.3: what tables hold.
+    /// Takes table features of 1.3: the sizes of the tables.
     pub(crate) fn space_said_v13(&mut self, tables: List<'_, v13::TableFeatures<'_>>) {
         for table in tables {
             self.space_is(table.table_id, Holds { rules: table.max_entries, by: SaidBy::Switch });
@@ -260,7 +263,7 @@ impl Switch {
         self.divide_space();
     }
 
-    /// Table statistics of 1.3: what tables have.
+    /// Takes table statistics of 1.3: the numbers of rules in the tables.
     pub(crate) fn space_found_v13(&mut self, full: u8, tables: List<'_, v13::TableStats>) {
         for table in tables.iter().filter(|table| table.table_id == full) {
             self.space_is(full, Holds { rules: table.active_count, by: SaidBy::Full });
@@ -284,7 +287,7 @@ impl Switch {
         }
     }
 
-    /// What the switch calls a tenant's table.
+    /// The switch's number of a tenant's table.
     fn physical(&self, table: u8) -> u8 {
         table.saturating_add(self.target().first_table())
     }
@@ -309,7 +312,7 @@ mod tests {
         check(1_000, &[(1, MOST)], &[1_000]);
         check(1_000, &[(1, MOST), (1, MOST)], &[500, 500]);
         check(1_000, &[(3, MOST), (1, MOST)], &[750, 250]);
-        // Who has no part of the switch has no share.
+        // A tenant without a part of the switch has no share.
         check(1_000, &[(0, MOST), (1, MOST)], &[0, 1_000]);
         check(1_000, &[(1, 100), (1, MOST), (1, MOST)], &[100, 450, 450]);
         check(1_000, &[(1, MOST), (2, 0), (1, MOST)], &[500, 0, 500]);

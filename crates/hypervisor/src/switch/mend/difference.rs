@@ -7,9 +7,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::RuleKey;
 
-/// A rule that goes, and the entry that the switch holds the rule for.
+/// A rule that is to be removed, and the entry that the switch holds the rule for.
 pub(crate) type Deletion = (RuleKey, Owner);
-/// A rule that comes or changes.
+/// A rule that is to be added or modified.
 pub(crate) type Addition = (Rule, Change);
 
 /// The difference between a tenant's rules on the switch and the tables.
@@ -21,22 +21,22 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// A rule goes.
+    /// Adds a rule that is to be removed.
     pub(crate) fn delete(&mut self, key: RuleKey, owner: Owner) {
         self.deletions.push((key, owner));
     }
 
-    /// A rule of an entry comes or changes.
+    /// Adds a rule of an entry that is to be added or modified.
     pub(crate) fn add(&mut self, number: u32, rule: Rule, change: Change) {
         self.additions.entry(number).or_default().push((rule, change));
     }
 
-    /// The rules that go, in the order in which they were found.
+    /// The rules that are to be removed, in the order in which they were found.
     pub(crate) fn deletions(&self) -> &[Deletion] {
         &self.deletions
     }
 
-    /// The rules that come or change, by the entry.
+    /// The rules that are to be added or modified, by the entry.
     pub(crate) fn additions(&self) -> &BTreeMap<u32, Vec<Addition>> {
         &self.additions
     }
@@ -46,12 +46,12 @@ impl Difference {
         (self.deletions, self.additions)
     }
 
-    /// How many rules go.
+    /// The number of rules that are to be removed.
     pub(crate) fn deleted(&self) -> usize {
         self.deletions.len()
     }
 
-    /// How many rules come or change.
+    /// The number of rules that are to be added or modified.
     pub(crate) fn added(&self) -> usize {
         self.additions.values().map(Vec::len).sum()
     }

@@ -1,11 +1,11 @@
-//! The waiting requests of all tenants, what they wait for, and whose turn it is.
+//! The waiting requests of all tenants, the reasons to wait, and the tenant whose turn it is.
 
 use crate::ids::{ControllerIndex, TenantIndex};
 use crate::work::Turns;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// The waiting requests of all tenants, what they wait for, and whose turn it is.
+/// The waiting requests of all tenants, the reasons to wait, and the tenant whose turn it is.
 #[derive(Default)]
 pub(crate) struct Inbox {
     /// The waiting requests, by tenant.
@@ -14,26 +14,26 @@ pub(crate) struct Inbox {
     waiting: BTreeSet<TenantIndex>,
     /// Whether a barrier is in flight that shows the outcome.
     is_barrier_sent: bool,
-    /// Whose requests Weir looks at.
+    /// The tenants whose requests Weir may look at.
     turns: Turns,
 }
 
-/// What is put off of one tenant, in the order in which it came.
+/// The waiting requests of one tenant, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Line {
     requests: Vec<Postponed>,
-    /// The controllers that sent them.
+    /// The controllers that have sent these requests.
     pub(super) controllers: BTreeSet<ControllerIndex>,
 }
 
-/// A message of a controller, put off.
+/// A waiting request of a controller.
 pub(super) struct Postponed {
     pub(super) controller: ControllerIndex,
     pub(super) frame: Vec<u8>,
 }
 
 impl Inbox {
-    /// Whose requests Weir looks at.
+    /// The tenants whose requests Weir may look at.
     #[inline]
     pub(crate) fn turns(&self) -> &Turns {
         &self.turns
@@ -45,14 +45,14 @@ impl Inbox {
         &mut self.turns
     }
 
-    // ---- What became of changes
+    // ---- Outcomes of changes
 
     /// A request waits for the outcome of the tenant's changes.
     pub(crate) fn wait_for_outcome(&mut self, tenant: TenantIndex) {
         self.waiting.insert(tenant);
     }
 
-    /// Whether a tenant is noted to wait for an outcome, and none of its requests waits.
+    /// Whether a tenant waits for an outcome by this list, but none of its requests waits.
     pub(crate) fn waits_for_nothing(&self, tenant: TenantIndex) -> bool {
         self.waiting.contains(&tenant) && !self.lines.contains_key(&tenant)
     }
@@ -92,7 +92,7 @@ impl Inbox {
         self.lines.keys().copied().filter(|tenant| self.turns.may(tenant.0))
     }
 
-    /// Whether so many messages of a controller wait that no more are read.
+    /// Whether so many requests of a controller wait that Weir reads no more.
     pub(super) fn is_full(
         &self,
         tenant: TenantIndex,

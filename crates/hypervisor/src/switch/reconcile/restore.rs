@@ -65,12 +65,12 @@ impl Switch {
             Some(())
         });
         if kept.is_none() {
-            // No longer anybody's, or no longer permitted: the switch is rid of it below.
+            // The tenant is gone, or its entry is not allowed any more. A later step deletes the rules.
             self.journal.push(StoreOp::Delete(StoreKey::new(key.tenant, Kind::Flow, number)));
         }
     }
 
-    /// If several entries could own a rule that the switch holds, the entry of the rule's cookie owns the rule.
+    /// If several entries lead to a rule that the switch holds, the entry of the rule's cookie owns the rule.
     pub(super) fn keep_owner(&mut self, entry: &Held, now: Instant) {
         let Some(cookie) = Cookie::from_wire(entry.cookie, self.settings.installation) else {
             return;

@@ -24,7 +24,7 @@ const ENTRY: u64 = PLAN + 3 * CHANGE;
 impl Switch {
     // ---- 1. Restoring
 
-    /// Restores what was before the changes, the last first. Says whether all of it is restored.
+    /// Restores the state before the changes, the last change first. Returns whether all of it is restored.
     pub(super) fn restore_before(
         &mut self,
         tenant: TenantIndex,
@@ -88,7 +88,7 @@ impl Switch {
         if let Some(current) = self.tenants[tenant].flows.get(number)
             && current.counts_since == flow.counts_since
         {
-            // What rules have counted that have gone since.
+            // The counters of rules that were removed since.
             flow.past_packets = flow.past_packets.max(current.past_packets);
             flow.past_bytes = flow.past_bytes.max(current.past_bytes);
         }
@@ -101,13 +101,13 @@ impl Switch {
         self.put_flow(&cause, number, flow);
     }
 
-    // ---- 2. What has happened
+    // ---- 2. Removals
 
-    /// A rule went before the changes that are about to be applied again.
+    /// The switch has removed a rule before all changes that are about to be applied again.
     pub(super) fn happened_before(&mut self, tenant: TenantIndex, gone: Gone, now: Instant) {
         let Gone { number, ref key, reason, counted, stood } = gone;
         let flow = self.tenants[tenant].flows.get_mut(number);
-        // Without the entry it was one that a change adds: the difference brings the rule.
+        // Without the entry, a change adds the entry and its rule: the difference installs the rule again.
         let Some(flow) = flow.filter(|flow| flow.table == key.table) else { return };
         if flow.rule_at(key).is_none() {
             return;
@@ -126,7 +126,7 @@ impl Switch {
 
     // ---- 3. Applying again
 
-    /// Takes away groups and meters that cannot be on the switch. Then the changes can be applied again.
+    /// Removes groups and meters that cannot be on the switch. Then the changes can be applied again.
     pub(super) fn begin_to_apply(&mut self, tenant: TenantIndex, it: &Round) -> Apply {
         for object in &it.findings.evicted {
             self.evict(tenant, *object);
@@ -154,7 +154,7 @@ impl Switch {
         }
     }
 
-    /// Applies changes again. Says whether all changes are applied.
+    /// Applies changes again. Returns whether all changes are applied.
     pub(super) fn apply_changes(
         &mut self,
         tenant: TenantIndex,
@@ -185,7 +185,7 @@ impl Switch {
         false
     }
 
-    /// Applies a change again, to the tables as they are now; of many entries a batch.
+    /// Applies a change again, to the present tables; of a change of many entries, a batch.
     fn apply_again(&mut self, tenant: TenantIndex, at: u32) -> Present {
         let Some(change) = self.change_mut(at) else { return Present::Nothing };
         if matches!(change.outcome, Outcome::Dropped(_)) || change.configures.is_some() {
@@ -198,7 +198,7 @@ impl Switch {
                 let controller = origin.controller;
                 self.apply(&Request { tenant, controller, header, frame: &frame, now })
             }
-            // It was read when it came.
+            // Weir could read the message when it came.
             Err(_) => Ok(()),
         };
         if let Some(change) = self.change_mut(at) {
@@ -237,7 +237,7 @@ impl Switch {
         }
     }
 
-    /// All changes are applied again. Gives the entries that cannot be on the switch.
+    /// All changes are applied again. Returns the entries that cannot be on the switch.
     pub(super) fn end_to_apply(&mut self, tenant: TenantIndex) -> vec::IntoIter<u32> {
         let recovery = self.tenants[tenant].recovery.as_deref_mut();
         let evicted = recovery.map(|it| {
@@ -257,7 +257,7 @@ impl Switch {
 
     // ---- 5. Compiling again
 
-    /// Groups that may have been compiled for groups, ports or a map which have changed since.
+    /// Groups that may have been compiled for other groups, ports or another map than the present ones.
     pub(super) fn groups_to_reform(
         &mut self,
         tenant: TenantIndex,
@@ -270,7 +270,7 @@ impl Switch {
         groups.into_iter()
     }
 
-    /// Changed entries, and entries that use groups which may have changed.
+    /// Changed entries, and entries that use groups that may have changed.
     pub(super) fn begin_to_compile(
         &self,
         tenant: TenantIndex,
@@ -305,7 +305,7 @@ impl Switch {
 
     // ---- 6. Taking over
 
-    /// Entries take over rules that others have given up. Says whether all have.
+    /// Entries take over rules that other entries have given up. Returns whether no such rule is left.
     pub(super) fn take_over_freed(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
         let state = &mut self.tenants[tenant];
         while *left > 0 && state.flows.has_freed() {

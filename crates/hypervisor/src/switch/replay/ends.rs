@@ -1,4 +1,4 @@
-//! Step 10 of a round: the tenant hears of the ends of its entries, and then of what became of its requests.
+//! Step 10 of a round: the tenant gets the FLOW_REMOVEDs of its entries, and then the results of its requests.
 
 use super::recovery::Back;
 use crate::ids::TenantIndex;
@@ -9,7 +9,7 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 
 impl Switch {
-    /// Reports the end of an entry. If its tenant is recovering, the tenant hears of the end when all is done.
+    /// Reports the end of an entry. If its tenant is recovering, the tenant gets the report at the end of the replay.
     pub(crate) fn report_after(&mut self, tenant: TenantIndex, ended: Ended) {
         match self.tenants[tenant].recovery.as_deref_mut() {
             Some(recovery) => recovery.ended.add(ended),
@@ -17,7 +17,8 @@ impl Switch {
         }
     }
 
-    /// An entry goes again that the tables had lost before and got back: its last counts are awaited as before. Says whether it is so.
+    /// A replay removes an entry again that it has restored before: Weir waits for the entry's last counters as before.
+    /// Returns whether this is so.
     pub(crate) fn leaves_again(&mut self, tenant: TenantIndex, number: u32) -> bool {
         let state = &mut self.tenants[tenant];
         let Some(recovery) = state.recovery.as_deref_mut() else { return false };
@@ -31,7 +32,8 @@ impl Switch {
         true
     }
 
-    /// The switch reports a rule that Weir has deleted. The tables may have got the entry back meanwhile; the entry may go again.
+    /// The switch reports a rule that Weir has deleted. If the replay has restored the rule's entry meanwhile, the
+    /// counters are kept for the case that the entry is removed again.
     pub(crate) fn rule_left_before(&mut self, tenant: TenantIndex, number: u32, removed: &Removed) {
         let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
         let Some(Back::Leaving(leaving)) = recovery.back.get_mut(&number) else { return };
@@ -40,14 +42,14 @@ impl Switch {
         }
     }
 
-    /// Reports ends of entries. Says whether all ends are reported.
+    /// Reports ends of entries. Returns whether all ends are reported.
     pub(super) fn report_ends(&mut self, tenant: TenantIndex, left: &mut usize) -> bool {
         while *left > 0 {
             *left -= 1;
             let state = &mut self.tenants[tenant];
             let Some(recovery) = state.recovery.as_deref_mut() else { return true };
             if let Some((number, back)) = recovery.back.pop_first() {
-                // What its rules counted that have gone.
+                // The counters of its removed rules.
                 let (Back::Leaving(Leaving { flow: gone, .. })
                 | Back::Ended(Ended { flow: gone, .. })) = back;
                 if let Some(flow) = state.flows.get_mut(number) {
@@ -63,7 +65,7 @@ impl Switch {
         false
     }
 
-    /// Tables and switch agree, and the tenant has heard of the ends of entries.
+    /// Tables and switch agree, and the tenant has got the ends of its entries.
     pub(super) fn recovered(&mut self, tenant: TenantIndex, now: Instant) {
         let Some(recovery) = self.tenants.recovered(tenant) else { return };
         self.tenants[tenant].backlog.note_decided();
@@ -71,7 +73,7 @@ impl Switch {
         self.session.queues_mut().unpause(tenant);
         self.retire(tenant, now);
         if recovery.findings.is_due {
-            // It came while the ends were reported.
+            // The finding came while the ends were reported.
             let next = self.recover(tenant, now);
             (next.findings, next.keys) = (recovery.findings, recovery.keys);
         }
@@ -79,7 +81,8 @@ impl Switch {
         self.follow(now);
     }
 
-    /// Packets that were to go with messages which have not left go through the tables, as these are now.
+    /// Releases buffered packets of messages that were removed from the queue: the packets go through the present
+    /// tables.
     fn release_cut(&mut self, tenant: TenantIndex, now: Instant) {
         let changes: Vec<u32> = self.changes_in_flight(tenant).collect();
         for at in changes {

@@ -10,7 +10,7 @@ use compile::RuleKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Object {
     Entry(u32),
-    /// A group, also an egress group, or a meter.
+    /// A group, an egress group, or a meter.
     Number(Kind, u32),
 }
 

@@ -1,4 +1,4 @@
-//! What is known while a tenant's tables and the switch are brought together.
+//! The state of a recovery: the tenant's tables and the switch are being brought together.
 
 use super::findings::{Findings, Object};
 use super::step::Round;
@@ -10,17 +10,17 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use compile::{RuleKey, Variant};
 use hashbrown::{HashMap, HashSet};
 
-/// A tenant's tables and the switch are being brought together.
+/// The state of a recovery: the tenant's tables and the switch are being brought together.
 #[derive(Default)]
 pub(crate) struct Recovery {
-    /// The barrier that shows that nothing is in flight.
+    /// The barrier that shows that no message is in flight.
     pub(super) barrier: Option<u32>,
     /// Whether the tables show a part of a change, before which the round restores the tables.
     pub(super) is_partial: bool,
     /// The findings for the next round.
     pub(super) findings: Findings,
     pub(super) rounds: u32,
-    /// The round that is going on. No message of the tenant is in flight when the round begins.
+    /// The present round. No message of the tenant is in flight when a round begins.
     pub(super) round: Option<Box<Round>>,
     /// Groups and meters that the switch has refused once.
     pub(super) tried: BTreeSet<Object>,
@@ -29,18 +29,18 @@ pub(crate) struct Recovery {
     pub(super) entries: BTreeSet<u32>,
     /// Entries that cannot be on the switch.
     pub(super) evicted: BTreeSet<u32>,
-    /// Entries that the tables had lost, and have got back.
+    /// Entries that were removed from the tables, and that the replay has restored.
     pub(super) back: BTreeMap<u32, Back>,
-    /// Entries that have ended: told when all is done.
+    /// Entries that have ended: reported at the end of the replay.
     pub(super) ended: Ends,
     /// The ids that groups and meters had on the switch before the round.
     pub(super) ids: BTreeMap<(Kind, u32, Variant), u32>,
-    /// The batches that remain of the change that is being applied again.
+    /// The remaining batches of the change that is being applied again.
     pub(super) batches: Option<BulkChange>,
 }
 
 impl Recovery {
-    /// The change that is being applied again goes on with these batches.
+    /// Sets the remaining batches of the change that is being applied again.
     pub(crate) fn set_batches(&mut self, batches: BulkChange) {
         self.batches = Some(batches);
     }
@@ -66,7 +66,7 @@ impl Ends {
         self.next += 1;
     }
 
-    /// The entry has not ended.
+    /// Takes the end of an entry back: the entry has not ended.
     pub(super) fn take(&mut self, number: u32) -> Option<Ended> {
         self.all.remove(&self.places.remove(&number)?)
     }
@@ -80,8 +80,8 @@ impl Ends {
 }
 
 pub(super) enum Back {
-    /// Its last counts were awaited.
+    /// Weir waited for its last counters.
     Leaving(Leaving),
-    /// Its end was to be told.
+    /// Its end was to be reported.
     Ended(Ended),
 }

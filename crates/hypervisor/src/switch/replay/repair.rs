@@ -11,7 +11,7 @@ use hashbrown::{HashMap, HashSet};
 impl Switch {
     // ---- 7. Comparing
 
-    /// The rules that may differ; nothing if the next round is due, which looks at them, too.
+    /// Begins to compare the rules that may differ. `None` if the next round is due, which compares them as well.
     pub(super) fn begin_to_compare(&mut self, tenant: TenantIndex) -> Option<Step> {
         let recovery = self.tenants[tenant].recovery.as_deref_mut()?;
         if recovery.findings.is_due {
@@ -22,7 +22,7 @@ impl Switch {
         Some(Step::Compare(Compare { keys, compared, difference: Difference::default() }))
     }
 
-    /// Compares rules. Says whether all rules are compared.
+    /// Compares rules. Returns whether all rules are compared.
     pub(super) fn compare_rules(
         &self,
         tenant: TenantIndex,
@@ -56,7 +56,7 @@ impl Switch {
 
     // ---- 8. Finding causes
 
-    /// Notes the last change of each entry, group and meter. Says whether all changes are looked at.
+    /// Notes the last change of each entry, group and meter. Returns whether all changes are examined.
     pub(super) fn find_causes(&self, it: &mut Round, blame: &mut Blame, left: &mut usize) -> bool {
         while *left > 0 {
             let Some(&at) = blame.changes.as_slice().first() else { return true };
@@ -133,7 +133,8 @@ impl Switch {
         Some(Step::Repair(repair))
     }
 
-    /// Groups and meters that no table needs any more are deleted last. If the switch has got no message, tables and switch agree.
+    /// Groups and meters that no table needs any more are deleted last. If Weir has sent no message, tables and switch
+    /// agree.
     fn end_to_repair(&mut self, tenant: TenantIndex, it: &mut Round, now: Instant) -> Option<Step> {
         if self.semantics().has_groups {
             it.is_repaired |= self.delete_unwanted(&in_turn(tenant, now));

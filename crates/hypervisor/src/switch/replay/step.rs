@@ -14,19 +14,19 @@ use hashbrown::{HashMap, HashSet, hash_set};
 
 /// The state of a round.
 pub(crate) struct Round {
-    /// The step that is to be done next; `None` at the end of the round.
+    /// The next step; `None` at the end of the round.
     pub(super) step: Option<Step>,
     /// The findings when the round began. Later findings are for the next round.
     pub(super) findings: Findings,
     /// The changes in the log, the first first.
     pub(super) changes: Vec<u32>,
-    /// Whether groups or meters are restored or evicted.
+    /// Whether any group or meter is restored or evicted.
     pub(super) has_numbers: bool,
-    /// Whether Weir repairs nothing on the switch after this round.
+    /// Whether Weir stops repairing the switch after this round.
     pub(super) is_last: bool,
     /// The last change of each entry, group and meter.
     pub(super) causes: HashMap<Object, u32>,
-    /// Whether the switch gets anything.
+    /// Whether Weir has sent any repair.
     pub(super) is_repaired: bool,
 }
 
@@ -40,18 +40,18 @@ pub(super) enum Step {
     Apply(Apply),
     /// 4. Entries that cannot be on the switch are evicted.
     Evict(vec::IntoIter<u32>),
-    /// 5. Groups and then changed entries are compiled again, for the groups, ports and map of now.
+    /// 5. Groups and then changed entries are compiled again, for the present groups, ports and map.
     Reform(vec::IntoIter<u32>),
     Compile(vec::IntoIter<u32>),
     /// 6. Entries take over rules that other entries have given up. From here on the tables stay as they are.
     TakeOver,
     /// 7. Rules that may differ are compared with what the switch holds.
     Compare(Compare),
-    /// 8. For each difference there may be a change that is to blame if the switch refuses a part of the difference.
+    /// 8. For each difference, finds the change that is to be refused if the switch refuses a part of the difference.
     Blame(Blame, Difference),
-    /// 9. The switch gets the difference, as fast as the messages leave.
+    /// 9. Weir sends the difference to the switch, as fast as messages leave.
     Repair(Repair),
-    /// 10. If the switch got no message in this round, Weir reports the ends of entries to the tenant. The replay is over.
+    /// 10. If Weir has sent no message in this round, it reports the ends of entries to the tenant. The replay is over.
     Report,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Compare {
 
 pub(super) struct Blame {
     pub(super) changes: vec::IntoIter<u32>,
-    /// How many entries of the next change have been looked at.
+    /// How many entries of the next change have been examined.
     pub(super) seen: usize,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Repair {
 }
 
 impl Round {
-    /// Whether the present step adds to the tenant's queue.
+    /// Whether the present step adds messages to the tenant's queue.
     pub(super) fn is_repairing(&self) -> bool {
         matches!(self.step, Some(Step::Repair(_)))
     }

@@ -4,68 +4,68 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use openflow::v13;
 
-/// Who says how much a table holds.
+/// The source of a table's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaidBy {
     /// The switch, when it connected.
     Switch,
-    /// The switch refused a rule since the table was full; so many were there.
+    /// The switch refused a rule because the table was full; it had this many rules.
     Full,
-    /// The switch's data sheet. It counts where it says less than the switch.
+    /// The switch's data sheet. It counts if its figure is lower than the switch's figure.
     Sheet,
 }
 
-/// How much a table holds, and who says so.
+/// The size of a table, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holds {
-    /// Rules, of all tenants and others together.
+    /// Rules of all tenants and other software together.
     pub rules: u32,
-    /// Who says so.
+    /// The source of the size.
     pub by: SaidBy,
 }
 
-/// What one tenant may have in some tables that follow each other.
+/// A tenant's share of some consecutive tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShare {
     /// The switch's first and last table. OpenFlow 1.0 does not name tables: the largest that takes wildcards is table 0.
     pub tables: (u8, u8),
-    /// What each of them holds.
+    /// The size of each table.
     pub holds: Holds,
-    /// How many rules the tenant may have in each of them.
+    /// The most rules of the tenant in each table.
     pub may: u32,
 }
 
-/// How many groups of one type, or meters, one tenant may have on the switch (1.3).
+/// A tenant's share of the groups of one type, or of the meters, on the switch (1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberShare {
     /// The type of the groups; `None` for meters.
     pub type_: Option<v13::GroupType>,
-    /// How many the switch says that there can be, of all tenants, if it says so.
+    /// The most groups or meters of all tenants, if the switch reports it.
     pub holds: Option<u32>,
-    /// How many the tenant may have.
+    /// The most groups or meters of the tenant.
     pub may: u32,
 }
 
-/// What is known of the switch's tables, and who gets how much of them.
+/// The sizes of the switch's tables, and the tenants' shares.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
-    /// How many groups of each type the switch says that there can be, and how many meters; 0 if it says nothing useful.
+    /// The most groups of each type, and the most meters, by the switch; 0 if the switch reports nothing useful.
     pub(super) groups: [u32; 4],
     pub(super) meters: u32,
-    /// By how many there can be: each tenant's share.
+    /// Each tenant's share, by the most groups.
     pub(super) group_shares: BTreeMap<u32, Vec<u32>>,
     pub(super) meter_shares: Vec<u32>,
-    /// What the switch says, or was found out.
+    /// The sizes by the switch, or by a full table.
     pub(super) said: BTreeMap<u8, Holds>,
-    /// What counts: the lower of that and of the data sheet.
+    /// The sizes that count: the lower one of `said` and of the data sheet.
     pub(super) holds: BTreeMap<u8, Holds>,
-    /// By how much a table holds: each tenant's share.
+    /// Each tenant's share, by the size of a table.
     pub(super) shares: BTreeMap<u32, Vec<u32>>,
     /// Whether the switch has been asked how many rules a full table has.
     pub(super) asks: bool,
     /// The weights of all tenants that have a part of the switch.
     weights: u64,
-    /// Counts changes.
+    /// How often the shares have changed.
     pub(super) changes: u64,
 }
 
@@ -88,16 +88,17 @@ pub(super) struct Claim {
     pub(super) most: u32,
 }
 
-/// Divides a table of so many rules among tenants: each with its weight and the rules that its own limit lets it have.
+/// Divides a table among tenants. `claims`: each tenant's weight, and the most rules by its own limit.
 pub fn divide_table(rules: u32, claims: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
     let claims = claims.into_iter().map(|(weight, most)| Claim { weight, most });
     divide(rules, &claims.collect::<Vec<_>>())
 }
 
-/// Divides by weight. Who cannot use its share leaves the rest to those who can. The sum is never more than there is.
+/// Divides by weight. If a tenant cannot use its share, the rest goes to the other tenants. The sum never exceeds
+/// `rules`.
 pub(super) fn divide(rules: u32, claims: &[Claim]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..claims.len()).filter(|&at| claims[at].weight > 0).collect();
-    // First those that are content with least for their weight.
+    // First the tenants with the lowest limit for their weight.
     order.sort_by_key(|&at| {
         u64::from(claims[at].most) * u64::from(u32::MAX) / u64::from(claims[at].weight)
     });
