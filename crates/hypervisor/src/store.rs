@@ -1,9 +1,9 @@
-//! What has to outlive a restart.
+//! State that has to survive a restart.
 //!
-//! The core does not store anything itself. It says what changed, numbered; the driver makes it safe and reports how
-//! far it got. A message that changes the switch waits in its queue until the change is safe, so that after a crash
-//! the stored tables and the switch can be reconciled: a stored flow that is missing is installed, a flow of ours that
-//! is not stored is removed.
+//! The core itself stores nothing. The core numbers its changes; the driver stores the changes, and reports the number
+//! up to which they are safe. A message that changes the switch waits in its queue until the change is safe. So after a
+//! crash the stored tables and the switch can be reconciled: a stored entry whose rules are missing is installed, and a
+//! rule of Weir without a stored entry is removed.
 
 use crate::policy::TenantId;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 /// The name of a stored value: unique per switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoreKey {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// The kind of thing in the highest byte, its number in the rest.
     pub item: u64,
@@ -26,13 +26,13 @@ pub enum Kind {
     Group,
     /// A meter.
     Meter,
-    /// What is configured of a port of a tenant's own network.
+    /// The configuration of a port of a tenant's network.
     Port,
-    /// A group on the switch that is to be deleted, by its number there.
+    /// A group on the switch that is to be deleted, by its id there.
     GroupToDelete,
-    /// A meter, likewise.
+    /// A meter on the switch that is to be deleted, by its id there.
     MeterToDelete,
-    /// Of the hypervisor itself: cookies of rules on the switch that `--adopt` could make no entry of.
+    /// Weir's own: cookies of rules on the switch of which `--adopt` could make no entry.
     Left,
 }
 
@@ -70,36 +70,36 @@ impl StoreKey {
 /// A change to the stored state of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreOp {
-    /// Set or replace.
+    /// Sets or replaces a value.
     Put(StoreKey, Vec<u8>),
-    /// Remove; no harm if absent.
+    /// Removes a value; no effect if there is none.
     Delete(StoreKey),
 }
 
-/// Changes in order, how far they are safe, and what was stored before.
+/// Changes in order, the number up to which they are safe, and what the store held at the beginning.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     ops: Vec<StoreOp>,
     written: u64,
     safe: u64,
-    /// Without a store, everything is as safe as it will be.
+    /// Without a store, all changes count as safe.
     is_volatile: bool,
-    /// What the store holds of the time before, until the tables are restored.
+    /// What the store held at the beginning, until the tables are filled from it.
     restored: Vec<(StoreKey, Vec<u8>)>,
 }
 
 impl Journal {
-    /// What the store holds, or nothing and no store to wait for.
+    /// A journal. `restored` is what the store holds; `is_volatile` says that there is no store to wait for.
     pub(crate) fn new(restored: Vec<(StoreKey, Vec<u8>)>, is_volatile: bool) -> Journal {
         Journal { restored, is_volatile, ..Journal::default() }
     }
 
-    /// What the store holds of the time before.
+    /// What the store held at the beginning.
     pub(crate) fn restored(&self) -> &[(StoreKey, Vec<u8>)] {
         &self.restored
     }
 
-    /// The same, to make tables of it.
+    /// Takes what the store held at the beginning, to fill the tables from it.
     pub(crate) fn take_restored(&mut self) -> Vec<(StoreKey, Vec<u8>)> {
         core::mem::take(&mut self.restored)
     }
@@ -117,22 +117,22 @@ impl Journal {
         }
     }
 
-    /// The number of the last change, which messages that depend on it wait for.
+    /// The number of the last change. Messages that depend on the change wait until it is safe.
     pub(crate) fn gate(&self) -> u64 {
         self.written
     }
 
-    /// Whether everything up to `gate` is safe.
+    /// Whether all changes up to `gate` are safe.
     pub(crate) fn is_safe(&self, gate: u64) -> bool {
         gate <= self.safe
     }
 
-    /// Changes that the driver has not taken yet, with the number of the last.
+    /// Changes that the driver has not taken yet, with the number of the last change.
     pub(crate) fn take(&mut self) -> Option<(u64, Vec<StoreOp>)> {
         (!self.ops.is_empty()).then(|| (self.written, core::mem::take(&mut self.ops)))
     }
 
-    /// The driver reports that everything up to `number` is safe.
+    /// The driver reports that all changes up to `number` are safe.
     pub(crate) fn confirm(&mut self, number: u64) {
         self.safe = self.safe.max(number.min(self.written));
     }

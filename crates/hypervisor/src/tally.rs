@@ -1,7 +1,7 @@
-//! What entries of table 0 have counted for the ports of tenants' networks (1.3). When and whom to ask is in
+//! Counters of rules of table 0 for the ports of tenants' networks (1.3). When Weir asks which switch is in
 //! [`crate::switch::counts`].
 //!
-//! Counts are the tenant's: of a packet that carries a link's tag, the tag's four bytes are left out.
+//! The counters are for the tenant: for packets that carry a link's tag, the four bytes of the tag are left out.
 
 use crate::cookie::{Cookie, Installation};
 use crate::policy::TenantId;
@@ -22,7 +22,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Both together.
+    /// The sum of both counts.
     pub fn plus(self, other: Count) -> Count {
         Count {
             packets: self.packets.saturating_add(other.packets),
@@ -30,7 +30,7 @@ impl Count {
         }
     }
 
-    /// As an entry of table 0 with this match counts it.
+    /// The count for the tenant of a rule of table 0 with this match.
     pub(crate) fn by_entry(match_: &Match, packets: u64, bytes: u64) -> Count {
         let (_, tagged) = match_.get(Field::VlanVid);
         let tags = if tagged != 0 { packets.saturating_mul(TAG) } else { 0 };
@@ -38,13 +38,13 @@ impl Count {
     }
 }
 
-/// The cookie of a rule of table 0 that counts what comes in by a port.
+/// The cookie of a rule of table 0 that counts the received packets of a port.
 pub(crate) fn cookie_of(counted: CountedPort) -> Cookie {
     let port = to_16_bits(counted.port).map_or(0, u32::from);
     Cookie { tenant: Cookie::OWN, number: u32::from(counted.tenant.0) << 16 | port }
 }
 
-/// The port of which a rule with such a cookie counts what comes in.
+/// The port whose received packets are counted by a rule with this cookie.
 pub(crate) fn counted_by(cookie: Cookie) -> Option<CountedPort> {
     if !cookie.is_own() {
         return None;
@@ -53,13 +53,13 @@ pub(crate) fn counted_by(cookie: Cookie) -> Option<CountedPort> {
     CountedPort::new(TenantId(tenant), from_16_bits(port))
 }
 
-/// Cookies of all rules that count for a tenant's ports, and the bits by which they are known.
+/// The cookie and the mask of all rules that count for a tenant's ports.
 pub(crate) fn cookies_of(tenant: TenantId, by: Installation) -> (u64, u64) {
     let number = u32::from(tenant.0) << 16;
     (Cookie { tenant: Cookie::OWN, number }.to_wire(by), !u64::from(u16::MAX))
 }
 
-/// For whom the entry with this cookie counts.
+/// The port for which the rule with this cookie counts.
 pub(crate) fn counted(cookie: u64, by: Installation) -> Option<CountedPort> {
     counted_by(Cookie::from_wire(cookie, by)?)
 }

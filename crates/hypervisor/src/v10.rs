@@ -8,7 +8,8 @@ pub(crate) mod statistics;
 
 use openflow::{ErrorCode, Version};
 
-/// The switch's own bytes make no sense. Nobody asked, so nobody is told; it is counted.
+/// The error code for bytes that cannot be read. For messages of a switch it is only counted, since nobody gets an
+/// error.
 pub(crate) fn unreadable(error: openflow::DecodeError) -> ErrorCode {
     error.openflow_error(Version::V1_0)
 }

@@ -10,7 +10,7 @@ pub(crate) mod statistics;
 
 use openflow::{ErrorCode, Version};
 
-/// The bytes make no sense.
+/// The error code for bytes that cannot be read.
 pub(crate) fn unreadable(error: openflow::DecodeError) -> ErrorCode {
     error.openflow_error(Version::V1_3)
 }

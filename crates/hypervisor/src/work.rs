@@ -1,9 +1,9 @@
-//! What tenants' requests cost inside Weir, and whose turn it is.
+//! The cost of tenants' requests inside Weir, and the turns of tenants.
 //!
-//! The unit is an *examined entry*: one look at an entry of a flow table. What takes longer counts for more of them. A
-//! tenant that has used up its credit stands in a line, in which one tenant is paid in each turn of the event loop. None of
-//! its requests is looked at before it is out of debt. A large request waits in the same line, so that one turn handles one
-//! such request at most.
+//! The unit is an *examined entry*: one look at an entry of a flow table. Longer work counts as several entries. A
+//! tenant that has used up its credit is put into a line; each turn of the event loop pays one tenant of the line. Weir
+//! looks at none of the tenant's requests until its debt is paid. A large request waits in the same line, so one turn
+//! handles at most one large request.
 //!
 //! ```text
 //!            credit used up, or a large request
@@ -11,9 +11,9 @@
 //!     ▲                                          │
 //!     └────────────── credit again ──────────────┘
 //! ```
-//! Who is not in line earns what one more tenant in line would have got, up to a bound. So a tenant that asks for less
-//! than its share never waits, whatever others ask for. There is no clock here: if nobody else asks for anything, turns
-//! follow each other at once.
+//! A tenant that is not in line earns what one more tenant in line would have got, up to a bound. So a tenant that asks
+//! for less than its share never waits, whatever other tenants ask for. There is no clock here: if no other tenant asks
+//! for anything, turns follow each other at once.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -21,41 +21,41 @@ use core::cell::Cell;
 
 /// What one tenant of weight 1 may use in one turn of the event loop: about a millisecond.
 pub(crate) const QUANTUM: u64 = 16_384;
-/// A request that may cost so much waits for its tenant's turn. A tenant that is not in line uses no more at once: all tenants
-/// may do so in the same turn.
+/// A request of this cost waits for its tenant's turn. A tenant that is not in line does no more work at once, since
+/// all tenants may do so in the same turn.
 pub(crate) const LARGE: u64 = QUANTUM / 8;
-/// What it costs to work out one entry for the switch.
+/// The cost of compiling one entry.
 pub(crate) const PLAN: u64 = 24;
-/// What it costs to put an entry into a table, or to take it out.
+/// The cost of adding an entry to a table, or of removing it.
 pub(crate) const CHANGE: u64 = 16;
-/// What it costs to write a message for the switch.
+/// The cost of writing a message for the switch.
 pub(crate) const MESSAGE: u64 = 16;
 
-/// What Weir examines to do what a request asks.
+/// The entries that Weir examines to carry out a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Examines {
-    /// All entries of the tenant, of which each may change.
+    /// All entries of the tenant, and each may change.
     Every,
-    /// The entries with this cookie, of which each may change (1.3).
+    /// The entries with this cookie, and each may change (1.3).
     WithCookie(u64),
-    /// All entries, in the shortest way: whether one overlaps a new entry.
+    /// All entries, in the shortest way: whether an entry overlaps a new entry.
     Glance,
-    /// No table as a whole.
+    /// No whole table.
     Nothing,
 }
 
-/// Counts examined entries; also where nothing else may be changed.
+/// Counts examined entries, also behind a shared reference.
 #[derive(Debug, Default)]
 pub(crate) struct Meter(Cell<u64>);
 
 impl Meter {
-    /// So many more have been examined.
+    /// Adds examined entries.
     #[inline]
     pub(crate) fn add(&self, examined: u64) {
         self.0.set(self.0.get().wrapping_add(examined));
     }
 
-    /// All that were ever examined.
+    /// The number of all examined entries so far.
     #[inline]
     pub(crate) fn total(&self) -> u64 {
         self.0.get()
@@ -67,26 +67,26 @@ impl Meter {
 pub(crate) struct Turns {
     members: Vec<Member>,
     line: VecDeque<u32>,
-    /// What a tenant of weight 1 would have got so far, had it always been in line.
+    /// What a tenant of weight 1 would have got so far, if it had always been in line.
     share: i64,
-    /// The weights of all in line.
+    /// The sum of the weights of all tenants in line.
     weights: i64,
-    /// Whose turn it is.
+    /// The tenant whose turn it is.
     on_turn: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
     weight: i64,
-    /// What it may use; less than nothing is a debt.
+    /// What the tenant may use; a negative credit is a debt.
     credit: i64,
-    /// The share when it last earned something.
+    /// The value of `share` when the tenant last earned something.
     earned: i64,
     in_line: bool,
 }
 
 impl Turns {
-    /// Sets the weight of a tenant, making room for it. A new one has some credit.
+    /// Sets the weight of a tenant. A new tenant has some credit.
     pub(crate) fn set_weight(&mut self, index: u32, weight: u32) {
         let (index, weight) = (index as usize, i64::from(weight.max(1)));
         if self.members.len() <= index {
@@ -103,13 +103,13 @@ impl Turns {
         member.weight = weight;
     }
 
-    /// Whether requests of the tenant are looked at now.
+    /// Whether Weir looks at requests of the tenant now.
     #[inline]
     pub(crate) fn may(&self, index: u32) -> bool {
         self.members.get(index as usize).is_some_and(|member| !member.in_line)
     }
 
-    /// A tenant has used so much.
+    /// Charges a tenant for examined entries.
     #[inline]
     pub(crate) fn charge(&mut self, index: u32, examined: u64) {
         let Some(member) = self.members.get_mut(index as usize) else { return };
@@ -125,7 +125,7 @@ impl Turns {
         }
     }
 
-    /// A tenant has something for which it must wait for its turn.
+    /// A tenant has work for which it must wait for its turn.
     pub(crate) fn wait(&mut self, index: u32) {
         if let Some(member) = self.members.get_mut(index as usize)
             && !member.in_line
@@ -136,18 +136,18 @@ impl Turns {
         }
     }
 
-    /// Whether anybody waits for a turn.
+    /// Whether any tenant waits for a turn.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.line.is_empty()
     }
 
-    /// A turn of the event loop: pays the first in line, and gives it if it is out of debt. Then it is on turn until the
-    /// turn [ends](Self::end).
+    /// A turn of the event loop: pays the first tenant in line. Returns this tenant if it is out of debt; then it is
+    /// the tenant's turn until the turn [ends](Self::end).
     pub(crate) fn next(&mut self) -> Option<u32> {
         let index = self.line.pop_front()?;
         let member = self.members.get_mut(index as usize)?;
         let quantum = QUANTUM as i64 * member.weight;
-        // As if one more were in line.
+        // Computed as if one more tenant were in line.
         self.share += quantum / (self.weights + 1);
         member.credit = member.credit.saturating_add(quantum).min(quantum);
         if member.credit <= 0 {

@@ -1,4 +1,4 @@
-//! Beginnings: a switch connects and is asked what it holds.
+//! The beginning of a session: a switch connects and reports what it holds.
 
 use super::datapath::Datapath;
 use super::map::Map;
@@ -26,11 +26,11 @@ use openflow::{Header, Version, frame};
 const MISS_SEND_ALL: u16 = 0xffff;
 
 impl Switch {
-    /// A switch has connected. `features` is its whole FEATURES_REPLY; `restored` is what the store holds for it;
-    /// `volatile` says that there is no store to wait for.
+    /// Step 1: a switch has connected. `features` is its whole FEATURES_REPLY; `restored` is what the store holds for
+    /// the switch; `volatile` says that there is no store to wait for.
     ///
-    /// The switch is asked what it holds; when it has answered and its tables are reconciled, [`Event::Serve`] names
-    /// the tenants to connect.
+    /// Weir asks the switch for its rules. When the switch has answered and its tables are reconciled, [`Event::Serve`]
+    /// names the tenants to connect.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         features: &[u8],
@@ -67,18 +67,18 @@ impl Switch {
             space: Default::default(),
         };
         switch.adopt(policy);
-        // The first barrier, alone on the connection, tells how fast the switch is.
+        // The first barrier, alone on the connection, shows how fast the switch is.
         switch.session.send_barrier(now);
         switch.ask(now);
         Ok(switch)
     }
 
-    /// Whether a tenant may change anything at all.
+    /// Whether a tenant may change anything.
     pub(crate) fn may_write(&self, tenant: TenantIndex) -> bool {
         self.tenants[tenant].network.is_some() || self.map.ownership().may_write(tenant)
     }
 
-    /// The datapath id that a tenant is told.
+    /// The datapath id that a tenant sees.
     pub(crate) fn datapath_of(&self, tenant: TenantIndex) -> u64 {
         let network = &self.tenants[tenant].network;
         network.as_ref().map_or(self.known_as(), |network| network.datapath())
@@ -101,13 +101,13 @@ impl Switch {
         ports.filter(move |port| self.map.ownership().sees_port(tenant, *port))
     }
 
-    /// The description of a port of the switch, as a tenant is to see it.
+    /// The description of a port of the switch for a tenant.
     pub(super) fn described_port(&self, tenant: TenantIndex, port: u32) -> Option<Vec<u8>> {
         let known = self.datapath.ports().get(&port)?;
         Some(self.with_label(tenant, port, known.description.clone()))
     }
 
-    /// One of the hypervisor's own questions is answered in full.
+    /// One of Weir's own questions is answered in full.
     pub(crate) fn learned_one(&mut self, now: Instant) {
         if self.datapath.question_answered() {
             self.begin_to_reconcile(now);
@@ -129,10 +129,10 @@ impl Switch {
         }
     }
 
-    /// One of the hypervisor's own questions is refused or never answered.
+    /// One of Weir's own questions is refused or never answered.
     pub(crate) fn own_request_failed(&mut self, purpose: Purpose, now: Instant) {
         match purpose {
-            // Not every switch has groups or meters: then there are none to reconcile.
+            // Not every switch has groups or meters: if not, there are none to reconcile.
             Purpose::Groups | Purpose::Meters => self.learned_one(now),
             Purpose::Space | Purpose::Full(_) => self.space_failed(purpose),
             Purpose::Description => self.is_described(None),
@@ -152,7 +152,7 @@ impl Switch {
         }
     }
 
-    /// Takes over a policy: places for new tenants, none for those that are gone, a new view.
+    /// Puts a policy into force: places for new tenants, the present networks, and the owners of packets.
     pub(super) fn adopt(&mut self, policy: Arc<Policy>) {
         let dpid = self.dpid();
         let policy = match self.datapath.is_joined() {
@@ -177,7 +177,7 @@ impl Switch {
         for tenant in self.tenants.iter_mut() {
             let member = map.and_then(|map| map.members.get(&tenant.id));
             let member = member.filter(|_| tenant.terms.is_present());
-            // With a port goes what was said of it.
+            // The configuration of a port goes with the port.
             let has_port = |number| member.is_some_and(|it| it.ports.contains_key(&number));
             for number in tenant.ports.keep(has_port) {
                 let key = StoreKey::new(tenant.id, Kind::Port, number);

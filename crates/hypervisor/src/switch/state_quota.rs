@@ -1,7 +1,7 @@
-//! A tenant's part of the store: how much it changes there in a second, and what it is told when there is no more room.
+//! A tenant's part of the store: its rate of changes, and the error when the store has no more room.
 //!
-//! The driver counts bytes, since it knows what is stored of switches that are not here; it says in the tenant's
-//! [`Account`](crate::Account) when there is no room. Changes are counted here, as requests make them.
+//! The driver counts bytes, since it also knows what is stored for switches that are not connected; it notes in the
+//! tenant's [`Account`](crate::Account) that there is no room. This module counts changes, as requests make them.
 
 use super::{Request, Switch};
 use crate::ids::TenantIndex;
@@ -12,8 +12,8 @@ use openflow::error::v13 as code;
 use openflow::v13;
 
 impl Switch {
-    /// The error for a request that adds to the store or changes what is there, if the store takes nothing more of its tenant's.
-    /// What takes away is done.
+    /// The error for a request that adds or changes something in the store, if the store takes no more from the tenant.
+    /// Deletions are still allowed.
     pub(super) fn store_full(&self, request: &Request<'_>) -> Option<Refused> {
         let (type_, body) = (request.header.type_, request.body());
         let is_change = matches!(type_, FLOW_MOD | GROUP_MOD | METER_MOD);
@@ -36,7 +36,7 @@ impl Switch {
         (!is_deletion).then_some(Reason::StoreFull.with(code))
     }
 
-    /// A request has made so many changes.
+    /// Charges the tenant for this many changes of a request.
     pub(super) fn charge_store(&mut self, tenant: TenantIndex, changes: u64, now: Instant) {
         if changes > 0 {
             let state = &mut self.tenants[tenant];
@@ -47,7 +47,7 @@ impl Switch {
         }
     }
 
-    /// Lets a tenant be read again if its changes are paid for.
+    /// Lets the driver read from a tenant again, if the tenant's changes are paid for.
     pub(super) fn end_rest(&mut self, tenant: TenantIndex, now: Instant) {
         match self.tenants[tenant].backlog.rests() {
             Some(until) if until > now => self.wait_out(tenant, until),
@@ -60,7 +60,7 @@ impl Switch {
     }
 
     fn wait_out(&mut self, tenant: TenantIndex, until: Instant) {
-        // One at a time: a rest that becomes longer is seen when the shorter one is over.
+        // One rest at a time: if the rest becomes longer, the end of the shorter rest shows it.
         self.session.queues_mut().rest_until(tenant, until);
     }
 }

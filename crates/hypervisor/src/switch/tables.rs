@@ -1,8 +1,8 @@
 //! Changes of a tenant's tables, and the messages that they become.
 //!
-//! A request changes the tables when Weir accepts the request. The messages of one request are one [`Operation`]. What the tables
-//! were before is kept in the [log](super::log) until the switch has carried out all messages; what happens if the switch refuses
-//! one is in [`super::replay`].
+//! A request changes the tables when Weir accepts the request. The messages of one request are one [`Operation`]. The
+//! [log](super::log) keeps the state before the change until the switch has carried out all messages. What happens if
+//! the switch refuses a message is in [`super::replay`].
 
 use super::{Cause, LoggedChange, NumberBefore, Object, Operation, Request, Switch, What, in_turn};
 use crate::cookie::Cookie;
@@ -24,7 +24,7 @@ use compile::RuleKey;
 use openflow::NO_BUFFER;
 
 impl Switch {
-    /// The change that a request makes: the first call begins it. While the request is applied again, it is the same change.
+    /// The change that a request makes. The first call begins the change; in a replay the change exists already.
     pub(crate) fn begin(&mut self, request: &Request<'_>) -> Cause {
         let operation = match self.operations.current() {
             Some(known) => known,
@@ -49,12 +49,13 @@ impl Switch {
         Cause { origin: None, operation: Some(operation), ..*cause }
     }
 
-    /// Starts an operation that makes the switch hold what the tables say of an object, for the sake of which no request is refused.
+    /// Begins an operation that makes the switch hold an object of the tables. If the switch refuses the object, no
+    /// request is refused.
     pub(crate) fn begin_repair(&mut self, cause: &Cause, object: Object) -> Cause {
         self.begin_own(cause, What::Repair { object, cause: None })
     }
 
-    /// Ends an operation: it is done, or it has failed.
+    /// Ends an operation that is done, or has failed.
     pub(super) fn end(&mut self, operation: u32) -> Option<Operation> {
         let ended = self.operations.remove(&operation)?;
         let state = &mut self.tenants[ended.tenant];
@@ -78,7 +79,7 @@ impl Switch {
         self.change_mut(cause.operation?)
     }
 
-    /// Ends the making of an operation of Weir's own: one without messages is done.
+    /// Ends an operation of Weir's own that has no messages: it is done.
     pub(crate) fn commit(&mut self, cause: &Cause) {
         let operation = cause
             .operation
@@ -86,7 +87,7 @@ impl Switch {
         operation.map(|at| self.end(at));
     }
 
-    /// The groups that a change brings need these egress groups.
+    /// Notes the egress groups that the new groups of a change need.
     pub(crate) fn remember_egress_groups(&mut self, cause: &Cause, egress_groups: Vec<u32>) {
         if let Some(change) = self.change_by(cause) {
             change.needs = egress_groups;
@@ -132,14 +133,14 @@ impl Switch {
         Some(flow)
     }
 
-    /// Entries take over what others have given up that was the same on the switch. If the switch refuses that, the entry is
-    /// lost, as one of which it loses a part, and the next takes over.
+    /// Entries take over rules that other entries of the tenant have given up. If the switch refuses such a rule, its
+    /// entry is removed, and the next entry takes the rule over.
     pub(crate) fn take_over(&mut self, now: Instant) {
         let Switch { tenants, operations, map, datapath, .. } = self;
         if map.is_stale() || datapath.is_reconciling() {
             return;
         }
-        // A change that is applied in part may take more entries away.
+        // A change that is applied in part may still remove such an entry.
         let mut freed = tenants.take_freed(|tenant| operations.has_bulk(tenant));
         while let Some(tenant) = freed.pop() {
             let cause = in_turn(tenant, now);
@@ -169,7 +170,7 @@ impl Switch {
             let stays = |id: &u32| now.is_some_and(|it| it.instances.ids().any(|it| it == *id));
             let was = one.before.iter().flat_map(|it| it.instances.ids());
             let going: Vec<u32> = was.filter(|id| !stays(id)).collect();
-            // What is not there any more once this is through has to go, whatever becomes of the connection meanwhile.
+            // An id that the change gives up has to be deleted on the switch, even if the connection ends before.
             going.into_iter().for_each(|id| self.mark_for_deletion(tenant, one.kind, id));
         }
         if let Some(change) = self.change_by(cause) {
@@ -182,7 +183,7 @@ impl Switch {
         self.submit_written(cause, None, 1, message);
     }
 
-    /// The same of one that makes, changes or deletes a group or meter.
+    /// Queues a message that adds, changes or deletes a group or meter.
     pub(crate) fn submit_number(&mut self, cause: &Cause, message: &[u8]) {
         if !self.is_replay() {
             let installed = self.session.installed_mut();
@@ -192,7 +193,7 @@ impl Switch {
         }
     }
 
-    /// The same of one that does this to a rule.
+    /// Queues a message with this effect on a rule.
     pub(super) fn submit_effect(
         &mut self,
         cause: &Cause,
@@ -207,7 +208,7 @@ impl Switch {
         self.submit_written(cause, Some(written), 1, message);
     }
 
-    /// The same of one that changes many rules on the switch.
+    /// Queues a message that changes many rules on the switch.
     pub(crate) fn submit_wide(&mut self, cause: &Cause, written: Written, message: &[u8]) {
         let rules = self.session.installed().rules_of(written);
         self.submit_written(cause, Some(written), rules, message);
@@ -220,7 +221,7 @@ impl Switch {
         entries: usize,
         message: &[u8],
     ) {
-        /// A switch changes an entry that it finds in less time than it takes to read a message; by how much differs.
+        /// A switch changes this many rules in about the time of one message; the number differs between switches.
         const IN_A_MESSAGE: usize = 8;
         if self.is_replay() {
             return;
@@ -248,7 +249,7 @@ impl Switch {
             arrived: cause.now,
         };
         if is_repair && cause.origin.is_none() {
-            // The tenant's rate is for what it asks itself.
+            // The tenant's rate limits the tenant's own requests only.
             let item = Item { class: Class::Other, ..item };
             self.session.submit_repair(cause.tenant, &item, message);
         } else {
@@ -280,7 +281,7 @@ impl Switch {
             cookie: self.cookie_of(cause.tenant, number),
             change,
             buffer_id,
-            // 0 would be for ever.
+            // 0 would mean no time-out.
             hard_timeout: flow.left(cause.now).unwrap_or(1),
             resets_counts,
         };
@@ -288,7 +289,7 @@ impl Switch {
         let first_table = self.target().first_table();
         let written =
             messages::write_rule(self.wire, flow, rule, &writing, first_table, &mut message);
-        // What has a plan fits into a message (`flows::Taken`).
+        // The compiler accepts only rules that fit into a message (`flows::Taken`).
         debug_assert!(written.is_ok());
         if written.is_ok() {
             let owner = Owner { tenant: cause.tenant, number };
@@ -299,8 +300,7 @@ impl Switch {
         self.scratch.put_message(message);
     }
 
-    /// Queues what brings an entry to the switch that was another before; what stood for that and no longer stands for
-    /// it is taken away first.
+    /// Queues the rules of an entry that was `before`: first deletes the rules that the entry no longer has.
     pub(crate) fn submit_rules(
         &mut self,
         cause: &Cause,
@@ -313,7 +313,7 @@ impl Switch {
         if self.is_replay() {
             return;
         }
-        // Most modifications change what rules do and nothing else.
+        // Most modifications change only the actions of rules.
         if before.is_some_and(|before| before.has_rules_where(flow)) {
             for rule in &flow.rules {
                 self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
@@ -331,13 +331,13 @@ impl Switch {
         }
         for rule in &flow.rules {
             let stands = stood.contains_key(&*rule.match_wire);
-            // A modification does not bring what is not there (1.3).
+            // A MODIFY does not add a missing rule (1.3).
             let change = if stands { change } else { Change::Add };
             self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
         }
     }
 
-    /// Takes an entry that is no longer on the switch out of the tenant's table.
+    /// Removes an entry from the tenant's table, without a change in the log.
     pub(crate) fn drop_flow(&mut self, tenant: TenantIndex, number: u32) -> Option<Flow> {
         let state = &mut self.tenants[tenant];
         let flow = state.flows.remove(number)?;
@@ -352,7 +352,7 @@ impl Switch {
         Some(flow)
     }
 
-    /// A barrier has shown that everything up to this xid is done.
+    /// A barrier has shown that all messages up to this xid are done.
     pub(crate) fn confirm(&mut self, xid: u32, now: Instant) {
         while let Some(at) = self.session.next_confirmed(xid, now) {
             let Some(operation) = self.operations.get_mut(&at) else { continue };

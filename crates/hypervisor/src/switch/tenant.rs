@@ -1,4 +1,4 @@
-//! What the core keeps for one tenant on one switch, and for one of its controllers.
+//! The state of one tenant on one switch.
 
 mod backlog;
 mod packets;
@@ -32,27 +32,27 @@ pub(crate) struct Tenant {
     pub(super) id: TenantId,
     /// The terms in the policy. A tenant that is no longer in the policy keeps its place, so that indices stay valid.
     pub(super) terms: Terms,
-    /// Its own network on this switch, if it has one and no slice.
+    /// The tenant's network on this switch. `None` for a tenant with a slice.
     pub(super) network: Option<Arc<Network>>,
-    /// What Weir knows of the tenant's ports beside the map.
+    /// What Weir knows of the tenant's ports, other than the map.
     pub(super) ports: Ports,
     /// The counts of the network's ports (1.3).
     pub(super) counts: PortCounts,
     pub(super) controllers: Connections,
-    /// Its requests in flight.
+    /// The tenant's requests in flight.
     pub(super) log: VecDeque<Logged>,
-    /// While its tables and the switch are brought together.
+    /// The recovery, while the tenant's tables and the switch are brought together.
     pub(super) recovery: Option<Box<Recovery>>,
     /// Requests that Weir has accepted and not finished.
     pub(super) backlog: Backlog,
     pub(super) flows: FlowTable,
-    /// The time of the entries.
+    /// The time-outs of the entries.
     pub(super) timeouts: Timeouts,
     pub(super) numbers: Numbers,
-    /// Packets on their way to its controllers.
+    /// Packets on their way to the tenant's controllers.
     pub(super) packets: Packets,
     pub(super) counters: Counters,
-    /// Its last requests that were refused.
+    /// The tenant's last refused requests.
     pub(super) refused: Refusals,
 }
 
@@ -83,13 +83,13 @@ impl Tenant {
         self.terms = Terms::new(tenant);
     }
 
-    /// Counts and keeps a request that was refused.
+    /// Counts and keeps a refused request.
     pub(crate) fn refuse(&mut self, origin: &Origin, verdict: Verdict, now: Instant) {
         self.counters.refuse(verdict.refused.code());
         self.refused.add(origin, verdict, now);
     }
 
-    /// Whether the tenant may be given one more PACKET_IN now.
+    /// Whether the rates allow one more PACKET_IN to the tenant now.
     pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
         self.packets.admit(self.terms.limits.packet_in, now)
     }

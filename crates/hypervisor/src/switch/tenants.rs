@@ -1,4 +1,5 @@
-//! The tenants on a switch, and what is known of several of them at once: who is to be looked at for what.
+//! The tenants on a switch, and indexes over tenants: those with a rule to take over, those that recover, those whose
+//! entries end.
 
 use super::Tenant;
 use super::replay::recovery::Recovery;
@@ -16,13 +17,13 @@ use hashbrown::HashMap;
 pub(crate) struct Tenants {
     all: Vec<Tenant>,
     by_id: HashMap<TenantId, TenantIndex>,
-    /// Tenants of which an entry may take over a rule that another entry of the tenant has given up.
+    /// Tenants of which an entry may take over a rule that another entry has given up.
     freed: BTreeSet<TenantIndex>,
     /// Tenants whose tables and the switch are brought together.
     recovering: BTreeSet<TenantIndex>,
     /// The tenant of each buffered packet, and the tenant's buffer id; by the switch's buffer id.
     buffered: HashMap<u32, (TenantIndex, u32)>,
-    /// No entry of which Weir keeps the time ends before.
+    /// The earliest time at which an entry may end whose time Weir keeps.
     next_end: Option<Instant>,
     /// Whether the driver fetches changes of flow tables.
     tracks_flows: bool,
@@ -45,13 +46,13 @@ impl IndexMut<TenantIndex> for Tenants {
 }
 
 impl Tenants {
-    /// How many tenants there are or have been. Places are kept, so that indices stay valid.
+    /// The number of present and earlier tenants. Places are kept, so that indices stay valid.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there has never been a tenant.
+    /// Whether there was never a tenant.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -61,7 +62,7 @@ impl Tenants {
         (0..self.all.len() as u32).map(TenantIndex)
     }
 
-    /// All tenants that there are or have been.
+    /// All present and earlier tenants.
     pub(crate) fn iter(&self) -> core::slice::Iter<'_, Tenant> {
         self.all.iter()
     }
@@ -109,21 +110,21 @@ impl Tenants {
         }
     }
 
-    // ---- Entries that others of the tenant may take over
+    // ---- Rules that entries may take over
 
-    /// If an entry of the tenant has given a rule up, another entry may take the rule over.
+    /// If an entry of the tenant has given up a rule, another entry may take the rule over.
     pub(super) fn note_freed(&mut self, tenant: TenantIndex) {
         if self[tenant].flows.has_freed() {
             self.freed.insert(tenant);
         }
     }
 
-    /// No entry of the tenant has a rule to take over.
+    /// The tenant has no rule to take over any more.
     pub(super) fn forget_freed(&mut self, tenant: TenantIndex) {
         self.freed.remove(&tenant);
     }
 
-    /// Takes the tenants whose entries may take rules over now. A tenant that is recovering has to wait, and one that is `busy`.
+    /// Takes the tenants whose entries may take over rules now. A tenant that is recovering or `busy` has to wait.
     pub(super) fn take_freed(&mut self, busy: impl Fn(TenantIndex) -> bool) -> Vec<TenantIndex> {
         let Tenants { all, freed, .. } = self;
         let is_free =
@@ -137,13 +138,13 @@ impl Tenants {
 
     // ---- Recovery
 
-    /// Begins to bring a tenant's tables and the switch together, or goes on with that.
+    /// Begins or continues a recovery of a tenant.
     pub(super) fn recover(&mut self, tenant: TenantIndex) -> &mut Recovery {
         self.recovering.insert(tenant);
         self[tenant].recovery.get_or_insert_default()
     }
 
-    /// A tenant's tables and the switch agree again.
+    /// A tenant's tables and the switch agree again: takes the recovery.
     pub(super) fn recovered(&mut self, tenant: TenantIndex) -> Option<Recovery> {
         self.recovering.remove(&tenant);
         self[tenant].recovery.take().map(|recovery| *recovery)
@@ -163,9 +164,9 @@ impl Tenants {
         })
     }
 
-    // ---- Packets that the switch keeps
+    // ---- Buffered packets
 
-    /// The switch announces a packet by this buffer id: the buffer id of the packet before is no longer valid.
+    /// The switch announces a packet with this buffer id: the id is no longer valid for the earlier packet.
     pub(super) fn forget_buffered(&mut self, physical: u32) {
         if let Some((tenant, number)) = self.buffered.remove(&physical) {
             self[tenant].packets.buffers_mut().take(number);
@@ -189,7 +190,7 @@ impl Tenants {
         Some(taken)
     }
 
-    /// The tenant's buffer id was not used.
+    /// Makes a tenant's buffer id valid again that was not used.
     pub(super) fn give_buffered_back(
         &mut self,
         tenant: TenantIndex,
@@ -210,7 +211,7 @@ impl Tenants {
         end.into_iter().for_each(|at| self.note_end(at));
     }
 
-    /// Weir has to look at an entry then.
+    /// Notes that Weir has to look at an entry at this time.
     pub(super) fn note_end(&mut self, at: Instant) {
         self.next_end = earlier(self.next_end, Some(at));
     }
@@ -220,7 +221,7 @@ impl Tenants {
         self.next_end = self.all.iter().filter_map(|tenant| tenant.timeouts.next_end()).min();
     }
 
-    /// No entry is to be looked at before.
+    /// The earliest time at which Weir has to look at an entry.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.next_end
     }

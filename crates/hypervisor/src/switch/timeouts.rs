@@ -1,4 +1,4 @@
-//! The time of entries: their time-outs, and the wait for their last counts. [`Timeouts`](states::Timeouts) has the state of each
+//! The time of entries: time-outs, and the wait for last counters. [`Timeouts`](states::Timeouts) has the state of each
 //! entry.
 //!
 //! | state | rules on the switch | who keeps the time |
@@ -21,8 +21,9 @@
 //! | the entry is deleted | together, apart | leaving, or gone if its tenant wants no report |
 //! | the switch has reported the last rule, or has not in time | leaving | gone |
 //!
-//! The hard time-out of an entry goes on in each state. An entry without rules has been idle since it lost its rules. No state is
-//! stored: after a restart an entry has stood as long as the switch says of the oldest rule, and an entry without rules begins again.
+//! The hard time-out of an entry goes on in each state. An entry without rules is idle since it lost its rules. The
+//! store has no state: after a restart the age of an entry is the age of its oldest rule on the switch, and the age of
+//! an entry without rules begins at 0.
 
 pub(super) mod apart;
 pub(super) mod idle;
@@ -39,13 +40,13 @@ use hashbrown::HashSet;
 use states::{Ended, Leaving, State};
 
 impl Switch {
-    /// Whether a change of the entry is on its way. Should that go back, the entry would come back with it. While a replay goes on,
-    /// each entry may change.
+    /// Whether a change of the entry is in flight. If the change is undone, the entry comes back. During a replay each
+    /// entry may change.
     pub(super) fn is_changing(&self, tenant: TenantIndex, number: u32) -> bool {
         self.is_replaying(tenant) || self.changes_of(tenant).any(|change| change.changes(number))
     }
 
-    /// A change adds an entry, or replaces an entry: the time of the entry begins again.
+    /// A change adds or replaces an entry: the time of the entry begins again.
     pub(crate) fn begin_again(&mut self, cause: &Cause, number: u32) {
         self.tenants[cause.tenant].timeouts.set_together(number);
         if let Some(change) = self.change_by(cause) {
@@ -53,8 +54,8 @@ impl Switch {
         }
     }
 
-    /// The entry begins to count again: packets that its deleted rules have counted and not yet reported belong to the entry as it
-    /// was before.
+    /// The entry's counters begin again: counters of deleted rules that the switch has not reported yet do not count
+    /// for the entry.
     pub(crate) fn reset_counters(&mut self, cause: &Cause, number: u32) {
         let last = self.session.installed().last_message();
         let change = self.change_by(cause);
@@ -64,7 +65,7 @@ impl Switch {
         }
     }
 
-    /// A change that was accepted earlier is sent: the time of an entry that it adds begins now.
+    /// A change that was accepted earlier is sent: the time of its added entry begins now.
     pub(super) fn begin_time(&mut self, operation: u32, accepted: Instant, now: Instant) {
         let Some(change) = self.change_mut(operation) else { return };
         let Some(number) = change.begins else { return };
@@ -76,7 +77,7 @@ impl Switch {
         }
     }
 
-    /// Rules of an entry may have begun its hard timeout at different times.
+    /// The hard time-outs of an entry's rules may have begun at different times.
     pub(super) fn keep_together(&mut self, tenant: TenantIndex, number: u32) {
         let state = &mut self.tenants[tenant];
         if state.flows.get(number).is_some_and(|flow| flow.hard_timeout > 0) {
@@ -84,12 +85,12 @@ impl Switch {
         }
     }
 
-    /// Keeps a removed entry until the switch has reported its last counts, if the tenant wants to hear of it.
+    /// Keeps a removed entry until the switch has reported its last counters, if the tenant wants a FLOW_REMOVED.
     pub(crate) fn await_removal(&mut self, cause: &Cause, number: u32, flow: Flow) {
         self.await_counts(cause, number, flow, None);
     }
 
-    /// The same. `over` says how long an entry has stood whose hard timeout is over.
+    /// As [`await_removal`](Self::await_removal). `over` is the age of an entry whose hard time-out is over.
     fn await_counts(&mut self, cause: &Cause, number: u32, flow: Flow, over: Option<(u32, u32)>) {
         let Cause { tenant, now, .. } = *cause;
         if !flow.is_end_reported() || self.leaves_again(tenant, number) {
@@ -100,7 +101,7 @@ impl Switch {
             None => flow.rules.len(),
         };
         if rules == 0 {
-            // Nothing stands for it on the switch, which therefore will not tell of its end.
+            // The entry has no rule on the switch, so the switch will not report its end.
             self.report_after(tenant, Ended { number, flow, reason: DELETE, stood: (0, 0) });
             return;
         }
@@ -110,14 +111,14 @@ impl Switch {
         self.tenants.note_end(until);
     }
 
-    /// Ends the entries without rules whose time is over, and waits no longer for counts that have not come in time.
+    /// Ends entries without rules whose time is over. Stops waiting for last counters that have not come in time.
     pub(super) fn end_late(&mut self, now: Instant) {
         for tenant in self.tenants.indices() {
             let next = self.tenants[tenant].timeouts.next_end();
             if next.is_none_or(|at| at > now) {
                 continue;
             }
-            // There can be thousands whose time is over, and a change can be of thousands.
+            // Thousands of entries may end at once, and a change may change thousands of entries.
             let before = self.changes_of(tenant).flat_map(|it| &it.before);
             let changing: HashSet<u32> = before.map(|(number, _)| *number).collect();
             let is_replaying = self.is_replaying(tenant);
@@ -138,7 +139,7 @@ impl Switch {
         self.tenants.find_next_end();
     }
 
-    /// Ends an entry and tells its tenant why.
+    /// Ends an entry, and sends the tenant a FLOW_REMOVED with the reason.
     fn end_timed_out(&mut self, tenant: TenantIndex, number: u32, timeout: Timeout, now: Instant) {
         let Some(flow) = self.drop_flow(tenant, number) else { return };
         let cause = in_turn(tenant, now);

@@ -1,7 +1,7 @@
-//! What the switch shows of the network it stands in: its ports, and the hypervisor's own link probes.
+//! What the switch shows of its network: its ports, and Weir's link probes.
 //!
-//! Nothing is decided here: [`Event::Ports`](super::Event::Ports) and [`Event::Probe`](super::Event::Probe) are for the part that keeps the topology, and
-//! [`Switch::send_own_packet_out`] sends what it wants sent.
+//! Nothing is decided here: [`Event::Ports`](super::Event::Ports) and [`Event::Probe`](super::Event::Probe) are for the
+//! component that keeps the topology, and [`Switch::send_own_packet_out`] sends its probes.
 
 use super::Switch;
 use super::map::OwnChange;
@@ -17,8 +17,8 @@ use flowspace::{Field, Key};
 use openflow::v13::{CONTROLLER_NO_BUFFER, PortNo};
 
 impl Switch {
-    /// Sends a frame of the hypervisor's own out of a port. False, and nothing sent, when the switch is not ready, has
-    /// no such port, or has too much waiting for it already.
+    /// Sends a frame of Weir out of a port. False, and nothing is sent, if the switch is not ready, has no such port,
+    /// or has too many waiting bytes.
     pub fn send_own_packet_out(&mut self, port: u32, frame: &[u8], now: Instant) -> bool {
         if !self.is_ready() || !self.datapath.ports().contains_key(&port) || self.session.is_full()
         {
@@ -32,7 +32,7 @@ impl Switch {
         message.is_some()
     }
 
-    /// Tells of all ports.
+    /// Reports all ports.
     pub(crate) fn report_topology(&mut self) {
         let wire = self.wire;
         let state = |port: &PhysicalPort| Some(messages::port_state(wire, &port.description));
@@ -40,7 +40,7 @@ impl Switch {
         self.reports.push_ports(ports);
     }
 
-    /// What the switch says of a port.
+    /// The state of a port, by the switch.
     pub(crate) fn port_state(&self, number: u32) -> Option<PortState> {
         self.datapath
             .ports()
@@ -48,14 +48,15 @@ impl Switch {
             .map(|port| messages::port_state(self.wire, &port.description))
     }
 
-    /// Tells of one.
+    /// Reports one port.
     pub(crate) fn report_port_change(&mut self, number: u32) {
         if self.is_ready() {
             self.reports.push_ports([(number, self.port_state(number))]);
         }
     }
 
-    /// A packet that came in, if it is a probe of the hypervisor's own: no tenant sees it, even if a tenant's rule sent it on.
+    /// Takes a packet that came in if it is a link probe of Weir. No tenant gets the probe, even if a tenant's rule
+    /// sent it to the controllers.
     pub(crate) fn take_probe(&mut self, key: &Key, frame: &[u8]) -> bool {
         if key.get(Field::DlType) != u128::from(lldp::ETHERTYPE) || !self.map.lldp().is_probe(frame)
         {
@@ -65,9 +66,10 @@ impl Switch {
         true
     }
 
-    /// Appends a link probe that a tenant sends with the tenant's tag, by which it finds back. Where LLDP is not the tenant's, it is
-    /// not to meet the entries of the tenant that owns the packet. False, and nothing appended, for what is no whole LLDP frame, and where
-    /// switches are joined, of which the members tag.
+    /// Appends a tenant's link probe with the tenant's tag; by this tag Weir finds the tenant again when the probe
+    /// comes in. If LLDP does not belong to the tenant, the probe must not match the entries of the tenant that owns
+    /// the packet. False, and nothing is appended, for an incomplete LLDP frame, and on the front of a big switch,
+    /// whose members tag probes.
     pub(crate) fn tag_probe(
         &self,
         id: TenantId,
@@ -83,16 +85,17 @@ impl Switch {
             }
     }
 
-    /// Whether a packet that a tenant sends may arrive as a probe of the hypervisor's own, which a host was sent. What is LLDP as
-    /// it stands gets the tenant's tag, and so is none any more, but not in a network of the tenant's own.
+    /// Whether a packet that a tenant sends may come in as a probe of Weir, which a host has received before. An LLDP
+    /// frame gets the tenant's tag, so it is no probe of Weir any more; but frames in the tenant's own network get no
+    /// tag.
     pub(crate) fn passes_probe_on(is_network: bool, frame: &[u8]) -> bool {
         let is_lldp = frame.get(12..14) == Some(&lldp::ETHERTYPE.to_be_bytes());
         (is_network || !is_lldp) && lldp::looks_like_probe(frame)
     }
 
-    /// Without a table of Weir's own a tenant's entry for all its packets would take the probes from here, so they get an entry
-    /// of the highest priority. Of a tenant's entry of that priority that matches them too, the specification does not
-    /// say which wins.
+    /// Installs a rule of the highest priority for link probes (1.0). Without table 0, a tenant's rule that matches all
+    /// its packets would take the probes. If a tenant's rule has the same priority and matches probes, the
+    /// specification does not say which rule wins.
     fn expect_probes(&mut self, now: Instant) {
         if self.target().has_metadata() || self.map.expects_probes() {
             return;

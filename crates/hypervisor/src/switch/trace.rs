@@ -1,9 +1,9 @@
-//! Where a packet goes on one switch, and by which rules: for people who ask.
+//! The path of a packet on one switch, with the rules that it matches: for the operator.
 //!
-//! What is followed is a whole frame through the rules that Weir has on the switch: Weir's own and those of the tenant whose packet
-//! this is. Each rule is named with the entry of the tenant's that it stands for. What only the switch knows (which bucket of a
-//! SELECT group, what a meter drops, what NORMAL does) is said and not guessed. Nothing is asked of the switch, nothing changes, and
-//! the tenant is not charged: somebody else asks.
+//! Weir follows a whole frame through its rules on the switch: Weir's own rules, and the rules of the tenant that owns
+//! the packet. Each rule is named with the tenant's entry for which it is installed. If only the switch knows the
+//! result (the bucket of a SELECT group, what a meter drops, what NORMAL does), the trace says so and does not guess.
+//! Weir does not ask the switch, changes nothing, and does not charge the tenant, since the operator asks.
 //!
 //! Start reading at [`Switch::passage`]; `run` follows the packet.
 
@@ -22,10 +22,10 @@ use flowspace::{Field, Key, frame};
 pub use passage::{Claim, Doubt, Output, Owner, Packet, Passage, Step, To};
 use run::Run;
 
-/// Why a packet does not come in by a tenant's port here.
+/// Why a packet does not come in by a tenant's port on this switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoEntrance {
-    /// The switch is not the one that is meant, or the tenant has no part of it.
+    /// The operator means another switch, or the tenant has no part of this switch.
     Elsewhere,
     /// The tenant's switch is meant, but the port is not here.
     NoPort,
@@ -34,10 +34,10 @@ pub enum NoEntrance {
 }
 
 impl Switch {
-    /// A packet that comes in by a port as a tenant sees the switch and the port.
+    /// A packet that comes in by a port, by the tenant's names of the switch and the port.
     ///
     /// # Errors
-    /// Why it does not come in here.
+    /// Why the packet does not come in here.
     pub fn entrance(
         &self,
         tenant: TenantId,
@@ -46,7 +46,7 @@ impl Switch {
         frame: &[u8],
     ) -> Result<Packet, NoEntrance> {
         let served = self.tenant_of(tenant).filter(|at| self.is_served(*at));
-        // What is in front of a big switch has no rules of its own.
+        // The front of a big switch has no rules of its own.
         let at = served.filter(|_| !self.datapath.is_joined()).ok_or(NoEntrance::Elsewhere)?;
         if self.datapath_of(at) != datapath {
             return Err(NoEntrance::Elsewhere);
@@ -69,10 +69,10 @@ impl Switch {
         }
     }
 
-    /// A packet at a port of the switch itself.
+    /// A packet at a port of the physical switch.
     ///
     /// # Errors
-    /// The switch is another, or has no such port.
+    /// The operator means another switch, or the switch has no such port.
     pub fn entrance_of_switch(
         &self,
         dpid: u64,
@@ -87,7 +87,7 @@ impl Switch {
         packet.ok_or(NoEntrance::NoPort)
     }
 
-    /// What becomes of a packet.
+    /// The path of a packet.
     pub fn passage(&self, packet: &Packet) -> Passage {
         let key = Key::extract(packet.in_port, &packet.frame);
         let owner = self.owner_shown(&key);

@@ -1,7 +1,7 @@
-//! What tenants' virtual flow tables hold, told as it changes: who follows flows through the network starts here.
+//! Changes of tenants' virtual flow tables, for a program that follows flows through the network.
 //!
-//! Off by default. On, each table remembers which of its entries were touched, each once, so what waits to be fetched is
-//! never more than the tables hold. Entries of a tenant's own network speak of its own ports.
+//! Tracking is off by default. If it is on, each table keeps the numbers of changed entries, each number once, so the
+//! waiting changes are never more than the tables hold. Entries of a tenant's network name the ports of the network.
 
 use super::Switch;
 use crate::flows::Flow;
@@ -13,14 +13,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flowspace::Match;
 
-/// An entry that came, changed or went.
+/// An entry that was added, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowChange {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Its number, the tenant's own on this switch.
+    /// The number of the entry among the tenant's entries on this switch.
     pub number: u32,
-    /// What it is now; `None` is gone.
+    /// The present entry; `None` if it was removed.
     pub entry: Option<FlowEntry>,
 }
 
@@ -29,23 +29,23 @@ pub struct FlowChange {
 pub struct FlowEntry {
     /// The tenant's table; 0 on OpenFlow 1.0.
     pub table: u8,
-    /// Higher wins.
+    /// The higher priority wins.
     pub priority: u16,
-    /// Which packets.
+    /// The packets that match.
     pub match_: Match,
     /// Actions (1.0) or instructions (1.3), on the wire.
     pub actions: Box<[u8]>,
-    /// The groups that they name (1.3), as the bodies of GROUP_MODs.
+    /// The groups that the actions name (1.3), as the bodies of GROUP_MODs.
     pub groups: Vec<(u32, Box<[u8]>)>,
 }
 
 impl Switch {
-    /// Whether changes of flow tables are kept to be fetched. Turned on, all entries count as changed.
+    /// Turns the tracking of changes on or off. When tracking begins, all entries count as changed.
     pub fn track_flows(&mut self, on: bool) {
         self.tenants.track_flows(on);
     }
 
-    /// What has changed since this was last called.
+    /// The changes since the last call.
     pub fn take_flow_changes(&mut self) -> Vec<FlowChange> {
         let mut changes = Vec::new();
         if !self.tenants.tracks_flows() {

@@ -1,9 +1,10 @@
-//! What tenants' ports have counted, for those who watch Weir: the driver has the switch asked now and then.
+//! Counters of tenants' ports, for the operator: the driver calls [`Switch::ask_traffic`] every few seconds.
 //!
-//! A port that is a tenant's whole has the switch's own counters. Of a port of a network that others share, table 0 counts what
-//! comes in (1.3), and other switches say what arrived at the far ends of links: see [`super::counts`]. Other ports have no counters
+//! A port that belongs to one tenant has the switch's counters. For a port of a network that other tenants share, table
+//! 0 counts received packets (1.3), and other switches report what arrives at the far ends of links: see
+//! [`super::counts`]. Other ports have no counters for one tenant.
 //! of one tenant's.
-//!
+//! Two consecutive answers of the switch also show how much each port sends, for all tenants together.
 //! Two answers of the switch also say how much each port sends: all tenants together.
 
 pub(crate) mod port_traffic;
@@ -19,7 +20,8 @@ use alloc::vec::Vec;
 use port_traffic::PortTraffic;
 
 impl Switch {
-    /// Asks the switch what its ports have counted, unless it is being asked. The driver calls this every some seconds.
+    /// Asks the switch for the counters of its ports, unless a question is in flight. The driver calls this every few
+    /// seconds.
     pub fn ask_traffic(&mut self, now: Instant) {
         if !self.is_ready() || self.datapath.is_joined() || !self.datapath.traffic_mut().ask() {
             return;
@@ -36,7 +38,7 @@ impl Switch {
         self.datapath.traffic().loads.iter().map(|(port, load)| (*port, *load))
     }
 
-    /// What a tenant's ports have counted, as far as anybody counts for the tenant alone.
+    /// The counters of a tenant's ports, as far as they are counted for the tenant alone.
     pub fn traffic_of(&self, tenant: TenantId) -> Vec<PortTraffic> {
         let Some(at) = self.tenant_of(tenant) else { return Vec::new() };
         let of_switch = |port, at: u32| {
@@ -63,7 +65,7 @@ impl Switch {
         }
     }
 
-    /// The switch says what its ports have counted.
+    /// The switch reports the counters of its ports.
     pub(super) fn traffic_part(&mut self, entries: &[u8], has_more: bool, now: Instant) {
         let count = |packets, bytes| Count { packets, bytes };
         let ports = messages::ports(self.wire, entries).into_iter().map(|it| {

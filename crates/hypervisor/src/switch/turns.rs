@@ -1,8 +1,8 @@
-//! The work inside Weir that a tenant's requests make: how it is charged, and when they are looked at.
+//! The work inside Weir for a tenant's requests: the charge for the work, and the turns of tenants.
 //!
-//! [`crate::work`] has the unit and the line. Two things are bounded: the work of one turn of the event loop, and what is
-//! taken ahead of what the switch has confirmed. What is beyond these bounds stays unread in the tenant's connection, or
-//! waits with the [postponed](super::postponed).
+//! [`crate::work`] has the unit of work and the line of tenants. Two things are bounded: the work of one turn of the
+//! event loop, and the work that the switch has not confirmed. Requests beyond these bounds stay unread in the tenant's
+//! connection, or wait with the [postponed](super::postponed) requests.
 
 use super::{Request, Settings, Switch};
 use crate::ids::TenantIndex;
@@ -12,9 +12,10 @@ use crate::work::{CHANGE, Examines, LARGE, MESSAGE, PLAN};
 use alloc::vec;
 
 impl Switch {
-    /// A turn of the event loop. The first of the tenants that have used up their credit, or that wait with a large request, gets its
-    /// share: a batch of a change or of a replay, or the next requests. A batch of entries follows a changed policy. Says whether more
-    /// waits; then this is to be called in the next turn, too, which is not to be put off.
+    /// Step 4: one turn of the event loop. The first of the tenants that have used up their credit, or that wait with a
+    /// large request, gets its share: a batch of a change or of a replay, or the next requests. If the policy has
+    /// changed, a batch of entries follows. Returns whether further turns are needed; then the driver must not sleep
+    /// before the next turn.
     pub fn next_turn(&mut self, now: Instant) -> bool {
         if self.datapath.is_reconciling() {
             self.continue_to_reconcile(now);
@@ -43,12 +44,13 @@ impl Switch {
         self.is_turn_awaited()
     }
 
-    /// Whether a tenant waits for its turn, or entries have to follow a changed policy.
+    /// Steps 4 and 5: whether a tenant waits for its turn, or entries have to follow a changed policy, or the
+    /// reconciliation goes on.
     pub fn is_turn_awaited(&self) -> bool {
         self.inbox.turns().is_awaited() || self.map.is_stale() || self.datapath.is_reconciling()
     }
 
-    /// Calls `act` for as many items as this turn has room for. Says whether no item is left.
+    /// Calls `act` for as many items as this turn has room for. Returns whether no item is left.
     pub(super) fn each<T>(
         &mut self,
         all: &mut vec::IntoIter<T>,
@@ -62,7 +64,7 @@ impl Switch {
         all.len() == 0
     }
 
-    /// Charges a tenant for what has been done for it.
+    /// Charges a tenant for the work since the last charge.
     #[inline]
     pub(super) fn charge_work(&mut self, tenant: TenantIndex) {
         let state = &mut self.tenants[tenant];
@@ -77,7 +79,7 @@ impl Switch {
         !self.inbox.turns().is_on_turn(request.tenant.0) && self.estimate(request) >= LARGE
     }
 
-    /// What a request may cost at most, roughly; 0 for one that is not about the whole of a table.
+    /// The greatest work of a request, roughly; 0 for a request that does not concern a whole table.
     fn estimate(&self, request: &Request<'_>) -> u64 {
         let state = &self.tenants[request.tenant];
         let all = state.flows.len() as u64;
@@ -98,7 +100,7 @@ impl Switch {
         all * per_entry
     }
 
-    /// Counts the change that a request has brought on its way, and what the change holds.
+    /// Counts a request's change as in flight: its work, and the bytes that it holds.
     pub(super) fn count_ahead(&mut self, tenant: TenantIndex, change: u32, examined: u64) {
         if let Some(operation) = self.operations.get_mut(&change) {
             (operation.work, operation.held) = (examined, operation.size());
@@ -107,7 +109,7 @@ impl Switch {
         }
     }
 
-    /// Counts more work for a change on its way; with `holds_more`, also what the change holds by now.
+    /// Counts more work for a change in flight; with `holds_more`, also the bytes that the change holds now.
     pub(super) fn count_more_ahead(
         &mut self,
         tenant: TenantIndex,
@@ -127,12 +129,12 @@ impl Switch {
     }
 }
 
-/// Messages of a tenant's changes that may wait for the switch before no more is read. What is applied to the tables and has not
-/// been sent is work for nothing if the switch refuses something before it.
+/// The most waiting messages of a tenant's changes. Beyond this limit Weir does not read from the tenant. If the switch
+/// refuses a message, the work for later messages that were not sent was useless.
 const UNSENT_CHANGES: usize = 32;
 
 impl Switch {
-    /// Whether so much of a tenant's requests is taken and not finished that no more are read.
+    /// Whether a tenant has so many accepted requests that Weir reads no more.
     pub(super) fn has_too_much(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         self.has_bulk(tenant)
@@ -143,7 +145,7 @@ impl Switch {
             || !self.tenants[tenant].backlog.held().leaves_room(self.settings.tenant_bytes_in_all)
     }
 
-    /// Whether so much of that has been finished that reading goes on.
+    /// Whether half of these requests are done, so that Weir reads again.
     pub(super) fn is_half_empty(&self, tenant: TenantIndex) -> bool {
         let Settings { tenant_backlog, tenant_work, tenant_bytes, .. } = self.settings;
         !self.has_bulk(tenant)
@@ -159,7 +161,7 @@ impl Switch {
         self.tenants[tenant].backlog.held().bytes() + self.session.queues().of(tenant).bytes()
     }
 
-    /// Messages accepted and not finished.
+    /// Accepted requests and messages that are not done.
     fn backlog(&self, tenant: TenantIndex) -> usize {
         self.session.queues().of(tenant).len() + self.tenants[tenant].backlog.unanswered()
     }

@@ -27,13 +27,14 @@ pub(crate) fn write_match(match_: &Match) -> Vec<u8> {
     match_.to_v10().map(|match_| written(&match_)).unwrap_or_default()
 }
 
-/// The buffered packet goes with the first rule that takes it, and with no other: the switch knows its number once.
+/// The buffered packet goes with the first rule that matches it, and with no other rule: the switch accepts the buffer
+/// id once.
 pub(crate) fn buffer_for(rule: &Rule, buffered: &mut Option<Buffered>) -> u32 {
     let takes = |b: &mut Buffered| read_match(&rule.match_wire).is_some_and(|m| m.matches(&b.key));
     buffered.take_if(takes).map_or(NO_BUFFER, |b| b.physical)
 }
 
-/// Appends a FLOW_MOD of Weir's. It names no table.
+/// Appends a FLOW_MOD of Weir, which names no table.
 pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
     let (Ok(match_), Ok(actions)) = (v10::Match::parse(it.match_wire), List::parse(it.actions))
     else {
@@ -55,7 +56,7 @@ pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), Too
     .write_message(0, out)
 }
 
-/// A tenant's FLOW_MOD, with the priority that the entry has.
+/// A tenant's FLOW_MOD, with the priority that Weir uses.
 pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refused> {
     let it = FlowMod::parse(body).map_err(unreadable)?;
     Ok(Asked {
@@ -72,7 +73,7 @@ pub(crate) fn read_flow_mod(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_
     })
 }
 
-/// What a request means by these two.
+/// The entries that a request with this match and out_port means.
 pub(super) fn wanted(match_: &v10::Match, out_port: PortNo) -> Wanted {
     let out_port = v13::PortNo(port_from_v10(out_port.0));
     Wanted { match_: Match::from_v10(match_), out_port, ..Wanted::EVERYTHING }
@@ -91,7 +92,7 @@ pub(crate) fn sends_to(actions: &[u8], &Wanted { out_port, .. }: &Wanted) -> boo
         })
 }
 
-/// An entry as it was stored, with the priority that it has.
+/// An entry from the store, with the priority that Weir uses.
 pub(crate) fn restored(flow: Flow, _metadata_kept: u64) -> Option<Flow> {
     let match_ = v10::Match::parse(&flow.match_wire);
     let priority = match_.map_or(flow.priority, |match_| priority_of(&match_, flow.priority));
@@ -116,7 +117,7 @@ pub(crate) fn examines(body: &[u8]) -> Examines {
     }
 }
 
-/// What the first bytes of a FLOW_MOD say.
+/// The fields in the first bytes of a FLOW_MOD.
 pub(crate) fn head(body: &[u8]) -> Option<Head> {
     let match_ = v10::Match::parse(body.get(..40)?).ok()?;
     let priority = body.get(54..56)?.try_into().ok()?;
@@ -128,7 +129,7 @@ pub(crate) fn head(body: &[u8]) -> Option<Head> {
     })
 }
 
-/// Whether a list of actions names a port, or whatever it may stand for.
+/// Whether a list of actions names a port, or a reserved port that may include this port.
 pub(crate) fn sends_by(actions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     let actions = List::<Action<'_>>::parse(actions).unwrap_or_default();
@@ -148,7 +149,7 @@ pub(crate) fn tenants_actions(actions: &[u8], _first_table: u8) -> Option<Vec<u8
     Some(actions.to_vec())
 }
 
-/// The switch's report that a rule has gone. The report names no table.
+/// The switch's report that a rule was removed. The report names no table.
 pub(crate) fn removed(body: &[u8], _first_table: u8) -> Result<Removed, ErrorCode> {
     let removed = FlowRemoved::parse(body).map_err(unreadable)?;
     let match_wire = write_match(&Match::from_v10(&removed.match_)).into();
@@ -161,7 +162,7 @@ pub(crate) fn removed(body: &[u8], _first_table: u8) -> Result<Removed, ErrorCod
     })
 }
 
-/// Appends the report to a tenant that its entry has ended.
+/// Appends the FLOW_REMOVED for a tenant's entry.
 pub(crate) fn write_removed(
     flow: &Flow,
     reason: u8,

@@ -1,4 +1,4 @@
-//! Port descriptions: those that a switch sends, and those of a network's ports; and what Weir sends by ports.
+//! Port descriptions of switches and of networks' ports, and messages of Weir that name ports.
 
 use super::unreadable;
 use crate::label::{Label, UNKNOWN};
@@ -37,7 +37,7 @@ pub(crate) fn known(port: &PhyPort) -> (u32, PhysicalPort) {
     (port_from_v10(port.port_no.0), PhysicalPort { description, no_flood })
 }
 
-/// The switch's report that a port has come, gone or changed.
+/// The switch's report that a port was added, removed or changed.
 pub(crate) fn port_status(body: &[u8]) -> Result<(u8, u32, PhysicalPort), ErrorCode> {
     let status = PortStatus::parse(body).map_err(unreadable)?;
     let (number, port) = known(&status.desc);

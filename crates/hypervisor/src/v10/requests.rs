@@ -1,4 +1,4 @@
-//! What a request is about, before Weir does what the request asks.
+//! What a request concerns, before Weir carries out the request.
 
 use super::{flow_mod, unreadable};
 use crate::parts::written;
@@ -14,7 +14,7 @@ pub(crate) fn type_name(type_: u8) -> Option<&'static str> {
     MessageType(type_).name()
 }
 
-/// A message type as 1.3 numbers it. Up to FLOW_MOD the numbers are the same.
+/// A message type in the numbering of 1.3. Up to FLOW_MOD the numbers are the same.
 pub(crate) fn type_in_v13(type_: u8) -> v13::MessageType {
     match MessageType(type_) {
         MessageType(0..=14) => v13::MessageType(type_),
@@ -29,12 +29,12 @@ pub(crate) fn type_in_v13(type_: u8) -> v13::MessageType {
     }
 }
 
-/// Whose message a VENDOR message is.
+/// The vendor id of a VENDOR message.
 pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
     Vendor::parse(body).map(|it| it.vendor).map_err(unreadable)
 }
 
-/// What Weir examines to do what a request of this type asks.
+/// What Weir examines to carry out a request of this type.
 pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
     match MessageType(type_) {
         MessageType::FLOW_MOD => flow_mod::examines(body),
@@ -42,7 +42,7 @@ pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
     }
 }
 
-/// The port of a QUEUE_GET_CONFIG_REQUEST, which is a physical one, and the first bytes of the reply.
+/// The port of a QUEUE_GET_CONFIG_REQUEST, which is a physical port, and the first bytes of the reply.
 pub(crate) fn queue_port(body: &[u8]) -> Result<(v13::PortNo, [u8; 8]), ErrorCode> {
     let QueueGetConfigRequest { port } = QueueGetConfigRequest::parse(body).map_err(unreadable)?;
     if port == PortNo::NONE {

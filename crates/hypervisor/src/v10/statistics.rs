@@ -1,4 +1,4 @@
-//! What Weir asks a switch for statistics, and what answers say.
+//! Questions of Weir for statistics, and the contents of answers.
 
 use super::flow_mod::wanted;
 use super::unreadable;
@@ -33,14 +33,14 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     vec![(Awaits::Nothing, config), (Awaits::Own(Purpose::Flows), flows)]
 }
 
-/// The entries in the switch's answer about its flows.
+/// The rules in the switch's answer to a question for its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
     List::<FlowStats<'_>>::parse(entries)
         .unwrap_or_default()
         .iter()
         .map(|entry| {
             Held {
-                // Which of its tables the switch has chosen is the switch's affair: no FLOW_MOD names a table.
+                // The switch chooses one of its tables for a rule; no FLOW_MOD names a table.
                 table: 0,
                 match_: Match::from_v10(&entry.match_),
                 match_wire: written(&entry.match_),
@@ -48,7 +48,7 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 cookie: entry.cookie,
                 actions: entry.actions.as_bytes().to_vec(),
                 stood: (entry.duration_sec, entry.duration_nsec),
-                // Statistics have no flags: the one that all rules have.
+                // Statistics have no flags. All rules have this flag.
                 terms: (entry.idle_timeout, entry.hard_timeout, v10::FlowModFlags::SEND_FLOW_REM.0),
             }
         })
@@ -58,10 +58,10 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
 /// "Not counted" (specification section 5.3.5: unsupported counters are set to -1).
 const UNSUPPORTED: u64 = u64::MAX;
 
-/// A long answer: each counts as several messages for the switch.
+/// The cost of a question with a long answer: as many messages for the switch.
 const FLOWS_COST: u32 = 4;
 
-/// The message.
+/// The message of a question.
 fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let written = StatsRequest::from(body).write_message(0, &mut out);
@@ -69,27 +69,27 @@ fn question(body: StatsRequestBody<'_>) -> Vec<u8> {
     out
 }
 
-/// Asks what kind of switch it is.
+/// The question for the switch's description.
 pub(crate) fn description() -> Vec<u8> {
     question(StatsRequestBody::Desc)
 }
 
-/// Asks what all ports have counted.
+/// The question for the counters of all ports.
 pub(crate) fn port_counters() -> Vec<u8> {
     question(StatsRequestBody::Port { port_no: PortNo::NONE })
 }
 
-/// Asks how much the tables hold.
+/// The questions for the sizes of the tables.
 pub(crate) fn room() -> Vec<Vec<u8>> {
     Vec::from([rules_in_tables()])
 }
 
-/// Asks how many rules are in the tables.
+/// The question for the numbers of rules in the tables.
 pub(crate) fn rules_in_tables() -> Vec<u8> {
     question(StatsRequestBody::Table)
 }
 
-/// What the switch is asked for the entries of a network: everything at the ports where it comes in.
+/// The questions for the entries of a network: all packets at its ingress ports.
 pub(crate) fn port_questions(network: &Network) -> Vec<v10::Match> {
     let mut asked = Vec::new();
     let arrivals = network.ingress_ports().flat_map(|port| network.incoming(port));
@@ -124,17 +124,17 @@ pub(crate) fn asked(body: &[u8], _metadata_kept: u64) -> Result<Asked<'_>, Refus
     }))
 }
 
-/// A port as 1.3 numbers it.
+/// A port in the numbering of 1.3.
 fn port_of(port: PortNo) -> v13::PortNo {
     v13::PortNo(port_from_v10(port.0))
 }
 
-/// What a tenant's request asks, as a question of Weir's own.
+/// The question for a tenant's request, as Weir's own message.
 pub(crate) fn ask_again(body: &[u8]) -> Vec<u8> {
     StatsRequest::parse(body).map(|it| question(it.body)).unwrap_or_default()
 }
 
-/// Asks what the entries that this match covers have counted.
+/// The question for the counters of the entries that this match contains.
 pub(crate) fn flow_question(match_: v10::Match) -> Vec<u8> {
     question(StatsRequestBody::Flow(FlowStatsRequest { match_, ..FlowStatsRequest::default() }))
 }
@@ -148,7 +148,8 @@ pub(crate) fn has_more(body: &[u8]) -> Result<bool, ErrorCode> {
 /// Rules that a switch has reported, by cookie and match.
 pub(crate) type Reported = HashSet<(u64, v10::Match)>;
 
-/// What entries on the switch have counted. A rule in two of the tenant's own flowspace entries is reported for each, and counted once.
+/// The counters of rules on the switch. A rule that overlaps two of the tenant's flowspace entries is reported for each
+/// of them, and counted once.
 pub(crate) fn counted<'a>(entries: &'a [u8], before: &mut Reported) -> Vec<Counted<'a>> {
     let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
     let entries = entries.iter().filter(|it| before.insert((it.cookie, it.match_)));
@@ -162,7 +163,7 @@ pub(crate) fn counted<'a>(entries: &'a [u8], before: &mut Reported) -> Vec<Count
     counted.collect()
 }
 
-/// Appends what a tenant's entry has counted.
+/// Appends flow statistics of a tenant's entry.
 pub(crate) fn write_flow_statistics(
     flow: &Flow,
     count: Count,
@@ -204,7 +205,7 @@ pub(crate) fn written_table(
     })
 }
 
-/// What ports have counted, as 1.3 says it.
+/// Port statistics, in the form of 1.3.
 pub(crate) fn ports(entries: &[u8]) -> Vec<v13::PortStats> {
     let ports = List::<PortStats>::parse(entries).unwrap_or_default();
     let ports = ports.iter().map(|it| v13::PortStats {
@@ -227,7 +228,7 @@ pub(crate) fn ports(entries: &[u8]) -> Vec<v13::PortStats> {
     ports.collect()
 }
 
-/// The same of one port; `None` for a port that 1.0 cannot name.
+/// Port statistics of one port; `None` for a port that 1.0 cannot name.
 pub(crate) fn written_port(it: &v13::PortStats) -> Option<Vec<u8>> {
     Some(written(&PortStats {
         port_no: PortNo(port_to_v10(it.port_no.0)?),
@@ -246,14 +247,14 @@ pub(crate) fn written_port(it: &v13::PortStats) -> Option<Vec<u8>> {
     }))
 }
 
-/// Queue statistics of the queues that are a tenant's own.
+/// Queue statistics of the tenant's own queues.
 pub(crate) fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>> {
     let queues = List::<QueueStats>::parse(entries).unwrap_or_default();
     let own = queues.iter().filter(|it| is_own(port_from_v10(it.port_no.0), it.queue_id));
     own.map(|it| written(&it)).collect()
 }
 
-/// One question for each rule but one, by its match: the answer has narrower entries as well.
+/// One question for each rule except one, by its match: the answer has narrower rules as well.
 pub(crate) fn questions_of(
     flow: &Flow,
     except: &Rule,

@@ -1,4 +1,4 @@
-//! The FLOW_MODs that Weir sends, FLOW_REMOVED of a switch and to a tenant, and what instructions say.
+//! The FLOW_MODs that Weir sends, the FLOW_REMOVED of a switch and to a tenant, and the meaning of instructions.
 
 use super::unreadable;
 use crate::buffers::Buffered;
@@ -24,14 +24,14 @@ pub(crate) fn read_match(wire: &[u8]) -> Option<Space> {
     Space::from_v13(&wire).ok()
 }
 
-/// A match on the wire, with the padding; nothing if 1.3 cannot say the match.
+/// A match on the wire, with the padding; nothing if 1.3 cannot express the match.
 pub(crate) fn write_match(match_: &Space) -> Vec<u8> {
     let mut fields = MatchBuf::new();
     let said = match_.to_v13(&mut fields);
     said.map(|()| written(&fields.as_match())).unwrap_or_default()
 }
 
-/// What sends a packet through the tables.
+/// The actions that send a packet through the tables.
 pub(crate) fn through_table() -> ListBuf<Action<'static>> {
     ListBuf::from([Action::Output { port: PortNo::TABLE, max_len: 0 }])
 }
@@ -41,15 +41,16 @@ pub(crate) fn physical_table(table: u8, first: u8) -> u8 {
     if table == TABLE_ALL { TABLE_ALL } else { table.saturating_add(first) }
 }
 
-/// A buffered packet goes with no rule of a MODIFY: it goes through the tables afterwards (specification section 6.4).
+/// No rule of a MODIFY releases a buffered packet: the packet goes through the tables afterwards (specification section
+/// 6.4).
 pub(crate) fn buffer_for(_rule: &Rule, _buffered: &mut Option<Buffered>) -> u32 {
     NO_BUFFER
 }
 
-/// Appends a FLOW_MOD of Weir's.
+/// Appends a FLOW_MOD of Weir.
 pub(crate) fn write_flow_mod(it: &Sent<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
     if it.match_wire.is_empty() {
-        // 1.3 cannot say the match.
+        // 1.3 cannot express the match.
         return Err(TooLong { length: 0 });
     }
     let message = FlowMod {
@@ -103,14 +104,14 @@ pub(crate) fn read_flow_mod(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>
     })
 }
 
-/// A match in a tenant's request, without the bits of the metadata that are not the tenant's own: the tenant sees them as 0,
-/// so a match on 0 there says nothing, and one on anything else means no packet.
+/// A match in a tenant's request, without the bits of the metadata that the tenant does not own. The tenant sees these
+/// bits as 0: a match on 0 there is left out, and a match on another value matches no packet.
 pub(super) fn tenants_match(match_: &Match<'_>, metadata_kept: u64) -> Result<Space, Refused> {
     let match_ = Space::from_v13(match_).map_err(|error| error.error_code())?;
     own_part(&match_, metadata_kept)
 }
 
-/// The actions of instructions, whenever a switch carries them out.
+/// All actions in instructions, also those of action sets.
 fn actions_of(instructions: &[u8]) -> impl Iterator<Item = Action<'_>> {
     let instructions = List::<Instruction<'_>>::parse(instructions).unwrap_or_default();
     let lists = instructions.into_iter().filter_map(|instruction| match instruction {
@@ -120,7 +121,7 @@ fn actions_of(instructions: &[u8]) -> impl Iterator<Item = Action<'_>> {
     lists.flatten()
 }
 
-/// Whether instructions send to the port and the group, as the filters of requests mean it.
+/// Whether instructions send to the `out_port` and `out_group` of a request.
 pub(crate) fn sends_to(instructions: &[u8], wanted: &Wanted) -> bool {
     let &Wanted { out_port, out_group, .. } = wanted;
     let outputs = |it| matches!(it, Action::Output { port, .. } if port == out_port);
@@ -138,7 +139,7 @@ pub(crate) fn next_table(instructions: &[u8]) -> Option<u8> {
     })
 }
 
-/// An entry as it was stored, without the bits of the metadata that are not the tenant's own.
+/// An entry from the store, without the bits of the metadata that the tenant does not own.
 pub(crate) fn restored(flow: Flow, metadata_kept: u64) -> Option<Flow> {
     let match_ = own_part(&flow.match_.to_match(), metadata_kept).ok()?;
     Some(Flow { match_: MiniMatch::new(&match_), ..flow })
@@ -165,7 +166,7 @@ pub(crate) fn examines(body: &[u8]) -> Examines {
     }
 }
 
-/// What the first bytes of a FLOW_MOD say. A long match is not whole.
+/// The fields in the first bytes of a FLOW_MOD. A long match is incomplete.
 pub(crate) fn head(body: &[u8]) -> Option<Head> {
     const MATCH: usize = 40;
     let u16_at = |at: usize| body.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes);
@@ -176,7 +177,7 @@ pub(crate) fn head(body: &[u8]) -> Option<Head> {
     Some(Head { command, table: body.get(16).copied(), priority: u16_at(22)?, match_ })
 }
 
-/// Whether instructions name a port, or whatever it may stand for.
+/// Whether instructions name a port, or a reserved port that may include this port.
 pub(crate) fn sends_by(instructions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     actions_of(instructions).any(|action| match action {
@@ -185,7 +186,7 @@ pub(crate) fn sends_by(instructions: &[u8], number: u32) -> bool {
     })
 }
 
-/// The instructions of a rule as a tenant would write them: what leads to another table leads to the tenant's table.
+/// The instructions of a rule as a tenant would write them, with the tenant's numbers of tables.
 pub(crate) fn tenants_actions(instructions: &[u8], first_table: u8) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for instruction in List::<Instruction<'_>>::parse(instructions).ok()? {
@@ -199,7 +200,7 @@ pub(crate) fn tenants_actions(instructions: &[u8], first_table: u8) -> Option<Ve
     Some(out)
 }
 
-/// The switch's report that a rule has gone.
+/// The switch's report that a rule was removed.
 pub(crate) fn removed(body: &[u8], first_table: u8) -> Result<Removed, ErrorCode> {
     let removed = FlowRemoved::parse(body).map_err(unreadable)?;
     let match_ = Space::from_v13(&removed.match_).map_err(|error| error.error_code())?;
@@ -213,7 +214,7 @@ pub(crate) fn removed(body: &[u8], first_table: u8) -> Result<Removed, ErrorCode
     })
 }
 
-/// Appends the report to a tenant that its entry has ended.
+/// Appends the FLOW_REMOVED for a tenant's entry.
 pub(crate) fn write_removed(
     flow: &Flow,
     reason: u8,

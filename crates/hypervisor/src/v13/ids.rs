@@ -1,4 +1,4 @@
-//! The ids of groups and meters on the switch (1.3): which are in use, and by whom.
+//! The ids of groups and meters on the switch (1.3) that are in use, and their tenants.
 //!
 //! An id is in use from when a change takes it until a barrier has shown that the group or meter is gone. Nothing is sent or
 //! stored here: see [`crate::switch::v13`].
@@ -38,7 +38,7 @@ impl Ids {
         }
     }
 
-    /// The lowest id of a group or meter that is free: some switches number few.
+    /// The lowest free id of a group or meter: some switches allow only low numbers.
     pub(crate) fn lowest_free(&self, kind: Kind) -> u32 {
         let used = if kind == Kind::Meter { &self.meters } else { &self.groups };
         let mut free = 1;
@@ -98,7 +98,8 @@ impl Ids {
         self.owned.iter().map(|(key, tenant)| (*key, *tenant))
     }
 
-    /// A group or meter is to be deleted. Says whether that is new: the store has the group or meter under its first tenant.
+    /// Marks a group or meter as to be deleted. Returns whether the mark is new: the store has the group or meter under
+    /// its first tenant.
     pub(crate) fn mark_for_deletion(&mut self, whose: TenantId, kind: Kind, id: u32) -> bool {
         match self.to_delete.entry((kind, id)) {
             Entry::Vacant(new) => {
@@ -109,7 +110,7 @@ impl Ids {
         }
     }
 
-    /// A group or meter is not to be deleted any longer. Gives its tenant if it was to be deleted.
+    /// Removes the mark of a group or meter. Returns the tenant of the mark.
     pub(crate) fn unmark_for_deletion(&mut self, kind: Kind, id: u32) -> Option<TenantId> {
         self.to_delete.remove(&(kind, id))
     }
@@ -159,5 +160,5 @@ impl Ids {
     }
 }
 
-/// Numbers on the switch that the groups of one tenant may have in all.
+/// The most ids on the switch for the groups of one tenant.
 pub(crate) const MAX_NUMBERS: usize = 4096;

@@ -1,4 +1,4 @@
-//! A tenant's groups and meters, with their ids on the switch.
+//! The group table and the meter table of a tenant, with the ids on the switch.
 
 use crate::named::named_by;
 use crate::store::Kind;
@@ -18,7 +18,7 @@ use openflow::{List, Version, frame};
 pub(crate) struct Numbers {
     groups: OfKind,
     meters: OfKind,
-    /// Whether ids of them on the switch may be needed no more.
+    /// Whether some ids on the switch may no longer be needed.
     is_any_loose: bool,
 }
 
@@ -38,19 +38,19 @@ impl Numbers {
         }
     }
 
-    /// Its groups.
+    /// The groups.
     #[inline]
     pub(crate) fn groups(&self) -> &OfKind {
         &self.groups
     }
 
-    /// Its meters.
+    /// The meters.
     #[inline]
     pub(crate) fn meters(&self) -> &OfKind {
         &self.meters
     }
 
-    /// Whether ids of them on the switch may be needed no more.
+    /// Whether some ids on the switch may no longer be needed.
     pub(crate) fn is_any_loose(&self) -> bool {
         self.is_any_loose
     }
@@ -61,29 +61,29 @@ impl Numbers {
     }
 }
 
-/// A tenant's numbers, of groups or of meters.
+/// The group table or the meter table of a tenant.
 #[derive(Default)]
 pub(crate) struct OfKind {
     known: HashMap<u32, Numbered>,
-    /// Each number on the switch, with the tenant's that it belongs to.
+    /// Each id on the switch, with the tenant's number of the group or meter.
     by_physical: BTreeSet<(u32, u32)>,
-    /// Those of egress groups, by the outputs in whose place they stand.
+    /// The numbers of egress groups, by the outputs that they replace.
     egress_groups: BTreeMap<PortNo, u32>,
 }
 
-/// In the place of an ingress port, and of the switch's, in the store.
+/// In the store: no ingress port.
 const NO_PORT: u32 = 0;
 
 /// One group or meter.
 #[derive(Clone)]
 pub(crate) struct Numbered {
-    /// Its ids on the switch; a meter has one.
+    /// The ids on the switch; a meter has one.
     pub instances: Instances,
-    /// The body of the GROUP_MOD or METER_MOD by which the tenant last described it.
+    /// The body of the GROUP_MOD or METER_MOD by which the tenant last described the group or meter.
     pub body: Box<[u8]>,
 }
 
-/// First bytes of a stored group that has several instances. No id on the switch is like that.
+/// The first bytes of a stored group with several instances. No id on the switch has this value.
 const WITH_VARIANTS: u32 = u32::MAX - 4;
 
 impl Numbered {
@@ -144,12 +144,12 @@ impl Numbered {
 }
 
 impl OfKind {
-    /// One of the tenant's.
+    /// A group or meter of the tenant.
     pub(crate) fn get(&self, number: u32) -> Option<&Numbered> {
         self.any(number).filter(|_| !is_egress_group(number))
     }
 
-    /// One of the tenant's, or an egress group.
+    /// A group or meter of the tenant, or an egress group.
     pub(crate) fn any(&self, number: u32) -> Option<&Numbered> {
         self.known.get(&number)
     }
@@ -184,12 +184,12 @@ impl OfKind {
         Some(taken)
     }
 
-    /// How many the tenant has.
+    /// The number of the tenant's groups or meters.
     pub(crate) fn len(&self) -> usize {
         self.own().count()
     }
 
-    /// How many ids on the switch all of them have.
+    /// The number of ids on the switch, of all groups or meters.
     pub(crate) fn instances(&self) -> usize {
         self.by_physical.len()
     }
@@ -203,18 +203,18 @@ impl OfKind {
         self.known.keys().copied().filter(|number| is_egress_group(*number)).collect()
     }
 
-    /// The egress groups, each with the output in whose place it stands.
+    /// The egress groups, each with the output that it replaces.
     pub(crate) fn egress_groups_by_output(&self) -> Vec<(PortNo, u32)> {
         self.egress_groups.iter().map(|(output, exit)| (*output, *exit)).collect()
     }
 
-    /// The tenant's number of a physical one.
+    /// The tenant's number for an id on the switch.
     pub(crate) fn of_physical(&self, physical: u32) -> Option<u32> {
         let own = self.by_physical.range((physical, 0)..=(physical, u32::MAX));
         own.map(|(_, number)| *number).next()
     }
 
-    /// Also egress groups.
+    /// All groups, with egress groups, or all meters.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Numbered)> {
         self.known.iter().map(|(number, known)| (*number, known))
     }
@@ -227,8 +227,8 @@ impl OfKind {
     }
 }
 
-/// The GROUP_MOD or METER_MOD that does this. Both have the command, type or flags, the number, and buckets or bands; `content` has all
-/// but the command and the number: see [`content_of`](crate::south::installed::content_of).
+/// A GROUP_MOD or METER_MOD. Both messages have the command, type or flags, the id, and buckets or bands. `content` has
+/// all but the command and the id: see [`content_of`](crate::south::installed::content_of).
 pub(crate) fn number_mod(
     (kind, number): (Kind, u32),
     command: GroupModCommand,
@@ -237,7 +237,7 @@ pub(crate) fn number_mod(
     let type_ = if kind == Kind::Meter { MessageType::METER_MOD } else { MessageType::GROUP_MOD };
     let (terms, list) = content.split_at_checked(2).unwrap_or_default();
     let mut message = Vec::new();
-    // The content has come in a message.
+    // The content came in a message, so there is room.
     let _ = frame::write(Version::V1_3, type_.0, 0, &mut message, |out| {
         for part in [&command.0.to_be_bytes(), terms, &number.to_be_bytes(), list] {
             out.extend_from_slice(part);
@@ -251,13 +251,13 @@ pub(crate) fn deletion(kind: Kind, physical: u32) -> Vec<u8> {
     number_mod((kind, physical), GroupModCommand::DELETE, &[0, 0])
 }
 
-/// Groups that a switch says it holds, and their contents: see [`content_of`](crate::south::installed::content_of).
+/// Groups in a switch's answer, and their contents: see [`content_of`](crate::south::installed::content_of).
 pub(crate) fn groups_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)> {
     let groups = List::<GroupDesc<'_>>::parse(entries).unwrap_or_default().into_iter();
     groups.map(|it| (it.group_id, [&[it.type_.0, 0], it.buckets.as_bytes()].concat()))
 }
 
-/// The same of meters.
+/// Meters in a switch's answer, and their contents.
 pub(crate) fn meters_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)> {
     let meters = List::<MeterConfig<'_>>::parse(entries).unwrap_or_default().into_iter();
     meters.map(|it| (it.meter_id, [&it.flags.0.to_be_bytes(), it.bands.as_bytes()].concat()))
@@ -267,7 +267,7 @@ pub(crate) fn meters_held(entries: &[u8]) -> impl Iterator<Item = (u32, Vec<u8>)
 mod tests {
     use super::*;
 
-    /// By the port, which is at the switch's 5, and by the tag.
+    /// The variant's ingress port, whose number on the switch is 5, and its tag state.
     type Sort = (Option<u32>, TagState);
 
     fn variant((port, tag): Sort) -> Variant {

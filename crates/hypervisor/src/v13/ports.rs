@@ -1,4 +1,4 @@
-//! Port descriptions: those that a switch sends, and those of a network's ports; and what Weir sends by ports.
+//! Port descriptions of switches and of networks' ports, and messages of Weir that name ports.
 
 use super::unreadable;
 use crate::label::Label;
@@ -31,7 +31,7 @@ pub(crate) fn known(port: &Port) -> (u32, PhysicalPort) {
     (port.port_no.0, PhysicalPort { description: write_port(port), no_flood: false })
 }
 
-/// The switch's report that a port has come, gone or changed.
+/// The switch's report that a port was added, removed or changed.
 pub(crate) fn port_status(body: &[u8]) -> Result<(u8, u32, PhysicalPort), ErrorCode> {
     let status = PortStatus::parse(body).map_err(unreadable)?;
     let (number, port) = known(&status.desc);
@@ -68,7 +68,7 @@ pub(crate) fn labelled(wire: Vec<u8>, label: Option<Label>) -> Vec<u8> {
     write_port(&Port { curr_speed, max_speed, ..port })
 }
 
-/// A PACKET_OUT of Weir's own.
+/// A PACKET_OUT of Weir.
 pub(crate) fn packet_out(port: u32, frame: &[u8]) -> Option<Vec<u8>> {
     let actions = ListBuf::from([Action::Output { port: PortNo(port), max_len: 0 }]);
     let packet = PacketOut { actions: actions.as_list(), data: frame, ..Default::default() };

@@ -1,4 +1,4 @@
-//! What a request is about, before Weir does what the request asks.
+//! What a request concerns, before Weir carries out the request.
 
 use super::{flow_mod, unreadable};
 use crate::parts::written;
@@ -14,21 +14,21 @@ pub(crate) fn type_name(type_: u8) -> Option<&'static str> {
     MessageType(type_).name()
 }
 
-/// A message type as 1.3 numbers it.
+/// A message type in the numbering of 1.3.
 pub(crate) fn type_in_v13(type_: u8) -> MessageType {
     MessageType(type_)
 }
 
-/// Whose message an EXPERIMENTER message is.
+/// The experimenter id of an EXPERIMENTER message.
 pub(crate) fn experimenter(body: &[u8]) -> Result<u32, ErrorCode> {
     Experimenter::parse(body).map(|it| it.experimenter).map_err(unreadable)
 }
 
-/// What Weir examines to do what a request of this type asks.
+/// What Weir examines to carry out a request of this type.
 pub(crate) fn examines(type_: u8, body: &[u8]) -> Examines {
     match MessageType(type_) {
         MessageType::FLOW_MOD => flow_mod::examines(body),
-        // Entries that name the group or the meter.
+        // Weir examines all entries for those that name the group or the meter.
         MessageType::GROUP_MOD | MessageType::METER_MOD => Examines::Every,
         _ => Examines::Nothing,
     }

@@ -1,4 +1,4 @@
-//! What Weir asks a switch for statistics, and what answers say.
+//! Questions of Weir for statistics, and the contents of answers.
 
 use super::flow_mod::tenants_match;
 use super::unreadable;
@@ -40,7 +40,7 @@ pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     ]
 }
 
-/// The entries in the switch's answer about its flows.
+/// The rules in the switch's answer to a question for its flows.
 pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
     List::<FlowStats<'_>>::parse(entries)
         .unwrap_or_default()
@@ -48,7 +48,7 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
         .filter_map(|entry| {
             Some(Held {
                 table: entry.table_id,
-                // A match that cannot be read is not one of ours.
+                // Weir has not written a match that it cannot read.
                 match_: Match::from_v13(&entry.match_).ok()?,
                 match_wire: written(&entry.match_),
                 priority: entry.priority,
@@ -61,7 +61,7 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
         .collect()
 }
 
-/// One question, by the entry's cookie.
+/// One question for the counters of the entry, by its cookie.
 pub(crate) fn questions_of(
     flow: &Flow,
     _except: &Rule,
@@ -73,12 +73,12 @@ pub(crate) fn questions_of(
     Vec::from([question(filter)])
 }
 
-/// What entries have counted (1.3).
+/// A question for the counters of rules.
 pub(crate) fn question(filter: FlowStatsRequest<'_>) -> Question {
     Question { message: ask(MultipartRequestBody::Flow(filter)), cost: 1 }
 }
 
-/// The message.
+/// The message of a question.
 pub(crate) fn ask(body: MultipartRequestBody<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let written = MultipartRequest::from(body).write_message(0, &mut out);
@@ -109,7 +109,7 @@ pub(crate) fn asked(body: &[u8], metadata_kept: u64) -> Result<Asked<'_>, Refuse
     })
 }
 
-/// What a tenant's request asks, as a question of Weir's own.
+/// The question for a tenant's request, as Weir's own message.
 pub(crate) fn ask_again(body: &[u8]) -> Vec<u8> {
     MultipartRequest::parse(body).map(|it| ask(it.body)).unwrap_or_default()
 }
@@ -120,7 +120,7 @@ pub(crate) fn has_more(body: &[u8]) -> Result<bool, ErrorCode> {
     Ok(reply.flags.contains(MultipartFlags::MORE))
 }
 
-/// What entries on the switch have counted.
+/// The counters of rules on the switch.
 pub(crate) fn counted(entries: &[u8]) -> Vec<Counted<'_>> {
     let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
     let counted = entries.iter().map(|it| Counted {
@@ -133,7 +133,7 @@ pub(crate) fn counted(entries: &[u8]) -> Vec<Counted<'_>> {
     counted.collect()
 }
 
-/// Appends what a tenant's entry has counted.
+/// Appends flow statistics of a tenant's entry.
 pub(crate) fn write_flow_statistics(
     flow: &Flow,
     count: Count,
@@ -157,7 +157,7 @@ pub(crate) fn write_flow_statistics(
     .write(out);
 }
 
-/// Table statistics of one table. How many entries the table can hold is in the table features.
+/// Table statistics of one table. The table features have the size of the table.
 pub(crate) fn written_table(
     table_id: u8,
     _most: u32,
@@ -167,47 +167,47 @@ pub(crate) fn written_table(
     written(&TableStats { table_id, active_count, lookup_count, matched_count })
 }
 
-/// What ports have counted.
+/// Port statistics.
 pub(crate) fn ports(entries: &[u8]) -> Vec<PortStats> {
     List::<PortStats>::parse(entries).unwrap_or_default().iter().collect()
 }
 
-/// The same of one port.
+/// Port statistics of one port.
 pub(crate) fn written_port(port: &PortStats) -> Option<Vec<u8>> {
     Some(written(port))
 }
 
-/// Queue statistics of the queues that are a tenant's own.
+/// Queue statistics of the tenant's own queues.
 pub(crate) fn own_queues(entries: &[u8], is_own: impl Fn(u32, u32) -> bool) -> Vec<Vec<u8>> {
     let queues = List::<QueueStats>::parse(entries).unwrap_or_default();
     let own = queues.iter().filter(|it| is_own(it.port_no.0, it.queue_id));
     own.map(|it| written(&it)).collect()
 }
 
-/// Asks what kind of switch it is.
+/// The question for the switch's description.
 pub(crate) fn description() -> Vec<u8> {
     ask(MultipartRequestBody::Desc)
 }
 
-/// Asks what all ports have counted.
+/// The question for the counters of all ports.
 pub(crate) fn port_counters() -> Vec<u8> {
     ask(MultipartRequestBody::PortStats { port_no: PortNo::ANY })
 }
 
-/// Asks how much the tables hold, and how many groups and meters there can be.
+/// The questions for the sizes of the tables, and for the most groups and meters.
 pub(crate) fn room() -> Vec<Vec<u8>> {
     use MultipartRequestBody as Body;
     [Body::TableFeatures(List::EMPTY), Body::GroupFeatures, Body::MeterFeatures].map(ask).into()
 }
 
-/// Asks how many rules are in the tables.
+/// The question for the numbers of rules in the tables.
 pub(crate) fn rules_in_tables() -> Vec<u8> {
     ask(MultipartRequestBody::Table)
 }
 
 /// The rules of the entry with this cookie that have counted packets.
 pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
-    /// What a switch says that does not count.
+    /// The counter of a switch that does not count.
     const NOT_COUNTED: u64 = u64::MAX;
     let entries = List::<FlowStats<'_>>::parse(entries).unwrap_or_default();
     let own = entries.iter().filter(|entry| entry.cookie == cookie);
@@ -215,12 +215,12 @@ pub(crate) fn used(entries: &[u8], cookie: u64) -> HashSet<Match> {
     used.filter_map(|entry| Match::from_v13(&entry.match_).ok()).collect()
 }
 
-/// What groups have counted, added up by their numbers.
+/// The counters of groups, added up by their numbers.
 #[derive(Default)]
 pub(crate) struct GroupSums<'a>(BTreeMap<u32, (GroupStats<'a>, Vec<BucketCounter>)>);
 
 impl<'a> GroupSums<'a> {
-    /// Adds what one has counted, to what is known of the same number; of two durations the longer counts.
+    /// Adds the counters of a group to those of the same number; the longer duration counts.
     pub(crate) fn add(
         &mut self,
         it: GroupStats<'a>,
@@ -242,7 +242,7 @@ impl<'a> GroupSums<'a> {
         }
     }
 
-    /// Each as it stands in an answer.
+    /// The sum of each group, on the wire.
     pub(crate) fn written(self) -> Vec<Vec<u8>> {
         let all = self.0.into_values().map(|(sum, buckets)| {
             let buckets: ListBuf<BucketCounter> = buckets.into_iter().collect();

@@ -1,4 +1,4 @@
-//! How much of a tenant's requests is taken and not finished, and whether more of them are read.
+//! A tenant's accepted requests that are not done, and whether Weir reads further requests.
 
 use crate::account::Held;
 use crate::policy::Rate;
@@ -17,12 +17,12 @@ pub(crate) struct Backlog {
     rests: Option<Instant>,
     /// Whether Weir has stopped to read from a controller.
     is_paused: bool,
-    /// Whether something has ended for which requests may wait, since Weir last looked at waiting requests.
+    /// Whether something has ended that requests may wait for, since Weir last looked at waiting requests.
     is_decided: bool,
 }
 
 impl Backlog {
-    // ---- What is taken and not finished
+    // ---- Accepted requests that are not done
 
     /// The tenant awaits an answer.
     #[inline]
@@ -91,10 +91,10 @@ impl Backlog {
         &mut self.held
     }
 
-    // ---- Whether more is read
+    // ---- Whether Weir reads further requests
 
-    /// The tenant makes so many changes in the store. If these are more than the rate allows, the tenant rests until the time that
-    /// is returned.
+    /// Counts changes in the store. If there are more than the rate allows, the tenant rests until the time that is
+    /// returned.
     pub(crate) fn charge_changes(
         &mut self,
         changes: u64,
@@ -134,7 +134,7 @@ impl Backlog {
         self.is_paused = false;
     }
 
-    // ---- Whether waiting requests are looked at
+    // ---- Whether Weir looks at waiting requests
 
     /// Whether Weir has to look at waiting requests.
     #[inline]

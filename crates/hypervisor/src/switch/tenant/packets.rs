@@ -1,4 +1,4 @@
-//! Packets on their way to a tenant's controllers: how many, how long, and which of them the switch keeps.
+//! Packets on their way to a tenant's controllers: their rate, their length, and the buffered packets.
 
 use crate::buffers::Buffers;
 use crate::lookups::Lookups;
@@ -17,7 +17,7 @@ pub(crate) struct Packets {
     bucket: Bucket,
     /// The rate of PACKET_INs by the switch's data sheet.
     share: Option<Pace>,
-    /// What the tenant's tables have looked up.
+    /// How many packets the tenant's tables have looked up.
     lookups: Lookups,
 }
 
@@ -34,7 +34,7 @@ impl Default for Packets {
 }
 
 impl Packets {
-    /// Whether the tenant may be given one more PACKET_IN now; `limit` is what the operator says.
+    /// Whether the rates allow one more PACKET_IN to the tenant now; `limit` is the operator's rate.
     #[inline]
     pub(super) fn admit(&mut self, limit: Option<Rate>, now: Instant) -> bool {
         let pace = limit.map(Pace::from).or(self.share);
@@ -57,7 +57,7 @@ impl Packets {
         self.miss_send_len = length;
     }
 
-    /// Packets that the switch keeps.
+    /// Packets that the switch buffers.
     #[inline]
     pub(crate) fn buffers(&self) -> &Buffers {
         &self.buffers
@@ -69,7 +69,7 @@ impl Packets {
         &mut self.buffers
     }
 
-    /// What the tables have looked up.
+    /// How many packets the tables have looked up.
     #[inline]
     pub(crate) fn lookups(&self) -> &Lookups {
         &self.lookups

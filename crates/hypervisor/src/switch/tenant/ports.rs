@@ -1,4 +1,4 @@
-//! What is known of a tenant's ports beside what the map says.
+//! What Weir knows of a tenant's ports, other than the map.
 
 use crate::label::Label;
 use alloc::borrow::Cow;
@@ -42,7 +42,7 @@ impl Ports {
         !self.config.is_empty()
     }
 
-    /// Forgets the configuration of ports that are gone. Gives the ports whose configuration is forgotten.
+    /// Forgets the configuration of removed ports. Returns the ports whose configuration is forgotten.
     pub(crate) fn keep(&mut self, has_port: impl Fn(u32) -> bool) -> Vec<u32> {
         let gone = self.config.keys().copied().filter(|port| !has_port(*port));
         let gone: Vec<u32> = gone.collect();
@@ -52,7 +52,8 @@ impl Ports {
         gone
     }
 
-    /// A port is down from now on, since the switch refuses its rules. Says whether the port was not down for that reason before.
+    /// From now on a port is down, since the switch refuses its rules. Returns whether the port was not down for that
+    /// reason before.
     pub(crate) fn refuse(&mut self, port: u32) -> bool {
         self.refused.insert(port)
     }

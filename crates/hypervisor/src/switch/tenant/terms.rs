@@ -1,4 +1,4 @@
-//! What the policy says of a tenant.
+//! A tenant's terms in the policy.
 
 use crate::policy::{Limits, Statistics, Tenant};
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use core::ops::Deref;
 
 /// See the module.
 pub(crate) struct Terms {
-    /// The tenant as the policy has it, without the flowspace.
+    /// The tenant in the policy, without the flowspace.
     tenant: Tenant,
     is_present: bool,
 }
@@ -27,12 +27,12 @@ impl Terms {
         Terms { tenant, is_present: true }
     }
 
-    /// The tenant may not be in the new policy.
+    /// The tenant is not in the new policy, unless it is configured again.
     pub(crate) fn forget(&mut self) {
         self.is_present = false;
     }
 
-    /// The switch is only a member of the tenant's big switch. Rates and cached answers belong to the big switch.
+    /// The switch is a member of the tenant's big switch. Rates and cached answers belong to the big switch.
     pub(crate) fn keep_those_of_member(&mut self) {
         let Limits { flows, entries, .. } = self.limits;
         self.tenant.limits = Limits { flows, entries, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! An entry whose rules may time out at different times, and the questions to the switch whether it is idle.
+//! An entry whose rules may time out at different times, and the questions whether the entry is idle.
 
 use crate::flows::{Flow, Rule};
 use crate::south::queue::Question;
@@ -7,13 +7,13 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Questions about one entry that are on their way at a time.
+/// The most questions about one entry in flight.
 const AT_ONCE: usize = 16;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
-    /// Rules that have been idle, and of which no packet is known since then; by their matches.
+    /// Rules that have been idle, and that have counted no packet since then; by their matches.
     unused: BTreeSet<Arc<[u8]>>,
     round: Option<Round>,
 }
@@ -38,17 +38,17 @@ impl Apart {
     pub(super) fn rule_unused(&mut self, flow: &Flow, rule: &Rule) -> bool {
         self.unused.insert(rule.match_wire.clone());
         if self.unused.len() > flow.rules.len() {
-            // Some have gone, with a port or with what the entry did.
+            // Some rules were removed, with a port or by a change of the entry.
             let stands = flow.by_match();
             self.unused.retain(|match_| stands.contains_key(&**match_));
         }
         self.round.is_none() && self.may_be_idle(flow)
     }
 
-    /// Whether each rule has been idle, and no packet is known since then.
+    /// Whether each rule has been idle and has counted no packet since then.
     pub(super) fn may_be_idle(&self, flow: &Flow) -> bool {
         let is_unused = |rule: &Rule| self.unused.contains(&rule.match_wire);
-        // There can be hundreds, and each asks when it is idle.
+        // An entry can have hundreds of rules, and the check comes whenever one of them is idle.
         !flow.rules.is_empty()
             && self.unused.len() >= flow.rules.len()
             && flow.rules.iter().all(is_unused)
@@ -77,7 +77,8 @@ impl Apart {
         self.round = None;
     }
 
-    /// Rules have been used; `is_used` says it of a rule's match. Says whether one of them seemed idle: then the round ends.
+    /// Rules have counted packets; `is_used` says whether a rule with this match has. Returns whether one of them
+    /// seemed idle: then the round ends.
     pub(super) fn rules_used(&mut self, is_used: impl Fn(&[u8]) -> bool) -> bool {
         let known = self.unused.len();
         self.unused.retain(|wire| !is_used(wire));
@@ -88,7 +89,7 @@ impl Apart {
         is_any
     }
 
-    /// The switch has answered one question. Says whether the round ends: it was the last question.
+    /// The switch has answered one question. Returns whether the round ends, because this was the last question.
     pub(super) fn answered(&mut self) -> bool {
         let Some(round) = self.round.as_mut() else { return false };
         round.awaited = round.awaited.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Entries that are several on the switch: such an entry is idle when all its rules are.
+//! Entries with several rules on the switch: such an entry is idle when all its rules are idle.
 //!
 //! Weir installs a rule that has timed out as idle again at once, in the tenant's turn. A rule that Weir installs later than the entry
 //! gets the rest of the entry's hard time-out. When the hard time-out is over for one rule, the entry ends. When each rule has been
@@ -19,7 +19,8 @@ use crate::time::Instant;
 use openflow::NO_BUFFER;
 
 impl Switch {
-    /// A rule has been idle. Says whether the entry, which has others, lives on for now, with this one.
+    /// A rule has been idle. Returns whether its entry, which has other rules, stays for now; then Weir installs the
+    /// rule again.
     pub(crate) fn revive_idle(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
         let Owner { tenant, number } = owner;
         let Some(rule) = self.one_of_several(owner, removed) else { return false };
@@ -38,7 +39,7 @@ impl Switch {
         if let (Some(flow), Some(apart)) = (state.flows.get(number), state.timeouts.apart(number))
             && apart.rule_unused(flow, &rule)
         {
-            // All rules but the last that was idle may be used.
+            // All rules except the one that has just been idle may have counted packets.
             let unasked = messages::questions_of(self.wire, flow, &rule, cookie, first_table);
             apart.begin_round(unasked, now);
             self.go_on_asking(tenant, number, now);
@@ -46,8 +47,9 @@ impl Switch {
         true
     }
 
-    /// The hard timeout is over for a rule. For others, which were installed later, it may be over some time later; the entry
-    /// ends as one. Says whether it does: if none was, the switch ends all of them by itself.
+    /// The hard time-out is over for a rule. It may end later for rules that were installed later, but the entry ends
+    /// as a whole. Returns whether Weir ends the entry: if no rule was installed later, the switch ends all rules by
+    /// itself.
     pub(crate) fn end_over(&mut self, owner: Owner, removed: &Removed, now: Instant) -> bool {
         let Owner { tenant, number } = owner;
         if !self.tenants[tenant].timeouts.is_apart(number) {
@@ -78,7 +80,7 @@ impl Switch {
         }
     }
 
-    /// Asks the switch for Weir itself, in the tenant's turn.
+    /// Sends a question of Weir's own to the switch, in the tenant's turn.
     pub(crate) fn ask_in_turn(
         &mut self,
         tenant: TenantIndex,
@@ -111,12 +113,12 @@ impl Switch {
         if !apart.answered() {
             self.go_on_asking(tenant, number, now);
         } else if apart.may_be_idle(flow) && !self.is_changing(tenant, number) {
-            // An entry that is changing is idle the next time, too.
+            // An entry that is changing stays: the next idle time-out starts another round.
             self.end_timed_out(tenant, number, Timeout::Idle, now);
         }
     }
 
-    /// The switch does not answer: it is asked again when a rule has timed out the next time.
+    /// The switch does not answer. Weir asks again when a rule has timed out the next time.
     pub(crate) fn idle_failed(&mut self, tenant: TenantIndex, number: u32, begun: Instant) {
         let apart = self.tenants[tenant].timeouts.apart(number);
         if let Some(apart) = apart.filter(|apart| apart.awaits(begun)) {

@@ -1,4 +1,4 @@
-//! The state of each entry of a tenant, as far as time goes: see [`timeouts`](super).
+//! The time-out state of each entry of a tenant: see [`timeouts`](super).
 
 use super::apart::Apart;
 use crate::flows::{Flow, Rule};
@@ -12,9 +12,9 @@ use hashbrown::HashMap;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Timeouts {
-    /// Entries that are not here are together, or have neither rules nor time-outs.
+    /// Entries without a state here are together, or have neither rules nor time-outs.
     states: HashMap<u32, State>,
-    /// When Weir looks at the entries whose time nobody else keeps.
+    /// When Weir looks at the entries whose time only Weir keeps.
     ends: BTreeSet<(Instant, u32)>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Leaving {
     pub rules: usize,
     /// How long Weir waits for the reports.
     pub until: Instant,
-    /// How long it had stood when its hard timeout was over, if that is why it ends: seconds and nanoseconds.
+    /// The age of the entry at its hard time-out, if that is why it ends: seconds and nanoseconds.
     pub over: Option<(u32, u32)>,
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct Ended {
     pub flow: Flow,
     /// OFPFlowRemovedReason.
     pub reason: u8,
-    /// How long the entry has stood: seconds and nanoseconds.
+    /// How long the entry was installed: seconds and nanoseconds.
     pub stood: (u32, u32),
 }
 
 impl Leaving {
-    /// The switch has removed a rule of the entry. Gives the end of the entry if this was its last rule.
+    /// The switch has removed a rule of the entry. Returns the end of the entry if this was its last rule.
     pub(crate) fn rule_left(&mut self, number: u32, removed: &Removed) -> Option<Ended> {
         self.flow.count_past(removed.counted);
         self.rules = self.rules.saturating_sub(1);
@@ -81,7 +81,7 @@ impl State {
 }
 
 impl Timeouts {
-    /// Changes the state of an entry. Gives the state before.
+    /// Changes the state of an entry. Returns the state before.
     fn set(&mut self, number: u32, to: Option<State>) -> Option<State> {
         let end = to.as_ref().and_then(State::end);
         let from = match to {
@@ -97,10 +97,10 @@ impl Timeouts {
 
     // ---- Entries in the table
 
-    /// An entry has changed. If nobody else keeps its time now, gives when Weir looks at the entry.
+    /// An entry has changed. If now only Weir keeps its time, returns when Weir looks at the entry.
     pub(crate) fn keep(&mut self, number: u32, flow: &Flow, now: Instant) -> Option<Instant> {
         let since = match self.states.get(&number) {
-            // A change that is applied again brings the entry back: its time is kept once the last counts have come.
+            // A replay brings the entry back. Weir keeps its time when the last counters have come.
             Some(State::Leaving(_)) => return None,
             Some(State::Uninstalled(it)) => Some(it.since),
             Some(State::Apart(_)) | None => None,
@@ -110,7 +110,7 @@ impl Timeouts {
             since.map(|_| self.set(number, Some(State::Apart(Apart::default()))));
             return None;
         }
-        // An entry that was added again begins again.
+        // The time of an entry that was added again begins again.
         let since = since.filter(|since| *since >= flow.installed).unwrap_or(now);
         let state = uninstalled(flow, since);
         let at = state.as_ref().map(|it| it.at);
@@ -183,7 +183,7 @@ impl Timeouts {
         }
     }
 
-    /// The switch has removed a rule of an entry that ends. Gives the end of the entry if this was its last rule.
+    /// The switch has removed a rule of an entry that ends. Returns the end of the entry if this was its last rule.
     pub(crate) fn rule_left(&mut self, number: u32, removed: &Removed) -> Option<Ended> {
         let State::Leaving(leaving) = self.states.get_mut(&number)? else { return None };
         let ended = leaving.rule_left(number, removed)?;
@@ -198,8 +198,8 @@ impl Timeouts {
         self.ends.first().map(|(at, _)| *at)
     }
 
-    /// Takes the state of the first entry whose time is over. An entry of which a change is in flight is looked at again some time
-    /// later: should the change go back, the entry would come back with it.
+    /// Takes the state of the first entry whose time is over. If a change of the entry is in flight, Weir looks at it
+    /// again some time later: if the change is undone, the entry comes back.
     pub(super) fn take_over(
         &mut self,
         is_changing: impl Fn(u32) -> bool,
@@ -219,8 +219,8 @@ impl Timeouts {
     }
 }
 
-/// The time of an entry that has had no packet since then: it ends by the time-out that is over first, and by the hard one if both
-/// are over at once.
+/// The state of an entry that has had no packet since then. The entry ends by the first time-out; by the hard time-out
+/// if both end at once.
 fn uninstalled(flow: &Flow, since: Instant) -> Option<Uninstalled> {
     let after = |begin: Instant, seconds: u16, timeout| {
         let at = begin + Duration::from_secs(seconds.into());

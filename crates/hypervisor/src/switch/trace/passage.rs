@@ -1,4 +1,4 @@
-//! What is said of a packet on one switch.
+//! The path of a packet on one switch, as the operator sees it.
 
 use crate::policy::TenantId;
 use alloc::boxed::Box;
@@ -16,28 +16,28 @@ pub struct Packet {
     pub frame: Vec<u8>,
 }
 
-/// Whose a packet is.
+/// The owner of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A tenant's.
     Tenant(TenantId, Claim),
-    /// It passes through for a network, and no tenant's entries are asked.
+    /// The packet is in transit for a network, and matches no tenant's entries.
     Transit,
-    /// Without an owner.
+    /// The packet has no owner.
     Nobody,
 }
 
-/// By what a packet is a tenant's.
+/// Why a packet belongs to a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// An entry of its flowspace.
+    /// An entry of the tenant's flowspace.
     Flowspace {
         /// The entry's headers.
         match_: Box<Match>,
         /// The entry's priority.
         priority: u16,
     },
-    /// A port of its network.
+    /// A port of the tenant's network.
     Port {
         /// The datapath id that the tenant sees.
         datapath: u64,
@@ -50,57 +50,58 @@ pub enum Claim {
     },
 }
 
-/// Something that happens to a packet, in order.
+/// A step on the path of a packet, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It meets a rule.
+    /// The packet matches a rule.
     Rule {
         /// The FLOW_MOD that would add the rule to the switch.
         rule: Vec<u8>,
-        /// The FLOW_MOD that would add the tenant's entry for which the rule stands; none for a rule of Weir's own.
+        /// The FLOW_MOD that would add the tenant's entry of the rule; `None` for a rule of Weir's own.
         entry: Option<Vec<u8>>,
-        /// Whether another rule of the same priority takes it as well: the switch chooses.
+        /// Whether another rule of the same priority also matches the packet: the switch chooses.
         is_ambiguous: bool,
     },
-    /// An entry of the tenant's would take it that has no rule on the switch for it: the FLOW_MOD that would add the entry.
+    /// The packet matches an entry of the tenant that has no rule for the packet on the switch: the FLOW_MOD that would
+    /// add the entry.
     Uninstalled(Vec<u8>),
-    /// It meets no rule in a table: the switch's, and the tenant's number for it.
+    /// The packet matches no rule in a table.
     Missed {
-        /// The switch's table.
+        /// The switch's number of the table.
         table: u8,
-        /// The tenant's.
+        /// The tenant's number of the table.
         tenants: Option<u8>,
     },
-    /// It goes to a group of the tenant's.
+    /// The packet goes to a group of the tenant.
     Group {
-        /// The tenant's number.
+        /// The tenant's number of the group.
         group: u32,
         /// How the group uses its buckets.
         kind: GroupType,
-        /// How many those are.
+        /// The number of buckets.
         buckets: usize,
     },
-    /// A meter of the tenant's, by its number, may drop or change it.
+    /// A meter of the tenant, with this number, may drop or change the packet.
     Meter(u32),
-    /// An action of an experimenter's does what only the switch knows.
+    /// An action of an experimenter; only the switch knows its effect.
     Unknown,
 }
 
 /// Where a packet leaves the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Where to.
+    /// The destination.
     pub to: To,
-    /// What it is then.
+    /// The packet at this point.
     pub frame: Vec<u8>,
-    /// Whether it goes there only the switch knows, for this reason.
+    /// Why only the switch knows whether the packet goes there, if so.
     pub if_: Option<Doubt>,
 }
 
 /// Why only the switch knows where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The switch chooses among the buckets of this group of the tenant's.
+    /// The switch chooses among the buckets of this group of the tenant.
     Group(u32),
     /// The packet met no entry with actions in its set. The specification drops it; Open vSwitch carries out the set.
     SetOnMiss,
@@ -115,16 +116,16 @@ pub enum To {
         number: u32,
         /// Whether the switch says that the port is there and up.
         is_up: bool,
-        /// The port of the tenant's network, if it is one.
+        /// The port of the tenant's network, if there is one.
         seen_as: Option<u32>,
     },
-    /// To its tenant's controllers, as a PACKET_IN.
+    /// To the tenant's controllers, as a PACKET_IN.
     Controllers {
-        /// How many of them are connected.
+        /// The number of connected controllers.
         connected: usize,
-        /// Whether since it met no entry, or the entry for all that meets no other.
+        /// Whether the packet matched no entry, or only the table-miss entry.
         is_miss: bool,
-        /// Whether the tenant wants no PACKET_IN, by the configuration of the port.
+        /// Whether the tenant does not want this PACKET_IN, by the configuration of the port.
         is_unwanted: bool,
     },
     /// To Weir itself.
@@ -133,21 +134,21 @@ pub enum To {
     Normal,
     /// Nowhere.
     Dropped,
-    /// To the controllers, if the switch does so when a time to live is over.
+    /// To the controllers, if the switch sends packets with an invalid TTL.
     Expired,
 }
 
-/// What becomes of a packet on one switch.
+/// The path of a packet on one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// The version that the switch speaks.
     pub version: Version,
-    /// Whose it is.
+    /// The owner of the packet.
     pub owner: Owner,
-    /// What happens to it, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Where it leaves; never empty.
+    /// The outputs; never empty.
     pub outputs: Vec<Output>,
-    /// Whether there is more than was followed.
+    /// Whether the path goes on beyond the limit of steps.
     pub is_cut: bool,
 }

@@ -1,4 +1,4 @@
-//! A packet on its way through the rules of one switch.
+//! Follows a packet through the rules of one switch.
 
 use super::passage::{Doubt, Output, Packet, Step, To};
 use crate::flows::Flow;
@@ -20,43 +20,43 @@ use openflow::v13::{
 };
 use openflow::{Header, List, v10};
 
-/// Groups and tables that actions send to nest at most this deep.
+/// The greatest depth of groups and tables that actions send to.
 const DEPTH: u32 = 16;
-/// Steps and outputs of one packet on one switch.
+/// The most steps and outputs of one packet on one switch.
 const MOST: usize = 512;
 
-/// One packet, and what is found out of it.
+/// The search for the path of one packet, and its results so far.
 pub(super) struct Run<'a> {
     switch: &'a Switch,
-    /// Whose it is.
+    /// The tenant that owns the packet.
     tenant: Option<TenantIndex>,
     steps: Vec<Step>,
     outputs: Vec<Output>,
     is_cut: bool,
 }
 
-/// A packet somewhere on its way.
+/// A packet at one point of its path.
 #[derive(Clone)]
 struct Moving {
     in_port: u32,
     frame: Vec<u8>,
     metadata: u64,
-    /// The rule that it met last is Weir's own.
+    /// Whether the last matched rule is Weir's own.
     is_by_own: bool,
-    /// The rule that it met last is the one for what meets no other.
+    /// Whether the last matched rule is a table-miss entry.
     is_miss: bool,
     if_: Option<Doubt>,
     depth: u32,
 }
 
-/// What a rule does, and whose it is.
+/// The actions of a matched rule, and its kind.
 struct Found<'a> {
     actions: &'a [u8],
     is_own: bool,
     is_miss: bool,
 }
 
-/// A rule of the tenant's that takes a packet.
+/// A rule of the tenant that matches a packet.
 #[derive(Clone, Copy)]
 struct Candidate<'a> {
     number: u32,
@@ -82,7 +82,7 @@ impl Moving {
     }
 }
 
-/// The priority of an entry: the highest of its rules and its own.
+/// The highest priority of an entry and its rules.
 fn highest(flow: &Flow) -> u16 {
     flow.rules.iter().map(|rule| rule.priority).fold(flow.priority, u16::max)
 }
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         Run { switch, tenant, steps: Vec::new(), outputs: Vec::new(), is_cut: false }
     }
 
-    /// Steps, outputs, and whether there are more.
+    /// Returns steps, outputs, and whether the limit was reached.
     pub(super) fn end(self) -> (Vec<Step>, Vec<Output>, bool) {
         (self.steps, self.outputs, self.is_cut)
     }
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
             let Some(found) = self.look_up(table, &packet) else {
                 let target = self.switch.target();
                 let of_tenants = target.tenant_tables(self.network().is_some());
-                // Behind the tenants' tables is the one that delivers for networks.
+                // The table behind the tenants' tables delivers packets of networks.
                 let tenants = table.checked_sub(target.first_table());
                 let tenants = tenants.filter(|table| *table < of_tenants);
                 self.steps.push(Step::Missed { table, tenants });
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does what instructions say, in the order of the specification (1.3.5, section 5.9).
+    /// Carries out instructions, in the order of the specification (1.3.5, section 5.9).
     fn follow(
         &mut self,
         instructions: &'a [u8],
@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
         next
     }
 
-    /// Does a list of actions. `false` if the packet has come to its end.
+    /// Carries out a list of actions. `false` if the path of the packet ends.
     fn execute<'b>(
         &mut self,
         actions: impl IntoIterator<Item = Action<'b>>,
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// What another table applies is done, as if the packet had come by that port; and then the rest of the list.
+    /// Carries out the apply-actions of another table, with another ingress port. Then the caller's list continues.
     fn resubmit(&mut self, resubmit: Resubmit, packet: &mut Moving) {
         if packet.depth >= DEPTH {
             return;
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
         packet.depth -= 1;
     }
 
-    /// Sends copies to the buckets of a group, by the number that the group has on the switch.
+    /// Sends copies of the packet to the buckets of the group with this id on the switch.
     fn group(&mut self, physical: u32, packet: &Moving) {
         let Some(at) = self.tenant.filter(|_| packet.depth < DEPTH) else { return };
         let groups = self.switch.numbers(at, Kind::Group);
@@ -305,8 +305,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Of a group that fails over, the buckets that may be used, and whether that is certain: what a watched group does only the
-    /// switch knows.
+    /// The live buckets of a fast-failover group, and whether the choice is certain: only the switch knows whether a
+    /// watched group is live.
     fn live<'b>(&self, buckets: &'b [Bucket<'b>]) -> (Vec<&'b Bucket<'b>>, bool) {
         let mut taken = Vec::new();
         for bucket in buckets {
@@ -323,8 +323,8 @@ impl<'a> Run<'a> {
 
     // ---- Both
 
-    /// The rule for a packet in a table of the switch. The tenant's own tables are looked through by what the tenant sees of the
-    /// packet, and of what is found those rules count that take the packet as the switch sees it.
+    /// The rule for a packet in a table of the switch. Weir searches the tenant's table for entries that match the
+    /// packet in the tenant's view. Then only rules of these entries that match the packet in the switch's view count.
     fn look_up(&mut self, table: u8, packet: &Moving) -> Option<Found<'a>> {
         let key = packet.key();
         let own = self.switch.map.infra().iter().filter(|own| own.table == table);
@@ -363,7 +363,7 @@ impl<'a> Run<'a> {
         let region = exactly(&seen);
         let (mut found, mut lacking): (Vec<Candidate<'a>>, _) = (Vec::new(), None);
         let mut meeting = state.flows.meeting(table, &region);
-        // Reading a rule takes longer than all else, and below the first priority that takes the packet no rule counts.
+        // To parse a rule's match takes longest. No rule counts below the highest priority that matches the packet.
         meeting.sort_by_cached_key(|(_, flow)| Reverse(highest(flow)));
         for (number, flow) in meeting {
             if found.iter().any(|it| it.rule.priority > highest(flow)) {
@@ -394,7 +394,7 @@ impl<'a> Run<'a> {
             let kept = self.switch.target().metadata_kept(false);
             return Some(key.with(Field::Metadata, u128::from(packet.metadata & !kept)));
         };
-        // Where there is metadata, table 0 has written the port there, and taken the label off.
+        // With metadata, table 0 has written the port to the metadata, and has removed the label.
         let has_metadata = self.switch.target().has_metadata();
         let port = match has_metadata {
             true => metadata::port(packet.metadata),
@@ -431,7 +431,7 @@ impl<'a> Run<'a> {
             }
             PortNo::NORMAL => self.leave(To::Normal, packet),
             PortNo::TABLE | PortNo::ANY => {}
-            // Back to where it came from only by IN_PORT (1.0, section 5.3.3; 1.3, section 5.12).
+            // A packet goes back to its ingress port only by IN_PORT (1.0, section 5.3.3; 1.3, section 5.12).
             PortNo(number) if number == packet.in_port => {}
             PortNo(number) => self.send(number, packet),
         }
@@ -442,7 +442,7 @@ impl<'a> Run<'a> {
         self.leave(To::Port { number, is_up, seen_as }, packet);
     }
 
-    /// As a PACKET_IN to the tenant's controllers.
+    /// Sends the packet to the tenant's controllers, as a PACKET_IN.
     fn tell(&mut self, packet: &Moving) {
         let connected = self.state().map_or(0, |state| state.controllers.len());
         let is_miss = packet.is_miss;
@@ -494,16 +494,16 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where a packet goes on from a table.
+/// What follows after a table.
 enum Next {
     Table(u8),
     End,
-    /// Nowhere: it has come to its end.
+    /// Nothing: the path of the packet ends.
     Over,
 }
 
 impl Switch {
-    /// The GROUP_MOD that would add a tenant's group, or the instance of it, that has this number on the switch.
+    /// The GROUP_MOD that would add the group with this id on the switch: a tenant's group, or one of its instances.
     fn group_on_switch(&self, tenant: TenantIndex, number: u32, physical: u32) -> Option<Vec<u8>> {
         let known = self.numbers(tenant, Kind::Group).any(number)?;
         let group = known.group()?;

@@ -1,15 +1,15 @@
-//! What the switch said last of its own ports.
+//! The last counters of the switch's ports.
 
 use crate::tally::Count;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 
-/// What the switch said last of its own ports.
+/// The last counters of the switch's ports.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     /// Received and sent, by physical port.
     pub(super) ports: BTreeMap<u32, (Count, Count)>,
-    /// Those of the answer that is coming.
+    /// The counters of an answer that is not complete.
     coming: BTreeMap<u32, (Count, Count)>,
     is_asked: bool,
     /// When the switch answered.
@@ -24,13 +24,13 @@ const NOT_COUNTED: u64 = u64::MAX;
 const NS_PER_S: u128 = 1_000_000_000;
 
 impl Traffic {
-    /// The switch has answered, or will not.
+    /// The switch has answered, or will not answer.
     pub(crate) fn answered(&mut self) {
         self.is_asked = false;
         self.coming.clear();
     }
 
-    /// Whether the switch is to be asked; then it is being asked.
+    /// Whether the switch has to be asked. After this call Weir counts the question as asked.
     pub(super) fn ask(&mut self) -> bool {
         !core::mem::replace(&mut self.is_asked, true)
     }
@@ -68,7 +68,7 @@ impl Traffic {
     }
 }
 
-/// What a port of a tenant's has counted; `None` where nobody counts for the tenant alone.
+/// The counters of a tenant's port; `None` where packets are not counted for the tenant alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortTraffic {
     /// The port, as the tenant numbers it.

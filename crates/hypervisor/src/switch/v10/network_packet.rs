@@ -1,4 +1,4 @@
-//! PACKET_IN of a network, also of packets that its tenant sends to itself.
+//! PACKET_IN of a network, also for packets that the tenant sends to its own controllers.
 
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
@@ -13,12 +13,12 @@ use flowspace::{Key, port_to_v10};
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{List, NO_BUFFER};
 
-/// Bytes of a frame before its VLAN tag, and of that.
+/// Bytes of a frame before its VLAN tag, and of the tag.
 const ADDRESSES: usize = 12;
 const TAG: usize = 4;
 
 impl Switch {
-    /// A packet of a network: by the virtual port, without the link's tag.
+    /// Delivers a packet of a network: with the virtual port, without the link's tag.
     pub(super) fn deliver_network_v10(
         &mut self,
         tenant: TenantIndex,
@@ -44,8 +44,9 @@ impl Switch {
         self.report_network_v10(tenant, network, packet, key, came);
     }
 
-    /// Tells a tenant of the packet that it has sent itself, and not kept by the switch, if it has so: by its rate, and without the
-    /// switch, which would tell of it as of one that has come in.
+    /// Sends a tenant a PACKET_IN for a packet that the tenant has sent to CONTROLLER with a PACKET_OUT, if the packet
+    /// is not buffered. The rate of PACKET_INs applies. Weir does this itself: the switch would report the packet as
+    /// received.
     pub(super) fn report_sent_v10(
         &mut self,
         tenant: TenantIndex,
@@ -63,8 +64,8 @@ impl Switch {
         }
     }
 
-    /// Tells a tenant of a packet that has been admitted, by each output to CONTROLLER in a list. All but the first have to be
-    /// admitted, too.
+    /// Sends a PACKET_IN for each output to CONTROLLER in a list. The rate has admitted the first; the others have to
+    /// be admitted, too.
     fn report_outputs_v10(
         &mut self,
         tenant: TenantIndex,
@@ -85,7 +86,7 @@ impl Switch {
                     let total_len = u16::try_from(frame.len()).unwrap_or(u16::MAX);
                     self.report_frame_v10(tenant, in_port, total_len, &frame);
                 }
-                // The switch tells of what comes behind.
+                // The switch sends PACKET_INs for the outputs behind an action of an experimenter.
                 Action::Vendor { .. } => return,
                 change => apply_v10(&mut frame, &change),
             }
@@ -128,7 +129,7 @@ impl Switch {
         let tagged = network.is_link(came);
         let total_len = own_length(network, packet, came);
         let buffer_id = match buffered {
-            // Where it came in, on the switch, is what is needed to release it.
+            // To release the packet, Weir needs its ingress port on the switch.
             true => {
                 let (physical, length) = (packet.buffer_id, total_len);
                 self.tenants.give_buffered(tenant, Buffered { physical, key: *key, length })
@@ -160,12 +161,12 @@ impl Switch {
     }
 }
 
-/// How long a packet is as the tenant knows it.
+/// The length of a packet for its tenant.
 fn own_length(network: &Network, packet: &PacketIn<'_>, came: u32) -> u16 {
     packet.total_len.saturating_sub(if network.is_link(came) { TAG as u16 } else { 0 })
 }
 
-/// Whether the tenant is told by an action.
+/// Whether an action sends a PACKET_IN.
 fn is_told(action: Action<'_>) -> bool {
     matches!(action, Action::Output { port: PortNo::CONTROLLER, .. })
 }

@@ -17,7 +17,7 @@ use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
 use openflow::{ErrorCode, Header, List, ListBuf, NO_BUFFER, frame};
 
-/// Most rules among which the one for a packet is looked up here: everybody waits meanwhile.
+/// The most entries that are searched for a packet's entry: all tenants wait meanwhile.
 const MOST_LOOKED_UP: usize = 4096;
 
 /// Whether an action sends a packet through the table.
@@ -31,7 +31,7 @@ const PACKET_OUT_ACTIONS: usize = 16;
 const PACKET_IN_DATA: usize = 18;
 
 impl Switch {
-    /// A packet for its owner, and copies for those who observe it.
+    /// Delivers a packet to its owner, and copies to the tenants that may observe it.
     pub(crate) fn packet_in_v10(&mut self, frame: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let body = frame.get(Header::LEN..).unwrap_or_default();
         let packet = PacketIn::parse(body).map_err(unreadable)?;
@@ -103,8 +103,8 @@ impl Switch {
         } else {
             NO_BUFFER
         };
-        // Of a packet that it can have sent by number, a tenant is given as much as it asked for: where an action sent it
-        // here, the switch has cut it already, not shorter than that.
+        // If the tenant can release the packet by its buffer id, the tenant gets only as many bytes as it wants. If an
+        // action has sent the packet, the switch has shortened it already, to the length in the action.
         let missed = packet.reason == PacketInReason::NO_MATCH;
         let miss_send_len = self.tenants[tenant].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
@@ -121,7 +121,7 @@ impl Switch {
         });
     }
 
-    /// Calls `deliver` for each tenant that observes the packet, once, but not for its owner.
+    /// Calls `deliver` once for each tenant that may observe the packet, except its owner.
     pub(crate) fn deliver_to_readers(
         &mut self,
         owner: Option<TenantIndex>,
@@ -139,7 +139,7 @@ impl Switch {
         }
     }
 
-    /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
+    /// A packet that a tenant sends: the packet and all its actions have to belong to the tenant.
     pub(crate) fn packet_out_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         if !self.may_write(request.tenant) {
@@ -148,7 +148,7 @@ impl Switch {
         self.send_packet_v10(request, &packet)
     }
 
-    /// The same, whatever the request itself says is to be done.
+    /// Sends a packet with the actions of `packet`, whatever the actions of the request are.
     fn send_packet_v10(
         &mut self,
         request: &Request<'_>,
@@ -177,7 +177,7 @@ impl Switch {
             let state = &mut self.tenants[tenant];
             let buffered = state.packets.buffers().peek(packet.buffer_id);
             let buffered = *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            // Where a buffered packet came in is known, whatever the tenant says of it.
+            // Weir knows the ingress port of a buffered packet, whatever the tenant says.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let alone = packet.actions.iter().count() == 1;
@@ -204,8 +204,9 @@ impl Switch {
         built
     }
 
-    /// A packet that enters the table of a network and has come by no port: on the switch each entry is of a port, so the rule is
-    /// found here, and the packet sent as that says. It counts for the rule, but does not keep that from being idle.
+    /// A packet without an ingress port enters the table of a network. On the switch each rule has an ingress port, so
+    /// Weir finds the entry itself, and sends the packet with its actions. The packet counts for the entry, but does
+    /// not keep the entry's rules from being idle.
     fn enter_table_v10(
         &mut self,
         request: &Request<'_>,
@@ -226,12 +227,12 @@ impl Switch {
         flow.count_past((1, length));
         let actions = flow.actions.clone();
         let actions = List::parse(&actions).unwrap_or_default();
-        // What a rule says that cannot be done with such a packet is not done, as on any switch.
+        // Actions that are not possible with such a packet are left out, as on any switch.
         let _ = self.send_packet_v10(request, &PacketOut { actions, ..*packet });
         Ok(())
     }
 
-    /// One that meets no rule there.
+    /// Such a packet matches no entry: sends a PACKET_IN.
     fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
         let state = &mut self.tenants[request.tenant];
         state.packets.lookups_mut().missed();
@@ -251,8 +252,8 @@ impl Switch {
         });
     }
 
-    /// Sends a buffered packet that none of the changed entries took through the table, as the specification of 1.3 says
-    /// what 1.0 leaves open (section 6.4): it would stay in the switch for ever.
+    /// Sends a buffered packet through the table if none of the changed entries has taken it. 1.0 leaves this open; the
+    /// specification of 1.3 (section 6.4) says so. Otherwise the packet would stay in the switch's buffers for ever.
     pub(crate) fn release_through_table_v10(&mut self, cause: &Cause, buffered: &Buffered) {
         let in_port = buffered.key.get(Field::InPort) as u32;
         let Some(in_port) = port_to_v10(in_port) else { return };
@@ -281,7 +282,7 @@ impl Switch {
         let cx = self.context(request.tenant);
         let is_buffered = physical != NO_BUFFER;
         let actions = Actions::V10(packet.actions);
-        // Header and fixed part as they were; then the actions, then the packet.
+        // The header and the fixed part of the request; then the actions, then the packet.
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
         let probe = match cx.space {

@@ -1,4 +1,4 @@
-//! What a switch of 1.0 is asked for a tenant's entries: a question names a match, and no cookie.
+//! Questions to a switch of 1.0 for a tenant's entries: a question names a match, and no cookie.
 
 use crate::ids::TenantIndex;
 use crate::switch::Switch;
@@ -8,8 +8,8 @@ use flowspace::Match;
 use openflow::v10;
 
 impl Switch {
-    /// One question for each of the tenant's flowspace entries that the match meets; in a network one for each port where packets come
-    /// in.
+    /// One question for each of the tenant's flowspace entries that overlaps the match; in a network, one for each
+    /// ingress port.
     pub(crate) fn flow_questions_v10(&self, tenant: TenantIndex, wanted: &Match) -> Vec<u8> {
         let mut asked: Vec<v10::Match> = Vec::new();
         if let Some(network) = self.tenants[tenant].network.as_deref() {

@@ -6,7 +6,7 @@ use openflow::v10::{Capabilities, FeaturesReply, SupportedActions};
 use openflow::{List, TooLong};
 
 impl Switch {
-    /// The switch with the tenant's ports, one table, and without what the tenant may not do.
+    /// The FEATURES_REPLY for a tenant: the tenant's ports, one table, and only allowed actions.
     pub(crate) fn features_v10(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         if self.configures_ports(request.tenant) {
             self.postpone(request);
@@ -30,7 +30,7 @@ impl Switch {
                 ports: List::EMPTY,
             }
             .write_message(request.header.xid, out)?;
-            // As they are: with labels they are longer than the specification has them.
+            // Port descriptions with labels are longer than in the specification, so they are appended as bytes.
             for wire in ports.values() {
                 out.extend_from_slice(wire);
             }

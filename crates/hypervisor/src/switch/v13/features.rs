@@ -1,5 +1,6 @@
-//! Features as a tenant sees them: its own tables, with the metadata that is left, and its own share of entries, groups and meters
-//! as what there can be. A controller plans by these figures, and they say nothing about other tenants.
+//! Features of a switch for a tenant: the tenant's tables, with the free bits of the metadata, and the tenant's share
+//! of entries, groups and meters as the maximum. A controller plans with these figures, and they say nothing about
+//! other tenants.
 
 use crate::ids::TenantIndex;
 use crate::parts::written;
@@ -12,7 +13,7 @@ use openflow::v13::{
 use openflow::{List, ListBuf};
 
 impl Switch {
-    /// The tables that are a tenant's own, each on the wire, out of all that the switch says.
+    /// The features of a tenant's tables, each on the wire, out of the switch's answers.
     pub(super) fn own_table_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let first = self.target().first_table();
         let own = first..first + self.tenant_tables(tenant);
@@ -27,7 +28,7 @@ impl Switch {
         seen.collect()
     }
 
-    /// What a switch says of groups, with the tenant's share.
+    /// The switch's group features, with the tenant's share.
     pub(super) fn own_group_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let said = List::<GroupFeatures>::parse(answers).unwrap_or_default();
         let own = said.iter().map(|mut own| {
@@ -39,7 +40,7 @@ impl Switch {
         own.collect()
     }
 
-    /// What a switch says of meters, with the tenant's share.
+    /// The switch's meter features, with the tenant's share.
     pub(super) fn own_meter_features(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let said = List::<MeterFeatures>::parse(answers).unwrap_or_default();
         let most = self.most_meters(tenant);
@@ -48,7 +49,8 @@ impl Switch {
     }
 }
 
-/// A table as a tenant sees it; `kept` are the bits of the metadata that are not its own, `own` are its tables.
+/// The features of a table for a tenant; `kept` are the bits of the metadata that the tenant does not own, `own` are
+/// its tables.
 fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>> {
     let table_id = number_in(own, table.table_id)?;
     let mut properties = ListBuf::<TableFeaturesProperty<'static>>::new();
@@ -63,7 +65,7 @@ fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>
                 shifted = next.iter().filter_map(|table| number_in(own, *table)).collect();
                 TableFeaturesProperty::NextTablesMiss(&shifted)
             }
-            // What is not understood may say anything, so it says nothing to a tenant.
+            // Weir does not know what an unknown property says, so the tenant does not get it.
             TableFeaturesProperty::Unknown { .. } => continue,
             other => other,
         };
@@ -78,7 +80,7 @@ fn seen(table: &TableFeatures<'_>, kept: u64, own: &Range<u8>) -> Option<Vec<u8>
     }))
 }
 
-/// What a tenant calls a table of the switch.
+/// The tenant's number of a table of the switch.
 fn number_in(own: &Range<u8>, table: u8) -> Option<u8> {
     own.contains(&table).then(|| table - own.start)
 }

@@ -1,7 +1,7 @@
-//! A tenant's groups: changes of them, and of what they are on the switch.
+//! A tenant's groups: their changes, and their instances on the switch.
 //!
-//! A group is one on the switch or several instances: [`compile::group`] says why and which. What is said here holds for egress groups,
-//! too: groups of Weir's own, by which buckets send. Which instances are needed is compiled whenever a group or the network
+//! A group has one or several instances on the switch: [`compile::group`] says why. All this also applies to egress
+//! groups: groups of Weir's own, to which buckets send. The instances are compiled whenever a group or the network
 //! changes ([`instances`]). Buckets that watch groups are in [`watched`].
 
 mod egress;
@@ -27,7 +27,8 @@ use instances::Change;
 use openflow::error::v13 as code;
 use openflow::v13::{GROUP_ALL, GROUP_MAX, GroupMod, GroupModCommand, GroupType};
 
-/// Buckets that a packet may pass in a group and those that it sends to: as many as a group can have by itself.
+/// The most buckets that a packet may pass in a group and in the groups that it sends to: as many as a group can have
+/// by itself.
 const MOST_PASSES: u64 = 4096;
 
 impl Switch {
@@ -37,7 +38,7 @@ impl Switch {
         if group.command != GroupModCommand::DELETE {
             check_buckets(group.buckets)?;
         }
-        // It is a change also if it finds nothing to delete: a change before may be refused.
+        // A DELETE without a group is a change, too: the switch may refuse an earlier change.
         self.begin(request);
         let groups = self.numbers(request.tenant, Kind::Group);
         let known = groups.get(group.group_id).cloned();
@@ -79,7 +80,8 @@ impl Switch {
         Ok(())
     }
 
-    /// What nothing needs after a change goes behind all else: what names others before them.
+    /// Deletes ids that nothing needs after a change, behind all other messages. An id is deleted before the ids that
+    /// its group names.
     fn submit_dropped(&mut self, cause: &Cause, dropped: &[u32]) {
         if dropped.is_empty() || self.is_replay() {
             return;
@@ -90,8 +92,8 @@ impl Switch {
         }
     }
 
-    /// An error if a new or changed group takes more groups of its type on the switch than it does now, and the tenant's share has
-    /// no room for them.
+    /// An error if a new or changed group needs more groups of its type on the switch than before, and the tenant's
+    /// share has no room for them.
     fn check_group_share(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
         let Some(share) = self.most_groups(tenant, group.type_) else { return Ok(()) };
         let wanted = 1 + variants(&self.context(tenant), group).len();
@@ -103,8 +105,9 @@ impl Switch {
         fits.then_some(()).ok_or(Reason::GroupShare.with(code::GROUP_MOD_FAILED_OUT_OF_GROUPS))
     }
 
-    /// An error if a packet would pass too many buckets in a new or changed group, or in a group that sends to it. Each group may
-    /// send to the one before by several buckets, and so on: without a bound, some forty groups stop a switch with one packet.
+    /// An error if a packet would pass too many buckets in a new or changed group, or in a group that sends to it. Each
+    /// group may send to another group by several buckets, and so on: without a bound, some forty groups stop a switch
+    /// with one packet.
     fn check_passes(&self, tenant: TenantIndex, group: &GroupMod<'_>) -> Result<(), Refused> {
         let groups = self.numbers(tenant, Kind::Group);
         let is_called = || !self.callers_of(tenant, group.group_id).is_empty();
@@ -138,7 +141,7 @@ impl Switch {
         }
     }
 
-    /// A tenant's groups of a type, also egress groups, and how many groups on the switch each is.
+    /// A tenant's groups of a type, with egress groups, and the number of instances of each.
     fn groups_of_type(
         &self,
         tenant: TenantIndex,
@@ -150,7 +153,7 @@ impl Switch {
         of_type.map(|(number, it)| (number, it.instances.ids().count()))
     }
 
-    /// A new group in the tables, and the messages that make it on the switch.
+    /// Adds a group to the tables. Returns the messages that add the group to the switch.
     pub(super) fn make_group(
         &mut self,
         tenant: TenantIndex,
@@ -199,7 +202,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Deletes a group or, if there is nothing like that, none: that is not an error (specification section 6.5).
+    /// Deletes a group. A missing group is not an error (specification section 6.5).
     fn delete_groups(&mut self, request: &Request<'_>, number: u32) -> Result<(), Refused> {
         let tenant = request.tenant;
         let mut gone = match number {
@@ -210,7 +213,7 @@ impl Switch {
         if number != GROUP_ALL && !self.callers_of(tenant, number).is_empty() {
             return Err(code::GROUP_MOD_FAILED_CHAINED_GROUP.into());
         }
-        // Those that name others first.
+        // Groups that name other groups come first.
         gone.reverse();
         let (mut change, mut messages) = (Change::default(), Vec::new());
         for number in gone {
@@ -222,7 +225,7 @@ impl Switch {
         }
         if !change.before.is_empty() {
             let gone: BTreeSet<u32> = change.before.iter().map(|one| one.number).collect();
-            // They cease to watch what is about to go.
+            // Other groups stop watching the groups that are to be deleted.
             let rewatched = self.rewatch(tenant, |group| gone.contains(&group), &mut change);
             let cause = self.begin_numbers(request, change.before);
             let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
@@ -230,7 +233,7 @@ impl Switch {
             for (physical, message) in &messages {
                 self.submit_with_users(&cause, (*physical, message), &mut users);
             }
-            // Rules of these entries that name no group.
+            // Rules of these entries that name no deleted group.
             self.mend(&cause, users.into_iter().map(|(_, key, _)| key));
             self.submit_dropped(&cause, &change.dropped);
         }
@@ -254,8 +257,8 @@ impl Switch {
         Ok(message)
     }
 
-    /// The messages that make a network's groups what they have to be with other ports of it in use. They need the same
-    /// copies.
+    /// The messages that change a network's groups for another configuration of its ports. The groups keep their
+    /// instances.
     pub(crate) fn changed_groups(
         &self,
         tenant: TenantIndex,

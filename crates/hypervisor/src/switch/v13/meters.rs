@@ -1,4 +1,4 @@
-//! Meters: one of a tenant's is one on the switch, under another number.
+//! Meters: a tenant's meter is one meter on the switch, with another id.
 
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
@@ -16,7 +16,7 @@ impl Switch {
     pub(crate) fn meter_mod_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let meter = MeterMod::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        // It is a change also if it finds nothing to delete: a change before may be refused.
+        // A DELETE without a meter is a change, too: the switch may refuse an earlier change.
         self.begin(request);
         let deletes = meter.command == MeterModCommand::DELETE;
         let known = self.numbers(tenant, Kind::Meter).get(meter.meter_id).cloned();
@@ -87,7 +87,7 @@ impl Switch {
     }
 
     fn delete_meter(&mut self, request: &Request<'_>, number: u32) {
-        // Deleting what is not there is not an error (specification section 6.6).
+        // To delete a missing meter is not an error (specification section 6.6).
         let Some(before) = self.replace_number(request.tenant, Kind::Meter, number, None) else {
             return;
         };

@@ -1,7 +1,8 @@
-//! Groups and meters: each tenant numbers its own; on the switch they are numbered for all.
+//! Ids of groups and meters: each tenant has its own numbers; the ids on the switch are shared by all tenants.
 //!
-//! A number on the switch is in use from when a change that takes it is made until a barrier has shown that it is not
-//! there any more. Groups that are to be deleted are stored until then, so that none is left behind by a crash.
+//! An id on the switch is in use from the change that takes it until a barrier has shown that the group or meter is
+//! deleted. Until then the store has the groups and meters that are to be deleted, so that none is left behind by a
+//! crash.
 
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
@@ -32,7 +33,7 @@ impl Switch {
         cause
     }
 
-    /// Sends one.
+    /// Sends the messages of a change of groups or meters.
     pub(crate) fn submit_numbers(
         &mut self,
         request: &Request<'_>,
@@ -44,8 +45,8 @@ impl Switch {
         cause
     }
 
-    /// Entries go with a group or meter that they use. The switch removes them by itself, and says so. Gives their rules, with the
-    /// numbers on the switch that these name.
+    /// Removes the entries that use a group or meter. The switch removes their rules by itself, and reports this.
+    /// Returns the rules, each with the ids of groups or meters that it names.
     pub(crate) fn take_users(
         &mut self,
         cause: &Cause,
@@ -69,7 +70,7 @@ impl Switch {
         taken
     }
 
-    /// Deletes a group or meter of this number on the switch, and with it those of the rules that name it.
+    /// Deletes a group or meter with this id on the switch, and with it the rules in `users` that name it.
     pub(crate) fn submit_with_users(
         &mut self,
         cause: &Cause,
@@ -94,7 +95,7 @@ impl Switch {
         self.submit_wide(cause, written, message);
     }
 
-    /// Sets or removes a group or meter of a tenant, in memory and in the store; gives what was there. The number on the
+    /// Sets or removes a group or meter of a tenant, in memory and in the store. Returns the one before. The id on the
     /// switch stays in use until [`free_number`](Self::free_number).
     pub(crate) fn replace_number(
         &mut self,
@@ -125,7 +126,7 @@ impl Switch {
         }
     }
 
-    /// Takes a number for a group that is to come to the switch.
+    /// Takes an id for a new group on the switch.
     pub(crate) fn take_group(
         &mut self,
         tenant: TenantIndex,
@@ -143,7 +144,7 @@ impl Switch {
         Ok(free)
     }
 
-    /// An id on the switch may be given out again, unless the switch has something under the id.
+    /// Frees an id on the switch, unless the switch still holds something under the id.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
         if !self.session.installed().numbers().is_free((kind, physical)) {
             return;
@@ -162,7 +163,7 @@ impl Switch {
         self.delete_unwanted(&in_turn(tenant, now));
     }
 
-    /// The same of all tenants.
+    /// Does [`sweep_numbers`](Self::sweep_numbers) for all tenants.
     pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
         for tenant in self.tenants.indices() {
             self.tenants[tenant].numbers.set_any_loose(true);
@@ -170,7 +171,8 @@ impl Switch {
         }
     }
 
-    /// See [`sweep_numbers`](Self::sweep_numbers). Says whether it sends anything.
+    /// Deletes unneeded groups and meters: see [`sweep_numbers`](Self::sweep_numbers). Returns whether any message is
+    /// sent.
     pub(crate) fn delete_unwanted(&mut self, cause: &Cause) -> bool {
         let tenant = cause.tenant;
         let is_recovering = self.tenants[tenant].recovery.is_some();
@@ -203,7 +205,7 @@ impl Switch {
         true
     }
 
-    /// A group or meter on the switch is to be deleted: should that not come to pass before a crash, it is done after it.
+    /// Marks a group or meter on the switch as to be deleted. The store has the mark, so the deletion survives a crash.
     pub(crate) fn mark_for_deletion(&mut self, tenant: TenantIndex, kind: Kind, physical: u32) {
         let id = self.tenants[tenant].id;
         if self.ids.mark_for_deletion(id, kind, physical) {
@@ -226,9 +228,9 @@ impl Switch {
         self.tenants[tenant].numbers.of_mut(kind)
     }
 
-    /// From the store.
+    /// Restores a group or meter from the store.
     pub(crate) fn restore_number(&mut self, kind: Kind, id: TenantId, number: u32, bytes: &[u8]) {
-        // Those of a switch that spoke 1.3 before are deleted when it does again.
+        // If the switch speaks 1.0 now, its groups and meters of 1.3 are deleted when it speaks 1.3 again.
         let tenant = self.tenant_of(id).filter(|_| self.semantics().has_groups);
         match (tenant, Numbered::from_bytes(bytes)) {
             (Some(tenant), Some(numbered)) => {
@@ -236,7 +238,7 @@ impl Switch {
                 self.numbers_mut(tenant, kind).insert(number, numbered);
             }
             (_, numbered) => {
-                // A tenant that is gone leaves nothing behind.
+                // A tenant that is gone leaves no groups and meters: they are deleted.
                 for number in numbered.iter().flat_map(|it| it.instances.ids()) {
                     let key = deletion_key(id, kind, number);
                     self.journal.push(StoreOp::Put(key, Vec::new()));
@@ -247,15 +249,15 @@ impl Switch {
         }
     }
 
-    /// From the store: a group or meter that was to be deleted.
+    /// Restores from the store that a group or meter is to be deleted.
     pub(crate) fn restore_deletion(&mut self, id: TenantId, kind: Kind, physical: u32) {
-        // Where there is nobody any more, somebody does it.
+        // If the tenant is gone, the deletion counts for another tenant.
         let tenant = self.tenant_of(id).or((!self.tenants.is_empty()).then_some(TenantIndex(0)));
         self.ids.restore_deletion(id, tenant, kind, physical);
     }
 
-    /// All groups and meters that the switch holds are in use. A group or meter that is in no tenant's table may be somebody
-    /// else's, who shares the switch with the hypervisor: its number is not given out.
+    /// All ids that the switch holds are in use. A group or meter that is in no tenant's table may belong to other
+    /// software that shares the switch: its id is not given out.
     pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> HeldNumbers {
         let (groups, meters) = (groups_held(groups).collect(), meters_held(meters).collect());
         let held = HeldNumbers { groups, meters };
@@ -264,7 +266,7 @@ impl Switch {
         held
     }
 
-    /// What the switch holds of the tenants' groups and meters is known.
+    /// Notes what the switch holds of the tenants' groups and meters.
     pub(crate) fn learn_owned(&mut self, held: &HeldNumbers) {
         for (key, tenant) in self.ids.of_tenants() {
             let (kind, id) = key;
@@ -278,7 +280,7 @@ impl Switch {
         }
     }
 
-    /// A tenant that is gone has no meters.
+    /// Removes the meters of a tenant that is gone.
     pub(super) fn drop_absent_meters(&mut self, tenant: TenantIndex) {
         if !self.tenants[tenant].terms.is_present() {
             for number in self.numbers(tenant, Kind::Meter).all() {
@@ -287,7 +289,7 @@ impl Switch {
         }
     }
 
-    /// Makes a group or meter on the switch what the tables say, past the tenant's queue.
+    /// Repairs a group or meter on the switch, past the tenant's queue.
     pub(super) fn submit_number_repair(
         &mut self,
         tenant: TenantIndex,
@@ -310,7 +312,7 @@ impl Switch {
         groups.map(|number| (Kind::Group, number)).chain(meters).collect()
     }
 
-    /// What makes a group or meter on the switch what the tables say: nothing, if it is.
+    /// The message that a group or meter on the switch needs to agree with the tables; `None` if it agrees.
     pub(crate) fn number_difference(
         &self,
         tenant: TenantIndex,
@@ -337,7 +339,8 @@ impl Switch {
         different.collect()
     }
 
-    /// A modification of a group or meter, unless the switch has what the message says. It is an addition if the switch has nothing.
+    /// A MODIFY of a group or meter, unless the switch has the same content. If the switch has nothing under the id,
+    /// the message becomes an ADD.
     fn if_different(&self, key: (Kind, u32), mut message: Vec<u8>) -> Option<Vec<u8>> {
         /// OFPGC_ADD and OFPMC_ADD.
         const ADD: [u8; 2] = [0, 0];
@@ -350,7 +353,7 @@ impl Switch {
     }
 }
 
-/// The modification that makes a meter what its tenant has described.
+/// The METER_MOD that gives a meter on the switch the tenant's content.
 fn write_meter(known: &Numbered, meter_id: u32) -> Option<Vec<u8>> {
     let meter = MeterMod::parse(&known.body).ok()?;
     let mut message = Vec::new();

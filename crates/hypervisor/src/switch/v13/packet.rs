@@ -27,18 +27,18 @@ const NO_COOKIE: u64 = u64::MAX;
 /// Bytes of a PACKET_OUT before its actions.
 const PACKET_OUT_ACTIONS: usize = 24;
 
-/// A PACKET_IN as a tenant is to see it.
+/// A PACKET_IN for a tenant.
 struct Seen<'a> {
     packet: PacketIn<'a>,
     in_port: u32,
     /// The tenant's own metadata.
     metadata: u64,
-    /// How much of it its owner asked for, if that is known, of a packet that the switch keeps.
+    /// How many bytes the owner wants of a buffered packet, if that is known.
     wanted: Option<u16>,
 }
 
 impl Switch {
-    /// A packet for its owner, and copies for those who observe it.
+    /// Delivers a packet to its owner, and copies to the tenants that may observe it.
     pub(crate) fn packet_in_v13(&mut self, body: &[u8], now: Instant) -> Result<(), ErrorCode> {
         let packet = PacketIn::parse(body).map_err(unreadable)?;
         self.announces(packet.buffer_id);
@@ -106,7 +106,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Says which entry of the tenant's sent the packet, if one did.
+    /// Sets the cookie and the reason of a PACKET_IN by the tenant's entry that has sent the packet, if there is one.
     fn caused_by(&self, tenant: TenantIndex, entry: Option<Cookie>, seen: &mut Seen<'_>) {
         seen.packet.cookie = NO_COOKIE;
         let flows = &self.tenants[tenant].flows;
@@ -115,15 +115,16 @@ impl Switch {
         if seen.packet.buffer_id != NO_BUFFER {
             seen.wanted = asked_for(flow);
         }
-        // The tenant's table-miss entry matches on its number too, so the switch does not know it for one.
+        // The rule of the tenant's table-miss entry also matches on the tenant's number, so for the switch it is an
+        // ordinary rule.
         let is_sent = seen.packet.reason == PacketInReason::ACTION;
         if is_sent && flow.priority == 0 && flow.match_.is(&flowspace::Match::ANY) {
             seen.packet.reason = PacketInReason::NO_MATCH;
         }
     }
 
-    /// Tells a tenant of a link probe of its own: by the entry of the tenant's that sent it, if one did. Others' entries,
-    /// and Weir's, do not concern the tenant.
+    /// Sends a tenant a PACKET_IN for its own link probe, with the tenant's entry that has sent it, if there is one.
+    /// Entries of other tenants and Weir's own rules are not shown.
     fn report_link_probe(
         &mut self,
         tenant: TenantIndex,
@@ -157,7 +158,7 @@ impl Switch {
         self.report_packet(tenant, &seen);
     }
 
-    /// Whose entries a packet has passed before it met none: Open vSwitch does what is in the action set then.
+    /// The tenant in whose tables a packet matched no entry: Open vSwitch then carries out the action set.
     fn owner_by_metadata(&self, cookie: u64, metadata: u64) -> Option<TenantIndex> {
         let is_own = Cookie::from_wire(cookie, self.settings.installation).is_some();
         (!is_own).then(|| self.tenant_of(metadata::tenant(metadata)))?
@@ -202,7 +203,7 @@ impl Switch {
         for oxm in seen.packet.match_.fields {
             match oxm.basic() {
                 Some(OxmField::IN_PORT | OxmField::METADATA) => {}
-                // A virtual port has no other port below, as far as its tenant knows.
+                // For its tenant a virtual port has no physical port.
                 Some(OxmField::IN_PHY_PORT) if is_network => {}
                 _ => {
                     fields.push(oxm);
@@ -219,7 +220,7 @@ impl Switch {
         self.scratch.put_match(fields);
     }
 
-    /// A packet that a tenant sends: it has to be the tenant's, and so has all that is done with it.
+    /// A packet that a tenant sends: the packet and all its actions have to belong to the tenant.
     pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
@@ -245,7 +246,7 @@ impl Switch {
             let packets = &self.tenants[tenant].packets;
             let buffered = packets.buffers().peek(packet.buffer_id);
             let buffered = *buffered.ok_or(code::BAD_REQUEST_BUFFER_UNKNOWN)?;
-            // Where a buffered packet came in is known, whatever the tenant says of it.
+            // Weir knows the ingress port of a buffered packet, whatever the tenant says.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let mut message = self.scratch.take_message();
@@ -261,8 +262,8 @@ impl Switch {
         built
     }
 
-    /// Sends a buffered packet through the tables after a change that it did not go with, as the specification has it (section
-    /// 6.4): the change may have become several messages, or none, and the packet is to go once.
+    /// Sends a buffered packet through the tables after a change that has not released it, as the specification says
+    /// (section 6.4). The change may have led to several messages, or none, and the packet must be sent once.
     pub(crate) fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
         let came = PortNo(buffered.key.get(Field::InPort) as u32);
         let through = through_table();
@@ -275,7 +276,7 @@ impl Switch {
                 packet::compile(&cx, network, &sent, list, &mut actions).map(|at| (at, actions))
             }
         };
-        // A port that has gone meanwhile has no packets.
+        // A port that was removed meanwhile has no packets.
         let Ok((in_port, actions)) = entered else { return };
         let packet = PacketOut {
             buffer_id: buffered.physical,
@@ -328,8 +329,8 @@ impl Switch {
     }
 }
 
-/// How much an entry asks for of packets that the switch keeps, as far as that is certain: a PACKET_IN that a group sends, or a set from
-/// an earlier table, has its cookie as well.
+/// How many bytes an entry wants of buffered packets, if that is certain: a PACKET_IN by a group, or by an action set
+/// from an earlier table, has the same cookie.
 fn asked_for(flow: &Flow) -> Option<u16> {
     let instructions = List::<Instruction<'_>>::parse(&flow.actions).ok()?;
     let lists = instructions.iter().filter_map(|instruction| match instruction {

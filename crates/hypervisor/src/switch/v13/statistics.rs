@@ -1,4 +1,4 @@
-//! Statistics that only 1.3 has, and what a switch of 1.3 is asked for a tenant's entries.
+//! Statistics that only 1.3 has, and questions to a switch of 1.3 for a tenant's entries.
 
 use crate::flows::Wanted;
 use crate::ids::TenantIndex;
@@ -42,7 +42,7 @@ impl Switch {
             Body::Meter { meter_id } => {
                 let known = self.numbers(tenant, Kind::Meter).get(meter_id);
                 let meter_id = match known {
-                    // Filtered in the answer.
+                    // The answer is filtered.
                     _ if meter_id == METER_ALL => METER_ALL,
                     Some(known) => known.instances.id(),
                     None => return Err(code::METER_MOD_FAILED_UNKNOWN_METER.into()),
@@ -57,13 +57,13 @@ impl Switch {
         Ok(())
     }
 
-    /// Asks the switch something that is the same for everybody.
+    /// Asks the switch a question whose answer is the same for all tenants.
     fn ask_switch(&mut self, request: &Request<'_>, body: Body<'_>, cost: u32) {
         let type_ = MultipartRequest::from(body).type_().0;
         self.collect(request, type_, Share::Anybody, &ask(body), cost);
     }
 
-    /// What the switch holds beside rules.
+    /// The switch reports its groups, meters or ports.
     pub(crate) fn learn_v13(&mut self, purpose: Purpose, type_: MultipartType, entries: &[u8]) {
         match (purpose, type_) {
             (Purpose::Groups, MultipartType::GROUP_DESC) => {
@@ -84,7 +84,8 @@ impl Switch {
         }
     }
 
-    /// What an answer that only 1.3 has says of the tenant's own, each on the wire; `None` if all of the answer is.
+    /// The tenant's part of an answer that only 1.3 has, each structure on the wire; `None` if the tenant gets the
+    /// whole answer.
     pub(crate) fn own_answer_v13(
         &self,
         tenant: TenantIndex,
@@ -109,7 +110,7 @@ impl Switch {
         }
     }
 
-    /// What the switch is asked for the entries that a request wants.
+    /// The question to the switch for the entries that a request wants.
     pub(crate) fn flow_question_v13(
         &self,
         tenant: TenantIndex,
@@ -123,7 +124,7 @@ impl Switch {
         let mut out_port = asked.out_port;
         let is_network = self.tenants[tenant].network.is_some();
         if is_network {
-            // Ports have other numbers on the switch: the answer is filtered.
+            // Ports have other numbers on the switch, so the answer is filtered.
             wanted = wanted.without(Field::InPort);
             out_port = PortNo::ANY;
         }
@@ -143,12 +144,12 @@ impl Switch {
         let out_group = match asked.out_group {
             GROUP_ANY => GROUP_ANY,
             number => match self.numbers(tenant, Kind::Group).get(number) {
-                // And groups may have several.
+                // A group may have several instances, so the answer is filtered.
                 Some(_) if is_network => GROUP_ANY,
                 Some(known) => known.instances.id(),
-                // No such group, so nothing points to it: no question, and an empty answer.
+                // No entry names a missing group: no question, and an empty answer.
                 None if !aggregate => return Ok(Vec::new()),
-                // A number that is never given out.
+                // An id that is never given out.
                 None => v13::GROUP_MAX,
             },
         };
@@ -163,7 +164,8 @@ impl Switch {
         Ok(ask(if aggregate { Body::Aggregate(filter) } else { Body::Flow(filter) }))
     }
 
-    /// What the entries of table 0 have counted by which a tenant's packets come to its tables, if there are some.
+    /// The question for the counters of the rules of table 0 that send packets to a tenant's tables, if there are such
+    /// rules.
     pub(crate) fn question_of_table_0(&self, tenant: TenantIndex) -> Vec<u8> {
         if self.target().first_table() == 0 {
             return Vec::new();
@@ -177,7 +179,7 @@ impl Switch {
         self.reply_parts(request, MultipartType::PORT_DESC, ports.into_values());
     }
 
-    /// The tenant's groups as it described them: the switch is not needed for that.
+    /// The tenant's groups, as the tenant described them. Weir does not ask the switch.
     fn group_descriptions(&mut self, request: &Request<'_>) {
         let groups = self.numbers(request.tenant, Kind::Group);
         let described = groups.all().into_iter().filter_map(|group_id| {

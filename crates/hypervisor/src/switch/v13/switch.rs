@@ -10,7 +10,7 @@ use openflow::v13::{
 };
 
 impl Switch {
-    /// The switch without the hypervisor's tables.
+    /// The FEATURES_REPLY for a tenant: without Weir's tables.
     pub(crate) fn features_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         self.reply(request, |switch, out| {
             FeaturesReply {
@@ -43,7 +43,7 @@ impl Switch {
         if table_mod.config != 0 { Err(code::TABLE_MOD_FAILED_EPERM.into()) } else { Ok(()) }
     }
 
-    /// Roles are between a tenant's controllers; the switch knows nothing of them (specification section 6.3.4).
+    /// Roles apply among a tenant's controllers; the switch knows nothing of them (specification section 6.3.4).
     pub(crate) fn role_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = RoleBody::parse(request.body()).map_err(unreadable)?;
         let tenant = &mut self.tenants[request.tenant];
@@ -84,7 +84,7 @@ impl Switch {
         Ok(())
     }
 
-    /// What a controller wants to hear of.
+    /// The asynchronous messages that a controller wants.
     pub(crate) fn get_async_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let Some(state) = self.controllers.get(request.controller) else { return Ok(()) };
         let Wanted { packet_in, port_status, flow_removed } = state.wanted;
@@ -99,7 +99,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Each controller's own choice.
+    /// Sets the asynchronous messages that this controller wants.
     pub(crate) fn set_async_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let asked = AsyncConfig::parse(request.body()).map_err(unreadable)?;
         if let Some(state) = self.controllers.get_mut(request.controller) {

@@ -1,9 +1,10 @@
-//! Egress groups in a tenant's group table: see [`compile::egress_group`] for what they are.
+//! Egress groups in a tenant's group table: see [`compile::egress_group`].
 //!
-//! An egress group is kept among the tenant's [groups](crate::switch::v13::groups), under a number that tenants cannot use. It has instances,
-//! is stored, and follows the network as they do. It is made when a group first needs it. It goes with its port or the network, or a
-//! while after the last group that [needs](super::unused) it; the tenant never hears of it. If the switch refuses it, the groups
-//! that need it are undone, and each is refused.
+//! An egress group is in the tenant's [group table](crate::switch::v13::groups), under a number that tenants cannot
+//! use. Like other groups it has instances, is stored, and follows the network. Weir makes it when a group first needs
+//! it. Weir deletes it with its port or the network, or a while after the last group that [needs](super::unused) it.
+//! The tenant never sees it. If the switch refuses it, the groups that need it are undone, and each of their requests
+//! is refused.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
@@ -16,7 +17,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, PortNo};
 
 impl Switch {
-    /// A group is about to come: there are the egress groups that its buckets need, whose numbers are given.
+    /// Makes the egress groups that the buckets of a new group need. Returns their numbers.
     pub(crate) fn ready_egress_groups(
         &mut self,
         request: &Request<'_>,
@@ -27,7 +28,8 @@ impl Switch {
         outputs.iter().map(|output| self.ready(request, *output, &outputs)).collect()
     }
 
-    /// There is an egress group for one of the outputs that are wanted.
+    /// The number of the egress group for an output. Makes the group if it is missing; if the switch has no room,
+    /// deletes egress groups that are not `wanted`.
     fn ready(
         &mut self,
         request: &Request<'_>,
@@ -53,7 +55,7 @@ impl Switch {
         Ok(number)
     }
 
-    /// Makes the egress groups that groups need and that are not there, in the tables.
+    /// Makes the missing egress groups of all groups, in the tables.
     pub(crate) fn make_missing_egress_groups(&mut self, tenant: TenantIndex) {
         let state = &self.tenants[tenant];
         let Some(network) = state.network.as_deref().filter(|_| state.terms.is_present()) else {
@@ -65,7 +67,7 @@ impl Switch {
         }
         for output in wanted {
             if self.numbers(tenant, Kind::Group).egress_group(output).is_none() {
-                // A group without its egress group is given up.
+                // A group without its egress group is removed from the tables later.
                 let _ = self.make_egress_group(tenant, output);
             }
         }

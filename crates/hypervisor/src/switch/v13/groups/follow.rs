@@ -7,12 +7,12 @@ use crate::time::Instant;
 use crate::v13::numbers::Numbered;
 use openflow::v13::GroupType;
 
-/// To list so many groups is about as much work as to compile one again.
+/// Listing this many groups takes about as long as compiling one group.
 const LISTED: usize = 8;
 
 impl Switch {
-    /// Compiles the next groups again, as many as are left for this turn. A group on the switch goes later, behind the entries. Of meters
-    /// only those change that the switch does not hold.
+    /// Compiles the next groups again, as many as are left for this turn. A group that is to be deleted is deleted
+    /// later, behind the entries. Of the meters, only those change that the switch does not hold.
     pub(crate) fn groups_follow(
         &mut self,
         stale: &mut StaleGroups,

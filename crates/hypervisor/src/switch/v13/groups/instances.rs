@@ -1,7 +1,6 @@
-//! Which instances each group has: compiled again when a group changes, or the network.
+//! The instances of each group: compiled again when a group or the network changes.
 //!
-//! What is written first is what others name: a group before those whose buckets send to it, groups before entries that
-//! use them. What is deleted goes last.
+//! Groups are written before the groups and entries that name them, and deleted behind them.
 
 use crate::flows::room::AT_ONCE;
 use crate::flows::shared::collide;
@@ -20,31 +19,30 @@ use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, GroupModCommand};
 
-/// A group with the instances that it needs.
+/// A compiled group, with its instances.
 pub(super) struct Formed {
     pub after: Numbered,
-    /// Numbers that it has not had before.
+    /// New ids of the group.
     pub made: Vec<u32>,
-    /// Numbers that it does not need any more.
+    /// Ids that the group no longer needs.
     pub dropped: Vec<u32>,
-    /// What makes it so on the switch.
+    /// The messages that bring the group to the switch.
     pub messages: Vec<Vec<u8>>,
 }
 
-/// A change of a group, and of those that get other instances with it.
+/// A change of a group, and of other groups whose instances change with it.
 #[derive(Default)]
 pub(super) struct Change {
     pub before: Vec<NumberBefore>,
     pub messages: Vec<Vec<u8>>,
     /// Ids on the switch that nothing needs afterwards.
     pub dropped: Vec<u32>,
-    /// Groups that have got other instances, or that begin or cease to recirculate packets.
+    /// Groups that have other instances now, or that begin or stop to recirculate packets.
     pub regrouped: BTreeSet<u32>,
 }
 
 impl Switch {
-    /// Compiles the instances of a group whose own are those of `known`, if it can be there. `command` is for the ids
-    /// that the group has had before.
+    /// Compiles the instances of a group. `known` has the present ids; `command` is the command for these ids.
     pub(super) fn form_group(
         &mut self,
         tenant: TenantIndex,
@@ -99,7 +97,7 @@ impl Switch {
         }
     }
 
-    /// A group becomes another, and with it those that name it, in the tables; the switch is not told.
+    /// Changes a group and the groups that name it, in the tables. The switch gets no message yet.
     pub(super) fn change_group(
         &mut self,
         tenant: TenantIndex,
@@ -133,7 +131,7 @@ impl Switch {
         Ok(change)
     }
 
-    /// Of a group that names others, instances that have not changed are not written again, since their counters would begin at 0.
+    /// Leaves out messages for unchanged instances of a group that names other groups: their counters would begin at 0.
     fn leave_out_unchanged(
         &self,
         tenant: TenantIndex,
@@ -145,7 +143,7 @@ impl Switch {
             changed.iter().all(|one| {
                 let was = one.before.as_ref().map(|it| &it.instances);
                 let is = groups.get(one.number).map(|it| &it.instances);
-                // A bucket may name the instance for packets with another tag than it got.
+                // A bucket may name the instance for packets with another tag than the packet had when it came.
                 match was.into_iter().chain(is).any(Instances::depend_on_tag) {
                     true => was.map(Instances::variants) == is.map(Instances::variants),
                     false => was.map(|it| it.id_for(variant)) == is.map(|it| it.id_for(variant)),
@@ -160,7 +158,7 @@ impl Switch {
         });
     }
 
-    /// Whether a change of a group concerns those that name it.
+    /// Whether a change of a group affects the groups that name it.
     fn is_regrouped(&self, tenant: TenantIndex, number: u32, formed: &Formed) -> bool {
         let known = self.numbers(tenant, Kind::Group).any(number).map(|it| &it.instances);
         let is_kept = known
@@ -185,7 +183,7 @@ impl Switch {
         change.messages.extend(messages);
     }
 
-    /// A change of which the switch has not heard is not made.
+    /// Undoes a change of which the switch has got no message.
     pub(super) fn take_back(&mut self, tenant: TenantIndex, before: Vec<NumberBefore>) {
         for one in before.into_iter().rev() {
             self.replace_number(tenant, Kind::Group, one.number, one.before);
@@ -201,8 +199,8 @@ impl Switch {
         groups
     }
 
-    /// Compiles a group again, in the tables: the network below it has changed, or other groups. A group that cannot be any more is
-    /// taken out of the tables.
+    /// Compiles a group again, in the tables, because the network or other groups have changed. A group that cannot be
+    /// compiled any more is removed from the tables.
     pub(crate) fn reform_group(&mut self, tenant: TenantIndex, number: u32) {
         let Some(known) = self.numbers(tenant, Kind::Group).any(number).cloned() else { return };
         let formed = match self.tenants[tenant].terms.is_present() {
@@ -217,7 +215,8 @@ impl Switch {
         }
     }
 
-    /// A group and those whose buckets send to it, by whichever others, each behind one that it names.
+    /// A group, and all groups whose buckets send to it, directly or through other groups; each behind the groups that
+    /// it names.
     pub(crate) fn with_callers(&self, tenant: TenantIndex, number: u32) -> Vec<u32> {
         let mut found = Vec::from([number]);
         let mut at = 0;
@@ -231,7 +230,7 @@ impl Switch {
         found
     }
 
-    /// The entries that use some of these groups, as far as other rules are to stand on the switch for them.
+    /// The entries that use some of these groups and that get other rules.
     pub(super) fn planned_with(
         &self,
         tenant: TenantIndex,
@@ -265,7 +264,7 @@ impl Switch {
         named_first(&numbers.all(), |it| numbers.get(it).iter().flat_map(|it| it.named()).collect())
     }
 
-    /// Whether a group's buckets send to one, by whichever others.
+    /// Whether a group's buckets send to the target, directly or through other groups.
     pub(super) fn reaches_group(
         &self,
         tenant: TenantIndex,
@@ -284,7 +283,7 @@ impl Switch {
         false
     }
 
-    /// The tenant's groups whose buckets send to one.
+    /// The tenant's groups whose buckets send to a group.
     pub(super) fn callers_of(&self, tenant: TenantIndex, number: u32) -> Vec<u32> {
         let groups = self.numbers(tenant, Kind::Group).iter();
         let callers = groups.filter(|(_, known)| known.named().any(|named| named == number));

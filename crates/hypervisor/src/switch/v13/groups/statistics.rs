@@ -1,4 +1,4 @@
-//! Statistics of groups: what a group and its copies have counted, as one.
+//! Statistics of groups: the sum of the counters of a group's instances.
 
 use crate::ids::TenantIndex;
 use crate::named::groups_of;
@@ -13,12 +13,12 @@ use compile::group::is_left_out;
 use openflow::v13::{BucketCounter, GROUP_ALL, GroupStats, MultipartRequest, MultipartRequestBody};
 use openflow::{Encode, List, TooLong};
 
-/// So many groups on the switch are asked of one by one.
+/// Up to this many groups on the switch, each has a question of its own.
 const MOST_APART: usize = 64;
 
 impl Switch {
-    /// What the switch is asked of a tenant's group, or of all. Nothing if there is no such group. Of many the switch is asked
-    /// in one question with everybody's, and the answer is filtered as it comes.
+    /// The questions to the switch for a tenant's group, or for all its groups. Nothing if there is no such group. For
+    /// many groups, one question asks for the groups of all tenants, and the answer is filtered.
     pub(crate) fn group_questions(
         &self,
         tenant: TenantIndex,
@@ -43,14 +43,14 @@ impl Switch {
         Ok(questions)
     }
 
-    /// A tenant's groups by their numbers on the switch, but for egress groups, of which it does not know.
+    /// A tenant's groups by their ids on the switch, without egress groups, which the tenant does not know.
     fn own_groups(&self, tenant: TenantIndex) -> BTreeMap<u32, u32> {
         let own = self.numbers(tenant, Kind::Group).iter();
         let own = own.filter(|(number, _)| !is_egress_group(*number));
         own.flat_map(|(number, known)| known.instances.ids().map(move |at| (at, number))).collect()
     }
 
-    /// What of an answer is about a tenant's groups: others' are not to take up its room.
+    /// The statistics of a tenant's groups in an answer. Other groups must not take up the room for the answer.
     pub(crate) fn of_own_groups(&self, tenant: TenantIndex, entries: &[u8]) -> Vec<u8> {
         let own = self.own_groups(tenant);
         let counted = List::<GroupStats<'_>>::parse(entries).unwrap_or_default().iter();
@@ -61,7 +61,7 @@ impl Switch {
         kept
     }
 
-    /// The counts of a tenant's groups, in an answer to that.
+    /// The counters of a tenant's groups, from the filtered answer.
     pub(crate) fn group_statistics(&self, tenant: TenantIndex, answers: &[u8]) -> Vec<Vec<u8>> {
         let state = &self.tenants[tenant];
         let own = self.own_groups(tenant);
@@ -70,7 +70,7 @@ impl Switch {
             let Some(&group_id) = own.get(&counted.group_id) else { continue };
             let mut counted = GroupStats { group_id, ..counted };
             if state.network.is_some() {
-                // On the switch copies refer to copies, and one entry may be several.
+                // On the switch instances refer to instances, and one entry may have several rules.
                 counted.ref_count = self.references_to(tenant, group_id);
             }
             sums.add(counted, self.bucket_counters(tenant, &counted));
@@ -78,7 +78,7 @@ impl Switch {
         sums.written()
     }
 
-    /// A group's counts as its tenant knows its buckets: those that are left out on the switch count nothing.
+    /// A group's counters by the tenant's buckets. Buckets that are left out on the switch count nothing.
     fn bucket_counters(&self, tenant: TenantIndex, counted: &GroupStats<'_>) -> Vec<BucketCounter> {
         let known = self.numbers(tenant, Kind::Group).get(counted.group_id);
         let known = known.and_then(Numbered::group);

@@ -13,13 +13,13 @@ use compile::egress_group::outputs;
 use openflow::v13::PortNo;
 
 impl Switch {
-    /// When egress groups are looked for next that are not needed.
+    /// When Weir looks for unneeded egress groups next.
     pub(crate) fn next_unused(&self) -> Option<Instant> {
         let is_busy = self.tenants.is_any_recovering() || self.datapath.is_reconciling();
         self.ids.next_collection().filter(|_| !is_busy)
     }
 
-    /// Time has passed, or something has gone.
+    /// Deletes unneeded egress groups, if it is time.
     pub(crate) fn settle_unused(&mut self, now: Instant) {
         if self.next_unused().is_some_and(|due| due <= now) {
             self.ids.begin_collection();
@@ -30,7 +30,7 @@ impl Switch {
         self.ids.plan_collection(now);
     }
 
-    /// Deletes a tenant's egress groups that are not needed, nor among those that are about to be.
+    /// Deletes a tenant's egress groups that are neither needed nor in `wanted`.
     pub(super) fn collect_egress_groups(
         &mut self,
         tenant: TenantIndex,
@@ -55,7 +55,8 @@ impl Switch {
         self.sweep_numbers(tenant, now);
     }
 
-    /// The outputs that groups send by egress groups, as they are or as a change on its way would bring them back.
+    /// The outputs for which groups need egress groups, in the present tables or in the tables before a change in
+    /// flight.
     fn needed_egress_groups(&self, tenant: TenantIndex) -> BTreeSet<PortNo> {
         let state = &self.tenants[tenant];
         let mut needed = BTreeSet::new();

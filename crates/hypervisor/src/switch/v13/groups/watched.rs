@@ -1,8 +1,9 @@
-//! Buckets that watch a group: they are live while that is.
+//! Buckets that watch a group: a bucket is live while the watched group is live.
 //!
-//! A group may be deleted while others watch it; those stay, and what watches nothing else is not live till a group comes
-//! again under that number. On the switch the number is another's by then, perhaps another tenant's. So groups that watch one
-//! are written again when it goes or comes, and what watches nothing that there is, is not written.
+//! A tenant may delete a group that other groups watch. The watching buckets stay. A bucket that watches nothing else
+//! is not live until the tenant adds a group with that number again. Meanwhile the id on the switch may belong to
+//! another group, perhaps of another tenant. So Weir writes watching groups again when a watched group is added or
+//! deleted, and leaves out buckets that watch only missing groups.
 
 use super::instances::Change;
 use crate::ids::TenantIndex;
@@ -15,7 +16,7 @@ use openflow::error::v13 as code;
 use openflow::v13::{GROUP_ANY, GroupMod, GroupModCommand};
 
 impl Switch {
-    /// What a tenant's buckets watch has to be there when it asks for them.
+    /// An error if a bucket of a new or changed group watches a missing group.
     pub(super) fn check_watched(
         &self,
         tenant: TenantIndex,
@@ -29,7 +30,7 @@ impl Switch {
         }
     }
 
-    /// Groups have come or gone in the tables: those that watch one of them follow, and their messages are given.
+    /// Groups were added or deleted in the tables: compiles the groups that watch them again. Returns the messages.
     pub(super) fn rewatch(
         &mut self,
         tenant: TenantIndex,
@@ -49,7 +50,7 @@ impl Switch {
         messages
     }
 
-    /// The tenant's groups that watch some.
+    /// The tenant's groups that watch one of these groups.
     pub(super) fn watchers_of(
         &self,
         tenant: TenantIndex,
