@@ -203,7 +203,7 @@ impl FlowTable {
     pub fn replace(&mut self, id: u32, flow: Flow) -> Option<Flow> {
         let flow = self.placed(id, flow);
         let known = self.flows.get_mut(&id);
-        let Some(known) = known.filter(|known| known.stands_where(&flow)) else {
+        let Some(known) = known.filter(|known| known.has_same_keys(&flow)) else {
             let before = self.remove(id);
             self.insert(id, flow);
             return before;

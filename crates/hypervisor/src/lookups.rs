@@ -23,7 +23,7 @@ pub(crate) struct Lookups {
 struct Past {
     /// Packets of ended entries: `matched` of entries in this table, `came` of entries that sent packets to this table.
     gone: Counts,
-    told: Counts,
+    reported: Counts,
 }
 
 /// Packets that came to a table, and those of them that met an entry.
@@ -83,16 +83,16 @@ impl Lookups {
     }
 
     /// Table statistics: the counts of each table.
-    pub(crate) fn told(&mut self, standing: Standing) -> Vec<Counts> {
+    pub(crate) fn reported(&mut self, standing: Standing) -> Vec<Counts> {
         let missed = self.missed;
-        let told = standing.0.into_iter().zip(0..).map(|(counts, table)| {
+        let reported = standing.0.into_iter().zip(0..).map(|(counts, table)| {
             let past = self.tables.entry(table).or_default();
             let missed = if table == 0 { missed } else { 0 };
-            let matched = counts.matched.max(past.told.matched);
-            let came = counts.came.max(matched.saturating_add(missed)).max(past.told.came);
-            past.told = Counts { came, matched };
-            past.told
+            let matched = counts.matched.max(past.reported.matched);
+            let came = counts.came.max(matched.saturating_add(missed)).max(past.reported.came);
+            past.reported = Counts { came, matched };
+            past.reported
         });
-        told.collect()
+        reported.collect()
     }
 }

@@ -77,7 +77,7 @@ of_both_versions! { flow_mod:
     fn sends_to(actions: &[u8], wanted: &Wanted) -> bool;
 
     /// Whether an entry's actions name a port, or a reserved port that may include this port.
-    fn sends_by(actions: &[u8], number: u32) -> bool;
+    fn names_port(actions: &[u8], number: u32) -> bool;
 
     /// The actions of a rule as a tenant would write them.
     fn tenants_actions(actions: &[u8], first_table: u8) -> Option<Vec<u8>>;

@@ -266,7 +266,7 @@ impl Switch {
         // It takes long to read a long list.
         state.flows.meter().add(1 + (frame.len() as u64 >> 6));
         let request = Request { tenant, controller, header, frame, now };
-        if self.stands_behind(&request) {
+        if self.is_ordered_behind(&request) {
             self.postpone_behind(&request);
             if self.datapath.is_joined() {
                 self.inbox.wait_for_outcome(tenant);

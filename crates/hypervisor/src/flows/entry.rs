@@ -171,16 +171,16 @@ impl Flow {
     }
 
     /// Whether the other entry has the same table, match and priority, and rules with the same keys.
-    pub(super) fn stands_where(&self, other: &Flow) -> bool {
+    pub(super) fn has_same_keys(&self, other: &Flow) -> bool {
         (self.table, self.priority) == (other.table, other.priority)
             && self.match_ == other.match_
-            && are_where(&self.rules, &other.rules)
-            && are_where(&self.shadowed, &other.shadowed)
+            && have_same_keys(&self.rules, &other.rules)
+            && have_same_keys(&self.shadowed, &other.shadowed)
     }
 
     /// Whether the rules of both entries have the same keys, whatever the rules do.
-    pub(crate) fn has_rules_where(&self, other: &Flow) -> bool {
-        are_where(&self.rules, &other.rules)
+    pub(crate) fn has_same_rule_keys(&self, other: &Flow) -> bool {
+        have_same_keys(&self.rules, &other.rules)
     }
 
     /// Lets the rules share the match and the actions of the entry, where the bytes are the same.
@@ -295,11 +295,11 @@ pub(super) fn own<T: ?Sized>(bytes: &Arc<T>) -> usize {
 }
 
 /// Whether these rules have the same keys, whatever the rules do.
-fn are_where(some: &[Rule], others: &[Rule]) -> bool {
-    let is_where = |(one, other): (&Rule, &Rule)| {
+fn have_same_keys(some: &[Rule], others: &[Rule]) -> bool {
+    let has_same_key = |(one, other): (&Rule, &Rule)| {
         (one.priority, &one.match_wire) == (other.priority, &other.match_wire)
     };
-    some.len() == others.len() && some.iter().zip(others).all(is_where)
+    some.len() == others.len() && some.iter().zip(others).all(has_same_key)
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -317,7 +317,7 @@ impl Flow {
     }
 
     /// Whether both entries have the same rules.
-    pub(crate) fn is_placed_as(&self, other: &Flow) -> bool {
+    pub(crate) fn has_same_rules(&self, other: &Flow) -> bool {
         (&self.rules, &self.shadowed) == (&other.rules, &other.shadowed)
     }
 }

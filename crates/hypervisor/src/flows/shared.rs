@@ -50,12 +50,12 @@ impl FlowTable {
     }
 
     /// Whether any of these changed entries [collides](Self::collides) with another entry, changed or not.
-    pub fn become_one(&self, changed: &[(u32, Flow)]) -> bool {
+    pub fn any_collides(&self, changed: &[(u32, Flow)]) -> bool {
         let mut owners = Owners::default();
         // An entry whose rules keep their keys collides with no entry. An entry that takes such a key is examined
         // itself.
         let moves =
-            |(id, flow): &&(u32, Flow)| !self.get(*id).is_some_and(|it| it.stands_where(flow));
+            |(id, flow): &&(u32, Flow)| !self.get(*id).is_some_and(|it| it.has_same_keys(flow));
         changed.iter().filter(moves).any(|(id, flow)| {
             self.collides(*id, flow)
                 || changed.len() > 1 && owners.take_over(*id, flow, &flow.rules)

@@ -28,7 +28,7 @@ impl Held {
 }
 
 /// Groups and meters that the switch holds, by their ids: see [`content_of`](super::installed::content_of).
-pub(crate) struct HeldNumbers {
+pub(crate) struct HeldGroupsAndMeters {
     pub groups: BTreeMap<u32, Vec<u8>>,
     pub meters: BTreeMap<u32, Vec<u8>>,
 }

@@ -32,7 +32,7 @@ use compile::{RuleKey, Wire};
 use core::hash::BuildHasher;
 use growing::{ChunkedVec, SplitTable};
 use hashbrown::{DefaultHashBuilder, HashMap};
-use numbers::Numbers;
+use numbers::InstalledIds;
 pub(crate) use numbers::content_of;
 
 /// The entry that a rule belongs to.
@@ -167,7 +167,7 @@ pub(crate) struct Installed {
     pending: Chains<Pending>,
     /// Deletions that are done, but that the switch had not reported then: since when, the slots, and the messages.
     unreported: VecDeque<(Instant, u32, u32)>,
-    numbers: Numbers,
+    numbers: InstalledIds,
 }
 
 struct Slot {
@@ -199,7 +199,7 @@ impl Installed {
             wide: HashMap::new(),
             pending: Chains::new(),
             unreported: VecDeque::new(),
-            numbers: Numbers::default(),
+            numbers: InstalledIds::default(),
         }
     }
 
@@ -239,12 +239,12 @@ impl Installed {
     }
 
     /// The groups and meters on the switch.
-    pub(crate) fn numbers(&self) -> &Numbers {
+    pub(crate) fn numbers(&self) -> &InstalledIds {
         &self.numbers
     }
 
     /// The groups and meters on the switch, to note reports of the switch.
-    pub(crate) fn numbers_mut(&mut self) -> &mut Numbers {
+    pub(crate) fn numbers_mut(&mut self) -> &mut InstalledIds {
         &mut self.numbers
     }
 

@@ -29,7 +29,7 @@ const BARRIER_BYTES: usize = 64 << 10;
 /// The type of a PACKET_OUT, in both versions.
 const PACKET_OUT: u8 = 13;
 /// A packet of no tenant: the shortest frame.
-const NOBODYS: [u8; 60] = [0; 60];
+const SHORTEST_FRAME: [u8; 60] = [0; 60];
 
 /// One physical switch.
 pub(crate) struct Session {
@@ -508,7 +508,7 @@ impl Session {
         }
         let out = self.out.end();
         out.truncate(out.len().saturating_sub(length.saturating_sub(head)));
-        out.extend_from_slice(&NOBODYS);
+        out.extend_from_slice(&SHORTEST_FRAME);
         set_length(self.out.tail(start));
     }
 

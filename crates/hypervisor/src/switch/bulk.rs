@@ -143,7 +143,7 @@ impl Switch {
             changed.push((number, flow));
         }
         *at_once = at_once.saturating_sub(room_before - room.left());
-        if self.tenants[tenant].flows.become_one(&changed) {
+        if self.tenants[tenant].flows.any_collides(&changed) {
             return Err(Reason::SameRule.with(self.codes().overlap));
         }
         for (number, flow) in changed {

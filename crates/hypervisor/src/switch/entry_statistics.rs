@@ -239,10 +239,10 @@ impl Switch {
             Form::Tables { active, standing, .. } => {
                 let tenant = it.waiter.origin.tenant;
                 let standing = core::mem::take(standing);
-                let counts = self.tenants[tenant].packets.lookups_mut().told(standing);
+                let counts = self.tenants[tenant].packets.lookups_mut().reported(standing);
                 let tables = active.iter().zip(counts).zip(0..).map(|((active, counts), table)| {
                     let counts = (counts.came, counts.matched);
-                    let most = self.entries_told(tenant, table);
+                    let most = self.advertised_entries(tenant, table);
                     messages::written_table(self.wire, table, most, *active, counts)
                 });
                 write_parts(version, MultipartType::TABLE.0, xid, tables, out)

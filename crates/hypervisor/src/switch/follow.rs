@@ -198,7 +198,7 @@ impl Switch {
             return;
         };
         let wanted = state.flows.placed(number, wanted);
-        if !wanted.is_placed_as(flow) {
+        if !wanted.has_same_rules(flow) {
             keys.extend(flow.keys().chain(wanted.keys()));
             self.put_flow(&cause, number, wanted);
         }

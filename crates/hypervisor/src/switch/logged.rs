@@ -8,7 +8,7 @@ use crate::refusals::Verdict;
 use crate::south::pending::Origin;
 use crate::store::Kind;
 use crate::time::Instant;
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::GroupOrMeter;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use hashbrown::HashSet;
@@ -26,13 +26,13 @@ pub(crate) struct Configures {
 pub(crate) struct NumberBefore {
     pub kind: Kind,
     pub number: u32,
-    pub before: Option<Numbered>,
+    pub before: Option<GroupOrMeter>,
     /// Ids on the switch that the change has taken.
     pub made: Vec<u32>,
 }
 
 impl NumberBefore {
-    pub(crate) fn new(kind: Kind, number: u32, before: Option<Numbered>) -> NumberBefore {
+    pub(crate) fn new(kind: Kind, number: u32, before: Option<GroupOrMeter>) -> NumberBefore {
         NumberBefore { kind, number, before, made: Vec::new() }
     }
 }

@@ -17,7 +17,7 @@ use hashbrown::HashSet;
 pub(crate) use stale::{NextGroup, OwnChange, OwnChanges, Stale, StaleGroups};
 
 /// The most reported refusals of one map: a full switch refuses all rules.
-const TOLD: usize = 16;
+const MOST_REPORTED: usize = 16;
 
 /// See the module.
 pub(crate) struct Map {
@@ -36,7 +36,7 @@ pub(crate) struct Map {
     /// Transits whose rules the switch has refused, and that the driver does not know yet.
     refused_transits: BTreeSet<Transit>,
     /// How many refused rules of the present map have been reported.
-    told_refused: usize,
+    reported_refusals: usize,
     /// The key of Weir's link probes.
     lldp: LldpKey,
     /// Whether Weir has sent the rule that brings link probes to Weir (1.0; on 1.3 table 0 has this rule).
@@ -55,7 +55,7 @@ impl Map {
             infra: Vec::new(),
             has_refused_ports: false,
             refused_transits: BTreeSet::new(),
-            told_refused: 0,
+            reported_refusals: 0,
             lldp,
             expects_probes: false,
         }
@@ -168,9 +168,9 @@ impl Map {
 
     /// The switch has refused a rule twice. Returns whether the refusal has to be reported.
     pub(super) fn note_infra_refused(&mut self) -> bool {
-        let is_told = self.told_refused < TOLD;
-        self.told_refused += usize::from(is_told);
-        is_told
+        let is_reported = self.reported_refusals < MOST_REPORTED;
+        self.reported_refusals += usize::from(is_reported);
+        is_reported
     }
 
     /// The switch has refused the rule for this transit.
@@ -195,8 +195,8 @@ impl Map {
     }
 
     /// There is a new map: refusals are reported again.
-    pub(super) fn forget_told(&mut self) {
-        self.told_refused = 0;
+    pub(super) fn forget_reported(&mut self) {
+        self.reported_refusals = 0;
     }
 }
 

@@ -134,10 +134,10 @@ impl Switch {
         let admits = (before.admits(number), after.admits(number));
         let mut planned = HashMap::new();
         for (at, flow) in flows.iter() {
-            let sends = leaves && messages::sends_by(self.wire, &flow.actions, number);
+            let sends = leaves && messages::names_port(self.wire, &flow.actions, number);
             // Without metadata, an entry has rules for each ingress.
             let is_by_ingress = !self.target().has_metadata();
-            let comes = is_by_ingress && comes_otherwise(flow, number, admits);
+            let comes = is_by_ingress && ingress_rules_change(flow, number, admits);
             if sends || comes {
                 let rules = self.plan_in(tenant, after, flow)?;
                 if rules != flow.rules {
@@ -217,7 +217,7 @@ impl Switch {
 /// Whether the rules of a 1.0 entry may have to change for packets that come in by a port. If the port drops all
 /// packets, only entries of the highest priority have other rules; an entry without wildcards always has the highest
 /// priority.
-fn comes_otherwise(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
+fn ingress_rules_change(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
     let only = flow.match_.to_match().exact_value(Field::InPort);
     if before == after || only.is_some_and(|only| only != u128::from(number)) {
         return false;

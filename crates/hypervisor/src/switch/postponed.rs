@@ -31,7 +31,7 @@ use compile::{Reason, Wire};
 use flowspace::Match;
 use inbox::{Line, Postponed};
 use openflow::Header;
-use openflow::v13::MessageType as It;
+use openflow::v13::MessageType;
 
 impl Switch {
     /// Puts a request off until the outcome of earlier changes is known.
@@ -55,9 +55,9 @@ impl Switch {
 
     /// Whether a request has to wait behind other requests: of its own connection, of a connection of the tenant that
     /// is gone, or, for changes of tables, of any connection of the tenant.
-    pub(super) fn stands_behind(&self, request: &Request<'_>) -> bool {
+    pub(super) fn is_ordered_behind(&self, request: &Request<'_>) -> bool {
         let Request { tenant, controller, header, .. } = *request;
-        !is_unordered(header) && self.is_held_up(tenant, controller, header)
+        !is_unordered(header) && self.has_to_wait(tenant, controller, header)
             || self.waits_for_members(request)
     }
 
@@ -71,7 +71,12 @@ impl Switch {
             && self.changes_of(tenant).any(|it| !is_add(&it.frame) || !is_add(frame))
     }
 
-    fn is_held_up(&self, tenant: TenantIndex, controller: ControllerIndex, header: Header) -> bool {
+    fn has_to_wait(
+        &self,
+        tenant: TenantIndex,
+        controller: ControllerIndex,
+        header: Header,
+    ) -> bool {
         let is_ordered = || self.changes_tables(header) || self.asks_for_role(header);
         let is_gone = |of: &ControllerIndex| self.controllers.get(*of).is_none();
         let is_behind = |line: &Line| {
@@ -81,7 +86,7 @@ impl Switch {
         };
         let asks = || self.controllers.get(controller).is_some_and(|it| it.statistics > 0);
         self.is_between(tenant)
-            || self.map.is_changing() && header.type_ != It::PACKET_OUT.0
+            || self.map.is_changing() && header.type_ != MessageType::PACKET_OUT.0
             || self.inbox.lines.get(&tenant).is_some_and(is_behind)
             || self.has_barrier(controller) && !self.goes_in_order(header)
             || self.tenants[tenant].recovery.is_some() && self.changes_tables(header)
@@ -173,7 +178,7 @@ impl Switch {
         if is_gone && !self.changes_something(header) {
             return;
         }
-        if self.is_held_up(tenant, it.controller, header) {
+        if self.has_to_wait(tenant, it.controller, header) {
             self.put_off(tenant, it);
             return;
         }
@@ -195,7 +200,7 @@ impl Switch {
     /// Whether a message has an effect, other than an answer.
     fn changes_something(&self, header: Header) -> bool {
         let port_mod = self.semantics().types.port_mod;
-        self.changes_tables(header) || [It::PACKET_OUT.0, port_mod].contains(&header.type_)
+        self.changes_tables(header) || [MessageType::PACKET_OUT.0, port_mod].contains(&header.type_)
     }
 
     pub(super) fn changes_tables(&self, header: Header) -> bool {
@@ -206,7 +211,7 @@ impl Switch {
     /// each other.
     fn goes_in_order(&self, header: Header) -> bool {
         let is_passed_on = self.changes_tables(header)
-            || header.type_ == It::PACKET_OUT.0
+            || header.type_ == MessageType::PACKET_OUT.0
             || self.is_barrier(header);
         is_passed_on && !self.datapath.is_joined()
     }
@@ -225,12 +230,13 @@ impl Switch {
 fn adds_entry(wire: Wire, frame: &[u8]) -> bool {
     const ADD: u16 = 0;
     let body = frame.get(Header::LEN..).unwrap_or_default();
-    openflow::frame::type_(frame) == Some(It::FLOW_MOD.0)
+    openflow::frame::type_(frame) == Some(MessageType::FLOW_MOD.0)
         && messages::command(wire, body) == Some(ADD)
 }
 
 /// Whether the message has no effect, or is an ECHO_REQUEST, which must not wait for the switch. The types have the
 /// same numbers in both versions.
 fn is_unordered(header: Header) -> bool {
-    [It::HELLO, It::ERROR, It::ECHO_REQUEST, It::ECHO_REPLY].contains(&It(header.type_))
+    [MessageType::HELLO, MessageType::ERROR, MessageType::ECHO_REQUEST, MessageType::ECHO_REPLY]
+        .contains(&MessageType(header.type_))
 }

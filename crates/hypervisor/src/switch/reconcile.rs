@@ -41,7 +41,7 @@ impl Switch {
         let restored = self.begin_to_restore(&learned.groups, &learned.meters);
         let rules = learned.flows.len();
         let reconciliation = Reconciliation {
-            step: Some(Step::Numbers(self.all_groups(), restored)),
+            step: Some(Step::GroupsAndMeters(self.all_groups(), restored)),
             held: Vec::with_capacity(rules),
             seen: HashSet::with_capacity(rules),
             parts: learned.flows.into_parts(),
@@ -92,12 +92,12 @@ impl Switch {
         now: Instant,
     ) -> Option<Step> {
         match step {
-            Step::Numbers(mut numbers, restored) => {
+            Step::GroupsAndMeters(mut numbers, restored) => {
                 self.groups_follow(&mut numbers, left, now);
                 Some(if *left > 0 {
                     Step::Restore(restored)
                 } else {
-                    Step::Numbers(numbers, restored)
+                    Step::GroupsAndMeters(numbers, restored)
                 })
             }
             Step::Restore(mut restored) => {

@@ -112,7 +112,7 @@ impl Switch {
 
     /// There is another map: all rules are tried again.
     pub(super) fn forget_refused(&mut self) {
-        self.map.forget_told();
+        self.map.forget_reported();
         if self.tenants.iter().all(|tenant| tenant.ports.refused().is_empty()) {
             return;
         }

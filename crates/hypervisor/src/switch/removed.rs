@@ -62,7 +62,7 @@ impl Switch {
                     true
                 }
                 Deleted::UnsureAgain => {
-                    self.recover_without(tenant, Object::Entry(number), now);
+                    self.recover_and_evict(tenant, Object::Entry(number), now);
                     true
                 }
             };

@@ -137,7 +137,7 @@ impl Switch {
     }
 
     /// An object cannot be on the switch: the replay removes it from the tables.
-    pub(super) fn recover_without(&mut self, tenant: TenantIndex, object: Object, now: Instant) {
+    pub(super) fn recover_and_evict(&mut self, tenant: TenantIndex, object: Object, now: Instant) {
         self.recover(tenant, now).findings.evicted.insert(object);
     }
 

@@ -143,13 +143,13 @@ impl Switch {
     }
 
     /// The most groups of a type in a tenant's features: its share, and at most its limit.
-    pub(crate) fn groups_told(&self, tenant: TenantIndex, type_: v13::GroupType) -> u32 {
+    pub(crate) fn advertised_groups(&self, tenant: TenantIndex, type_: v13::GroupType) -> u32 {
         let limit = self.tenants[tenant].terms.limits.groups;
         self.most_groups(tenant, type_).map_or(limit, |share| limit.min(share))
     }
 
     /// The most entries of a tenant's table in the tenant's features.
-    pub(crate) fn entries_told(&self, tenant: TenantIndex, table: u8) -> u32 {
+    pub(crate) fn advertised_entries(&self, tenant: TenantIndex, table: u8) -> u32 {
         let limits = &self.tenants[tenant].terms.limits;
         let limit = limits.flows.min(limits.entries);
         self.share_of(tenant, table).map_or(limit, |share| limit.min(share))
@@ -169,7 +169,7 @@ impl Switch {
         let said = |holds: u32| Some(holds).filter(|holds| *holds > 0);
         let groups = (0..).zip(&self.space.groups).map(|(type_, &holds)| {
             let type_ = v13::GroupType(type_);
-            let may = self.groups_told(at, type_);
+            let may = self.advertised_groups(at, type_);
             NumberShare { type_: Some(type_), holds: said(holds), may }
         });
         let (holds, may) = (said(self.space.meters), self.most_meters(at));

@@ -314,7 +314,7 @@ impl Switch {
             return;
         }
         // Most modifications change only the actions of rules.
-        if before.is_some_and(|before| before.has_rules_where(flow)) {
+        if before.is_some_and(|before| before.has_same_rule_keys(flow)) {
             for rule in &flow.rules {
                 self.submit_rule(cause, number, flow, rule, change, buffer_for(rule));
             }

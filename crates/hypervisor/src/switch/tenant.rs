@@ -17,7 +17,7 @@ use crate::policy::TenantId;
 use crate::refusals::{Refusals, Verdict};
 use crate::south::pending::Origin;
 use crate::time::Instant;
-use crate::v13::numbers::Numbers;
+use crate::v13::numbers::GroupsAndMeters;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) struct Tenant {
     pub(super) flows: FlowTable,
     /// The time-outs of the entries.
     pub(super) timeouts: Timeouts,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: GroupsAndMeters,
     /// Packets on their way to the tenant's controllers.
     pub(super) packets: Packets,
     pub(super) counters: Counters,

@@ -130,7 +130,7 @@ pub(crate) fn head(body: &[u8]) -> Option<Head> {
 }
 
 /// Whether a list of actions names a port, or a reserved port that may include this port.
-pub(crate) fn sends_by(actions: &[u8], number: u32) -> bool {
+pub(crate) fn names_port(actions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     let actions = List::<Action<'_>>::parse(actions).unwrap_or_default();
     actions.iter().any(|action| match action {

@@ -178,7 +178,7 @@ pub(crate) fn head(body: &[u8]) -> Option<Head> {
 }
 
 /// Whether instructions name a port, or a reserved port that may include this port.
-pub(crate) fn sends_by(instructions: &[u8], number: u32) -> bool {
+pub(crate) fn names_port(instructions: &[u8], number: u32) -> bool {
     let unnamed = [PortNo::FLOOD, PortNo::ALL, PortNo::IN_PORT];
     actions_of(instructions).any(|action| match action {
         Action::Output { port, .. } => port.0 == number || unnamed.contains(&port),

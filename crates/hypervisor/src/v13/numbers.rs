@@ -15,23 +15,23 @@ use openflow::{List, Version, frame};
 
 /// A tenant's groups and meters.
 #[derive(Default)]
-pub(crate) struct Numbers {
-    groups: OfKind,
-    meters: OfKind,
+pub(crate) struct GroupsAndMeters {
+    groups: IdTable,
+    meters: IdTable,
     /// Whether some ids on the switch may no longer be needed.
     is_any_loose: bool,
 }
 
-impl Numbers {
+impl GroupsAndMeters {
     /// Groups, or meters.
-    pub(crate) fn of(&self, kind: Kind) -> &OfKind {
+    pub(crate) fn of(&self, kind: Kind) -> &IdTable {
         match kind {
             Kind::Meter => &self.meters,
             _ => &self.groups,
         }
     }
 
-    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut OfKind {
+    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut IdTable {
         match kind {
             Kind::Meter => &mut self.meters,
             _ => &mut self.groups,
@@ -40,13 +40,13 @@ impl Numbers {
 
     /// The groups.
     #[inline]
-    pub(crate) fn groups(&self) -> &OfKind {
+    pub(crate) fn groups(&self) -> &IdTable {
         &self.groups
     }
 
     /// The meters.
     #[inline]
-    pub(crate) fn meters(&self) -> &OfKind {
+    pub(crate) fn meters(&self) -> &IdTable {
         &self.meters
     }
 
@@ -63,8 +63,8 @@ impl Numbers {
 
 /// The group table or the meter table of a tenant.
 #[derive(Default)]
-pub(crate) struct OfKind {
-    known: HashMap<u32, Numbered>,
+pub(crate) struct IdTable {
+    known: HashMap<u32, GroupOrMeter>,
     /// Each id on the switch, with the tenant's number of the group or meter.
     by_physical: BTreeSet<(u32, u32)>,
     /// The numbers of egress groups, by the outputs that they replace.
@@ -76,7 +76,7 @@ const NO_PORT: u32 = 0;
 
 /// One group or meter.
 #[derive(Clone)]
-pub(crate) struct Numbered {
+pub(crate) struct GroupOrMeter {
     /// The ids on the switch; a meter has one.
     pub instances: Instances,
     /// The body of the GROUP_MOD or METER_MOD by which the tenant last described the group or meter.
@@ -86,7 +86,7 @@ pub(crate) struct Numbered {
 /// The first bytes of a stored group with several instances. No id on the switch has this value.
 const WITH_VARIANTS: u32 = u32::MAX - 4;
 
-impl Numbered {
+impl GroupOrMeter {
     /// The group as the tenant has described it.
     pub(crate) fn group(&self) -> Option<GroupMod<'_>> {
         GroupMod::parse(&self.body).ok()
@@ -116,7 +116,7 @@ impl Numbered {
         out
     }
 
-    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Numbered> {
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<GroupOrMeter> {
         let mut number = || {
             let (first, rest) = bytes.split_first_chunk::<4>()?;
             bytes = rest;
@@ -139,18 +139,18 @@ impl Numbered {
             }
             id = number()?;
         }
-        Some(Numbered { instances: Instances::new(id, variants), body: bytes.into() })
+        Some(GroupOrMeter { instances: Instances::new(id, variants), body: bytes.into() })
     }
 }
 
-impl OfKind {
+impl IdTable {
     /// A group or meter of the tenant.
-    pub(crate) fn get(&self, number: u32) -> Option<&Numbered> {
+    pub(crate) fn get(&self, number: u32) -> Option<&GroupOrMeter> {
         self.any(number).filter(|_| !is_egress_group(number))
     }
 
     /// A group or meter of the tenant, or an egress group.
-    pub(crate) fn any(&self, number: u32) -> Option<&Numbered> {
+    pub(crate) fn any(&self, number: u32) -> Option<&GroupOrMeter> {
         self.known.get(&number)
     }
 
@@ -159,7 +159,7 @@ impl OfKind {
         self.egress_groups.get(&output).copied()
     }
 
-    pub(crate) fn insert(&mut self, number: u32, numbered: Numbered) -> Option<Numbered> {
+    pub(crate) fn insert(&mut self, number: u32, numbered: GroupOrMeter) -> Option<GroupOrMeter> {
         if is_egress_group(number)
             && let Some(output) = output_described(&numbered.body)
         {
@@ -171,12 +171,12 @@ impl OfKind {
         before
     }
 
-    pub(crate) fn remove(&mut self, number: u32) -> Option<Numbered> {
+    pub(crate) fn remove(&mut self, number: u32) -> Option<GroupOrMeter> {
         self.egress_groups.retain(|_, exit| *exit != number);
         self.take(number)
     }
 
-    fn take(&mut self, number: u32) -> Option<Numbered> {
+    fn take(&mut self, number: u32) -> Option<GroupOrMeter> {
         let taken = self.known.remove(&number)?;
         for physical in taken.instances.ids() {
             self.by_physical.remove(&(physical, number));
@@ -215,7 +215,7 @@ impl OfKind {
     }
 
     /// All groups, with egress groups, or all meters.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Numbered)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &GroupOrMeter)> {
         self.known.iter().map(|(number, known)| (*number, known))
     }
 
@@ -274,9 +274,9 @@ mod tests {
         Variant { ingress: port.map(|port| IngressPort { port, at: 5 }), tag }
     }
 
-    fn group(sorts: &[Sort]) -> Numbered {
+    fn group(sorts: &[Sort]) -> GroupOrMeter {
         let variants = sorts.iter().map(|sort| variant(*sort)).zip(8..).collect();
-        Numbered { instances: Instances::new(7, variants), body: [1, 2, 3].into() }
+        GroupOrMeter { instances: Instances::new(7, variants), body: [1, 2, 3].into() }
     }
 
     #[test]
@@ -290,23 +290,26 @@ mod tests {
         ] {
             let (before, bytes) = (group(sorts), group(sorts).to_bytes());
             assert_eq!(bytes[..4], u32::to_be_bytes(marker));
-            let after = Numbered::from_bytes(&bytes).unwrap();
+            let after = GroupOrMeter::from_bytes(&bytes).unwrap();
             assert_eq!((&after.instances, &after.body), (&before.instances, &before.body));
             let head = bytes.len() - before.body.len();
-            assert!((0..head).all(|cut| Numbered::from_bytes(&bytes[..cut]).is_none()));
+            assert!((0..head).all(|cut| GroupOrMeter::from_bytes(&bytes[..cut]).is_none()));
         }
     }
 
     #[test]
     fn numbers_on_the_switch_are_found_as_groups_come_change_and_go() {
         use TagState::{Tagged, Untagged};
-        let mut numbers = OfKind::default();
-        let found = |numbers: &OfKind| [7, 8, 9].map(|physical| numbers.of_physical(physical));
+        let mut numbers = IdTable::default();
+        let found = |numbers: &IdTable| [7, 8, 9].map(|physical| numbers.of_physical(physical));
         numbers.insert(1, group(&[(None, Tagged), (Some(10), Untagged)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(1)]);
         numbers.insert(1, group(&[(None, Tagged)]));
         assert_eq!(found(&numbers), [Some(1), Some(1), None]);
-        numbers.insert(2, Numbered { instances: Instances::new(9, BTreeMap::new()), ..group(&[]) });
+        numbers.insert(
+            2,
+            GroupOrMeter { instances: Instances::new(9, BTreeMap::new()), ..group(&[]) },
+        );
         assert_eq!(found(&numbers), [Some(1), Some(1), Some(2)]);
         assert!(numbers.remove(1).is_some() && numbers.remove(1).is_none());
         assert_eq!(found(&numbers), [None, None, Some(2)]);
@@ -317,8 +320,9 @@ mod tests {
         use TagState::{Tagged, Untagged};
         let by_port = group(&[(Some(10), Untagged)]);
         let by_both = group(&[(None, Tagged), (Some(10), Untagged), (Some(10), Tagged)]);
-        let at =
-            |group: &Numbered, port, is_tagged| group.instances.id_for(variant((port, is_tagged)));
+        let at = |group: &GroupOrMeter, port, is_tagged| {
+            group.instances.id_for(variant((port, is_tagged)))
+        };
         assert_eq!(
             at(&by_port, Some(10), Tagged),
             by_port.instances.variants()[&variant((Some(10), Untagged))]

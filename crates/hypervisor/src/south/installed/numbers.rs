@@ -16,7 +16,7 @@ type Content = Option<Arc<[u8]>>;
 
 /// All groups and meters of tenants, by their ids on the switch.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct InstalledIds {
     slots: BTreeMap<Key, Slot>,
     /// The group or meter of each message in flight.
     of_message: HashMap<u32, Key>,
@@ -30,7 +30,7 @@ struct Slot {
     pending: VecDeque<(u32, Content)>,
 }
 
-impl Numbers {
+impl InstalledIds {
     /// A message about a group or meter is written.
     pub(super) fn write(&mut self, number: u32, tenant: TenantIndex, message: &[u8]) {
         let Some((key, content)) = read(message) else { return };

@@ -49,7 +49,7 @@ pub(crate) struct Reconciliation {
 /// The steps, in their order.
 pub(super) enum Step {
     /// 1. Groups and meters on the switch become what the tables say. Then the tables are filled from the store.
-    Numbers(StaleGroups, vec::IntoIter<(StoreKey, Vec<u8>)>),
+    GroupsAndMeters(StaleGroups, vec::IntoIter<(StoreKey, Vec<u8>)>),
     Restore(vec::IntoIter<(StoreKey, Vec<u8>)>),
     /// 2. The rules that the switch holds are read.
     Read,

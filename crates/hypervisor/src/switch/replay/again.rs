@@ -297,7 +297,7 @@ impl Switch {
         let wanted = wanted.ok().filter(|it| !flows.collides(number, it));
         match wanted.map(|it| flows.placed(number, it)) {
             None => self.evict_entry(tenant, number, now),
-            Some(wanted) if wanted.is_placed_as(flow) => {}
+            Some(wanted) if wanted.has_same_rules(flow) => {}
             Some(wanted) => self.put_flow(&Cause::own(tenant, now), number, wanted),
         }
         self.keep_together(tenant, number);

@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
             packet.is_miss = true;
             self.steps.push(Step::Missed { table: 0, tenants: self.tenant.map(|_| 0) });
             match self.tenant {
-                Some(_) => self.tell(&packet),
+                Some(_) => self.send_to_controllers(&packet),
                 None => self.leave(To::Dropped, &packet),
             }
             return;
@@ -418,7 +418,7 @@ impl<'a> Run<'a> {
     fn output(&mut self, port: u32, packet: &Moving) {
         match PortNo(port) {
             PortNo::CONTROLLER if packet.is_by_own => self.leave(To::Weir, packet),
-            PortNo::CONTROLLER => self.tell(packet),
+            PortNo::CONTROLLER => self.send_to_controllers(packet),
             PortNo::IN_PORT => self.send(packet.in_port, packet),
             PortNo::ALL | PortNo::FLOOD => {
                 let is_flood = port == PortNo::FLOOD.0;
@@ -443,7 +443,7 @@ impl<'a> Run<'a> {
     }
 
     /// Sends the packet to the tenant's controllers, as a PACKET_IN.
-    fn tell(&mut self, packet: &Moving) {
+    fn send_to_controllers(&mut self, packet: &Moving) {
         let connected = self.state().map_or(0, |state| state.controllers.len());
         let is_miss = packet.is_miss;
         let port = self.network().and_then(|network| {

@@ -53,7 +53,7 @@ impl Switch {
         sent: &PacketOut<'_>,
         now: Instant,
     ) {
-        if sent.buffer_id != NO_BUFFER || !sent.actions.iter().any(is_told) {
+        if sent.buffer_id != NO_BUFFER || !sent.actions.iter().any(sends_packet_in) {
             return;
         }
         let state = &mut self.tenants[tenant];
@@ -167,6 +167,6 @@ fn own_length(network: &Network, packet: &PacketIn<'_>, came: u32) -> u16 {
 }
 
 /// Whether an action sends a PACKET_IN.
-fn is_told(action: Action<'_>) -> bool {
+fn sends_packet_in(action: Action<'_>) -> bool {
     matches!(action, Action::Output { port: PortNo::CONTROLLER, .. })
 }

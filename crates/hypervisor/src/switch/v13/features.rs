@@ -22,7 +22,7 @@ impl Switch {
         let tables = List::<TableFeatures<'_>>::parse(answers).unwrap_or_default();
         let seen = tables.iter().filter_map(|table| {
             let number = number_in(&own, table.table_id)?;
-            let max_entries = table.max_entries.min(self.entries_told(tenant, number));
+            let max_entries = table.max_entries.min(self.advertised_entries(tenant, number));
             seen(&TableFeatures { max_entries, ..table }, kept, &own)
         });
         seen.collect()
@@ -33,7 +33,7 @@ impl Switch {
         let said = List::<GroupFeatures>::parse(answers).unwrap_or_default();
         let own = said.iter().map(|mut own| {
             for (most, type_) in own.max_groups.iter_mut().zip(0..) {
-                *most = self.groups_told(tenant, GroupType(type_)).min(*most);
+                *most = self.advertised_groups(tenant, GroupType(type_)).min(*most);
             }
             written(&own)
         });

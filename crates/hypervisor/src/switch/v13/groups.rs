@@ -15,7 +15,7 @@ use crate::ids::TenantIndex;
 use crate::named::{named_by, named_first};
 use crate::store::Kind;
 use crate::switch::{Cause, NumberBefore, Request, Switch, What};
-use crate::v13::numbers::{Numbered, deletion};
+use crate::v13::numbers::{GroupOrMeter, deletion};
 use crate::v13::unreadable;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -116,7 +116,7 @@ impl Switch {
         }
         let described = |number: u32| match number == group.group_id {
             true => Some(*group),
-            false => groups.get(number).and_then(Numbered::group),
+            false => groups.get(number).and_then(GroupOrMeter::group),
         };
         let named =
             |number| described(number).into_iter().flat_map(|it| named_by(it.buckets)).collect();
@@ -161,7 +161,7 @@ impl Switch {
         body: Box<[u8]>,
     ) -> Result<(NumberBefore, Vec<Vec<u8>>), Refused> {
         let physical = self.take_group(tenant, number, Variant::default())?;
-        let wanted = Numbered { instances: Instances::new(physical, BTreeMap::new()), body };
+        let wanted = GroupOrMeter { instances: Instances::new(physical, BTreeMap::new()), body };
         let formed = self.form_group(tenant, number, wanted, GroupModCommand::ADD);
         let mut formed = formed.inspect_err(|_| self.free_number(Kind::Group, physical))?;
         formed.made.push(physical);
@@ -175,7 +175,7 @@ impl Switch {
         &mut self,
         request: &Request<'_>,
         group: &GroupMod<'_>,
-        known: Numbered,
+        known: GroupOrMeter,
     ) -> Result<(), Refused> {
         if self.reaches_group(request.tenant, group, group.group_id) {
             return Err(code::GROUP_MOD_FAILED_LOOP.into());
@@ -184,7 +184,7 @@ impl Switch {
         self.check_passes(request.tenant, group)?;
         self.check_group_share(request.tenant, group)?;
         let egress_groups = self.ready_egress_groups(request, group)?;
-        let wanted = Numbered { body: request.body().into(), ..known };
+        let wanted = GroupOrMeter { body: request.body().into(), ..known };
         let (tenant, number) = (request.tenant, group.group_id);
         let change = self.change_group(tenant, number, wanted)?;
         let entries = match change.regrouped.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Request, Switch};
-use crate::v13::numbers::{Numbered, deletion};
+use crate::v13::numbers::{GroupOrMeter, deletion};
 use crate::v13::unreadable;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -74,7 +74,7 @@ impl Switch {
         MeterMod { meter_id: physical, ..*meter }
             .write_message(0, &mut message)
             .map_err(|_| code::METER_MOD_FAILED_OUT_OF_BANDS)?;
-        let wanted = Numbered {
+        let wanted = GroupOrMeter {
             instances: Instances::new(physical, BTreeMap::new()),
             body: request.body().into(),
         };

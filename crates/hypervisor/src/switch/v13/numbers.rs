@@ -8,12 +8,12 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::named::{before_named, buckets_of, named_by, named_of};
 use crate::policy::TenantId;
-use crate::south::held::HeldNumbers;
+use crate::south::held::HeldGroupsAndMeters;
 use crate::south::installed::{Effect, Owner, content_of};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::switch::{Cause, NumberBefore, Object, Request, Switch, What, in_turn};
 use crate::time::Instant;
-use crate::v13::numbers::{Numbered, OfKind, deletion, groups_held, meters_held};
+use crate::v13::numbers::{GroupOrMeter, IdTable, deletion, groups_held, meters_held};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use compile::{RuleKey, Variant};
@@ -102,8 +102,8 @@ impl Switch {
         tenant: TenantIndex,
         kind: Kind,
         number: u32,
-        numbered: Option<Numbered>,
-    ) -> Option<Numbered> {
+        numbered: Option<GroupOrMeter>,
+    ) -> Option<GroupOrMeter> {
         let state = &mut self.tenants[tenant];
         let key = StoreKey::new(state.id, kind, number);
         state.numbers.set_any_loose(true);
@@ -220,11 +220,11 @@ impl Switch {
     }
 
     /// The tenant's groups or meters.
-    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &OfKind {
+    pub(crate) fn numbers(&self, tenant: TenantIndex, kind: Kind) -> &IdTable {
         self.tenants[tenant].numbers.of(kind)
     }
 
-    fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut OfKind {
+    fn numbers_mut(&mut self, tenant: TenantIndex, kind: Kind) -> &mut IdTable {
         self.tenants[tenant].numbers.of_mut(kind)
     }
 
@@ -232,7 +232,7 @@ impl Switch {
     pub(crate) fn restore_number(&mut self, kind: Kind, id: TenantId, number: u32, bytes: &[u8]) {
         // If the switch speaks 1.0 now, its groups and meters of 1.3 are deleted when it speaks 1.3 again.
         let tenant = self.tenant_of(id).filter(|_| self.semantics().has_groups);
-        match (tenant, Numbered::from_bytes(bytes)) {
+        match (tenant, GroupOrMeter::from_bytes(bytes)) {
             (Some(tenant), Some(numbered)) => {
                 self.ids.take(tenant, kind, numbered.instances.ids());
                 self.numbers_mut(tenant, kind).insert(number, numbered);
@@ -258,16 +258,16 @@ impl Switch {
 
     /// All ids that the switch holds are in use. A group or meter that is in no tenant's table may belong to other
     /// software that shares the switch: its id is not given out.
-    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> HeldNumbers {
+    pub(crate) fn learn_numbers(&mut self, groups: &[u8], meters: &[u8]) -> HeldGroupsAndMeters {
         let (groups, meters) = (groups_held(groups).collect(), meters_held(meters).collect());
-        let held = HeldNumbers { groups, meters };
+        let held = HeldGroupsAndMeters { groups, meters };
         self.ids.reserve(Kind::Group, held.groups.keys());
         self.ids.reserve(Kind::Meter, held.meters.keys());
         held
     }
 
     /// Notes what the switch holds of the tenants' groups and meters.
-    pub(crate) fn learn_owned(&mut self, held: &HeldNumbers) {
+    pub(crate) fn learn_owned(&mut self, held: &HeldGroupsAndMeters) {
         for (key, tenant) in self.ids.of_tenants() {
             let (kind, id) = key;
             let content = match kind {
@@ -354,7 +354,7 @@ impl Switch {
 }
 
 /// The METER_MOD that gives a meter on the switch the tenant's content.
-fn write_meter(known: &Numbered, meter_id: u32) -> Option<Vec<u8>> {
+fn write_meter(known: &GroupOrMeter, meter_id: u32) -> Option<Vec<u8>> {
     let meter = MeterMod::parse(&known.body).ok()?;
     let mut message = Vec::new();
     let meter = MeterMod { meter_id, command: MeterModCommand::MODIFY, ..meter };

@@ -4,7 +4,7 @@ use crate::store::Kind;
 use crate::switch::Switch;
 use crate::switch::map::{NextGroup, StaleGroups};
 use crate::time::Instant;
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::GroupOrMeter;
 use openflow::v13::GroupType;
 
 /// Listing this many groups takes about as long as compiling one group.
@@ -38,7 +38,7 @@ impl Switch {
                 NextGroup::Number(tenant, (_, number)) => {
                     self.reform_group(tenant, number);
                     let known = self.numbers(tenant, Kind::Group).any(number);
-                    let group = known.and_then(Numbered::group);
+                    let group = known.and_then(GroupOrMeter::group);
                     if group.is_some_and(|it| it.type_ == GroupType::FF) {
                         stale.note_watching(number);
                     }

@@ -10,7 +10,7 @@ use crate::named::{groups_of, named_by, named_first};
 use crate::store::Kind;
 use crate::switch::{NumberBefore, Switch};
 use crate::v13::ids::MAX_NUMBERS;
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::GroupOrMeter;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};
@@ -21,7 +21,7 @@ use openflow::v13::{GroupMod, GroupModCommand};
 
 /// A compiled group, with its instances.
 pub(super) struct Formed {
-    pub after: Numbered,
+    pub after: GroupOrMeter,
     /// New ids of the group.
     pub made: Vec<u32>,
     /// Ids that the group no longer needs.
@@ -47,7 +47,7 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         number: u32,
-        known: Numbered,
+        known: GroupOrMeter,
         command: GroupModCommand,
     ) -> Result<Formed, Refused> {
         let network = self.tenants[tenant].network.clone();
@@ -79,7 +79,7 @@ impl Switch {
         let gone = gone.filter(|(variant, _)| !wanted.contains(variant));
         let dropped = gone.map(|(_, &id)| id).collect();
         let instances = Instances::new(known.instances.id(), ids).recirculating(recirculates);
-        let after = Numbered { instances, ..known.clone() };
+        let after = GroupOrMeter { instances, ..known.clone() };
         let write = |instance: (Variant, u32)| {
             let command = match made.contains(&instance.1) {
                 true => GroupModCommand::ADD,
@@ -102,7 +102,7 @@ impl Switch {
         &mut self,
         tenant: TenantIndex,
         number: u32,
-        wanted: Numbered,
+        wanted: GroupOrMeter,
     ) -> Result<Change, Refused> {
         let formed = self.form_group(tenant, number, wanted, GroupModCommand::MODIFY)?;
         let mut change = Change::default();

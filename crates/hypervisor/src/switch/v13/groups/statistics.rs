@@ -4,7 +4,7 @@ use crate::ids::TenantIndex;
 use crate::named::groups_of;
 use crate::store::Kind;
 use crate::switch::Switch;
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::GroupOrMeter;
 use crate::v13::statistics::GroupSums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -81,7 +81,7 @@ impl Switch {
     /// A group's counters by the tenant's buckets. Buckets that are left out on the switch count nothing.
     fn bucket_counters(&self, tenant: TenantIndex, counted: &GroupStats<'_>) -> Vec<BucketCounter> {
         let known = self.numbers(tenant, Kind::Group).get(counted.group_id);
-        let known = known.and_then(Numbered::group);
+        let known = known.and_then(GroupOrMeter::group);
         let mut counted = counted.bucket_stats.iter();
         let cx = self.context(tenant);
         let mut counters = Vec::new();

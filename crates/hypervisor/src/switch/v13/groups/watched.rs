@@ -9,7 +9,7 @@ use super::instances::Change;
 use crate::ids::TenantIndex;
 use crate::store::Kind;
 use crate::switch::Switch;
-use crate::v13::numbers::Numbered;
+use crate::v13::numbers::GroupOrMeter;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 use openflow::error::v13 as code;
@@ -58,7 +58,7 @@ impl Switch {
     ) -> Vec<u32> {
         let groups = self.numbers(tenant, Kind::Group);
         let watches = |number: &u32| {
-            let group = groups.get(*number).and_then(Numbered::group);
+            let group = groups.get(*number).and_then(GroupOrMeter::group);
             group.is_some_and(|it| it.buckets.iter().any(|bucket| is_meant(bucket.watch_group)))
         };
         groups.all().into_iter().filter(watches).collect()
