@@ -3,8 +3,8 @@
 //! send outlive refusals is in `groups_agree`, too.
 
 use crate::groups::{BLUE, all_same, stage};
-use crate::groups_kept::{crowded, on};
-use crate::networks::{both_say, same, two};
+use crate::support::hairpin::{hairpin_map, policy_on};
+use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;
 use emulate::Fault;
 use openflow::v13::{MultipartReply, MultipartReplyBody};
@@ -54,7 +54,7 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
 /// By which port packets leave has to be known where a set is written; it is refused also while the port is closed.
 #[test]
 fn sets_that_may_be_merged_send_by_no_port() {
-    let mut plans = two();
+    let mut plans = two_networks();
     plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
     let mut stage = Stage::new(Version::V1_3, plans);
     let say = |stage: &mut Stage, words: &str| stage.say(0, 1, words).join("");
@@ -133,7 +133,9 @@ fn other_bits_of_the_metadata_are_not_the_tenants_to_see_or_to_change() {
         let told = stage.say(BLUE, 1, words).join("");
         assert!(told.contains(code), "{words}: {told}");
     }
-    for (policy, bits) in [(on(crowded()), 0xffff_ffff), (policy("blue: ip"), 0xffff_ffff_ffff)] {
+    for (policy, bits) in
+        [(policy_on(hairpin_map()), 0xffff_ffff), (policy("blue: ip"), 0xffff_ffff_ffff)]
+    {
         let setup = Setup { policy, ..Setup::new(Version::V1_3, "") };
         let mut world = World::new(setup);
         let blue = world.connect("blue");
@@ -167,7 +169,7 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
         ("write=output:10,group:7", 0, "BAD_OUT_GROUP"),
         ("write=output:10,group:7;goto=1", 0, "BAD_OUT_GROUP"),
     ] {
-        let mut stage = Stage::new(Version::V1_3, two());
+        let mut stage = Stage::new(Version::V1_3, two_networks());
         let words = format!("flow add match=in_port=1 prio=5 actions={actions} table={table}");
         let told = stage.say(0, 1, &words).join("");
         match expected {
@@ -258,8 +260,11 @@ fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
 /// Open vSwitch does what is in the set, and says of no entry that it did.
 #[test]
 fn a_set_that_is_done_on_a_miss_tells_the_controller() {
-    let mut stage =
-        Stage::made([Version::V1_3; 3], two(), Make { runs_sets: true, ..Make::default() });
+    let mut stage = Stage::made(
+        [Version::V1_3; 3],
+        two_networks(),
+        Make { runs_sets: true, ..Make::default() },
+    );
     for tenant in 0..2 {
         let words = "flow add match=in_port=1 prio=5 actions=write=controller;goto=1";
         both_say(&mut stage, tenant, 1, words);

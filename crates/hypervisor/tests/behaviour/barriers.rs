@@ -1,7 +1,7 @@
 //! True barriers: what stands before one is done and answered before its reply, and what comes behind it is done after.
 
 use crate::groups_in_order::at_once;
-use crate::groups_kept::{crowded, on};
+use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;
 use emulate::Fault;
 use hypervisor::Counts;
@@ -110,7 +110,8 @@ fn what_goes_to_the_switch_does_not_wait() {
 #[test]
 fn statistics_before_it_are_answered_before_it_whoever_is_asked_for_them() {
     for tells in [false, true] {
-        let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+        let setup =
+            Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
         let mut world = World::new(setup);
         let blue = world.connect("blue");
         world.say(blue, 1, "stats port port=10");
@@ -185,7 +186,11 @@ fn what_is_taken_back_is_back() {
             "group modify id=1 buckets=output:1|flood",
             "flow add actions=flood",
         ] {
-            let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+            let setup = Setup {
+                policy: policy_on(hairpin_map()),
+                ports: 6,
+                ..Setup::new(Version::V1_3, "")
+            };
             let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
             let blue = world.connect("blue");
             let before = [
@@ -214,7 +219,8 @@ fn what_is_taken_back_is_back() {
 /// Nor does one wait for ever beside another controller of the tenant whose changes are all refused.
 #[test]
 fn it_does_not_wait_for_what_others_have_refused() {
-    let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+    let setup =
+        Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
     let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
     let (a, b) = (world.connect("blue"), world.connect("blue"));
     world.switch.switch_mut().plant(vec![Fault::RefuseFlowMods { every: 2 }]);

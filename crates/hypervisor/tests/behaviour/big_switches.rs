@@ -1,7 +1,7 @@
 //! One virtual switch on several physical ones: counted, ordered, refused and ended as one. That it forwards as one is in
 //! `networks`.
 
-use crate::networks::both_say;
+use crate::support::networks::both_say;
 use crate::support::*;
 
 /// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
@@ -465,7 +465,7 @@ fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
 #[test]
 fn an_entry_ends_that_no_packet_can_come_to() {
     for version in VERSIONS {
-        let plan = crate::deliveries::big_plan(0);
+        let plan = shared_ports::big_plan(0);
         let mut stage = Stage::new(version, vec![plan.clone()]);
         let link = plan.links[0];
         let port = link[0].1;

@@ -2,7 +2,7 @@
 //! groups of Weir's own. That random ones forward as they would on a switch of the tenant's own is in `networks`.
 
 use crate::groups::{BLUE, all_same, stage, without_eleven};
-use crate::networks::{both_say, same};
+use crate::support::networks::{both_say, same};
 use crate::support::*;
 use emulate::Fault;
 use std::collections::BTreeSet;
@@ -204,7 +204,7 @@ fn groups_with_exits_follow_the_network() {
 /// On a big switch ports may be on other members, to which the egress groups' buckets send by tunnels.
 #[test]
 fn buckets_send_to_ports_of_other_members() {
-    let mut stage = Stage::new(Version::V1_3, crate::networks::big());
+    let mut stage = Stage::new(Version::V1_3, networks::big_networks());
     let words = "group add id=1 type=all buckets=flood|push_vlan:8100,mod_vlan_vid:7,output:11|\
                  strip_vlan,output:1|mod_vlan_vid:6,in_port";
     both_say(&mut stage, 0, 1, words);

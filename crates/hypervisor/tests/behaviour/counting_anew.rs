@@ -1,8 +1,8 @@
 //! What an entry has counted when another comes in its place or it is changed, as on a switch of the tenant's own; and what its
 //! ports have counted, which that does not concern.
 
-use crate::deliveries::{BROADCAST, RED, WHOLE, frame, host};
-use crate::networks::{big, two};
+use crate::support::networks::{big_networks, two_networks};
+use crate::support::shared_ports::{BROADCAST, RED, WHOLE, frame, host};
 use crate::support::*;
 
 /// One that is several on the switch on 1.0, and others.
@@ -16,7 +16,7 @@ fn say(stage: &mut Stage, words: &str) {
 
 /// Packets come in between changes of the entry that they meet.
 fn check(version: Version, changes: &[String]) {
-    let mut stage = Stage::new(version, two());
+    let mut stage = Stage::new(version, two_networks());
     let frame = packet("10.0.0.1>10.0.0.2");
     for (at, words) in changes.iter().enumerate() {
         say(&mut stage, words);
@@ -77,7 +77,7 @@ fn an_entry_for_each_port_is_told_to_count_from_nothing() {
         for (command, flags) in
             ["add", "modify"].into_iter().flat_map(|it| [(it, ""), (it, " flags=reset")])
         {
-            let mut stage = Stage::new(Version::V1_3, two());
+            let mut stage = Stage::new(Version::V1_3, two_networks());
             for (command, actions, flags) in [
                 ("add", first, ""),
                 (command, second, flags),
@@ -142,7 +142,7 @@ fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
     let frame = packet("10.0.0.1>10.0.0.2");
     for command in ["add", "modify"] {
         for flags in ["", " flags=reset"] {
-            let mut stage = Stage::new(Version::V1_3, big());
+            let mut stage = Stage::new(Version::V1_3, big_networks());
             let rule = "flow add match=ip prio=5 actions=output:2 idle=4";
             assert_eq!(stage.say(0, 1, rule), [""; 0]);
             stage.send(0, 3, 11, &frame);

@@ -1,8 +1,8 @@
 //! Networks in random courses: for random rules, groups and packets each forwards exactly what the tenant's own rules would on
 //! a network of its own, and nothing of one tenant's reaches another.
 
-use crate::networks::{big, both_say, local, two};
 use crate::sharing::{at_hosts, comes, is_shared};
+use crate::support::networks::{big_networks, both_say, local, two_networks};
 use crate::support::*;
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -48,7 +48,7 @@ impl Names {
     }
 }
 
-/// A virtual switch's ports, by tenant and physical switch, in the plans of `two`.
+/// A virtual switch's ports, by tenant and physical switch, in the plans of `two_networks`.
 pub(crate) fn a_match(version: Version, names: Names) -> impl Strategy<Value = String> {
     let port = weighted(0.5, prop::sample::select(vec!["1", "2", "10", "11", "LOCAL"]));
     let source = weighted(names.named, names.in_matches());
@@ -542,12 +542,12 @@ proptest! {
 
     #[test]
     fn networks_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
-        agrees(Version::V1_3, &local(two()), &case)?;
+        agrees(Version::V1_3, &local(two_networks()), &case)?;
     }
 
     #[test]
     fn networks_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
-        agrees(Version::V1_0, &local(two()), &case)?;
+        agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
     /// Whichever addresses rules and packets name.
@@ -555,24 +555,24 @@ proptest! {
     fn strange_addresses_are_forwarded_as_the_tenants_own_would_v13(
         case in strange_cases(Version::V1_3)
     ) {
-        agrees(Version::V1_3, &local(two()), &case)?;
+        agrees(Version::V1_3, &local(two_networks()), &case)?;
     }
 
     #[test]
     fn strange_addresses_are_forwarded_as_the_tenants_own_would_v10(
         case in strange_cases(Version::V1_0)
     ) {
-        agrees(Version::V1_0, &local(two()), &case)?;
+        agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
     /// The same of big switches: what stands on several physical ones is, to the tenant, one.
     #[test]
     fn big_switches_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
-        agrees(Version::V1_3, &local(big()), &case)?;
+        agrees(Version::V1_3, &local(big_networks()), &case)?;
     }
 
     #[test]
     fn big_switches_forward_as_the_tenants_own_would_v10(case in cases(Version::V1_0, 0.3)) {
-        agrees(Version::V1_0, &local(big()), &case)?;
+        agrees(Version::V1_0, &local(big_networks()), &case)?;
     }
 }

@@ -1,156 +1,12 @@
 //! Shared edge ports on OpenFlow 1.3: what is sent there without a word of whom it is for gets to the tenant's own hosts, and
 //! to nobody else's.
 
-use crate::groups_kept::{on, say};
+use crate::support::hairpin::{policy_on, say};
+use crate::support::shared_ports::*;
 use crate::support::*;
 use emulate::Fault;
 use fabric::embedding::SwitchMap;
 use hypervisor::{Event, TenantId};
-
-pub(crate) const RED: usize = 0;
-pub(crate) const BLUE: usize = 1;
-/// The port's numbers: a whole edge, the shared ones, the end of the link.
-pub(crate) const WHOLE: u32 = 1;
-const SHARED: [u32; 2] = [7, 8];
-pub(crate) const LINK: u32 = 10;
-pub(crate) const BROADCAST: [u8; 6] = [0xff; 6];
-pub(crate) const EVERY_NODE: [u8; 6] = [0x33, 0x33, 0, 0, 0, 1];
-
-/// A host of a tenant's.
-pub(crate) fn host(tenant: usize, n: u8) -> [u8; 6] {
-    [2, 0, 0, 0, 0x10 + tenant as u8, n]
-}
-
-/// A tenant with two shared ports on the first switch, behind one of which are two hosts of its own. The wires there are the
-/// other tenant's as well. By a link it reaches a host at the second.
-pub(crate) fn plan(tenant: usize) -> Plan {
-    let whole = tenant as u32 + 1;
-    Plan {
-        edges: vec![(1, whole, WHOLE), (2, whole, WHOLE)],
-        shared: vec![
-            (1, 4, SHARED[0], host(tenant, 1)),
-            (1, 4, SHARED[0], host(tenant, 2)),
-            (1, 3, SHARED[1], host(tenant, 3)),
-        ],
-        links: vec![[(1, LINK), (2, LINK)]],
-        ..Plan::default()
-    }
-}
-
-/// The same, but that the second of its shared ports is the tenant's whole.
-pub(crate) fn plan_before_sharing(tenant: usize) -> Plan {
-    let mut plan = plan(tenant);
-    plan.shared.retain(|it| it.2 != SHARED[1]);
-    plan.edges.push((1, 3, SHARED[1]));
-    plan
-}
-
-/// Both tenants' second switches pass on what comes.
-pub(crate) fn stage() -> Stage {
-    stage_of(Version::V1_3)
-}
-
-pub(crate) fn stage_of(version: Version) -> Stage {
-    let mut stage = Stage::new(version, vec![plan(RED), plan(BLUE)]);
-    for tenant in [RED, BLUE] {
-        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
-        accept(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
-    }
-    stage
-}
-
-#[track_caller]
-pub(crate) fn accept(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
-    assert_eq!(stage.say(tenant, switch, words), [""; 0], "{words}");
-}
-
-pub(crate) fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
-    let mut frame = packet("10.0.0.1>10.0.0.2");
-    frame[..6].copy_from_slice(&to);
-    frame[6..12].copy_from_slice(&from);
-    frame
-}
-
-/// What reached which of the tenant's ports, by its destination.
-type Reached = Vec<(u64, u32, [u8; 6])>;
-
-/// A frame of a tenant's comes in by a port of the switch. No whole port of the other's is reached.
-#[track_caller]
-fn reached(stage: &mut Stage, tenant: usize, (switch, port): (u64, u32), to: [u8; 6]) -> Reached {
-    let from = match port {
-        7 => host(tenant, 1),
-        8 => host(tenant, 3),
-        _ => [2, 0, 0, 0, 0x77, 1],
-    };
-    let seen = stage.send(tenant, switch, port, &frame(from, to));
-    assert_eq!(seen.told, [], "{port}");
-    assert!(!seen.endless);
-    let mut reached = Vec::new();
-    for (whose, switch, port, bytes) in seen.delivered {
-        if whose == tenant {
-            assert_eq!(bytes[6..12], from, "{port}");
-            assert_eq!(bytes[12..], frame(from, to)[12..], "{port}");
-            reached.push((switch, port, bytes[..6].try_into().unwrap()));
-        } else {
-            assert!(SHARED.contains(&port), "{whose} {port}");
-        }
-    }
-    reached.sort_unstable();
-    reached
-}
-
-/// What should: of packets that leave by these ports of the first switch.
-fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8; 6]) -> Reached {
-    let mut meant = Vec::new();
-    for &port in by.iter().filter(|port| **port != from) {
-        let is_many = to[0] & 1 == 1;
-        let behind = shared.iter().filter(|it| it.2 == port).map(|it| it.3);
-        match port {
-            LINK => meant.push((2, WHOLE, to)),
-            port if SHARED.contains(&port) => {
-                let hosts = behind.filter(|host| is_many || *host == to);
-                meant.extend(hosts.map(|host| (1, port, host)));
-            }
-            port => meant.push((1, port, to)),
-        }
-    }
-    meant.sort_unstable();
-    meant
-}
-
-/// Each frame that comes in anywhere leaves as it should by these ports.
-#[track_caller]
-pub(crate) fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str) {
-    let other = 1 - tenant;
-    let stranger = [2, 0, 0, 0, 0x66, 6];
-    for (at, from) in [((1, WHOLE), WHOLE), ((1, 7), 7), ((1, 8), 8), ((2, WHOLE), LINK)] {
-        for to in [
-            host(tenant, 1),
-            host(tenant, 2),
-            host(tenant, 3),
-            host(other, 1),
-            host(other, 3),
-            stranger,
-            BROADCAST,
-            EVERY_NODE,
-        ] {
-            let seen = reached(stage, tenant, at, to);
-            assert_eq!(seen, meant(&plan(tenant).shared, from, by, to), "{note}: {at:?} {to:x?}");
-        }
-    }
-}
-
-pub(crate) const EVERYWHERE: &[u32] = &[WHOLE, 7, 8, LINK];
-
-/// Lists that send by shared ports, and by which ports.
-pub(crate) const LISTS: [(&str, &[u32]); 6] = [
-    ("flood", EVERYWHERE),
-    ("all", EVERYWHERE),
-    ("output:8,output:1,output:7,output:10", EVERYWHERE),
-    ("output:7,output:8", &[7, 8]),
-    ("output:7", &[7]),
-    ("output:10,output:8,output:1", &[WHOLE, 8, LINK]),
-];
 
 #[test]
 fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
@@ -257,64 +113,6 @@ fn of_three_shared_ports_one_or_all_can_be_named() {
         let at_hosts = seen.delivered.iter().filter(|it| it.2 != WHOLE).count();
         assert_eq!(at_hosts, reached, "{port} {bits}: {seen:?}");
     }
-}
-
-/// A tenant's big switch on the first two, with a shared port on each, and a link to the third.
-pub(crate) fn big_plan(tenant: usize) -> Plan {
-    let whole = tenant as u32 + 1;
-    Plan {
-        edges: vec![(1, whole, 1), (2, whole, 2), (3, whole, 1)],
-        shared: vec![
-            (1, 4, 7, host(tenant, 1)),
-            (2, 4, 8, host(tenant, 2)),
-            (2, 4, 8, host(tenant, 3)),
-        ],
-        links: vec![[(2, LINK), (3, LINK)]],
-        big: vec![1, 2],
-        ..Plan::default()
-    }
-}
-
-/// Who is reached of a tenant's own, and that nobody else is, by what leaves a big switch by these ports.
-#[track_caller]
-pub(crate) fn leaves_big(stage: &mut Stage, from: (u64, u32), by: &[u32], to: [u8; 6], note: &str) {
-    let plan = big_plan(RED);
-    let source = plan.shared.iter().find(|it| (it.0, it.2) == from);
-    let source = source.map_or([2, 0, 0, 0, 0x77, 1], |it| it.3);
-    let seen = stage.send(RED, from.0, from.1, &frame(source, to));
-    let mut reached: Reached = Vec::new();
-    for (whose, switch, port, bytes) in seen.delivered {
-        match whose {
-            RED => reached.push((switch, port, bytes[..6].try_into().unwrap())),
-            _ => assert!([7, 8].contains(&port), "{note} {from:?} {to:x?}: {whose} {port}"),
-        }
-    }
-    let mut meant: Reached = Vec::new();
-    let here = |port: u32| {
-        if port == LINK { (3, 1) } else { (if [1, 7].contains(&port) { 1 } else { 2 }, port) }
-    };
-    for (switch, port) in by.iter().map(|port| here(*port)).filter(|at| *at != from) {
-        let mut shared = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port)).peekable();
-        if shared.peek().is_none() {
-            meant.push((switch, port, to));
-        }
-        let for_it = shared.filter(|it| to[0] & 1 == 1 || it.3 == to);
-        meant.extend(for_it.map(|it| (switch, port, it.3)));
-    }
-    reached.sort_unstable();
-    meant.sort_unstable();
-    assert_eq!(reached, meant, "{note}: {from:?} {to:x?}");
-}
-
-pub(crate) const BIG_FROM: [(u64, u32); 5] = [(1, 1), (1, 7), (2, 2), (2, 8), (3, 1)];
-
-pub(crate) fn big_stage(version: Version) -> Stage {
-    let mut stage = Stage::new(version, vec![big_plan(RED), big_plan(BLUE)]);
-    for tenant in [RED, BLUE] {
-        accept(&mut stage, tenant, 3, "flow add prio=5 match=in_port=10 actions=output:1");
-        accept(&mut stage, tenant, 3, "flow add prio=5 match=in_port=1 actions=output:10");
-    }
-    stage
 }
 
 /// Also where a port is another member's, by a tunnel.
@@ -490,22 +288,11 @@ fn the_tenant_sees_nothing_of_it() {
     assert_eq!(features, stage.say_beside(RED, 1, "stats table_features").concat());
 }
 
-pub(crate) fn map() -> SwitchMap {
-    Stage::maps_from(2000, &[plan(RED), plan(BLUE)]).0.remove(&1).unwrap()
-}
-
 /// The same with hosts at the second shared port that were not there.
 fn map_with_more() -> SwitchMap {
     let mut red = plan(RED);
     red.shared.push((1, 3, 8, host(RED, 4)));
     Stage::maps_from(2000, &[red, plan(BLUE)]).0.remove(&1).unwrap()
-}
-
-pub(crate) fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, Seat) {
-    let setup = Setup::new(Version::V1_3, "");
-    let mut world = World::new(Setup { policy: on(map), ports: 6, configure, ..setup });
-    let red = world.connect("red");
-    (world, red)
 }
 
 #[test]
@@ -525,10 +312,10 @@ fn all_of_it_is_found_again() {
         assert_eq!(reconciled(&world), (0, 0));
     }
     // Hosts have come while Weir was away, and have gone.
-    world.restart_with(on(map_with_more()));
+    world.restart_with(policy_on(map_with_more()));
     world.advance(1_000_000_000);
     assert_ne!(world.switch_entries(), there);
-    world.restart_with(on(map()));
+    world.restart_with(policy_on(map()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch_entries(), there);
     // What the switch has lost is put back.
@@ -547,7 +334,7 @@ fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
     let refuse = |world: &mut World, nth: &[u32]| {
         let faults = nth.iter().map(|&nth| Fault::RefuseOnce { nth }).collect();
         world.switch.switch_mut().plant(faults);
-        world.set_policy(on(map_with_more()));
+        world.set_policy(policy_on(map_with_more()));
         world.advance(1_000_000_000);
         world.switch.switch_mut().plant(Vec::new());
     };
@@ -616,7 +403,7 @@ fn slices_keep_their_tables() {
     say(&mut world, red, "flow add prio=5 actions=goto=14");
     // A tenant that gets a network instead has one less: what it had there goes.
     let before = world.tenant_flows().len();
-    let mut policy = on(map());
+    let mut policy = policy_on(map());
     policy.tenants.retain(|tenant| tenant.id == TenantId(1));
     world.set_policy(policy);
     world.advance(1_000_000_000);

@@ -1,12 +1,15 @@
 //! Groups by which buckets send, when nothing needs them any more.
 
-use crate::groups_kept::{crowded, on, say};
+use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
 fn world() -> (World, Seat) {
-    let mut world =
-        World::new(Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let mut world = World::new(Setup {
+        policy: policy_on(hairpin_map()),
+        ports: 6,
+        ..Setup::new(Version::V1_3, "")
+    });
     let blue = world.connect("blue");
     (world, blue)
 }

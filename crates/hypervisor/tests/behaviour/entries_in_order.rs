@@ -1,7 +1,7 @@
 //! Entries that go with a group, and what a controller says of them before the switch has said whether it goes.
 
 use crate::groups_in_order::at_once;
-use crate::groups_kept::{crowded, on, say};
+use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
@@ -86,7 +86,7 @@ fn entries_that_stand_again_are_no_more_than_there_may_be() {
 #[test]
 fn what_comes_back_has_room_on_the_switch() {
     for change in ["flow add prio=7 actions=drop", "flow modify_strict prio=7 actions=drop"] {
-        let mut policy = on(crowded());
+        let mut policy = policy_on(hairpin_map());
         policy.tenants[1].limits.entries = 3;
         let per_second = Some(1_000);
         let mut world =

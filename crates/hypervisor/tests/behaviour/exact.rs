@@ -1,6 +1,6 @@
 //! Entries without wildcards on OpenFlow 1.0: they have the highest priority, whatever they say (specification section 3.4).
 
-use crate::networks::two;
+use crate::support::networks::two_networks;
 use crate::support::*;
 use hypervisor::StoreKey;
 use hypervisor::store::Kind;
@@ -21,7 +21,7 @@ fn wire(tag: &str) -> Vec<u8> {
 #[test]
 fn a_match_of_one_packet_is_above_all_others() {
     for (name, tag) in TAGS {
-        let mut stage = Stage::new(Version::V1_0, two());
+        let mut stage = Stage::new(Version::V1_0, two_networks());
         let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
         for words in [
             format!("flow add prio=1 flags=rem cookie=1 {exact} actions=output:2"),

@@ -2,7 +2,7 @@
 //! as they would on a switch of the tenant's own is in `networks`; that they outlive restarts in `groups_kept`, and
 //! refusals in `groups_agree`.
 
-use crate::networks::{both_say, same, two};
+use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;
 use emulate::Fault;
 
@@ -12,7 +12,7 @@ pub(crate) const BLUE: usize = 1;
 /// Whatever comes to blue's first switch meets group 1; its other switches deliver what comes by links to their port 1, and
 /// send what comes from there into all links.
 pub(crate) fn stage() -> Stage {
-    let mut stage = Stage::new(Version::V1_3, two());
+    let mut stage = Stage::new(Version::V1_3, two_networks());
     for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
         both_say(
             &mut stage,
@@ -252,7 +252,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
 
 /// Blue's link at port 11 has no path any more, or has one again: its ports are not crowded then, or are.
 pub(crate) fn without_eleven(stage: &mut Stage, without: bool) {
-    let (mut maps, tags) = Stage::maps_from(if without { 3000 } else { 2000 }, &two());
+    let (mut maps, tags) = Stage::maps_from(if without { 3000 } else { 2000 }, &two_networks());
     let blue = hypervisor::TenantId(BLUE as u16 + 1);
     for dpid in [1, 3].into_iter().filter(|_| without) {
         cut(maps.get_mut(&dpid).unwrap(), blue, 11);
@@ -314,7 +314,7 @@ fn references_are_counted_as_the_tenant_made_them() {
 /// On a big switch the members' copies are the members' own affair.
 #[test]
 fn members_of_a_big_switch_have_copies_of_their_own() {
-    let mut stage = Stage::new(Version::V1_3, crate::networks::big());
+    let mut stage = Stage::new(Version::V1_3, networks::big_networks());
     let words = "group add id=1 type=all buckets=output:10|output:11|output:1|in_port";
     both_say(&mut stage, 0, 1, words);
     both_say(&mut stage, 0, 1, "flow add prio=5 actions=group:1");

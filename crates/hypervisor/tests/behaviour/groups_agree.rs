@@ -1,8 +1,8 @@
 //! Tables, switch and store agree at rest, whatever became of groups, of the entries that use them and of ports. What a random
 //! course of the property finds is kept here by name.
 
-use crate::deliveries::{host, plan};
-use crate::groups_kept::{crowded, on, roomy};
+use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on};
+use crate::support::shared_ports::{host, plan};
 use crate::support::*;
 use emulate::Fault;
 use fabric::embedding::SwitchMap;
@@ -170,7 +170,7 @@ fn sharing_step() -> impl Strategy<Value = Step> {
 type Maps = fn() -> [SwitchMap; 2];
 
 fn linked() -> [SwitchMap; 2] {
-    [crowded(), roomy()]
+    [hairpin_map(), map_without_hairpin()]
 }
 
 /// With a host and a port more, or less.
@@ -333,7 +333,7 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     let per_second = slow.then_some(1_000);
     let [crowded, roomy] = maps();
     let setup = Setup {
-        policy: on(crowded.clone()),
+        policy: policy_on(crowded.clone()),
         ports: 6,
         per_second,
         ..Setup::new(Version::V1_3, "")
@@ -356,7 +356,7 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
             Step::Crowded(is) => {
                 has_moved = true;
                 world.switch.switch_mut().plant(Vec::new());
-                world.set_policy(on(if *is { crowded.clone() } else { roomy.clone() }));
+                world.set_policy(policy_on(if *is { crowded.clone() } else { roomy.clone() }));
             }
         }
     }

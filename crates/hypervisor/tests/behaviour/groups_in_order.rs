@@ -1,13 +1,13 @@
 //! Deleting a group that others name, right behind changes of those: as on a switch that does one after the other.
 
-use crate::groups_kept::{crowded, on, say};
+use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
 /// Blue's groups have copies here, since its ports 10 and 11 stand on one port of the switch.
 fn world() -> (World, Seat) {
     let mut world = World::new(Setup {
-        policy: on(crowded()),
+        policy: policy_on(hairpin_map()),
         ports: 6,
         per_second: Some(1_000),
         ..Setup::new(Version::V1_3, "")

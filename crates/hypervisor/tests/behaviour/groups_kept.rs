@@ -1,44 +1,26 @@
 //! Groups with copies over restarts, refusals and crashes: tables, switch and store agree, and nobody else's group is
 //! touched.
 
-use crate::networks::two;
+use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 use fabric::embedding::{Hop, PortKind, SwitchMap};
-use hypervisor::{Policy, TenantId};
-use std::sync::Arc;
+use hypervisor::TenantId;
 
 const GROUP_MOD: u8 = 15;
 
-/// The first of the stage's switches with the networks of `two`: blue's ports 10 and 11 stand on one physical port.
-pub(crate) fn crowded() -> SwitchMap {
-    Stage::maps_from(2000, &two()).0.remove(&1).unwrap()
-}
-
-/// The same, with blue's port 11 down.
-pub(crate) fn roomy() -> SwitchMap {
-    let mut map = crowded();
-    cut(&mut map, TenantId(2), 11);
-    map
-}
-
-pub(crate) fn on(map: SwitchMap) -> Policy {
-    let maps = [(0x2a, Arc::new(map))].into_iter().collect();
-    Policy { maps, tags: Some(2000..=3999), ..policy("red: -\nblue: -") }
-}
-
 fn world() -> World {
-    world_on(crowded())
+    world_on(hairpin_map())
 }
 
 fn world_on(map: SwitchMap) -> World {
-    World::new(Setup { policy: on(map), ports: 6, ..Setup::new(Version::V1_3, "") })
+    World::new(Setup { policy: policy_on(map), ports: 6, ..Setup::new(Version::V1_3, "") })
 }
 
 /// Whose switch takes a thousand messages a second.
 fn slow_world() -> World {
     World::new(Setup {
-        policy: on(crowded()),
+        policy: policy_on(hairpin_map()),
         ports: 6,
         per_second: Some(1_000),
         ..Setup::new(Version::V1_3, "")
@@ -47,7 +29,7 @@ fn slow_world() -> World {
 
 /// The ends of blue's link at a port: how it sends, and how it receives.
 fn ends(port: u32) -> (Hop, Hop) {
-    match &crowded().members[&TenantId(2)].ports[&port].kind {
+    match &hairpin_map().members[&TenantId(2)].ports[&port].kind {
         PortKind::Link { sends, receives, .. } => (sends.unwrap(), receives[0]),
         other => panic!("{other:?}"),
     }
@@ -70,12 +52,6 @@ fn holds(world: &mut World, groups: &[String], flows: &[String]) {
     assert_eq!(world.switch_flows(), flows);
     crosses(world, 10, 11);
     crosses(world, 11, 10);
-}
-
-pub(crate) fn say(world: &mut World, seat: Seat, words: &str) {
-    world.say(seat, 1, words);
-    world.advance(100_000_000);
-    assert_eq!(world.heard(seat), [""; 0], "{words}");
 }
 
 #[test]
@@ -102,11 +78,11 @@ fn they_are_found_again_after_a_restart() {
     world.behind("group add id=2 buckets=output:4");
     world.reconnect();
     check(&mut world);
-    // The same by another way: the ports have ceased to be crowded while Weir was away, and are again.
-    world.restart_with(on(roomy()));
+    // The same by another way: while Weir was away there was no hairpin port, and now there is one again.
+    world.restart_with(policy_on(map_without_hairpin()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch.switch().group_count(), 3);
-    world.restart_with(on(crowded()));
+    world.restart_with(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch.switch().group_count(), 7);
     crosses(&mut world, 10, 11);
@@ -169,7 +145,7 @@ fn exits_are_found_again_after_a_restart() {
         world.behind("group delete id=all");
         world.reconnect();
         check(&mut world);
-        world.restart_with(on(crowded()));
+        world.restart_with(policy_on(hairpin_map()));
         world.advance(1_000_000_000);
         check(&mut world);
         let blue = world.connect("blue");
@@ -191,11 +167,11 @@ fn exits_are_found_again_after_a_restart() {
 #[test]
 fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
     let at_the_edge = || {
-        let mut map = crowded();
+        let mut map = hairpin_map();
         let ports = &mut map.members.get_mut(&TenantId(2)).unwrap().ports;
         let port = fabric::PortNumber::new(6).unwrap();
         ports.get_mut(&11).unwrap().kind = PortKind::Edge { port, hosts: Vec::new() };
-        on(map)
+        policy_on(map)
     };
     let mut world =
         World::new(Setup { policy: at_the_edge(), ports: 6, ..Setup::new(Version::V1_3, "") });
@@ -206,8 +182,8 @@ fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
     assert_eq!(world.switch.switch().group_count(), 2);
     for restarts in [false, true] {
         match restarts {
-            false => world.set_policy(on(crowded())),
-            true => world.restart_with(on(crowded())),
+            false => world.set_policy(policy_on(hairpin_map())),
+            true => world.restart_with(policy_on(hairpin_map())),
         }
         world.advance(1_000_000_000);
         // Each of them, and the egress group, for packets by 10, by 11, and by others.
@@ -261,7 +237,7 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
         world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
         world.advance(6_000_000);
         world.switch.switch_mut().plant(Vec::new());
-        world.set_policy(on(roomy()));
+        world.set_policy(policy_on(map_without_hairpin()));
         world.advance(60_000_000_000);
         let (groups, flows) = (world.switch_groups(), world.switch_flows());
         world.reconnect();
@@ -311,7 +287,7 @@ fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
     assert!(refused > 12, "{refused}");
 }
 
-/// Blue in a network whose ports have ceased to be crowded, with what needs copies where they are.
+/// Blue in a network without a hairpin port, with groups that need several instances where there is one.
 fn blue_where_it_is_roomy(world: &mut World) -> Seat {
     let blue = world.connect("blue");
     say(world, blue, "group add id=7 buckets=output:10|output:11");
@@ -326,10 +302,10 @@ fn blue_where_it_is_roomy(world: &mut World) -> Seat {
 #[test]
 fn what_brings_copies_and_is_refused_once_is_tried_again() {
     for nth in 1..10 {
-        let mut world = world_on(roomy());
+        let mut world = world_on(map_without_hairpin());
         let blue = blue_where_it_is_roomy(&mut world);
         world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth }]);
-        world.set_policy(on(crowded()));
+        world.set_policy(policy_on(hairpin_map()));
         world.advance(1_000_000_000);
         world.switch.switch_mut().plant(Vec::new());
         world.say(blue, 9, "stats group_desc");
@@ -354,11 +330,11 @@ fn what_brings_copies_and_is_refused_once_is_tried_again() {
 /// What is refused again and again is not said to be there.
 #[test]
 fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
-    let mut world = world_on(roomy());
+    let mut world = world_on(map_without_hairpin());
     let blue = blue_where_it_is_roomy(&mut world);
     say(&mut world, blue, "group add id=9 buckets=drop");
     world.switch.switch_mut().plant(vec![Fault::RefuseGroupMods { every: 1 }]);
-    world.set_policy(on(crowded()));
+    world.set_policy(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     world.switch.switch_mut().plant(Vec::new());
     // For packets by no port its entry stood, since the group needs no copy for these: what the switch says of the others is waited for.
@@ -379,14 +355,14 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
 /// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
 #[test]
 fn groups_of_an_earlier_store_are_read() {
-    let mut world = world_on(roomy());
+    let mut world = world_on(map_without_hairpin());
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=7 buckets=output:10");
     say(&mut world, blue, "flow add prio=5 actions=group:7");
     let body = &request(Version::V1_3, 1, "group add id=7 buckets=output:10")[8..];
     let earlier = [&1u32.to_be_bytes()[..], body].concat();
     assert!(world.store.values().any(|stored| *stored == earlier));
-    world.restart_with(on(crowded()));
+    world.restart_with(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch.switch().group_count(), 3);
     crosses(&mut world, 11, 10);
@@ -428,24 +404,24 @@ fn a_crash_leaves_no_group_behind() {
 #[test]
 fn a_crash_before_copies_are_stored_leaves_none_behind() {
     for with_restart in [false, true] {
-        let mut world = world_on(roomy());
+        let mut world = world_on(map_without_hairpin());
         blue_where_it_is_roomy(&mut world);
         let groups = world.switch.switch().group_count();
         world.store_at_once(false);
         match with_restart {
-            false => world.set_policy(on(crowded())),
-            true => world.restart_with(on(crowded())),
+            false => world.set_policy(policy_on(hairpin_map())),
+            true => world.restart_with(policy_on(hairpin_map())),
         }
         world.advance(1_000_000_000);
         assert_eq!(world.switch.switch().group_count(), groups, "nothing is sent");
         world.store_at_once(true);
-        world.restart_with(on(roomy()));
+        world.restart_with(policy_on(map_without_hairpin()));
         world.advance(1_000_000_000);
         assert_eq!(world.switch.switch().group_count(), groups, "{with_restart}");
         // When the store has it they come, before the entries that use them, and what tenants ask for meanwhile.
         world.store_at_once(false);
         let blue = world.connect("blue");
-        world.set_policy(on(crowded()));
+        world.set_policy(policy_on(hairpin_map()));
         world.heard(blue);
         world.say(blue, 1, "flow add prio=9 match=in_port=11 actions=group:7");
         world.say(blue, 2, "barrier");
@@ -480,7 +456,7 @@ fn what_is_to_be_deleted_is_stored_until_it_is_done() {
     world.lose_south(true);
     world.say(blue, 1, "group delete id=all");
     world.lose_south(false);
-    world.restart_with(on(crowded()));
+    world.restart_with(policy_on(hairpin_map()));
     assert_eq!((world.switch.switch().group_count(), world.store.len()), (6, 6));
     world.advance(1_000_000_000);
     assert_eq!((world.switch.switch().group_count(), world.store.len()), (0, 0));
@@ -530,7 +506,7 @@ fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
     }
 }
 
-/// A change that is on its way when the ports cease to be crowded still needs the copies that name others.
+/// A change that is in flight when the hairpin port goes still needs the instances that name others.
 #[test]
 fn copies_that_are_still_named_go_when_they_can() {
     let mut world = world();
@@ -538,7 +514,7 @@ fn copies_that_are_still_named_go_when_they_can() {
     world.say(blue, 1, "group add id=1 buckets=output:10");
     world.say(blue, 2, "group add id=3 buckets=output:10");
     world.say(blue, 3, "group modify id=3 buckets=group:1");
-    world.set_policy(on(roomy()));
+    world.set_policy(policy_on(map_without_hairpin()));
     world.advance(1_000_000_000);
     assert_eq!(world.switch.switch().group_count(), 2);
     assert_eq!(world.store.len(), 2);
@@ -547,7 +523,7 @@ fn copies_that_are_still_named_go_when_they_can() {
 #[test]
 fn a_barrier_is_behind_all_copies() {
     let setup = Setup {
-        policy: on(crowded()),
+        policy: policy_on(hairpin_map()),
         ports: 6,
         per_second: Some(1_000),
         ..Setup::new(Version::V1_3, "")
@@ -576,7 +552,7 @@ fn a_barrier_is_behind_all_copies() {
 #[test]
 fn nothing_is_sent_before_the_store_has_it() {
     let mut world = World::new(Setup {
-        policy: on(crowded()),
+        policy: policy_on(hairpin_map()),
         ports: 6,
         store_at_once: false,
         ..Setup::new(Version::V1_3, "")

@@ -1,12 +1,12 @@
 //! Groups that send by shared edge ports: in buckets that write for which host packets are. That random ones forward as they would
 //! on a switch of the tenant's own is in `sharing`.
 
-use crate::deliveries::{
+use crate::sharing::at_hosts;
+use crate::support::networks::both_say;
+use crate::support::shared_ports::{
     BIG_FROM, BLUE, BROADCAST, EVERY_NODE, RED, WHOLE, accept, big_plan, frame, host, plan,
     plan_before_sharing,
 };
-use crate::networks::both_say;
-use crate::sharing::at_hosts;
 use crate::support::*;
 
 pub(crate) const STRANGER: [u8; 6] = [2, 0, 0, 0, 0x66, 6];

@@ -1,7 +1,7 @@
 //! Groups whose buckets watch other groups, when those go and come.
 
-use crate::groups_kept::{crowded, on, say};
-use crate::networks::{big, both_say, same, two};
+use crate::support::hairpin::{hairpin_map, policy_on, say};
+use crate::support::networks::{big_networks, both_say, same, two_networks};
 use crate::support::*;
 use emulate::Fault;
 
@@ -40,7 +40,7 @@ fn watching(plans: &[Plan], tenant: usize, more: &[&str]) -> Stage {
 /// What watches it is not live, and the group can still follow others that change.
 #[test]
 fn a_group_stays_when_one_that_it_watches_goes() {
-    for (plans, tenant) in [(two(), 1), (big(), 0)] {
+    for (plans, tenant) in [(two_networks(), 1), (big_networks(), 0)] {
         let gone = ["group delete id=1", "group modify id=2 buckets=in_port"];
         let back = [gone[0], gone[1], "group add id=1 buckets=drop"];
         let other = ["group add id=5 buckets=drop", gone[0], "group add id=3 buckets=output:1"];
@@ -57,8 +57,11 @@ fn a_group_stays_when_one_that_it_watches_goes() {
 }
 
 fn world() -> (World, [Seat; 2]) {
-    let mut world =
-        World::new(Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let mut world = World::new(Setup {
+        policy: policy_on(hairpin_map()),
+        ports: 6,
+        ..Setup::new(Version::V1_3, "")
+    });
     let seats = [world.connect("red"), world.connect("blue")];
     (world, seats)
 }

@@ -270,7 +270,7 @@ fn an_entry_has_no_more_time_for_a_modification_that_waits() {
 /// A modification gives an entry no more time, though it is more on the switch than it was.
 #[test]
 fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
-    let mut stage = Stage::new(Version::V1_3, crate::networks::two());
+    let mut stage = Stage::new(Version::V1_3, networks::two_networks());
     let rule = "flow add match=ip prio=5 hard=4 flags=rem actions=drop";
     assert_eq!(stage.say(1, 1, rule), [""; 0]);
     let before = stage.entries(1).len();
@@ -290,11 +290,11 @@ fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
 #[test]
 fn an_entry_of_a_link_that_moves_ends_in_time() {
     for (version, wait) in VERSIONS.into_iter().flat_map(|it| [1, 2, 3].map(|wait| (it, wait))) {
-        let mut stage = Stage::new(version, crate::networks::two());
+        let mut stage = Stage::new(version, networks::two_networks());
         let rule = "flow add match=in_port=10 prio=5 hard=4 flags=rem actions=output:1";
         assert_eq!(stage.say(1, 1, rule), [""; 0]);
         stage.wait(wait);
-        let (maps, last) = Stage::maps_from(3000, &crate::networks::two());
+        let (maps, last) = Stage::maps_from(3000, &networks::two_networks());
         stage.set_maps(&maps, 2000..=last);
         assert_ne!(stage.say(1, 1, "stats flow"), ["7 STATS flow"]);
         let _ = stage.take_told();
@@ -366,7 +366,7 @@ fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
     let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2], &[2, 1, 1, 1]];
     for (version, ports) in VERSIONS.into_iter().flat_map(|it| courses.map(|ports| (it, ports))) {
         for packets in 0..7 {
-            let mut stage = Stage::new(version, crate::networks::two());
+            let mut stage = Stage::new(version, networks::two_networks());
             for words in [
                 "flow add match=ip prio=6 actions=output:1,output:2 idle=4 flags=rem",
                 "flow add match=ip prio=1 actions=output:10",

@@ -1,7 +1,7 @@
 //! Whatever a switch refuses, and whenever it says so: what a controller has said comes to what it would on a switch that does one
 //! after the other and refuses the same.
 
-use crate::groups_kept::{crowded, on};
+use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;
 use emulate::Fault::RefuseOnce;
 use proptest::prelude::*;
@@ -221,7 +221,8 @@ fn an_entry_is_deleted_for_where_it_sends() {
 /// Where that is: in a slice, where a request is a message, and in a network, where one may be several.
 fn worlds() -> impl Iterator<Item = (Setup, bool)> {
     let slice = |version| (Setup::new(version, "blue: any"), false);
-    let network = |version| Setup { policy: on(crowded()), ports: 6, ..Setup::new(version, "") };
+    let network =
+        |version| Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(version, "") };
     VERSIONS.into_iter().map(slice).chain(VERSIONS.map(|version| (network(version), true)))
 }
 

@@ -1,6 +1,6 @@
 //! Packets that the switch keeps: whoever has one released gets its own, where and as it came in.
 
-use crate::networks::two;
+use crate::support::networks::two_networks;
 use crate::support::*;
 use openflow::v10;
 use openflow::v13::{self, MatchBuf, OxmField};
@@ -108,7 +108,7 @@ fn what_waits_for_its_turn_does_not_release_a_later_packet() {
 /// Where a packet of blue's gets to that the controller has been told of at `switch`, once a change has released it there:
 /// tenant, switch and port of the tenant's.
 fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
-    let mut stage = Stage::with_buffers(Version::V1_3, two(), 8);
+    let mut stage = Stage::with_buffers(Version::V1_3, two_networks(), 8);
     // Blue's port 1 has a number that is one of red's ports on the switch.
     let mut rules = vec![(0, 1, "prio=1 actions=output:2"), (0, 2, "prio=1 actions=output:1")];
     match switch {

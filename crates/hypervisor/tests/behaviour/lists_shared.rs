@@ -1,11 +1,11 @@
 //! Rules that send by shared edge ports and have more behind that: those that name their destination are served, others refused.
 //! That random ones forward as they would on a switch of the tenant's own is in `sharing`.
 
-use crate::deliveries::{
+use crate::groups_shared::{STRANGER, address, all_same, both, destinations, refuse, same};
+use crate::support::networks::both_say;
+use crate::support::shared_ports::{
     BIG_FROM, BLUE, BROADCAST, RED, WHOLE, accept, big_plan, frame, host, plan, plan_before_sharing,
 };
-use crate::groups_shared::{STRANGER, address, all_same, both, destinations, refuse, same};
-use crate::networks::both_say;
 use crate::support::*;
 
 /// Each says more than what can be left for the end.

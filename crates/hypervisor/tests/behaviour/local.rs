@@ -1,7 +1,7 @@
 //! The ports that are no wire's, in networks of the tenants' own: LOCAL, which there is if one is mapped, and NORMAL, which is
 //! refused.
 
-use crate::networks::{big, both_say, local, same, two};
+use crate::support::networks::{big_networks, both_say, local, same, two_networks};
 use crate::support::*;
 
 const RED: usize = 0;
@@ -10,8 +10,9 @@ const BLUE: usize = 1;
 /// A switch's own forwarding knows no tenants.
 #[test]
 fn normal_is_refused() {
-    for (version, plans) in
-        VERSIONS.into_iter().flat_map(|it| [(it, local(two())), (it, local(big()))])
+    for (version, plans) in VERSIONS
+        .into_iter()
+        .flat_map(|it| [(it, local(two_networks())), (it, local(big_networks()))])
     {
         let mut stage = Stage::new(version, plans);
         let head = stage.head(BLUE, 1);
@@ -40,8 +41,9 @@ fn normal_is_refused() {
 /// Red's second switch has its LOCAL port at that of the switch beneath, blue's first at an ordinary one.
 #[test]
 fn local_is_a_port_like_any() {
-    for (version, plans) in
-        VERSIONS.into_iter().flat_map(|it| [(it, local(two())), (it, local(big()))])
+    for (version, plans) in VERSIONS
+        .into_iter()
+        .flat_map(|it| [(it, local(two_networks())), (it, local(big_networks()))])
     {
         let number = if version == Version::V1_0 { 0xfffe } else { LOCAL };
         for (tenant, at) in [(RED, 2), (BLUE, 1)] {
@@ -108,7 +110,7 @@ fn local_is_a_port_like_any() {
 fn local_comes_and_goes() {
     for version in VERSIONS {
         let number = if version == Version::V1_0 { 0xfffe } else { LOCAL };
-        let mut stage = Stage::new(version, local(two()));
+        let mut stage = Stage::new(version, local(two_networks()));
         both_say(&mut stage, BLUE, 1, "flow add match=in_port=1 prio=5 actions=local,output:10");
         both_say(
             &mut stage,
@@ -116,7 +118,7 @@ fn local_comes_and_goes() {
             1,
             "flow add match=in_port=LOCAL prio=5 flags=rem actions=output:1",
         );
-        let mut plans = local(two());
+        let mut plans = local(two_networks());
         plans[BLUE].edges.retain(|edge| edge.2 != LOCAL);
         let (maps, tags) = Stage::maps_from(2000, &plans);
         stage.set_maps(&maps, 2000..=tags);
@@ -129,7 +131,7 @@ fn local_comes_and_goes() {
         assert!(told.iter().any(|(_, _, words)| words.starts_with("FLOW_REMOVED")), "{told:?}");
         let refused = stage.say(BLUE, 1, "flow add match=in_port=1 prio=9 actions=local");
         assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
-        let (maps, tags) = Stage::maps_from(2000, &local(two()));
+        let (maps, tags) = Stage::maps_from(2000, &local(two_networks()));
         stage.set_maps(&maps, 2000..=tags);
         let told = stage.take_told();
         let status = format!("PORT_STATUS ADD {number}");
@@ -179,7 +181,7 @@ fn a_link_between_local_ports() {
 #[test]
 fn without_one_local_is_refused() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, local(two()));
+        let mut stage = Stage::new(version, local(two_networks()));
         for words in [
             "flow add match=in_port=1 prio=5 actions=local",
             "flow add match= prio=5 actions=output:2,local",
@@ -199,7 +201,7 @@ fn without_one_local_is_refused() {
         assert_eq!(stage.say(RED, 1, "stats flow").concat().matches("prio=5").count(), 0);
     }
     for version in VERSIONS {
-        let mut stage = Stage::new(version, big());
+        let mut stage = Stage::new(version, big_networks());
         let refused = stage.say(RED, 1, "flow add match=in_port=1 prio=5 actions=local");
         assert!(matches!(&refused[..], [it] if it.contains("BAD_OUT_PORT")), "{refused:?}");
     }

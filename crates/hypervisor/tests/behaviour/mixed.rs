@@ -2,7 +2,7 @@
 //! the tenant's VLANs it is.
 
 use crate::courses::{Case, Names, agree, command, config, group_mod, merging, port_mod};
-use crate::networks::{big, both_say, local, same, two};
+use crate::support::networks::{big_networks, both_say, local, same, two_networks};
 use crate::support::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,9 +18,9 @@ pub(crate) const ALL: [Versions; 4] =
 /// Such that the first two may be members of one big switch.
 const BIG: [Versions; 2] = [[V1_3, V1_3, V1_0], [V1_0, V1_0, V1_3]];
 
-/// Red's switches as in [`two`], and blue's as in [`big`]: of the first two physical ones it has one.
+/// Red's switches as in [`two_networks`], and blue's as in [`big_networks`]: of the first two physical ones it has one.
 fn one_big() -> Vec<Plan> {
-    vec![two().remove(0), big().remove(1)]
+    vec![two_networks().remove(0), big_networks().remove(1)]
 }
 
 /// Whether the ends of blue's link from the first switch to the third are of two versions.
@@ -36,7 +36,7 @@ fn frame(tag: &str) -> Vec<u8> {
 #[test]
 fn frames_without_tags_cross_links_between_versions_both_ways() {
     for versions in ALL.into_iter().filter(is_mixed) {
-        let mut stage = Stage::mixed(versions, two(), 0);
+        let mut stage = Stage::mixed(versions, two_networks(), 0);
         for near in [1, 3] {
             both_say(&mut stage, 1, near, "flow add match=in_port=1 prio=5 actions=output:11");
             both_say(&mut stage, 1, near, "flow add match=in_port=11 prio=5 actions=output:1");
@@ -56,7 +56,7 @@ fn frames_without_tags_cross_links_between_versions_both_ways() {
 #[test]
 fn what_an_entry_makes_of_tags_is_followed() {
     for versions in ALL.into_iter().filter(|it| it[0] == V1_3 && is_mixed(it)) {
-        let mut stage = Stage::mixed(versions, two(), 0);
+        let mut stage = Stage::mixed(versions, two_networks(), 0);
         both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
         for (match_, actions, tags) in [
             ("dl_vlan=0xffff", "push_vlan:8100,mod_vlan_vid:9,strip_vlan,output:11", &[""][..]),
@@ -85,7 +85,7 @@ fn what_an_entry_makes_of_tags_is_followed() {
 /// What bears a tag is refused if it is for such a link alone; what is for all ports goes by all others.
 #[test]
 fn nothing_with_a_tag_crosses() {
-    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two(), 0);
+    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
     for words in [
         "flow add match=in_port=1,dl_vlan=9 prio=7 actions=output:11",
         "flow add match=in_port=1,dl_vlan=5 prio=7 actions=mod_vlan_vid:9,output:11",
@@ -115,7 +115,7 @@ fn nothing_with_a_tag_crosses() {
 #[test]
 fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
     for versions in ALL.into_iter().filter(is_mixed) {
-        let mut stage = Stage::mixed(versions, two(), 0);
+        let mut stage = Stage::mixed(versions, two_networks(), 0);
         for (near, far) in [(1, 3), (3, 1)] {
             both_say(&mut stage, 1, far, "flow add match=in_port=11 prio=5 actions=output:1");
             for words in ["output:11", "flood", "mod_dl_src:02.00.00.00.00.77,output:11"] {
@@ -135,7 +135,7 @@ fn a_packet_out_crosses_as_well_and_may_look_as_if_it_had() {
 #[test]
 fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
     for versions in [[V1_0, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0; 3]] {
-        let mut stage = Stage::mixed(versions, two(), 0);
+        let mut stage = Stage::mixed(versions, two_networks(), 0);
         both_say(&mut stage, 1, 1, "flow add match=in_port=1 actions=output:11");
         let frames = ["10.0.0.1>10.0.0.2", "10.0.0.1>10.0.0.0"].map(packet);
         for frame in &frames {
@@ -155,7 +155,7 @@ fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
 fn entries_follow_the_version_of_the_other_end() {
     use fabric::Tagging;
     use fabric::embedding::PortKind;
-    let mut stage = Stage::new(V1_3, two());
+    let mut stage = Stage::new(V1_3, two_networks());
     both_say(&mut stage, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
     both_say(
         &mut stage,
@@ -165,7 +165,7 @@ fn entries_follow_the_version_of_the_other_end() {
     );
     both_say(&mut stage, 1, 3, "flow add match=in_port=11 actions=output:1");
     let before = [stage.entries(1), stage.entries(3)];
-    let (maps, tags) = Stage::maps_from(2000, &two());
+    let (maps, tags) = Stage::maps_from(2000, &two_networks());
     let mut other = maps.clone();
     for member in other.values_mut().flat_map(|map| map.members.values_mut()) {
         if let Some(PortKind::Link { far, .. }) = member.ports.get_mut(&11).map(|it| &mut it.kind) {
@@ -190,7 +190,7 @@ fn entries_follow_the_version_of_the_other_end() {
 /// A group has a form for frames with a tag, and what its buckets make of tags is followed.
 #[test]
 fn groups_send_frames_without_tags() {
-    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two(), 0);
+    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
     both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
     both_say(&mut stage, 1, 2, "flow add match=in_port=10 prio=5 actions=output:1");
     both_say(&mut stage, 1, 1, "group add id=1 type=indirect buckets=output:11");
@@ -226,7 +226,7 @@ fn groups_send_frames_without_tags() {
 /// What a set is merged with may change the tag, so it sends by no group that such a link is in.
 #[test]
 fn sets_that_are_merged_do_not_send_there() {
-    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two(), 0);
+    let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
     both_say(&mut stage, 1, 1, "group add id=1 type=indirect buckets=output:11");
     both_say(&mut stage, 1, 1, "group add id=2 type=indirect buckets=output:10");
     for match_ in ["dl_vlan=0xffff", "vlan_tci=0x1000/0x1000", ""] {
@@ -275,7 +275,7 @@ proptest! {
 
     #[test]
     fn frames_are_forwarded_as_the_tenants_own_would((versions, case) in cases(&ALL)) {
-        agree(versions, &local(two()), &case)?;
+        agree(versions, &local(two_networks()), &case)?;
     }
 
     #[test]

@@ -1,64 +1,12 @@
 //! Tenants with networks of their own: what each sees is what it would see on switches of its own, and nothing else.
 
+use crate::support::networks::{big_networks, both_say, same, two_networks};
 use crate::support::*;
-
-/// Two tenants on three switches, with the same addresses and port numbers. The second's link from the first switch to
-/// the third passes through the second, and stands on the same port as its link to the second; so its links are a ring.
-pub(crate) fn two() -> Vec<Plan> {
-    let red = Plan {
-        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 1), (3, 1, 1)],
-        links: vec![[(1, 10), (2, 10)], [(2, 11), (3, 10)]],
-        ..Plan::default()
-    };
-    let blue = Plan {
-        edges: vec![(1, 3, 1), (2, 3, 1), (3, 3, 1), (3, 4, 2)],
-        links: vec![[(1, 10), (2, 10)], [(2, 11), (3, 10)], [(1, 11), (3, 11)]],
-        ..Plan::default()
-    };
-    vec![red, blue]
-}
-
-/// Red has one switch on all three; blue one on the first two, and one on the third that is linked to it twice.
-pub(crate) fn big() -> Vec<Plan> {
-    let red = Plan {
-        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 10), (3, 1, 11)],
-        big: vec![1, 2, 3],
-        ..Plan::default()
-    };
-    let blue = Plan {
-        edges: vec![(1, 3, 1), (2, 3, 2), (3, 3, 1), (3, 4, 2)],
-        links: vec![[(2, 10), (3, 10)], [(1, 11), (3, 11)]],
-        big: vec![1, 2],
-        ..Plan::default()
-    };
-    vec![red, blue]
-}
-
-/// The same with a LOCAL port each: of the first's at that of the second physical switch, of the second's at a port of the
-/// first.
-pub(crate) fn local(mut plans: Vec<Plan>) -> Vec<Plan> {
-    plans[0].edges.push((2, LOCAL, LOCAL));
-    plans[1].edges.push((1, 4, LOCAL));
-    plans
-}
-
-pub(crate) fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
-    assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
-    assert_eq!(stage.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
-}
-
-#[track_caller]
-pub(crate) fn same(stage: &mut Stage, tenant: usize, switch: u64, port: u32, frame: &[u8]) -> Seen {
-    let seen = stage.send(tenant, switch, port, frame);
-    let beside = stage.send_beside(tenant, switch, port, frame);
-    assert_eq!(seen, beside);
-    seen
-}
 
 #[test]
 fn a_packet_crosses_virtual_links_as_it_would_real_ones() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         for tenant in [0, 1] {
             let out = if tenant == 0 { "output:10" } else { "output:11" };
             both_say(
@@ -86,7 +34,7 @@ fn a_packet_crosses_virtual_links_as_it_would_real_ones() {
 #[test]
 fn a_miss_is_told_with_the_tenants_own_port_and_the_packet_as_it_was_sent() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         if version == Version::V1_3 {
             for switch in [1, 2, 3] {
                 both_say(&mut stage, 1, switch, "flow add prio=0 actions=controller");
@@ -101,7 +49,7 @@ fn a_miss_is_told_with_the_tenants_own_port_and_the_packet_as_it_was_sent() {
 #[test]
 fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         if version == Version::V1_3 {
             both_say(&mut stage, 1, 3, "flow add prio=0 actions=controller");
         }
@@ -116,7 +64,7 @@ fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
 #[test]
 fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
     let version = Version::V1_0;
-    for plans in [two(), big()] {
+    for plans in [two_networks(), big_networks()] {
         let mut stage = Stage::new(version, plans);
         let head = stage.head(1, 1);
         // Blue's port 11 leads to its third switch; whatever comes by it there leaves by port 1.
@@ -158,7 +106,7 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
 /// A change may make of a rule several on the switch, one of them another's: that one stays the other's (1.0).
 #[test]
 fn rules_of_vlans_become_one() {
-    let mut stage = Stage::new(Version::V1_0, two());
+    let mut stage = Stage::new(Version::V1_0, two_networks());
     for rule in [
         "match=in_port=1 prio=5 actions=controller",
         "match=in_port=1,dl_vlan=0xffff prio=5 actions=drop",
@@ -177,7 +125,7 @@ fn rules_of_vlans_become_one() {
 #[test]
 fn ports_of_one_tenant_are_not_anothers() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         // Port 3 of the first switch is blue's, by which red knows no port.
         let refused = stage.say(0, 1, "flow add match=in_port=1 prio=5 actions=output:3");
         assert_eq!(refused.len(), 1, "{version:?}: {refused:?}");
@@ -189,7 +137,7 @@ fn ports_of_one_tenant_are_not_anothers() {
 #[test]
 fn the_switch_is_described_as_the_tenants_own() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         let features = stage.say(1, 1, "features").join("\n");
         assert!(features.contains("b1"), "{version:?}: {features}");
         both_say(&mut stage, 1, 1, "flow add match=in_port=10 prio=5 actions=flood");
@@ -265,7 +213,7 @@ fn a_shared_edge_port_tells_tenants_apart_by_their_hosts() {
 #[test]
 fn a_host_cannot_forge_a_tag() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         for tenant in [0, 1] {
             for switch in [1, 2, 3] {
                 stage.say(tenant, switch, "flow add prio=5 actions=flood,controller");
@@ -286,14 +234,14 @@ fn a_host_cannot_forge_a_tag() {
 #[test]
 fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_that_is_down() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         both_say(&mut stage, 1, 1, "flow add match=in_port=1 prio=5 actions=output:11");
         both_say(&mut stage, 1, 3, "flow add match=in_port=11 prio=5 actions=output:1");
         let frame = packet("10.0.0.1>10.0.0.2");
         let before = same(&mut stage, 1, 1, 1, &frame);
         assert_eq!(before.delivered.len(), 1);
         // Other tags: what the switches hold has changed, and nothing of what the tenant sees.
-        let (mut maps, tags) = Stage::maps_from(3000, &two());
+        let (mut maps, tags) = Stage::maps_from(3000, &two_networks());
         stage.set_maps(&maps, 2000..=tags);
         assert_eq!(stage.take_told(), [], "{version:?}");
         assert_eq!(same(&mut stage, 1, 1, 1, &frame), before, "{version:?}");
@@ -316,7 +264,7 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
         let flows = stage.say(1, 3, "stats flow").join("");
         assert!(flows.contains("in_port=11"), "{version:?}: {flows}");
         // And back.
-        let (maps, tags) = Stage::maps_from(2000, &two());
+        let (maps, tags) = Stage::maps_from(2000, &two_networks());
         stage.set_maps(&maps, 2000..=tags);
         assert_eq!(stage.take_told().len(), 10, "{version:?}");
         assert_eq!(same(&mut stage, 1, 1, 1, &frame), before, "{version:?}");
@@ -326,11 +274,11 @@ fn a_link_that_moves_takes_its_entries_along_and_one_without_a_path_is_a_port_th
 #[test]
 fn a_tenant_that_loses_its_network_leaves_nothing_behind() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         let empty = stage.entries(1);
         stage.say(0, 1, "flow add match=in_port=1 prio=5 actions=output:10");
         assert_ne!(stage.entries(1), empty);
-        let (mut maps, tags) = Stage::maps_from(2000, &two());
+        let (mut maps, tags) = Stage::maps_from(2000, &two_networks());
         for map in maps.values_mut() {
             map.members.remove(&hypervisor::TenantId(1));
         }

@@ -5,9 +5,9 @@
 
 use crate::courses::{self, Case, add_two_groups};
 use crate::mixed;
-use crate::networks::{big, local, two};
 use crate::ovs::Ovs;
 use crate::sharing::{comes, grouping, listing, naming_v10, sharing, sharing_big};
+use crate::support::networks::{big_networks, local, two_networks};
 use crate::support::*;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
@@ -91,30 +91,30 @@ fn forwards_as_emulated(
 #[test]
 fn switches_forward_as_emulated_v13() {
     let cases = all_speak(Version::V1_3, courses::cases(Version::V1_3, 0.3));
-    run("networks-13", &local(two()), cases);
+    run("networks-13", &local(two_networks()), cases);
 }
 
 #[test]
 fn switches_forward_as_emulated_v10() {
     let cases = all_speak(Version::V1_0, courses::cases(Version::V1_0, 0.3));
-    run("networks-10", &local(two()), cases);
+    run("networks-10", &local(two_networks()), cases);
 }
 
 #[test]
 fn big_switches_forward_as_emulated_v13() {
     let cases = all_speak(Version::V1_3, courses::cases(Version::V1_3, 0.3));
-    run("big-13", &local(big()), cases);
+    run("big-13", &local(big_networks()), cases);
 }
 
 #[test]
 fn big_switches_forward_as_emulated_v10() {
     let cases = all_speak(Version::V1_0, courses::cases(Version::V1_0, 0.3));
-    run("big-10", &local(big()), cases);
+    run("big-10", &local(big_networks()), cases);
 }
 
 #[test]
 fn switches_of_two_versions_forward_as_emulated() {
-    run("mixed", &two(), mixed::cases(&mixed::ALL));
+    run("mixed", &two_networks(), mixed::cases(&mixed::ALL));
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn switches_with_shared_ports_forward_as_emulated_v10() {
 #[test]
 fn switches_forward_strange_addresses_as_emulated() {
     let cases = all_speak(Version::V1_0, courses::strange_cases(Version::V1_0));
-    run("strange-10", &local(two()), cases);
+    run("strange-10", &local(two_networks()), cases);
 }

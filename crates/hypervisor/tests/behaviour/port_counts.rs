@@ -1,6 +1,6 @@
 //! Port statistics of tenants' own networks: what has come and gone by each port, and never anybody else's.
 
-use crate::networks::{big, two};
+use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;
 
 const V13: Version = Version::V1_3;
@@ -9,9 +9,9 @@ fn say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
     assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// Of two(): blue's frames from its port 1 of the first switch cross its link to the third, red's go to the second.
+/// Of two_networks(): blue's frames from its port 1 of the first switch cross its link to the third, red's go to the second.
 fn forwarding(version: Version) -> Stage {
-    let mut stage = Stage::new(version, two());
+    let mut stage = Stage::new(version, two_networks());
     for (tenant, switch, rule) in [
         (0, 1, "match=in_port=1 prio=5 actions=output:10"),
         (0, 2, "match=in_port=10 prio=5 actions=output:1"),
@@ -103,7 +103,7 @@ fn counts_begin_anew_where_a_link_moves() {
     let mut stage = forwarding(V13);
     send(&mut stage, 1, 1, 3);
     check(&mut stage, (1, 3, 11), 3, 0);
-    let (maps, tags) = Stage::maps_from(3000, &two());
+    let (maps, tags) = Stage::maps_from(3000, &two_networks());
     stage.set_maps(&maps, 2000..=tags);
     check(&mut stage, (1, 3, 11), 0, 0);
     check(&mut stage, (1, 1, 11), 0, 0);
@@ -129,7 +129,7 @@ fn a_port_that_is_taken_away_counts_from_nothing_when_it_is_back() {
     for version in [V13] {
         let mut stage = forwarding(version);
         send(&mut stage, 1, 1, 3);
-        let (maps, tags) = Stage::maps_from(2000, &two());
+        let (maps, tags) = Stage::maps_from(2000, &two_networks());
         let mut less = maps.clone();
         for switch in [1, 3] {
             let member = less.get_mut(&switch).unwrap().members.get_mut(&hypervisor::TenantId(2));
@@ -244,7 +244,7 @@ fn a_shared_edge_port_has_received_what_the_tenants_hosts_sent() {
 
 #[test]
 fn the_end_of_a_big_switchs_link_counts_where_it_is() {
-    let mut stage = Stage::new(V13, big());
+    let mut stage = Stage::new(V13, big_networks());
     for (switch, rule) in [
         (1, "match=in_port=1 prio=5 actions=output:10"),
         (1, "match=in_port=10 prio=5 actions=output:1"),
@@ -258,7 +258,7 @@ fn the_end_of_a_big_switchs_link_counts_where_it_is() {
     check(&mut stage, (1, 1, 10), 2, 3);
     check(&mut stage, (1, 3, 10), 3, 2);
     // The link's end is on another of its members now.
-    let mut plans = big();
+    let mut plans = big_networks();
     plans[1].links[0] = [(1, 10), (3, 10)];
     let (maps, tags) = Stage::maps_from(3000, &plans);
     stage.set_maps(&maps, 2000..=tags);

@@ -1,7 +1,7 @@
 //! PORT_MOD on ports of tenants' own networks: what it does to packets is what it would do on a switch of the tenant's
 //! own, and nobody else feels it.
 
-use crate::networks::two;
+use crate::support::networks::two_networks;
 use crate::support::*;
 
 const PORT_DOWN: u32 = 1;
@@ -36,7 +36,7 @@ fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
 /// A packet from each edge of both tenants; what becomes of it is the same here and there. Gives the blue tenant's.
 fn all_same(stage: &mut Stage, context: &str) -> Vec<Seen> {
     let mut blue = Vec::new();
-    for (tenant, plan) in two().iter().enumerate() {
+    for (tenant, plan) in two_networks().iter().enumerate() {
         for &(switch, _, port) in &plan.edges {
             let frame = packet("10.0.0.1>10.0.0.2");
             let seen = stage.send(tenant, switch, port, &frame);
@@ -88,7 +88,7 @@ fn it_does_what_it_would_on_a_switch_of_the_tenants_own() {
                     // The switch beside keeps back also what an entry sends; the specification speaks of misses.
                     continue;
                 }
-                let mut stage = Stage::new(version, two());
+                let mut stage = Stage::new(version, two_networks());
                 rules(&mut stage, version, forward);
                 let before = all_same(&mut stage, "before");
                 let entries: Vec<_> = (1..=3).map(|switch| stage.entries(switch)).collect();
@@ -113,7 +113,7 @@ fn it_does_what_it_would_on_a_switch_of_the_tenants_own() {
 #[test]
 fn a_packet_out_does_not_leave_by_a_port_that_is_down_or_does_not_forward() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         for bits in [PORT_DOWN, NO_FWD, 0] {
             set(&mut stage, 1, 1, 11, bits);
             set(&mut stage, 1, 1, 1, bits);
@@ -144,7 +144,7 @@ fn what_cannot_be_is_refused() {
         ("port=1 advertise=1", "OFPBRC_EPERM", "OFPPMFC_BAD_ADVERTISE"),
     ];
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         let entries = stage.entries(1);
         let (type_, of) = if version == Version::V1_0 { (15, 1) } else { (16, 2) };
         for case in cases {
@@ -165,7 +165,7 @@ fn what_cannot_be_is_refused() {
 /// Spanning-tree frames are frames like any: a port that does not receive lets none in, and has no bit for these.
 #[test]
 fn spanning_tree_frames_are_not_told_apart() {
-    let mut stage = Stage::new(Version::V1_0, two());
+    let mut stage = Stage::new(Version::V1_0, two_networks());
     stage.say(0, 1, "flow add prio=65535 actions=output:2");
     let mut spanning_tree = packet("10.0.0.1>10.0.0.2");
     spanning_tree[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0]);
@@ -192,7 +192,7 @@ fn spanning_tree_frames_are_not_told_apart() {
 
 #[test]
 fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
-    let mut stage = Stage::new(Version::V1_3, two());
+    let mut stage = Stage::new(Version::V1_3, two_networks());
     let group = "group add id=1 type=ff buckets=11@output:11|10@output:10";
     both_say(&mut stage, 1, 2, group);
     both_say(&mut stage, 1, 2, "flow add match=in_port=1 prio=5 actions=group:1");
@@ -218,7 +218,7 @@ fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
 #[test]
 fn an_entry_that_no_port_in_use_could_have_is_refused_while_none_is() {
     for version in VERSIONS {
-        let mut plans = two();
+        let mut plans = two_networks();
         plans[0].shared = vec![(1, 4, 7, [2, 0, 0, 0, 0x10, 0])];
         let mut stage = Stage::new(version, plans);
         // On 1.0 a frame with a tag does not pass by a link; on 1.3 a set that goes on sends by no port.

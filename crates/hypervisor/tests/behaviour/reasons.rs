@@ -1,9 +1,9 @@
 //! Each check that refuses is told by its own reason, in its own words.
 
 use crate::big_switches;
-use crate::deliveries;
 use crate::exact::but_for_the_port;
-use crate::networks::two;
+use crate::support::networks::two_networks;
+use crate::support::shared_ports;
 use crate::support::*;
 use Version as V;
 use emulate::Fault;
@@ -73,12 +73,12 @@ fn network(mut stage: Stage, tenant: usize, requests: &[&str]) -> Told {
 }
 
 fn of_two(version: Version, requests: &[&str]) -> Told {
-    network(Stage::new(version, two()), RED, requests)
+    network(Stage::new(version, two_networks()), RED, requests)
 }
 
 /// In a network with edge ports that others share.
 fn of_shared(version: Version, requests: &[&str]) -> Told {
-    let plans = vec![deliveries::plan(RED), deliveries::plan(BLUE)];
+    let plans = vec![shared_ports::plan(RED), shared_ports::plan(BLUE)];
     network(Stage::new(version, plans), RED, requests)
 }
 
@@ -164,7 +164,7 @@ fn refused_for(reason: Reason) -> Told {
             of_shared(V::V1_3, &[&format!("out in_port=7 actions=table {PACKET}")])
         }
         Reason::NoEntrance => {
-            let mut plans = two();
+            let mut plans = two_networks();
             plans[RED].cut = vec![plans[RED].links[0]];
             let words = format!("out in_port=10 actions=table {PACKET}");
             network(Stage::new(V::V1_3, plans), RED, &[&words])
@@ -187,7 +187,7 @@ fn refused_for(reason: Reason) -> Told {
         }
         Reason::TagOnLink => {
             let words = add("match=in_port=1,dl_vlan=9 actions=output:11");
-            network(Stage::mixed(MIXED, two(), 0), BLUE, &[&words])
+            network(Stage::mixed(MIXED, two_networks(), 0), BLUE, &[&words])
         }
         Reason::TagToController => {
             of_two(V::V1_0, &[&add("match=in_port=10 actions=mod_vlan_vid:9,controller")])
@@ -217,7 +217,7 @@ fn refused_for(reason: Reason) -> Told {
         Reason::SetToGroupByTag => {
             let group = "group add id=1 type=indirect buckets=output:11";
             let words = add("match= actions=write=group:1;goto=1");
-            network(Stage::mixed(MIXED, two(), 0), BLUE, &[group, &words])
+            network(Stage::mixed(MIXED, two_networks(), 0), BLUE, &[group, &words])
         }
         Reason::WeirsMetadata => {
             let match_ = "metadata=0x1000000000005";
@@ -336,7 +336,8 @@ fn weirs_probe() -> Told {
 
 /// A switch that does not look at the groups that a group names takes the tenant's group, and has refused what the group needs.
 fn no_egress_group() -> Told {
-    let (mut world, red) = deliveries::world_on(deliveries::map(), |config| config.n_buffers = 0);
+    let (mut world, red) =
+        shared_ports::world_on(shared_ports::map(), |config| config.n_buffers = 0);
     world.lose_south(true);
     world.south.clear();
     world.say(red, 7, "group add id=1 buckets=strip_vlan,output:10");

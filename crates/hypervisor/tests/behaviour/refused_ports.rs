@@ -1,8 +1,8 @@
 //! Entries of Weir's own that the switch refuses: the ports by which packets would come in by them are down, and what would pass
 //! through by them has to go another way.
 
-use crate::deliveries::big_plan;
-use crate::groups_kept::{crowded, on, roomy, say};
+use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on, say};
+use crate::support::shared_ports::big_plan;
 use crate::support::*;
 use emulate::Fault;
 use fabric::PortNumber;
@@ -11,8 +11,11 @@ use hypervisor::{Event, TenantId};
 use openflow::v13::{MultipartReply, MultipartReplyBody, PortState};
 
 fn empty() -> (World, [Seat; 2]) {
-    let mut world =
-        World::new(Setup { policy: on(roomy()), ports: 6, ..Setup::new(Version::V1_3, "") });
+    let mut world = World::new(Setup {
+        policy: policy_on(map_without_hairpin()),
+        ports: 6,
+        ..Setup::new(Version::V1_3, "")
+    });
     let seats = [world.connect("red"), world.connect("blue")];
     (world, seats)
 }
@@ -38,7 +41,7 @@ fn up(world: &mut World, seat: Seat) -> Vec<u32> {
 /// Another map, of which the switch refuses what these say.
 fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap) {
     world.switch.switch_mut().plant(faults);
-    world.set_policy(on(map));
+    world.set_policy(policy_on(map));
     world.advance(1_000_000_000);
     world.switch.switch_mut().plant(Vec::new());
 }
@@ -50,12 +53,12 @@ fn an_entry_of_table_0_is_tried_once_more() {
     assert_eq!(up(&mut world, blue), [1, 10]);
     // Behind what the tenant's entry has to be.
     for nth in 1..5 {
-        set(&mut world, vec![Fault::RefuseOnce { nth }], crowded());
+        set(&mut world, vec![Fault::RefuseOnce { nth }], hairpin_map());
         assert_eq!(up(&mut world, blue), [1, 10, 11], "{nth}");
         let there = world.switch_entries();
         let own = |it: &&String| it.starts_with("0 ") && it.contains("dl_vlan=2002");
         assert_eq!(there.iter().filter(own).count(), 1, "{nth}: {there:?}");
-        set(&mut world, Vec::new(), roomy());
+        set(&mut world, Vec::new(), map_without_hairpin());
     }
 }
 
@@ -64,7 +67,7 @@ fn an_entry_of_table_0_is_tried_once_more() {
 fn a_port_by_which_nothing_can_come_is_down() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
     let (mut world, [red, blue]) = empty();
-    set(&mut world, refuse(), crowded());
+    set(&mut world, refuse(), hairpin_map());
     // It came up with the map, and is down as one whose link has no way.
     assert_eq!(world.heard(blue), ["PORT_STATUS MODIFY 11", "PORT_STATUS MODIFY 11"]);
     assert_eq!(world.heard(red), [""; 0]);
@@ -78,19 +81,19 @@ fn a_port_by_which_nothing_can_come_is_down() {
     assert!(world.left.is_empty(), "{:?}", world.left);
 
     // The same map once more is none that it could help, nor is it tried.
-    world.set_policy(on(crowded()));
+    world.set_policy(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     assert_eq!(up(&mut world, blue), [1, 10]);
     assert_eq!(world.core.counters().own_refused, 2);
     // Another map is.
-    set(&mut world, Vec::new(), roomy());
-    set(&mut world, Vec::new(), crowded());
+    set(&mut world, Vec::new(), map_without_hairpin());
+    set(&mut world, Vec::new(), hairpin_map());
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
     world.packet(3, &packet("10.0.0.1>10.0.0.2"));
     assert_eq!(world.left.len(), 1);
     // And a new connection.
-    set(&mut world, Vec::new(), roomy());
-    set(&mut world, refuse(), crowded());
+    set(&mut world, Vec::new(), map_without_hairpin());
+    set(&mut world, refuse(), hairpin_map());
     assert_eq!(up(&mut world, blue), [1, 10]);
     world.reconnect();
     let blue = world.connect("blue");
@@ -119,21 +122,21 @@ fn what_is_refused_is_told() {
     let blue = TenantId(2);
     refused(&mut world);
     // Once is not for good.
-    set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], crowded());
+    set(&mut world, vec![Fault::RefuseOnce { nth: 1 }], hairpin_map());
     assert_eq!(refused(&mut world), (vec![], None));
-    set(&mut world, Vec::new(), roomy());
-    set(&mut world, refuse(), crowded());
+    set(&mut world, Vec::new(), map_without_hairpin());
+    set(&mut world, refuse(), hairpin_map());
     let (entries, ports) = refused(&mut world);
     assert!(matches!(&entries[..], [it] if it.contains("dl_vlan=2002")), "{entries:?}");
     assert_eq!(ports, Some(vec![(blue, 11)]));
-    world.set_policy(on(crowded()));
+    world.set_policy(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     assert_eq!(refused(&mut world), (vec![], None));
-    set(&mut world, Vec::new(), roomy());
+    set(&mut world, Vec::new(), map_without_hairpin());
     assert_eq!(refused(&mut world), (vec![], Some(vec![])));
 
     // Of a switch that refuses everything so much is told as can be read; of what passes through no port is down.
-    let mut full = roomy();
+    let mut full = map_without_hairpin();
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
     full.transit.extend((3000..3040).map(|tag| {
         let (from, to) = (hop(1, tag), Exit::Next(hop(2, tag)));
@@ -159,7 +162,7 @@ fn what_cannot_pass_through_is_told() {
     let to = Exit::Edge(PortNumber::new(2).unwrap());
     let last = Transit { to, leaves_by: Some((TenantId(2), 1)), ..pass(3003) };
     for version in [Version::V1_0, Version::V1_3] {
-        let policy = on(roomy());
+        let policy = policy_on(map_without_hairpin());
         let mut world = World::new(Setup { policy, ports: 6, ..Setup::new(version, "") });
         let all = |world: &mut World| {
             let told = std::mem::take(&mut world.events).into_iter();
@@ -170,7 +173,7 @@ fn what_cannot_pass_through_is_told() {
             told.map(|it| it.into_iter().collect::<Vec<_>>()).collect::<Vec<_>>()
         };
         let set = |world: &mut World, faults, transits: &[Transit]| {
-            let mut map = roomy();
+            let mut map = map_without_hairpin();
             map.transit.extend(transits);
             set(world, faults, map);
             all(world)
@@ -196,7 +199,7 @@ fn what_cannot_pass_through_is_told() {
 #[test]
 fn local_is_down_as_others_are() {
     let with_local = || {
-        let mut map = crowded();
+        let mut map = hairpin_map();
         for member in map.members.values_mut() {
             if let Some(port) = member.ports.remove(&11) {
                 member.ports.insert(0xffff_fffe, port);
@@ -207,7 +210,7 @@ fn local_is_down_as_others_are() {
     let (mut world, [_, blue]) = empty();
     set(&mut world, vec![Fault::RefuseFlowMods { every: 1 }], with_local());
     assert_eq!(up(&mut world, blue), [1, 10]);
-    set(&mut world, Vec::new(), roomy());
+    set(&mut world, Vec::new(), map_without_hairpin());
     set(&mut world, Vec::new(), with_local());
     assert_eq!(up(&mut world, blue), [1, 10, 0xffff_fffe]);
 }
@@ -220,7 +223,7 @@ fn all_ports_are_down_where_all_is_refused() {
         ports: 6,
         ..Setup::new(Version::V1_3, "")
     });
-    set(&mut world, vec![Fault::RefuseFlowMods { every: 1 }], crowded());
+    set(&mut world, vec![Fault::RefuseFlowMods { every: 1 }], hairpin_map());
     for name in ["red", "blue"] {
         let seat = world.connect(name);
         assert_eq!(up(&mut world, seat), [0; 0], "{name}");

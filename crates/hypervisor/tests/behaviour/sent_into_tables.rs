@@ -1,6 +1,6 @@
 //! PACKET_OUT from CONTROLLER to TABLE in a network: the packet enters the tables, and has come by no port.
 
-use crate::networks::{both_say, two};
+use crate::support::networks::{both_say, two_networks};
 use crate::support::*;
 
 /// Blue's links to the other two leave by one port of the first switch.
@@ -21,7 +21,7 @@ fn out(name: &str) -> String {
 fn what_a_controller_sends_into_the_tables_meets_its_rules() {
     for version in VERSIONS {
         for tenant in [0, BLUE] {
-            let mut stage = Stage::new(version, two());
+            let mut stage = Stage::new(version, two_networks());
             for words in [
                 "flow add match=in_port=1 prio=9 actions=drop",
                 "flow add match=ip,nw_src=10.0.0.1 prio=5 actions=output:1,output:10",
@@ -80,7 +80,7 @@ fn among_too_many_rules_none_is_looked_for() {
 /// In later tables, too, by groups, and where a group is told apart.
 #[test]
 fn it_goes_on_to_later_tables() {
-    let mut stage = Stage::new(Version::V1_3, two());
+    let mut stage = Stage::new(Version::V1_3, two_networks());
     for words in [
         "group add id=1 type=all buckets=output:11|output:10|output:1",
         "flow add match=ip prio=5 actions=meta=5/ff;goto=1",

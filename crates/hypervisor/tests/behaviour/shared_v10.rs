@@ -1,6 +1,6 @@
 //! Shared edge ports on OpenFlow 1.0: a rule that sends there has to say for whom packets are.
 
-use crate::deliveries::{
+use crate::support::shared_ports::{
     BLUE, BROADCAST, RED, WHOLE, accept, big_plan, frame, host, plan, stage_of,
 };
 use crate::support::*;
@@ -107,7 +107,7 @@ fn a_packet_out_to_the_controller_meets_no_rule() {
 fn a_rule_ends_when_its_port_comes_to_be_shared() {
     let plans = |of: fn(usize) -> Plan| vec![of(RED), of(BLUE)];
     let before = |tenant| {
-        let mut plan = crate::deliveries::plan_before_sharing(tenant);
+        let mut plan = shared_ports::plan_before_sharing(tenant);
         // The other has no such port yet.
         plan.edges.retain(|edge| tenant == RED || edge.2 != 8);
         plan

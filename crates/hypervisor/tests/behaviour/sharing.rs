@@ -1,7 +1,7 @@
 //! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::courses`].
 
 use crate::courses::{Case, address, agrees, cases, config, group_mod};
-use crate::networks::{big, two};
+use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// The first of the plans, each with two ports at its second switch that both share, behind which are hosts of either; the
 /// second of them is LOCAL.
 pub(crate) fn sharing() -> Vec<Plan> {
-    let mut plans = two();
+    let mut plans = two_networks();
     plans[0].shared = vec![(2, 2, 2, mac(1)), (2, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
     plans[1].shared = vec![(2, 2, 2, mac(2)), (2, 4, LOCAL, mac(1)), (2, 4, LOCAL, mac(0))];
     plans
@@ -17,7 +17,7 @@ pub(crate) fn sharing() -> Vec<Plan> {
 
 /// The same of big switches: one of the ports is at each of the first two members.
 pub(crate) fn sharing_big() -> Vec<Plan> {
-    let mut plans = big();
+    let mut plans = big_networks();
     for plan in &mut plans {
         plan.edges.retain(|edge| edge.2 != 2 || edge.0 == 3);
     }

@@ -1,6 +1,6 @@
 //! What is longer on the switch than a tenant wrote it, or long in itself: refused if there is no room for it, told whole if there is.
 
-use crate::networks::two;
+use crate::support::networks::two_networks;
 use crate::support::*;
 use openflow::Version;
 
@@ -20,7 +20,7 @@ fn rules(stage: &Stage, priority: u16) -> usize {
 #[test]
 fn a_rule_that_becomes_too_long_is_refused() {
     for (version, fits, more) in [(Version::V1_0, 2000, 2100), (Version::V1_3, 1000, 1100)] {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         let add = |count| {
             let actions = list("output:10,output:2", count);
             format!("flow add match=in_port=1 prio=5 actions={actions}")
@@ -110,7 +110,7 @@ fn a_change_of_many_is_refused_as_soon_as_that_is_known() {
 #[test]
 fn long_entries_are_told_in_several_parts() {
     for (version, count) in [(Version::V1_0, 3700), (Version::V1_3, 1900)] {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         for priority in 5..=16 {
             let actions = list("output:2", count);
             let words = format!("flow add match=in_port=1 prio={priority} actions={actions}");
@@ -170,7 +170,7 @@ fn a_slice_with_too_many_ports_for_1_0_is_told_so() {
 
 #[test]
 fn long_groups_are_told_in_several_parts() {
-    let mut stage = Stage::new(Version::V1_3, two());
+    let mut stage = Stage::new(Version::V1_3, two_networks());
     let buckets = vec![list("mod_dl_src:02.00.00.00.00.01", 30); 100].join("|");
     for id in 1..=3 {
         let words = format!("group add id={id} type=all buckets={buckets}");

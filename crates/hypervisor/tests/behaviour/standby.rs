@@ -3,8 +3,8 @@
 
 use crate::courses::{Case, add_groups, agrees, cases, config};
 use crate::mixed;
-use crate::networks::{big, both_say, same, two};
 use crate::sharing::{at_hosts, comes, is_shared, sharing, sharing_big};
+use crate::support::networks::{big_networks, both_say, same, two_networks};
 use crate::support::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -353,12 +353,12 @@ proptest! {
     fn by_whichever_ways_networks_forward_as_the_tenants_own_would_v10(
         case in cases(Version::V1_0, 0.3), ways in ways()
     ) {
-        agrees(Version::V1_0, &with_ways(two(), &ways), &case)?;
+        agrees(Version::V1_0, &with_ways(two_networks(), &ways), &case)?;
     }
 
     #[test]
     fn so_do_big_switches_v10(case in cases(Version::V1_0, 0.3), ways in ways()) {
-        agrees(Version::V1_0, &with_ways(big(), &ways), &case)?;
+        agrees(Version::V1_0, &with_ways(big_networks(), &ways), &case)?;
     }
 
     #[test]
@@ -370,7 +370,7 @@ proptest! {
     fn by_whichever_ways_packets_stay_inside_v13(
         case in cases(Version::V1_3, 0.3), ways in ways()
     ) {
-        for plans in [two(), big(), sharing(), sharing_big()] {
+        for plans in [two_networks(), big_networks(), sharing(), sharing_big()] {
             stays_inside(V1_3, &with_ways(plans, &ways), &case, false)?;
         }
     }
@@ -379,13 +379,13 @@ proptest! {
     fn so_they_do_between_switches_of_both_versions(
         (versions, case) in mixed::cases(&mixed::ALL), ways in ways()
     ) {
-        stays_inside(versions, &with_ways(two(), &ways), &case, false)?;
+        stays_inside(versions, &with_ways(two_networks(), &ways), &case, false)?;
     }
 
     #[test]
     fn they_are_not_sent_back_v13(case in cases(Version::V1_3, 0.3), ways in ways()) {
         let case = without_returns(case);
-        for plans in [two(), big(), sharing(), sharing_big()] {
+        for plans in [two_networks(), big_networks(), sharing(), sharing_big()] {
             stays_inside(V1_3, &with_ways(plans, &ways), &case, true)?;
         }
     }

@@ -1,6 +1,6 @@
 //! Statistics: filtered to the tenant, answered also when empty, asked of the switch once.
 
-use crate::networks::{both_say, same, two};
+use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;
 
 const TWO: &str = "
@@ -249,7 +249,7 @@ fn tables_tell_what_they_have_looked_up() {
 #[test]
 fn tables_of_networks_tell_what_they_have_looked_up() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         for tenant in [0, 1] {
             both_say(&mut stage, tenant, 1, "flow add match=ip prio=5 actions=flood");
             for (port, name) in [(1, "10.0.0.1>10.0.0.2"), (1, "arp:10.0.0.1>10.0.0.2")] {

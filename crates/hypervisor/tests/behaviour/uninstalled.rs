@@ -1,7 +1,7 @@
 //! Entries for which nothing stands on a switch, at links that have no way and where no packet of theirs can come: their tenants
 //! may not tell them from others.
 
-use crate::networks::{big, two};
+use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;
 use fabric::embedding::{FarEnd, PortKind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn both_tell(stage: &mut Stage, words: &str) -> Vec<String> {
 
 /// A stage on which red has no way by its link from the first switch, and the first port is closed.
 fn stage(version: Version) -> Stage {
-    let mut stage = Stage::new(version, two());
+    let mut stage = Stage::new(version, two_networks());
     stage.cut(RED, vec![LINK], 3000);
     both_tell(&mut stage, "port_mod port=1 config=4 mask=4");
     stage
@@ -101,7 +101,7 @@ fn they_begin_anew_when_they_are_added_again() {
 #[test]
 fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
     for version in VERSIONS {
-        let mut stage = Stage::new(version, two());
+        let mut stage = Stage::new(version, two_networks());
         let rule = "flow add match=in_port=10 prio=5 hard=8 flags=rem actions=output:2";
         both_tell(&mut stage, rule);
         let beyond = "flow add match=in_port=1 prio=1 actions=output:10";
@@ -148,7 +148,7 @@ fn they_are_copies_of_entries_of_big_switches() {
         for (times, port) in
             ["idle=2", "idle=2 hard=9"].into_iter().flat_map(|it| [(it, 1), (it, 10)])
         {
-            let mut stage = Stage::new(version, big());
+            let mut stage = Stage::new(version, big_networks());
             let rule = format!(
                 "flow add match=in_port={port} prio=65535 {times} flags=rem actions=output:2"
             );

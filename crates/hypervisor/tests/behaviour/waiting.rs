@@ -1,7 +1,7 @@
 //! Requests that wait for what becomes of others: asked about at once, in order, and nobody else's affair.
 
 use crate::groups_in_order::at_once;
-use crate::groups_kept::{crowded, on, say};
+use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use hypervisor::Instant;
 
@@ -166,7 +166,8 @@ fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
 /// A group is not kept from changing by what an entry was to become that the switch refuses for itself.
 #[test]
 fn a_group_is_not_refused_for_an_entry_that_does_not_come_to_use_it() {
-    let setup = Setup { policy: on(crowded()), ports: 6, ..Setup::new(Version::V1_3, "") };
+    let setup =
+        Setup { policy: policy_on(hairpin_map()), ports: 6, ..Setup::new(Version::V1_3, "") };
     let mut world = World::new(Setup { per_second: Some(1_000), ..setup });
     let blue = world.connect("blue");
     say(&mut world, blue, "group add id=1 buckets=output:1");

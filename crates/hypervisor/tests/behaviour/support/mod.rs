@@ -7,6 +7,8 @@
 
 mod actions;
 mod describe;
+pub mod hairpin;
+pub mod networks;
 mod packets;
 mod places;
 mod policy;
@@ -14,6 +16,7 @@ mod request;
 mod request_v13;
 mod rounds;
 mod script;
+pub mod shared_ports;
 mod stage;
 mod warm;
 mod warm_big;
