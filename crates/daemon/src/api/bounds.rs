@@ -326,3 +326,38 @@ impl Stream for Pieces {
         self.0.poll_recv(context).map(|piece| piece.map(Ok))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::handler::Handler;
+    use axum::middleware::from_fn;
+
+    use super::*;
+
+    /// Half of what all answers may have, and as much again, is room for two clients that do not read. Small answers go on.
+    #[tokio::test]
+    async fn large_answers_are_refused_while_others_are_not_read() {
+        let bounds = Bounds::new(Registry::new(), 1);
+        let ask = |size: usize| {
+            let handler = move || async move { vec![0u8; size] };
+            let mut request = Request::new(Body::empty());
+            request.extensions_mut().insert(bounds.clone());
+            handler.layer(from_fn(answers)).call(request, ())
+        };
+        let refused = || bounds.0.metrics.process.api.refused(ApiRefusal::Answers).get();
+        let half = LARGE * 1024 / 2;
+        let (first, second) = (ask(half).await, ask(half).await);
+        assert_eq!(
+            (first.status(), second.status(), refused()),
+            (StatusCode::OK, StatusCode::OK, 0)
+        );
+        assert_eq!(ask(SMALL + 1).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!((ask(SMALL).await.status(), refused()), (StatusCode::OK, 1));
+        // An answer that a client has read, or that nobody reads any more, makes room. One answer may have more than all.
+        drop(first);
+        assert_eq!(ask(half).await.status(), StatusCode::OK);
+        drop(second);
+        assert_eq!(ask(3 * half).await.status(), StatusCode::OK);
+        assert_eq!(refused(), 1);
+    }
+}
