@@ -233,16 +233,21 @@ mod tests {
 
     #[test]
     fn new_connections_are_bounded_in_a_second_and_not_when_they_are_few() {
-        let listener = tokens(1)[0];
+        let listeners = tokens(2);
         let (mut arrivals, began) = (Arrivals::default(), Instant::now());
-        let flood = |arrivals: &mut Arrivals, now| {
-            (0..10_000).take_while(|_| arrivals.pace(listener, true, now).is_ok()).count() as u32
-        };
-        assert_eq!(flood(&mut arrivals, began), TLS_RATE, "all switches of a network at once");
-        let mut later = 0;
-        for tenth in 1..=100 {
-            later += flood(&mut arrivals, began + Duration::from_millis(tenth * 100));
+        // Neither listener uses what the other may accept.
+        for (listener, tls, rate) in
+            [(listeners[0], true, TLS_RATE), (listeners[1], false, PLAIN_RATE)]
+        {
+            let flood = |arrivals: &mut Arrivals, now| {
+                (0..10_000).take_while(|_| arrivals.pace(listener, tls, now).is_ok()).count() as u32
+            };
+            assert_eq!(flood(&mut arrivals, began), rate, "all switches of a network at once");
+            let mut later = 0;
+            for tenth in 1..=100 {
+                later += flood(&mut arrivals, began + Duration::from_millis(tenth * 100));
+            }
+            assert!((rate * 9..=rate * 11).contains(&later), "{later} of {rate}");
         }
-        assert!((TLS_RATE * 9..=TLS_RATE * 11).contains(&later), "{later}");
     }
 }
