@@ -102,7 +102,7 @@ where
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
@@ -127,7 +127,7 @@ mod tests {
         })
     }
 
-    fn logged_of(format: Format, filter: Option<&str>, log: impl FnOnce()) -> String {
+    pub(crate) fn logged_of(format: Format, filter: Option<&str>, log: impl FnOnce()) -> String {
         let buffer = Buffer::default();
         let writer = buffer.clone();
         let subscriber =

@@ -65,8 +65,9 @@ impl Database {
                 tracing::error!(
                     why,
                     set_aside = %aside.display(),
-                    "the state database is damaged; it was set aside and a new one begun: \
-                     rules that are on the switches now will be taken for strangers'"
+                    "the state database is damaged; it was set aside and a new one begun: Weir leaves the rules \
+                     that are on the switches now; --restore brings a backup back, and --adopt makes entries of the \
+                     rules, each in a new --state folder"
                 );
                 database.reopen().map_err(|failure| failure.into_error(&database.file()))?;
             }

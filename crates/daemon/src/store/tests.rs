@@ -12,6 +12,8 @@ use super::database::{Changes, allocate};
 use super::queue::QUEUE;
 use super::schema::SCHEMA;
 use super::*;
+use crate::logging::Format;
+use crate::logging::tests::logged_of;
 
 mod backup;
 
@@ -419,13 +421,23 @@ fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
     ];
     for (what, damage) in damages {
         let folder = Folder::new("damaged");
-        store_all(&open(&folder.0), vec![(1, (0..2_000).map(|i| put(1, i, "value")).collect())]);
+        let store = open(&folder.0);
+        let secret = store.secret();
+        store_all(&store, vec![(1, (0..2_000).map(|i| put(1, i, "value")).collect())]);
+        drop(store);
         let file = folder.0.join("weir.redb");
         let mut bytes = fs::read(&file).unwrap();
         damage(&mut bytes);
         fs::write(&file, &bytes).unwrap();
-        let store = open(&folder.0);
+        let mut opened = None;
+        let log = logged_of(Format::Text, None, || opened = Some(open(&folder.0)));
+        let store = opened.unwrap();
         assert_eq!(stored(&store, 1), [], "{what}: a new one is empty");
+        // Another secret is another installation, and a switch's rules of other installations are left.
+        assert_ne!(store.secret(), secret, "{what}");
+        for says in ["damaged-1", "leaves the rules", "--restore", "--adopt"] {
+            assert!(log.contains(says), "{what}: {log}");
+        }
         assert_eq!(
             fs::read(folder.0.join("weir.redb.damaged-1")).unwrap().len(),
             bytes.len(),
