@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Config;
 use crate::identity::Identity;
+use crate::metrics::{Detail, encode};
 use crate::store::Store;
 use crate::store::tests::Folder;
 use channel::{Options, ReadState, SwitchFeatures};
@@ -113,4 +114,30 @@ fn questions_wait_until_earlier_ones_are_paid_for() {
     };
     assert!(matches!(reader.flows(&flows, soon), shown::Shown::Busy));
     assert!(shard.commands.try_recv().is_err(), "the shard is not asked");
+}
+
+#[test]
+fn messages_of_a_switch_that_answer_nothing_are_counted() {
+    let folder = Folder::new("unexpected");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (mut shard, _) = shard(&store);
+    let (switch, _end) = switch(7);
+    shard.load(switch);
+    let loaded = shard.commands.recv().unwrap();
+    shard.command(loaded);
+    let at = shard.by_dpid[&7];
+    let now = shard.now();
+    // A BARRIER_REPLY to no request, and a message of a type that there is not.
+    for message in [[4, 21, 0, 8, 0, 0, 0, 9], [4, 99, 0, 8, 0, 0, 0, 9]] {
+        let session = shard.sessions[at].as_mut().unwrap();
+        session.core.handle_switch_message(&message, now);
+    }
+    shard.publish();
+    let mut scraped = String::new();
+    encode(&shard.metrics, Detail::Sums, &mut |part| {
+        scraped.push_str(&part);
+        true
+    });
+    let series = "weir_switch_unexpected_total{switch=\"00:00:00:00:00:00:00:07\"} 2\n";
+    assert!(scraped.contains(series), "{scraped}");
 }
