@@ -7,10 +7,10 @@
 
 use crate::ids::TenantIndex;
 use crate::network::{at_hop, at_port, hops_received, number_of};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
-use fabric::embedding::{Member, PortKind, Transit, VirtualPort};
+use fabric::embedding::{Exit, Hop, Member, PortKind, Transit, VirtualPort};
 use flowspace::field::VLAN_PRESENT;
 use flowspace::{Classifier, Field, Key, Match, MatchIndex, Relation, wins_everywhere};
 
@@ -87,6 +87,16 @@ pub struct Ownership {
     spaces: Vec<Space>,
     /// Edge ports of networks, where slices own no packets.
     taken: BTreeSet<u32>,
+    users: PortUsers,
+}
+
+/// How many tenants may use each physical port: slices by write entries, and networks by their links.
+#[derive(Default)]
+struct PortUsers {
+    /// Slices that may use every port.
+    everywhere: usize,
+    /// All others.
+    at: BTreeMap<u32, usize>,
 }
 
 /// The owner of transit packets, and of packets with a label at a port where no link uses this label.
@@ -207,8 +217,10 @@ impl Ownership {
             spaces[at.0 as usize].write.push(own);
             higher.insert(0, match_, rank);
         }
-        Ownership { owners, readers, ranked: all, above, spaces, taken }
+        let users = PortUsers::new(&spaces, claims);
+        Ownership { owners, readers, ranked: all, above, spaces, taken, users }
     }
+
     /// The tenant that owns a packet.
     pub fn owner(&self, key: &Key) -> Option<TenantIndex> {
         self.owners.lookup(key).map(|entry| *entry.value).filter(|owner| *owner != FABRIC)
@@ -244,6 +256,13 @@ impl Ownership {
     pub fn may_output(&self, tenant: TenantIndex, port: u32) -> bool {
         !self.taken.contains(&port)
             && self.space(tenant).is_some_and(|space| space.write_ports.contains(port))
+    }
+
+    /// Whether another tenant may have packets at the port, too: another slice with a write entry there, or the links
+    /// of networks.
+    pub fn others_use(&self, tenant: TenantIndex, port: u32) -> bool {
+        let own = usize::from(self.may_output(tenant, port));
+        self.users.everywhere + self.users.at.get(&port).copied().unwrap_or(0) > own
     }
 
     /// Whether the tenant may send to every port of the switch, present or future.
@@ -314,6 +333,34 @@ impl Ownership {
         self.owns_packet(tenant, key, in_port)
             && Key::extract_behind_one_tag(port, frame)
                 .is_none_or(|key| self.owns_packet(tenant, &key, in_port))
+    }
+}
+
+impl PortUsers {
+    fn new(spaces: &[Space], claims: &Claims<'_>) -> PortUsers {
+        let mut users = PortUsers::default();
+        for space in spaces {
+            match &space.write_ports {
+                Ports::None => {}
+                Ports::Only(ports) => ports.iter().for_each(|port| users.add(*port)),
+                Ports::All => users.everywhere += 1,
+            }
+        }
+        for port in claims.networks.iter().flat_map(|(_, member)| member.ports.values()) {
+            hops_received(&port.kind).iter().for_each(|hop| users.add(hop.port.get()));
+            if let PortKind::Link { sends, .. } | PortKind::Remote { sends, .. } = &port.kind {
+                sends.iter().for_each(|hop| users.add(hop.port.get()));
+            }
+        }
+        for Transit { from, to, .. } in claims.transit {
+            let (Exit::Next(Hop { port, .. }) | Exit::Edge(port)) = to;
+            [from.port, *port].iter().for_each(|port| users.add(port.get()));
+        }
+        users
+    }
+
+    fn add(&mut self, port: u32) {
+        *self.at.entry(port).or_default() += 1;
     }
 }
 

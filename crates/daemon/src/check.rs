@@ -5,6 +5,7 @@
 
 mod access;
 mod networks;
+mod ports;
 mod shares;
 mod sheets;
 mod trunks;
@@ -50,6 +51,8 @@ pub enum Topic {
     ReadOnly,
     /// Two tenants name the same controller.
     SharedController,
+    /// Several slices use a port, whose counters count the packets of all of them.
+    SharedPort,
     /// A tenant may use experimenter messages and actions, which Weir does not check.
     Experimenters,
     /// A slice of ports on several switches, without a link between its ports.
@@ -177,6 +180,7 @@ pub fn check(config: &Config) -> Report {
     checker.unreachable();
     checker.openflow10();
     checker.trunks();
+    checker.shared_ports();
     checker.networks();
     let Checker { mut remarks, overlaps_left_off, .. } = checker;
     remarks.sort_by_key(|remark| (remark.line, remark.column, remark.topic));
@@ -506,13 +510,18 @@ fn printed(match_: &Match) -> String {
 }
 
 fn quoted(names: &[&str]) -> String {
+    some_of(names.iter().map(|name| format!("\"{name}\"")).collect())
+}
+
+/// The first of these, and the number of the others.
+fn some_of(mut all: Vec<String>) -> String {
     const SHOWN: usize = 5;
-    let mut text: Vec<String> =
-        names.iter().take(SHOWN).map(|name| format!("\"{name}\"")).collect();
-    if names.len() > SHOWN {
-        text.push(format!("{} others", names.len() - SHOWN));
+    if all.len() > SHOWN {
+        let others = all.len() - SHOWN;
+        all.truncate(SHOWN);
+        all.push(format!("{others} others"));
     }
-    text.join(", ")
+    all.join(", ")
 }
 
 #[cfg(test)]

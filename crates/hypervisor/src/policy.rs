@@ -120,6 +120,18 @@ pub struct Limits {
     pub packet_in: Option<Rate>,
     /// Rate of changes in the store, for all switches together.
     pub state_changes: Rate,
+    /// What the tenant's slice sees of the counters of ports that other tenants use, too.
+    pub shared_port_counters: PortCounters,
+}
+
+/// What a slice sees of a port's counters, where the switch counts the packets of several tenants together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortCounters {
+    /// The switch's counters: the tenant sees how much others send.
+    #[default]
+    Switch,
+    /// All ones, which means that nothing counts (1.0, section 5.3.5; 1.3, section 7.3.5).
+    Unsupported,
 }
 
 impl Default for Limits {
@@ -134,6 +146,7 @@ impl Default for Limits {
             statistics: None,
             packet_in: None,
             state_changes: Rate { per_second: 50_000, burst: 100_000 },
+            shared_port_counters: PortCounters::Switch,
         }
     }
 }

@@ -28,10 +28,12 @@ fn text(tenants: &[(&str, &[&str])]) -> String {
     text
 }
 
-/// The remarks, in short: severity's initial, tenant, topic.
+/// The remarks, in short: severity's initial, tenant, topic. Without shared ports, which have a test of their own: most
+/// slices share some.
 fn topics(report: &Report) -> Vec<(char, &str, Topic)> {
     let initial = |severity| if severity == Severity::Finding { 'F' } else { 'N' };
-    report.remarks.iter().map(|r| (initial(r.severity), r.tenant.as_str(), r.topic)).collect()
+    let remarks = report.remarks.iter().filter(|it| it.topic != Topic::SharedPort);
+    remarks.map(|r| (initial(r.severity), r.tenant.as_str(), r.topic)).collect()
 }
 
 type Case<'a> = (&'a [(&'a str, &'a [&'a str])], &'a [(char, &'a str, Topic)]);
@@ -154,12 +156,14 @@ fn what_all_tenants_do_is_said_once() {
     let shared: Vec<_> = shared.map(|it| (it.tenant.as_str(), it.message.as_str())).collect();
     let words = "shares its controller tcp:127.0.0.1:6701 with \"t0\", \"t2\", \"t3\", \"t4\", \"t5\", 1994 others";
     assert_eq!(shared, [("t1", words)]);
+    let shared = report.remarks.iter().filter(|it| it.topic == Topic::SharedPort);
+    assert_eq!(shared.map(|it| it.tenant.as_str()).collect::<Vec<_>>(), ["t1"]);
     // The data has every entry that OpenFlow 1.0 cannot match, the text some.
-    assert_eq!(report.remarks.len(), 2001);
+    assert_eq!(report.remarks.len(), 2002);
     let text = report.to_string();
-    assert_eq!(text.lines().count(), 1 + 20 + 1 + 1, "{text}");
+    assert_eq!(text.lines().count(), 1 + 1 + 20 + 1 + 1, "{text}");
     assert!(text.contains("and 1980 more notes of these kinds"), "{text}");
-    assert!(text.ends_with("0 findings, 2001 notes"), "{text}");
+    assert!(text.ends_with("0 findings, 2002 notes"), "{text}");
 }
 
 #[test]
@@ -192,6 +196,70 @@ fn slices_of_ports_that_cannot_cross_a_trunk_are_named() {
         let names_ports = report.to_string().contains("the ports of a link between them, are not");
         assert_eq!(names_ports, expected.first().is_some_and(|it| it.0 == 'F'), "{report}");
     }
+}
+
+/// `[limits]`, the tenants, and of each remark the tenant and some words.
+type SharingCase<'a> = (&'a str, &'a [(&'a str, &'a [&'a str])], &'a [(&'a str, &'a str)]);
+
+#[test]
+fn ports_that_slices_share_are_named_with_who_sees_their_counters() {
+    const ONE: &str = "00:00:00:00:00:00:00:01";
+    let three = |whom: &str, seeing: &str| {
+        format!("port 3 of {ONE} with {whom}: the port counters of the switch show {seeing} how")
+    };
+    let every = "every port of every switch with \"a\": the";
+    let hidden = "[limits]\nshared_port_counters = \"unsupported\"\n";
+    let cases: &[SharingCase<'_>] = &[
+        ("", &[("a", &["in_port=3"]), ("b", &["in_port=4"])], &[]),
+        ("", &[("a", &["in_port=3 on 1"]), ("b", &["in_port=3 on 2"])], &[]),
+        ("", &[("a", &["in_port=3", "in_port=3,ip"])], &[]),
+        // Who only reads sends nothing.
+        ("", &[("a", &["in_port=3"]), ("b", &["in_port=3 read"])], &[]),
+        (
+            "",
+            &[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_src=10.2.0.0/16"])],
+            &[("b", every)],
+        ),
+        (hidden, &[("a", &["ip,nw_src=10.1.0.0/16"]), ("b", &["ip,nw_src=10.2.0.0/16"])], &[]),
+        (
+            "",
+            &[("a", &["in_port=3,ip on 1 2"]), ("b", &["in_port=3,arp on 1 3"])],
+            &[("b", &three("\"a\"", "\"a\", \"b\""))],
+        ),
+        // One of the two has every port, on one switch or on each.
+        (
+            "",
+            &[("a", &["in_port=3"]), ("b", &["ip on 1"])],
+            &[("b", &three("\"a\"", "\"a\", \"b\""))],
+        ),
+        (
+            "",
+            &[("a", &["ip"]), ("b", &["in_port=3 on 1"])],
+            &[("b", &three("\"a\"", "\"a\", \"b\""))],
+        ),
+        // A port that more tenants share than every port.
+        (
+            "",
+            &[("a", &["tcp"]), ("b", &["udp"]), ("c", &["in_port=3 on 1"])],
+            &[("b", every), ("b", &three("\"a\", \"c\"", "\"a\", \"b\", \"c\""))],
+        ),
+    ];
+    for (limits, tenants, expected) in cases {
+        let report =
+            check(&Config::parse("weir.toml", &format!("{limits}{}", text(tenants))).unwrap());
+        let shared: Vec<&Remark> =
+            report.remarks.iter().filter(|it| it.topic == Topic::SharedPort).collect();
+        assert_eq!(shared.len(), expected.len(), "{tenants:?}\n{report}");
+        for (remark, (tenant, says)) in shared.iter().zip(*expected) {
+            assert_eq!((remark.severity, remark.tenant.as_str()), (Severity::Note, *tenant));
+            assert!(remark.message.contains(says), "{says}\n{report}");
+        }
+    }
+    // A tenant's own key takes precedence.
+    let one = text(&[("a", &["in_port=3"]), ("b", &["in_port=3"])]);
+    let one = format!("{hidden}{one}[tenants.limits]\nshared_port_counters = \"switch\"\n");
+    let report = check(&Config::parse("weir.toml", &one).unwrap()).to_string();
+    assert!(report.contains("of the switch show \"b\" how much"), "{report}");
 }
 
 #[test]
@@ -297,14 +365,15 @@ fn the_report_reads_well() {
     let report =
         check(&config(&[("red", &["ip,nw_src=10.1.0.0/16"]), ("blue", &["ip @ 100", "arp read"])]));
     let expected = "\
+weir.toml:9:1: note: blue: shares every port of every switch with \"red\": the port counters of the switch show \"red\", \"blue\" how much the others send; [limits] shared_port_counters = \"unsupported\" hides them
 weir.toml:12:1: finding: blue: overlaps \"red\" in line 4 (ip,nw_src=10.1.0.0/16, priority 100), which owns what both match (ip,nw_src=10.1.0.0/16) only by its place in the file: give one a higher priority
 weir.toml:17:1: note: blue: read-only, and no other tenant owns what it matches
-weir.toml: 2 tenants, 3 flowspace entries: 1 finding, 1 note";
+weir.toml: 2 tenants, 3 flowspace entries: 1 finding, 2 notes";
     assert_eq!(report.to_string(), expected);
     let json = serde_json::to_value(&report).unwrap();
-    assert_eq!(json["remarks"][0]["topic"], "equal-priority");
-    assert_eq!(json["remarks"][0]["severity"], "finding");
-    assert_eq!(json["remarks"][0]["line"], 12);
+    assert_eq!(json["remarks"][1]["topic"], "equal-priority");
+    assert_eq!(json["remarks"][1]["severity"], "finding");
+    assert_eq!(json["remarks"][1]["line"], 12);
 }
 
 #[test]

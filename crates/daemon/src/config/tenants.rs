@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use channel::Address;
 use flowspace::{Match, ParseError};
-use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches};
+use hypervisor::policy::{Limits, Permission, PortCounters, Rate, Statistics, Switches};
 
 use super::address::address;
 use super::diagnostic::Position;
@@ -245,7 +245,14 @@ fn bounds(table: &mut Table<'_, '_>, default: &Limits) -> Limits {
         statistics: table.get("statistics", rate).or(default.statistics),
         packet_in: table.get("packet_in", rate).or(default.packet_in),
         state_changes: table.get("state_changes", rate).unwrap_or(default.state_changes),
+        shared_port_counters: table
+            .get("shared_port_counters", port_counters)
+            .unwrap_or(default.shared_port_counters),
     }
+}
+
+fn port_counters(value: &Value<'_, '_>) -> Option<PortCounters> {
+    value.choice(&[("switch", PortCounters::Switch), ("unsupported", PortCounters::Unsupported)])
 }
 
 /// `1000`, or `{ rate = 1000, burst = 50 }`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use channel::CertificateName;
-use hypervisor::policy::{Limits, Permission, Rate, Statistics, Switches, TenantId};
+use hypervisor::policy::{Limits, Permission, PortCounters, Rate, Statistics, Switches, TenantId};
 
 use super::{Api, Certificate, Config, Diagnostics, Listen, Scheduler, Socket};
 use crate::store::Sync;
@@ -133,6 +133,7 @@ fn the_documented_example_is_read() {
             statistics: rate(100, 10),
             packet_in: rate(20_000, 2_000),
             state_changes: Rate { per_second: 10_000, burst: 20_000 },
+            shared_port_counters: PortCounters::Unsupported,
         }
     );
     assert_eq!((red.state_bytes, blue.state_bytes), (64 << 20, 256 << 20));

@@ -5,6 +5,7 @@ use crate::flows::{Asked, Wanted};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::parts::{write_part, write_parts};
+use crate::policy::PortCounters;
 use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
@@ -197,7 +198,8 @@ impl Switch {
     }
 
     /// Counters of a tenant's ports. A whole edge port of a network has the switch's counters. On a shared port or a link the switch
-    /// counts the packets of all tenants, so the tenant gets only the counters that Weir knows to be the tenant's own.
+    /// counts the packets of all tenants, so the tenant gets only the counters that Weir knows to be the tenant's own. Of a slice's
+    /// shared port nothing is known: a rule of table 0 is for a flowspace entry, whatever the port.
     fn port_statistics(
         &self,
         tenant: TenantIndex,
@@ -206,8 +208,14 @@ impl Switch {
     ) -> Vec<PortStats> {
         let all = messages::ports(self.wire, answers).into_iter();
         let Some(network) = self.tenants[tenant].network.as_deref() else {
-            let sees = |it: &PortStats| self.map.ownership().sees_port(tenant, it.port_no.0);
-            return all.filter(sees).collect();
+            let ownership = self.map.ownership();
+            let hides =
+                self.tenants[tenant].terms.limits.shared_port_counters == PortCounters::Unsupported;
+            let own = |it: PortStats| match hides && ownership.others_use(tenant, it.port_no.0) {
+                true => not_counted(it.port_no),
+                false => it,
+            };
+            return all.filter(|it| ownership.sees_port(tenant, it.port_no.0)).map(own).collect();
         };
         let all: HashMap<u32, PortStats> = all.map(|it| (it.port_no.0, it)).collect();
         let numbers = network.ports().keys().filter(|it| wanted == PortNo::ANY || wanted.0 == **it);
@@ -221,27 +229,15 @@ impl Switch {
     }
 
     fn port_known(&self, tenant: TenantIndex, number: u32) -> PortStats {
-        const NOT_COUNTED: Count = Count { packets: UNSUPPORTED, bytes: UNSUPPORTED };
         let traffic = self.traffic(tenant, number);
-        let received = traffic.received.unwrap_or(NOT_COUNTED);
-        let sent = traffic.sent.unwrap_or(NOT_COUNTED);
-        PortStats {
-            port_no: PortNo(number),
-            rx_packets: received.packets,
-            tx_packets: sent.packets,
-            rx_bytes: received.bytes,
-            tx_bytes: sent.bytes,
-            rx_dropped: UNSUPPORTED,
-            tx_dropped: UNSUPPORTED,
-            rx_errors: UNSUPPORTED,
-            tx_errors: UNSUPPORTED,
-            rx_frame_err: UNSUPPORTED,
-            rx_over_err: UNSUPPORTED,
-            rx_crc_err: UNSUPPORTED,
-            collisions: UNSUPPORTED,
-            duration_sec: 0,
-            duration_nsec: 0,
+        let mut known = not_counted(PortNo(number));
+        if let Some(Count { packets, bytes }) = traffic.received {
+            (known.rx_packets, known.rx_bytes) = (packets, bytes);
         }
+        if let Some(Count { packets, bytes }) = traffic.sent {
+            (known.tx_packets, known.tx_bytes) = (packets, bytes);
+        }
+        known
     }
 
     /// What the switch is, in words. The description has the same form in both versions.
@@ -271,5 +267,26 @@ impl Switch {
         self.reply(request, |switch, out| {
             write_parts(switch.version(), type_.0, request.header.xid, entries, out)
         });
+    }
+}
+
+/// A port of which nothing is counted for one tenant alone.
+fn not_counted(port_no: PortNo) -> PortStats {
+    PortStats {
+        port_no,
+        rx_packets: UNSUPPORTED,
+        tx_packets: UNSUPPORTED,
+        rx_bytes: UNSUPPORTED,
+        tx_bytes: UNSUPPORTED,
+        rx_dropped: UNSUPPORTED,
+        tx_dropped: UNSUPPORTED,
+        rx_errors: UNSUPPORTED,
+        tx_errors: UNSUPPORTED,
+        rx_frame_err: UNSUPPORTED,
+        rx_over_err: UNSUPPORTED,
+        rx_crc_err: UNSUPPORTED,
+        collisions: UNSUPPORTED,
+        duration_sec: 0,
+        duration_nsec: 0,
     }
 }

@@ -2,6 +2,12 @@
 
 use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;
+use fabric::PortNumber;
+use fabric::embedding::{Exit, Hop, SwitchMap, Tag, Transit};
+use hypervisor::policy::PortCounters;
+use openflow::v10::{StatsReply, StatsReplyBody};
+use openflow::v13::{MultipartReply, MultipartReplyBody};
+use std::sync::Arc;
 
 const TWO: &str = "
     red: ip,nw_src=10.1.0.0/16
@@ -83,6 +89,115 @@ fn ports_are_the_slices() {
         [1.3] red< 4 ERROR OFPBRC_BAD_MULTIPART of type 18 xid 4
     ",
     );
+}
+
+/// All counters of a tenant's ports, as the tenant gets them.
+fn counters(world: &mut World, seat: Seat) -> Vec<(u32, Vec<u64>)> {
+    world.say(seat, 1, "stats port");
+    let told = world.received(seat);
+    assert_eq!(told.len(), 1);
+    let body = &told[0][8..];
+    macro_rules! all {
+        ($it:ident) => {
+            vec![
+                $it.rx_packets,
+                $it.tx_packets,
+                $it.rx_bytes,
+                $it.tx_bytes,
+                $it.rx_dropped,
+                $it.tx_dropped,
+                $it.rx_errors,
+                $it.tx_errors,
+                $it.rx_frame_err,
+                $it.rx_over_err,
+                $it.rx_crc_err,
+                $it.collisions,
+            ]
+        };
+    }
+    if world.version == Version::V1_0 {
+        let reply = StatsReply::parse(body).unwrap();
+        let StatsReplyBody::Port(ports) = reply.body else { panic!("{reply:?}") };
+        ports.iter().map(|it| (u32::from(it.port_no.0), all!(it))).collect()
+    } else {
+        let reply = MultipartReply::parse(body).unwrap();
+        let MultipartReplyBody::PortStats(ports) = reply.body else { panic!("{reply:?}") };
+        ports.iter().map(|it| (it.port_no.0, all!(it))).collect()
+    }
+}
+
+/// The ports whose counters are hidden, of all that the tenant sees; the others show the packet that has come in.
+#[track_caller]
+fn hidden(world: &mut World, tenant: &str, sees: &[u32], in_port: u32) -> Vec<u32> {
+    let seat = world.connect(tenant);
+    let told = counters(world, seat);
+    assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), sees, "{tenant}");
+    let (hidden, shown): (Vec<_>, Vec<_>) =
+        told.into_iter().partition(|(_, it)| it.iter().all(|it| *it == u64::MAX));
+    for (port, counts) in shown {
+        assert_eq!(counts[0], u64::from(port == in_port), "{tenant} {port}: {counts:?}");
+        assert!(!counts.contains(&u64::MAX), "{tenant} {port}: {counts:?}");
+    }
+    hidden.into_iter().map(|(port, _)| port).collect()
+}
+
+/// A port's counters count the packets of all tenants. Slices need not see those of ports that others use, too.
+#[test]
+fn counters_of_shared_ports_are_all_ones_where_the_operator_says_so() {
+    const SPACES: &str = "
+        red: in_port=1
+        red: in_port=2,ip
+        blue: in_port=2,arp
+        blue: in_port=3
+        green: in_port=3 read
+    ";
+    for version in VERSIONS {
+        for (counters, at) in
+            [(PortCounters::Switch, [].as_slice()), (PortCounters::Unsupported, &[2])]
+        {
+            let mut setup = Setup::new(version, SPACES);
+            for tenant in &mut setup.policy.tenants {
+                tenant.limits.shared_port_counters = counters;
+            }
+            let mut world = World::new(setup);
+            world.packet(1, &packet("10.1.0.1>10.1.0.2"));
+            assert_eq!(hidden(&mut world, "red", &[1, 2], 1), at, "{version:?}");
+            // Green only reads, so its presence hides nothing from blue, and blue's packets are hidden from green.
+            assert_eq!(hidden(&mut world, "blue", &[2, 3], 1), at, "{version:?}");
+            let of_green: &[u32] = if at.is_empty() { &[] } else { &[3] };
+            assert_eq!(hidden(&mut world, "green", &[3], 1), of_green, "{version:?}");
+        }
+    }
+}
+
+/// Slices of addresses share every port. A tenant alone shares a port with networks whose links use the port.
+#[test]
+fn every_port_of_slices_of_addresses_is_shared_and_so_are_ports_of_links() {
+    for version in VERSIONS {
+        let hop =
+            |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
+        let passing = Transit { from: hop(3, 2000), to: Exit::Next(hop(4, 2001)), leaves_by: None };
+        let links = SwitchMap { transit: vec![passing], ..SwitchMap::default() };
+        for (spaces, links, expected) in [
+            (TWO, None, [1, 2, 3, 4].as_slice()),
+            ("red: ip", None, &[]),
+            ("red: ip", Some(links), &[3, 4]),
+        ] {
+            let mut setup = Setup::new(version, spaces);
+            setup.policy.tenants[0].limits.shared_port_counters = PortCounters::Unsupported;
+            setup.policy.maps.extend(links.map(|it| (DPID, Arc::new(it))));
+            let mut world = World::new(setup);
+            world.packet(2, &packet("10.1.0.1>10.1.0.2"));
+            assert_eq!(
+                hidden(&mut world, "red", &[1, 2, 3, 4], 2),
+                expected,
+                "{version:?} {spaces}"
+            );
+            if spaces == TWO {
+                assert_eq!(hidden(&mut world, "blue", &[1, 2, 3, 4], 2), [0; 0], "{version:?}");
+            }
+        }
+    }
 }
 
 #[test]
