@@ -25,6 +25,8 @@ pub enum Fault {
     },
     /// Groups that send to groups are refused, as by a switch that has no chaining and says so.
     RefuseChaining,
+    /// Tables say that they hold a million entries, however many fit.
+    HideTableSizes,
     /// Messages of this type (the header's type field) are swallowed.
     NeverAnswers {
         /// Message type.
@@ -135,6 +137,12 @@ impl Faults {
     /// Whether groups cannot send to groups.
     pub(crate) fn refuses_chaining(&self) -> bool {
         self.planted.contains(&Fault::RefuseChaining)
+    }
+
+    /// How many entries a table is said to hold, of which so many fit.
+    pub(crate) fn size_told(&self, fit: usize) -> u32 {
+        let hides = self.planted.contains(&Fault::HideTableSizes);
+        if hides { 1_000_000 } else { fit.try_into().unwrap_or(u32::MAX) }
     }
 
     fn refuses_once(&self) -> bool {

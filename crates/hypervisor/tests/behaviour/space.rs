@@ -106,6 +106,60 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
     }
 }
 
+/// A tenant may fill a table whose size nobody knows. Weir divides the table from then on, and takes no rule away, so the other gets
+/// what the first gives up.
+#[test]
+fn who_fills_a_table_of_unknown_size_keeps_its_rules_and_gets_no_more() {
+    for version in VERSIONS {
+        let mut world = world(version, small_and_silent);
+        let (red, told) = ask(&mut world, "red", 1, 1_100);
+        assert_eq!(red, 1_000, "{version:?}");
+        check_told(&told, version);
+        let [share] = world.core.shares_of(world.tenant("blue"))[..] else { panic!() };
+        assert_eq!((share.holds.rules, share.holds.by, share.may), (1_000, SaidBy::Full, 500));
+        let (blue, told) = ask(&mut world, "blue", 2, 300);
+        assert_eq!(blue, 0, "{version:?}: nothing is left");
+        check_told(&told, version);
+        // Red is still above its share, so what it gives up is blue's.
+        let seat = world.connect("red");
+        world.say(seat, 1, "flow delete match=ip,nw_src=10.1.0.0/24");
+        world.say(seat, 2, "flow add match=ip,nw_src=10.1.200.1 actions=output:1");
+        let told = world.heard(seat);
+        assert!(told.len() == 1 && told[0].contains("FULL"), "{version:?}: {told:?}");
+        let (blue, told) = ask(&mut world, "blue", 2, 300);
+        assert_eq!(blue, 256, "{version:?}");
+        check_told(&told, version);
+        world.say(seat, 3, "flow delete");
+        let (blue, told) = ask(&mut world, "blue", 2, 500);
+        assert_eq!((blue, told), (500, Vec::new()), "{version:?}");
+        let (red, told) = ask(&mut world, "red", 1, 600);
+        assert_eq!(red, 500, "{version:?}");
+        check_told(&told, version);
+    }
+}
+
+#[test]
+fn limits_of_entries_leave_room_in_a_table_of_unknown_size() {
+    for version in VERSIONS {
+        let mut setup = Setup { configure: small_and_silent, ..Setup::new(version, SPACES) };
+        setup.policy.tenants.iter_mut().for_each(|tenant| tenant.limits.entries = 500);
+        let mut world = World::new(setup);
+        let (red, told) = ask(&mut world, "red", 1, 1_100);
+        assert_eq!(red, 500, "{version:?}");
+        check_told(&told, version);
+        let (blue, told) = ask(&mut world, "blue", 2, 500);
+        assert_eq!((blue, told), (500, Vec::new()), "{version:?}");
+    }
+}
+
+/// Tables for 1,000 rules, of which the switch does not say so.
+fn small_and_silent(config: &mut emulate::Config) {
+    config.n_buffers = 0;
+    config.n_tables = 3;
+    config.max_flows = 1_000;
+    config.faults = vec![emulate::Fault::HideTableSizes];
+}
+
 #[test]
 fn a_rule_that_is_refused_in_an_almost_empty_table_says_nothing_of_its_size() {
     for version in VERSIONS {
