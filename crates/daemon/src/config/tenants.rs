@@ -23,7 +23,7 @@ pub(super) fn read(
     value: &Value<'_, '_>,
     has_tls: bool,
     own: &Own<'_>,
-    common: &Limits,
+    common: &TenantLimits,
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Vec<Tenant>> {
     let mut names = HashMap::new();
@@ -41,7 +41,7 @@ fn tenant(
     names: &mut HashMap<String, Position>,
     has_tls: bool,
     own: &Own<'_>,
-    common: &Limits,
+    common: &TenantLimits,
     vnics: &mut labels::Vnics<'_>,
 ) -> Option<Tenant> {
     let name = table.require("name", "\"red\"", |value| name(value, names));
@@ -68,7 +68,7 @@ fn tenant(
         }
     }
     let limits = table.get("limits", |value| value.table(|table| limits(table, common)));
-    let limits = limits.unwrap_or(TenantLimits { rates: *common, ..TenantLimits::default() });
+    let limits = limits.unwrap_or_else(|| common.clone());
     let statistics = table.get("statistics", statistics);
     let told = table.get("labels", labels::told);
     let vnics = table.get("vnics", |value| vnics.read(value)).unwrap_or_default();
@@ -187,9 +187,11 @@ fn switches(value: &Value<'_, '_>) -> Option<Switches> {
 }
 
 /// The default of `state_bytes`: enough for more than 10,000 rules of 150 bytes on each of 100 switches.
-pub(super) const STATE_BYTES: u64 = 256 << 20;
+const STATE_BYTES: u64 = 256 << 20;
 
-struct TenantLimits {
+/// The limits of a tenant.
+#[derive(Clone)]
+pub(super) struct TenantLimits {
     rates: Limits,
     state_bytes: u64,
     queues: Vec<u32>,
@@ -208,34 +210,38 @@ impl Default for TenantLimits {
 }
 
 /// `[limits]`: the defaults for all tenants.
-pub(super) fn common_limits(table: &mut Table<'_, '_>) -> Limits {
-    bounds(table, &Limits::default())
+pub(super) fn common_limits(table: &mut Table<'_, '_>) -> TenantLimits {
+    let default = TenantLimits::default();
+    let (rates, state_bytes) = bounds(table, &default);
+    TenantLimits { rates, state_bytes, ..default }
 }
 
-fn limits(table: &mut Table<'_, '_>, common: &Limits) -> TenantLimits {
-    let rates = bounds(table, common);
-    let state_bytes = table.get("state_bytes", |value| value.integer(0..=1 << 50));
+fn limits(table: &mut Table<'_, '_>, common: &TenantLimits) -> TenantLimits {
+    let (rates, state_bytes) = bounds(table, common);
     // The last number means "all queues" in both versions of the protocol.
     let queues =
         table.get("queues", |value| value.list(|value| value.integer(0..=u64::from(u32::MAX) - 1)));
     let experimenters = table.get("experimenters", |value| value.list(experimenter));
     TenantLimits {
         rates,
-        state_bytes: state_bytes.unwrap_or(STATE_BYTES),
+        state_bytes,
         queues: queues.unwrap_or_default().into_iter().map(|n| n as u32).collect(),
         experimenters: experimenters.unwrap_or_default(),
     }
 }
 
-/// Reads limits; absent keys have the values of `default`.
-fn bounds(table: &mut Table<'_, '_>, default: &Limits) -> Limits {
+/// Reads limits, and the bytes in the store; absent keys have the values of `default`.
+fn bounds(table: &mut Table<'_, '_>, default: &TenantLimits) -> (Limits, u64) {
+    let state_bytes = table.get("state_bytes", |value| value.integer(0..=1 << 50));
+    let state_bytes = state_bytes.unwrap_or(default.state_bytes);
+    let default = &default.rates;
     let mut number = |key, default| {
         let number = table.get(key, |value| value.integer(0..=u64::from(u32::MAX)));
         number.map_or(default, |n| n as u32)
     };
     let (flows, entries) = (number("flows", default.flows), number("entries", default.entries));
     let (groups, meters) = (number("groups", default.groups), number("meters", default.meters));
-    Limits {
+    let limits = Limits {
         flows,
         entries,
         groups,
@@ -248,7 +254,8 @@ fn bounds(table: &mut Table<'_, '_>, default: &Limits) -> Limits {
         shared_port_counters: table
             .get("shared_port_counters", port_counters)
             .unwrap_or(default.shared_port_counters),
-    }
+    };
+    (limits, state_bytes)
 }
 
 fn port_counters(value: &Value<'_, '_>) -> Option<PortCounters> {

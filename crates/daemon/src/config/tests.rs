@@ -28,8 +28,9 @@ fn an_empty_file_is_all_defaults() {
 /// Absent limits of a tenant come from `[limits]`, wherever `[limits]` is in the file.
 #[test]
 fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
-    let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\nlimits = { entries = 7, flow_mod = 9 }\n\
-        [limits]\nentries = 50\nflows = 40\ngroups = 12\nmeters = 3\nstatistics = { rate = 30, burst = 2 }\nflow_mod = 20\n";
+    let text = "[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n\
+        limits = { entries = 7, flow_mod = 9, state_bytes = 5 }\n\
+        [limits]\nstate_bytes = 8\nentries = 50\nflows = 40\ngroups = 12\nmeters = 3\nstatistics = { rate = 30, burst = 2 }\nflow_mod = 20\n";
     let config = parse(text).unwrap();
     let rate = |per_second, burst| Some(Rate { per_second, burst });
     let common = Limits {
@@ -44,6 +45,7 @@ fn limits_for_all_tenants_hold_where_a_tenant_does_not_say_otherwise() {
     assert_eq!(config.tenants[0].limits, common);
     let own = Limits { entries: 7, flow_mod: rate(9, 1), ..common };
     assert_eq!(config.tenants[1].limits, own);
+    assert_eq!((config.tenants[0].state_bytes, config.tenants[1].state_bytes), (8, 5));
     let wrong = parse("[limits]\nqueues = [1]\nentries = -1\n").unwrap_err().to_string();
     assert!(wrong.contains("queues") && wrong.contains("entries"), "{wrong}");
 }
