@@ -136,6 +136,43 @@ fn deleting_what_is_not_there_does_not_hold_up_others() {
     check_within(COMPARED, Version::V1_3, |_, _| "flow delete out_port=4".into());
 }
 
+/// What a deletion by cookie costs depends on the entries that it meets, not on those that the tenant has.
+#[test]
+fn a_deletion_by_cookie_is_charged_for_the_entries_that_it_meets() {
+    const MET: usize = 10;
+    let charged = |entries: usize| {
+        let mut world = World::new(Setup::new(Version::V1_3, SPACES));
+        let one = world.connect("one");
+        for n in 0..entries {
+            let (high, low, cookie) = (n / 256, n % 256, n / MET);
+            let words = format!(
+                "flow add match=ip,nw_src=10.2.{high}.{low} cookie={cookie} actions=output:1"
+            );
+            world.controllers[one.0].outgoing.push_back(request(Version::V1_3, 1, &words));
+        }
+        world.pump();
+        world.advance(1_000_000_000);
+        let state = |world: &World| {
+            let one = world.core.tenants().nth(1).unwrap();
+            (one.flows, one.counters.examined)
+        };
+        assert_eq!(state(&world).0, entries);
+        // Cookies of the first entries and of nobody.
+        let costs = [3, 70_000].map(|cookie| {
+            let (_, before) = state(&world);
+            let words = format!("flow delete cookie={cookie} cookie_mask=0xffffffffffffffff");
+            world.say(one, 1, &words);
+            world.advance(1_000_000_000);
+            state(&world).1 - before
+        });
+        assert_eq!(state(&world).0, entries - MET);
+        costs
+    };
+    let (few, many) = (charged(100), charged(9_900));
+    assert_eq!(few, many);
+    assert!(many[0] < 1_000 && many[1] < 20, "{many:?}");
+}
+
 #[test]
 fn modifying_what_is_not_there_does_not_hold_up_others() {
     check_within(COMPARED, Version::V1_3, |n, net| {
