@@ -163,7 +163,13 @@ impl Switch {
     }
 
     /// The switch reports the sizes of its tables, or the number of rules in a full table.
-    pub(super) fn space_part(&mut self, purpose: Purpose, type_: MultipartType, entries: &[u8]) {
+    pub(super) fn space_part(
+        &mut self,
+        purpose: Purpose,
+        type_: MultipartType,
+        entries: &[u8],
+        more: bool,
+    ) {
         match (self.wire, purpose, type_) {
             (Wire::V10, _, MultipartType::TABLE) => {
                 let tables = List::parse(entries).unwrap_or_default();
@@ -184,6 +190,10 @@ impl Switch {
                 meters.into_iter().for_each(|it| self.meters_said(&it));
             }
             _ => {}
+        }
+        // Once for an answer: dividing looks at all tenants.
+        if !more {
+            self.divide_space();
         }
     }
 

@@ -182,13 +182,11 @@ impl Switch {
             let is_known = said.types & 1 << type_ != 0 && *holds < UNBOUNDED;
             self.space.groups[type_] = if is_known { *holds } else { 0 };
         }
-        self.divide_space();
     }
 
     /// Takes meter features (1.3): the most meters.
     pub(crate) fn meters_said(&mut self, said: &v13::MeterFeatures) {
         self.space.meters = if said.max_meter < UNBOUNDED { said.max_meter } else { 0 };
-        self.divide_space();
     }
 
     /// How often the shares have changed.
@@ -252,7 +250,6 @@ impl Switch {
             let rules = with_wildcards.map(|table| table.max_entries).max().unwrap_or(0);
             self.space_is(0, Holds { rules, by: SaidBy::Switch });
         }
-        self.divide_space();
     }
 
     /// Takes table features of 1.3: the sizes of the tables.
@@ -260,7 +257,6 @@ impl Switch {
         for table in tables {
             self.space_is(table.table_id, Holds { rules: table.max_entries, by: SaidBy::Switch });
         }
-        self.divide_space();
     }
 
     /// Takes table statistics of 1.3: the numbers of rules in the tables.
@@ -269,7 +265,6 @@ impl Switch {
             self.space_is(full, Holds { rules: table.active_count, by: SaidBy::Full });
             self.space.asks = false;
         }
-        self.divide_space();
     }
 
     /// Whether an error says that there is no room for a rule.

@@ -124,7 +124,7 @@ impl Switch {
                 self.idle_part((tenant, number, begun), entries, more, now);
             }
             Awaits::Own(purpose @ (Purpose::Space | Purpose::Full(_))) => {
-                self.space_part(purpose, type_, entries);
+                self.space_part(purpose, type_, entries, more);
             }
             Awaits::Own(Purpose::Description) => {
                 if let (MultipartType::DESC, Ok(it)) = (type_, DescStats::parse(entries)) {

@@ -376,3 +376,136 @@ fn a_tenants_question_whose_answer_does_not_end_is_given_up() {
         }
     }
 }
+
+/// The tenant asks again for less. The session goes on: the switch may have that many entries.
+#[test]
+fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
+    for version in VERSIONS {
+        // Room for all that Weir keeps of answers.
+        let pool = Arc::new(Pool::new(256 << 20));
+        let mut world = World::new(unlisted(version, &pool));
+        let red = world.connect("red");
+        let at_rest = pool.taken();
+        world.lose_south(true);
+        world.south.clear();
+        world.say(red, 5, "stats flow");
+        let part = long_part(&world.south.pop().unwrap());
+        let mut told = 0;
+        let heard = loop {
+            world.core.handle_switch_message(&part, Instant(world.now));
+            world.pump();
+            told += part.len();
+            assert!(told < 17 << 20, "{version:?}: never refused");
+            let heard = world.heard(red);
+            if !heard.is_empty() {
+                break heard;
+            }
+            assert!(pool.taken() <= at_rest + (16 << 20), "{version:?}: {}", pool.taken());
+        };
+        assert!(heard.len() == 1 && heard[0].starts_with("5 ERROR"), "{version:?}: {heard:?}");
+        assert!(told > 16 << 20, "{version:?}: {told}");
+        // What still comes is for nobody.
+        world.core.handle_switch_message(&part, Instant(world.now));
+        assert_eq!((pool.taken(), world.core.is_ready()), (at_rest, true), "{version:?}");
+        world.lose_south(false);
+        world.say(red, 6, "stats flow");
+        assert_eq!(world.heard(red), ["6 STATS flow"], "{version:?}");
+    }
+}
+
+/// The port statistics that Weir asks for itself: ports that the switch does not have are not kept, and the answer is given up.
+#[test]
+fn port_statistics_without_end_are_of_the_switchs_ports_and_are_given_up() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red: any"));
+        world.lose_south(true);
+        let ask = |world: &mut World| {
+            world.south.clear();
+            world.core.ask_traffic(Instant(world.now));
+            world.pump();
+            questions(world, &[4]).pop()
+        };
+        let (head, entry) = if version == Version::V1_0 { (12, 104) } else { (16, 112) };
+        let strange_ports = |question: &[u8], round: u32| {
+            let mut part = part(question, head + entry * 500);
+            for (number, entry) in (5 + round * 500..).zip(part[head..].chunks_mut(entry)) {
+                match version {
+                    Version::V1_0 => entry[..2].copy_from_slice(&(number as u16).to_be_bytes()),
+                    _ => entry[..4].copy_from_slice(&number.to_be_bytes()),
+                }
+            }
+            part
+        };
+        let question = ask(&mut world).unwrap();
+        let mut second = 0;
+        // Weir asks only once, until it gives up.
+        let question = loop {
+            let part = strange_ports(&question, second);
+            world.core.handle_switch_message(&part, Instant(world.now));
+            world.advance(SECOND);
+            second += 1;
+            if let Some(question) = ask(&mut world) {
+                break question;
+            }
+        };
+        assert!((60..63).contains(&second), "{version:?}: {second}");
+        let mut last = strange_ports(&question, 0);
+        last[11] = 0;
+        world.core.handle_switch_message(&last, Instant(world.now));
+        assert_eq!(world.core.traffic_of(world.tenant("red")), [], "{version:?}");
+        assert_eq!((closed(&world), world.core.is_ready()), (None, true), "{version:?}");
+    }
+}
+
+/// How much tables hold is asked at the start. Nobody waits for the answer, and the switch is divided once for each answer.
+#[test]
+fn table_statistics_without_end_keep_nobody_waiting_and_divide_nothing() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup { by_hand: true, ..Setup::new(version, SPACES) });
+        let barriers = request(version, 0, "barrier")[1];
+        let of_tables = if version == Version::V1_0 { 3 } else { 12 };
+        let mut open = Vec::new();
+        for _ in 0..20 {
+            world.pump();
+            for message in std::mem::take(&mut world.south) {
+                let is_multipart = message[1] == if version == Version::V1_0 { 16 } else { 18 };
+                if message[1] == barriers {
+                    let mut reply = message.clone();
+                    reply[1] += 1;
+                    world.switch_says(&reply);
+                } else if is_multipart && message[9] == of_tables {
+                    open.push(message);
+                } else if is_multipart {
+                    let mut end = part(&message, if version == Version::V1_0 { 12 } else { 16 });
+                    end[11] = 0;
+                    world.switch_says(&end);
+                }
+            }
+        }
+        assert!(world.core.is_ready() && open.len() == 1, "{version:?}: {open:?}");
+        let before = world.core.space_changes();
+        let (head, entry) = if version == Version::V1_0 { (12, 64) } else { (16, 64) };
+        for round in 0..10_000u32 {
+            let mut part = part(&open[0], head + entry);
+            let table = &mut part[head..];
+            match version {
+                Version::V1_0 => {
+                    table[39] = 1;
+                    table[40..44].copy_from_slice(&(1_000 + round).to_be_bytes());
+                }
+                _ => {
+                    table[..2].copy_from_slice(&[0, 64]);
+                    table[2] = (round % 250) as u8;
+                    table[60..64].copy_from_slice(&(1_000 + round).to_be_bytes());
+                }
+            }
+            world.core.handle_switch_message(&part, Instant(world.now));
+        }
+        assert_eq!(world.core.space_changes(), before, "{version:?}");
+        for _ in 0..70 {
+            world.advance(SECOND);
+        }
+        assert_eq!((closed(&world), world.core.is_ready()), (None, true), "{version:?}");
+        assert_eq!(world.core.shares_of(world.tenant("red")), [], "{version:?}");
+    }
+}
