@@ -68,10 +68,10 @@ impl Switch {
     /// The switch reports the counters of its ports.
     pub(super) fn traffic_part(&mut self, entries: &[u8], has_more: bool, now: Instant) {
         let count = |packets, bytes| Count { packets, bytes };
-        let mut told = messages::ports(self.wire, entries);
+        let mut counted = messages::ports(self.wire, entries);
         // An answer without end names ever new ports. Those that the switch has are bounded.
-        told.retain(|it| self.datapath.ports().contains_key(&it.port_no.0));
-        let ports = told.into_iter().map(|it| {
+        counted.retain(|it| self.datapath.ports().contains_key(&it.port_no.0));
+        let ports = counted.into_iter().map(|it| {
             let both = (count(it.rx_packets, it.rx_bytes), count(it.tx_packets, it.tx_bytes));
             (it.port_no.0, both)
         });
