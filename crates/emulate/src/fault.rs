@@ -25,7 +25,7 @@ pub enum Fault {
     },
     /// Groups that send to groups are refused, as by a switch that has no chaining and says so.
     RefuseChaining,
-    /// Tables say that they hold a million entries, however many fit.
+    /// Tables report a size of one million entries, whatever their real size is.
     HideTableSizes,
     /// Messages of this type (the header's type field) are swallowed.
     NeverAnswers {
@@ -139,8 +139,8 @@ impl Faults {
         self.planted.contains(&Fault::RefuseChaining)
     }
 
-    /// How many entries a table is said to hold, of which so many fit.
-    pub(crate) fn size_told(&self, fit: usize) -> u32 {
+    /// The size that a table reports, in entries, if it has room for `fit` entries.
+    pub(crate) fn reported_size(&self, fit: usize) -> u32 {
         let hides = self.planted.contains(&Fault::HideTableSizes);
         if hides { 1_000_000 } else { fit.try_into().unwrap_or(u32::MAX) }
     }

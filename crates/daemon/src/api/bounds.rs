@@ -334,7 +334,8 @@ mod tests {
 
     use super::*;
 
-    /// Half of what all answers may have, and as much again, is room for two clients that do not read. Small answers go on.
+    /// Two clients that do not read may each hold half of the bytes for answers. A third large answer is refused, and small answers
+    /// are given.
     #[tokio::test]
     async fn large_answers_are_refused_while_others_are_not_read() {
         let bounds = Bounds::new(Registry::new(), 1);

@@ -63,7 +63,7 @@ impl Checker<'_> {
         for (dpid, here) in &on {
             let of_this = users(&everywhere, here);
             for (&port, users) in &of_this {
-                // What is said of every switch is not said again.
+                // The note about every switch also holds for this switch.
                 if of_all.get(&port) != Some(users) && is_new(users, port, &of_this) {
                     add(users, port, &Dpid(*dpid).to_string());
                 }

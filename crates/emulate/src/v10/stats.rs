@@ -124,7 +124,7 @@ fn tables(switch: &State, parts: &mut Parts<'_>) {
             table_id,
             name: Name::new(&name),
             wildcards: Wildcards::ALL,
-            max_entries: switch.faults.size_told(table.max_flows()),
+            max_entries: switch.faults.reported_size(table.max_flows()),
             active_count: table.len() as u32,
             lookup_count: table.lookups,
             matched_count: table.matched,

@@ -59,7 +59,7 @@ pub(super) fn write(switch: &State, mut entry: impl FnMut(&TableFeatures<'_>)) {
             metadata_match: u64::MAX,
             metadata_write: u64::MAX,
             config: 0,
-            max_entries: switch.faults.size_told(table.max_flows()),
+            max_entries: switch.faults.reported_size(table.max_flows()),
             properties: properties.as_list(),
         });
     }

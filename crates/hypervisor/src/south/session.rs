@@ -101,7 +101,7 @@ struct Open {
     last_sent: Instant,
 }
 
-/// What has happened to a submitted message.
+/// The state of a message directly after a caller has submitted it to the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Submitted {
     /// The message is sent.
@@ -436,7 +436,8 @@ impl Session {
         earlier(first, check)
     }
 
-    /// Time has passed. After a silence Weir sends a barrier, to find out what is done.
+    /// Time has passed. If Weir has sent the switch nothing for [`QUIET`], Weir sends a barrier. The barrier's reply confirms all messages
+    /// before it.
     #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.has_open_work() && now - self.open.last_sent >= QUIET {

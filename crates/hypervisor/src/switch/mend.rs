@@ -1,6 +1,6 @@
 //! Repairs the switch, so that it will hold the rules of the tables: after a refusal, a new map, or a new connection.
 //!
-//! Nobody has to know what has happened before. The tables are set first. Then each rule that may differ is compared
+//! A repair does not depend on the events before it. Weir first sets the tables, then compares each rule that may differ
 //! with the state that [`Installed`](crate::south::installed::Installed) expects on the switch; if it differs, Weir
 //! sends the message that the rule needs.
 

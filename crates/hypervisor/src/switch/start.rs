@@ -1,4 +1,4 @@
-//! The beginning of a session: a switch connects and reports what it holds.
+//! The beginning of a session: a switch connects, and Weir asks for its rules, groups and meters.
 
 use super::datapath::Datapath;
 use super::map::Map;

@@ -120,7 +120,7 @@ fn who_fills_a_table_of_unknown_size_keeps_its_rules_and_gets_no_more() {
         let (blue, told) = ask(&mut world, "blue", 2, 300);
         assert_eq!(blue, 0, "{version:?}: nothing is left");
         check_told(&told, version);
-        // Red is still above its share, so what it gives up is blue's.
+        // Red still has more rules than its share, so blue gets the room of the rules that red deletes.
         let seat = world.connect("red");
         world.say(seat, 1, "flow delete match=ip,nw_src=10.1.0.0/24");
         world.say(seat, 2, "flow add match=ip,nw_src=10.1.200.1 actions=output:1");

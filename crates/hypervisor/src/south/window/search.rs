@@ -8,6 +8,9 @@
 //! A *round* ends when a message is answered that was sent after the round's beginning. Of some rounds the slowest is left
 //! out, so that a stall of the host spoils one round and not the comparison.
 //!
+//! While no message waits for the window, the tenants' own rate bounds the queue, and the limit is at least the work of 3 ms
+//! at this rate. When messages begin to wait, the search begins with this limit.
+//!
 //! Rates are compared only in the long run, but a switch that runs dry shows at once: all answers that were due come
 //! together. Whatever the reason is (a switch that works in batches, a host that runs each process for some
 //! milliseconds), more work has to be in flight, and the limit grows.
@@ -42,7 +45,7 @@ const MUST_PAY: u64 = 10;
 const SHORTEST_REST: u32 = 8;
 const LONGEST_REST: u32 = 256;
 const LONGEST_REST_TIME: Duration = Duration::from_millis(500);
-/// While no message waits, the work of this time may be in flight: the queue in front of the switch is the tenants' own rate, and a
+/// While no message waits, the work of this time may be in flight: the tenants' own rate bounds the queue in front of the switch, and a
 /// smaller limit would only bring more barriers.
 const SPARE: Duration = Duration::from_millis(3);
 /// The time over which that work is measured.
