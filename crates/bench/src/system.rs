@@ -9,6 +9,7 @@ use crate::real::{self, RealSwitches, Size, Stand};
 use crate::rest;
 use crate::session::Controllers;
 use crate::{Error, Topology};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -36,8 +37,8 @@ pub enum System {
     Weir {
         /// The command with its first arguments, such as `weir serve`.
         command: Vec<String>,
-        /// Lines appended to the configuration, such as another table. In these lines `{dpid}` is the datapath id of
-        /// the first switch, `{port}` and `{other}` are the numbers of two of its ports.
+        /// Lines appended to the configuration, such as another table. `{links}` in these lines becomes a physical link between
+        /// the two ports of each tenant.
         extra: String,
         /// The part of the network that each tenant has.
         tenancy: Tenancy,
@@ -387,16 +388,23 @@ pub fn weir_config(
     }
     if !extra.is_empty() {
         text.push('\n');
-        let [dpid, port, other] = [
-            format!("{:#x}", setup.dpid()),
-            setup.port(0).to_string(),
-            setup.other_port(0).to_string(),
-        ];
-        let extra = extra.replace("{dpid}", &dpid).replace("{port}", &port);
-        text.push_str(&extra.replace("{other}", &other));
+        text.push_str(&extra.replace("{links}", &links(setup)));
         text.push('\n');
     }
     text
+}
+
+/// A physical link between the two ports of each tenant; tenants may have the same two ports.
+fn links(setup: &Setup) -> String {
+    let on = setup.dpid();
+    let pair = |index| (setup.port(index), setup.other_port(index));
+    let pairs: BTreeSet<_> = (0..setup.tenants).map(pair).collect();
+    let link = |(port, other)| {
+        format!(
+            "[[topology.links]]\nbetween = [\"{on:#x} port {port}\", \"{on:#x} port {other}\"]\n"
+        )
+    };
+    pairs.into_iter().map(link).collect()
 }
 
 /// The virtual interfaces of a tenant whose flows are followed, and the way by which the tenant gets labels. The
@@ -595,7 +603,7 @@ mod tests {
     fn weir_is_told_of_a_real_switch() {
         let system = System::Weir {
             command: Vec::new(),
-            extra: "{dpid} {port} {other}".to_owned(),
+            extra: "{links}".to_owned(),
             tenancy: Tenancy::Networks,
         };
         let port = |switch_port| crate::DataPort {
@@ -616,10 +624,12 @@ mod tests {
         let what = (extra.as_str(), *tenancy);
         let text = weir_config(&setup, address(1), address(2), &[address(3), address(4)], what);
         for port in ["0xab port 11", "0xab port 12", "0xab port 15", "0xab port 16"] {
-            assert_eq!(text.matches(port).count(), 1, "{port}: {text}");
+            // Once as a port of the tenant's network, and once as an end of a link.
+            assert_eq!(text.matches(port).count(), 2, "{port}: {text}");
         }
         assert_eq!(text.matches("on = \"0xab\"").count(), 2, "{text}");
-        assert!(text.ends_with("\n0xab 11 12\n"), "{text}");
+        let link = "between = [\"0xab port 15\", \"0xab port 16\"]";
+        assert_eq!(text.matches(link).count(), 1, "{text}");
         // Without a hypervisor each tenant has a switch of its own, with two ports.
         let direct = System::Direct.fit(&setup);
         assert_eq!(System::Direct.size(&direct), Size { switches: 2, ports: 2 });
@@ -632,7 +642,12 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert!(listening_ports().binary_search(&port).is_ok());
         drop(listener);
-        assert!(listening_ports().binary_search(&port).is_err());
+        // A process that another test starts now has the socket, too, until its exec.
+        let until = Instant::now() + Duration::from_secs(5);
+        while listening_ports().binary_search(&port).is_ok() {
+            assert!(Instant::now() < until, "port {port} is still open");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ use report::Better;
 use std::time::Duration;
 
 const RATE: f64 = 40_000.0;
+/// On a real switch, which also has to forward the packets and to make the changes.
+const REAL_RATE: f64 = 20_000.0;
 const TENANTS: usize = 20;
 /// The time before the first figure: all rules are sent, and the system has half a second to settle.
 const PRELOAD_MS: u64 = 4_000;
@@ -23,9 +25,8 @@ const PRELOAD_S: f64 = 3.5;
 const CHANGES: f64 = 10_000.0;
 /// The labels that a tenant may get per second: the default of the configuration.
 const NOTICES: f64 = 100.0;
-/// Two ports with one link between them; the packets of every rule cross this link.
-const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n\
-                        [[topology.links]]\nbetween = [\"{dpid} port {port}\", \"{dpid} port {other}\"]\n";
+/// The packets of every rule cross a link between the tenant's two ports. With emulated switches all tenants have the same ports.
+const TOPOLOGY: &str = "[topology]\nbandwidth = \"10Gbit\"\n{links}";
 
 pub(super) fn scene(options: &Options) -> Comparison {
     let plain = options.subject.clone().with_extra(TOPOLOGY);
@@ -35,10 +36,11 @@ pub(super) fn scene(options: &Options) -> Comparison {
         switch: SwitchModel { ports: 2, pairs: true, ..options.setup.switch.clone() },
         ..options.setup.clone()
     };
+    let packets = if options.switches.is_some() { REAL_RATE } else { RATE };
     let mut cases = Vec::new();
-    for (name, rate) in [("standing", 0.0), ("changing", CHANGES / TENANTS as f64)] {
+    for (name, changes) in [("standing", 0.0), ("changing", CHANGES / TENANTS as f64)] {
         for system in [&plain, &followed] {
-            let load = timed(load(rate), options);
+            let load = timed(load(packets, changes), options);
             cases.push(Case {
                 system: system.clone(),
                 parameters: vec![
@@ -91,8 +93,8 @@ pub(super) fn scene(options: &Options) -> Comparison {
 
 /// PACKET_INs are sent all the time, and their latency counts. At first each tenant sends its rules; then each tenant
 /// sends this number of changes per second.
-fn load(changes: f64) -> Load {
-    let mut load = Load::constant(Kind::PacketIn, TENANTS, RATE, 1);
+fn load(packets: f64, changes: f64) -> Load {
+    let mut load = Load::constant(Kind::PacketIn, TENANTS, packets, 1);
     let start = PRELOAD_MS as f64 / 1e3;
     let steps = vec![(0.0, f64::from(RULES) / PRELOAD_S), (PRELOAD_S, 0.0), (start, changes)];
     let change = |tenant| {
