@@ -168,7 +168,7 @@ const MODULES: &[(&str, &[Row])] = &[
             ("tally", &["cookie", "policy"]),
             (
                 "south",
-                &["counters", "ids", "named", "outbox", "policy", "semantics", "sheet", "store"],
+                &["counters", "ids", "named", "outbox", "policy", "semantics", "sheet", "store", "tally"],
             ),
             ("flows", &["named", "south", "store", "tally", "work"]),
             ("v10", &["buffers", "flows", "label", "parts", "port_desc", "south", "tally", "work"]),

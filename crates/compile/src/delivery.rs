@@ -83,7 +83,8 @@ impl Delivery {
         class: &PacketClass,
         program: &Program<'_>,
         lists: &[List<'_, v13::Action<'_>>],
-        (is_empty, leaves_set): (bool, bool),
+        is_empty: bool,
+        leaves_set: bool,
         last_table: Option<u8>,
     ) -> Option<Delivery> {
         let can = (is_empty || program.clears) && !program.goes_on && !leaves_set;

@@ -300,8 +300,8 @@ fn network_rule(
     };
     let leaves_set = whole.is_none() && program.written.is_some();
     let last_table = cx.target.delivery_table();
-    let set = (is_empty, leaves_set);
-    let delivery = Delivery::of(network, &class, &program, &lists, set, last_table);
+    let delivery =
+        Delivery::of(network, &class, &program, &lists, is_empty, leaves_set, last_table);
     let is_delivered_later = delivery.is_some();
     let (at_once, later) = match delivery {
         Some(delivery) => (delivery.at_once, delivery.later),
@@ -424,14 +424,14 @@ fn network_rules_by_port(
             };
             let mut out = Vec::new();
             match write(&class, &mut out) {
-                Ok(()) => rules.add_at(cx, network, entry, (port, &region), &out)?,
+                Ok(()) => rules.add_at(cx, network, entry, port, &region, &out)?,
                 Err(Stop::ByVlan) => {
                     // Tagged frames do not pass, so they do not match the rule. A refusal for untagged frames is still
                     // a refusal.
                     out.clear();
                     write(&class.untagged(), &mut out).map_err(Stop::refusal)?;
                     if let Some(part) = untagged(&region) {
-                        rules.add_at(cx, network, entry, (port, &part), &out)?;
+                        rules.add_at(cx, network, entry, port, &part, &out)?;
                     }
                 }
                 Err(stop) => return Err(stop.refusal()),
@@ -503,7 +503,8 @@ impl Rules {
         cx: &Context<'_>,
         network: &Network,
         entry: &EntrySpec<'_>,
-        (port, region): (u32, &Match),
+        port: u32,
+        region: &Match,
         actions: &[u8],
     ) -> Result<(), Refused> {
         let (match_, match_wire) = match_v10(region)?;

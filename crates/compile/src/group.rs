@@ -175,7 +175,7 @@ fn write_buckets(
         let mut actions = Vec::new();
         match cx.space {
             Space::Network(network) => {
-                network_bucket(cx, network, (number, variant), list, &mut actions)?;
+                network_bucket(cx, network, number, variant, list, &mut actions)?;
             }
             Space::Slice(slice) => slice::bucket(cx, slice, number, list, &mut actions)?,
         }
@@ -188,7 +188,8 @@ fn write_buckets(
 fn network_bucket(
     cx: &Context<'_>,
     network: &Network,
-    (group, variant): (u32, Variant),
+    group: u32,
+    variant: Variant,
     actions: List<'_, v13::Action<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
@@ -222,7 +223,7 @@ fn network_bucket(
             writer.group(instances)
         }
         (Some(v13::Action::Output { port, max_len }), _) => {
-            return send_by_bucket(cx, network, class, (port, max_len), out);
+            return send_by_bucket(cx, network, class, port, max_len, out);
         }
         _ => Ok(()),
     };
@@ -233,7 +234,8 @@ fn send_by_bucket(
     cx: &Context<'_>,
     network: &Network,
     class: PacketClass,
-    (port, max_len): (PortNo, u16),
+    port: PortNo,
+    max_len: u16,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
     if port == PortNo::IN_PORT && class.ingress == Ingress::Controller {

@@ -22,9 +22,8 @@ pub(crate) fn file(standing: &Standing) -> &str {
     }
 }
 
-/// The reason for a tenant's message rate. `weights`: the tenant's weight, and the sum of all
-/// tenants' weights.
-pub(crate) fn reason(measured: &Measured, file: &str, (weight, weights): (u64, u64)) -> String {
+/// The reason for the message rate of a tenant with this weight; `weights` is the sum of all tenants' weights.
+pub(crate) fn reason(measured: &Measured, file: &str, weight: u64, weights: u64) -> String {
     let Measured { rate, cost } = measured;
     format!(
         "weight {weight} of {weights}, of {} per second ({} by the experiment {}, {file}); one keeps the switch busy for {} us",

@@ -355,8 +355,12 @@ impl FlowTable {
 
     /// Cookies and numbers of all entries from this cookie and number on, in order. The tenant is not charged for these
     /// entries.
-    pub(crate) fn in_order(&self, from: (u64, u32)) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.by_cookie.range(from..).copied()
+    pub(crate) fn in_order(
+        &self,
+        cookie: u64,
+        number: u32,
+    ) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.by_cookie.range((cookie, number)..).copied()
     }
 
     /// The entries with a cookie, by ascending numbers.
@@ -382,6 +386,7 @@ impl FlowTable {
 mod tests {
     use super::entry::FORMAT;
     use super::*;
+    use crate::tally::Count;
     use crate::time::Instant;
     use flowspace::{Field, MiniMatch};
 
@@ -399,8 +404,7 @@ mod tests {
             actions: [4, 5].into(),
             rules: Vec::new(),
             shadowed: Shadowed::default(),
-            past_packets: 0,
-            past_bytes: 0,
+            past: Count::default(),
             counts_since: 0,
         }
     }

@@ -8,7 +8,7 @@ use crate::label::Label;
 use crate::port_desc::{PortChange, PortState, speed_of};
 use crate::south::diff::{Change, Writing};
 use crate::south::features::Connected;
-use crate::south::held::{Held, Removed};
+use crate::south::held::{Age, Held, Removed};
 use crate::south::pending::Awaits;
 use crate::south::queue::Question;
 use crate::tally::Count;
@@ -100,9 +100,9 @@ of_both_versions! { flow_mod:
     /// The switch's report that a rule was removed; `first_table` is the first table of tenants.
     fn removed(body: &[u8], first_table: u8) -> Result<Removed, ErrorCode>;
 
-    /// Appends the FLOW_REMOVED for a tenant's entry that was installed for this many seconds and nanoseconds.
+    /// Appends the FLOW_REMOVED for a tenant's entry that was installed for this time.
     fn write_removed(
-        flow: &Flow, reason: u8, stood: (u32, u32), out: &mut Vec<u8>
+        flow: &Flow, reason: u8, stood: Age, out: &mut Vec<u8>
     ) -> Result<(), TooLong>;
 }
 
@@ -140,10 +140,10 @@ of_both_versions! { statistics:
     fn has_more(body: &[u8]) -> Result<bool, ErrorCode>;
 
     /// Appends flow statistics of a tenant's entry.
-    fn write_flow_statistics(flow: &Flow, count: Count, duration: (u32, u32), out: &mut Vec<u8>) -> ();
+    fn write_flow_statistics(flow: &Flow, count: Count, stood: Age, out: &mut Vec<u8>) -> ();
 
     /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets came and matched.
-    fn written_table(table: u8, most: u32, active: u32, counts: (u64, u64)) -> Vec<u8>;
+    fn written_table(table: u8, most: u32, active: u32, came: u64, matched: u64) -> Vec<u8>;
 
     /// Port statistics.
     fn ports(entries: &[u8]) -> Vec<PortStats>;
@@ -232,7 +232,8 @@ pub(crate) fn write_rule(
 pub(crate) fn write_removal(
     wire: Wire,
     match_wire: &[u8],
-    (table, priority): (u8, u16),
+    table: u8,
+    priority: u16,
     cookie: u64,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {

@@ -174,8 +174,7 @@ fn rate_of(share: &RateShare, grant: &Grant, file: &str, is_for_tenant: bool) ->
             ("its share of what the switch was measured to do".to_owned(), None)
         }
         RateBy::Sheet(measured) => {
-            let weights = (u64::from(grant.weight), grant.weights);
-            let why = sheets::reason(measured, file, weights);
+            let why = sheets::reason(measured, file, grant.weight.into(), grant.weights);
             let of = MeasuredRate {
                 file: file.to_owned(),
                 figure: measured.rate.name.clone(),

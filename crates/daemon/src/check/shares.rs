@@ -101,7 +101,7 @@ pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
             most_groups: tenant.limits.groups,
             most_meters: tenant.limits.meters,
             rules: rules.as_ref().and_then(|rules| rules.get(at).copied()),
-            rates: rates(&tenant.limits, sheet, (u64::from(tenant.weight), of)),
+            rates: rates(&tenant.limits, sheet, tenant.weight.into(), of),
         };
         let datasheet = sheet.map(|sheet| sheet.file.clone());
         Shared { switch, datasheet, table, tenants: all().enumerate().map(share).collect() }
@@ -109,7 +109,7 @@ pub fn shares(config: &Config) -> impl Iterator<Item = Shared> + '_ {
 }
 
 /// A tenant's message rates: from the tenant's limits, otherwise from the data sheet.
-fn rates(limits: &Limits, sheet: Option<&Sheet>, weights: (u64, u64)) -> Vec<ShareOfRate> {
+fn rates(limits: &Limits, sheet: Option<&Sheet>, weight: u64, weights: u64) -> Vec<ShareOfRate> {
     let own = |class| match class {
         MessageClass::PacketOut => limits.packet_out,
         MessageClass::FlowMod => limits.flow_mod,
@@ -123,9 +123,9 @@ fn rates(limits: &Limits, sheet: Option<&Sheet>, weights: (u64, u64)) -> Vec<Sha
                 (f64::from(per_second), burst, "its own limit".to_owned())
             }
             (None, Some(sheet)) => {
-                let (per_second, burst) = hypervisor::share_of(sheet, class, weights)?;
+                let (per_second, burst) = hypervisor::share_of(sheet, class, weight, weights)?;
                 let measured = sheet.classes.get(&class)?;
-                (per_second, burst, sheets::reason(measured, &sheet.file, weights))
+                (per_second, burst, sheets::reason(measured, &sheet.file, weight, weights))
             }
             (None, None) => return None,
         };

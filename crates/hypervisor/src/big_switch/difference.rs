@@ -78,7 +78,7 @@ impl BigSwitch {
             }
             match object {
                 Object::Number(Kind::Meter, meter) => {
-                    messages.push(number((Kind::Meter, meter), content, member.held.has(object)));
+                    messages.push(number(Kind::Meter, meter, content, member.held.has(object)));
                 }
                 Object::Number(_, group) => drop(groups.insert(group, content)),
                 Object::Entry(_) | Object::Port(_) => {}
@@ -94,11 +94,11 @@ impl BigSwitch {
             for named in named(of) {
                 if groups.contains_key(&named) && !is_there(named) {
                     let empty = Arc::from([GroupType::ALL.0, 0]);
-                    messages.push(number((Kind::Group, named), &empty, false));
+                    messages.push(number(Kind::Group, named, &empty, false));
                 }
             }
             if let Some(content) = groups.get(&of) {
-                messages.push(number((Kind::Group, of), content, is_there(of)));
+                messages.push(number(Kind::Group, of, content, is_there(of)));
             }
         }
     }
@@ -131,10 +131,10 @@ impl BigSwitch {
     }
 }
 
-fn number(key: (Kind, u32), content: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
+fn number(kind: Kind, id: u32, content: &Arc<[u8]>, is_there: bool) -> (Request, Vec<u8>) {
     let command = if is_there { GroupModCommand::MODIFY } else { GroupModCommand::ADD };
-    let (object, to) = (Object::Number(key.0, key.1), To::Number(Arc::clone(content)));
-    (Request { object, to }, number_mod(key, command, content))
+    let (object, to) = (Object::Number(kind, id), To::Number(Arc::clone(content)));
+    (Request { object, to }, number_mod(kind, id, command, content))
 }
 
 /// The groups that a group with this content sends to or watches.

@@ -195,10 +195,10 @@ impl BigSwitch {
             let patience = Duration::from_secs(u64::from(copy.spec.flow.idle_timeout));
             let has_counted = match copy.is_idle {
                 true => packets > 0,
-                false => packets != copy.packets,
+                false => packets != copy.counted.packets,
             };
             if has_counted {
-                (copy.packets, copy.since, copy.is_idle) = (packets, now, false);
+                (copy.counted.packets, copy.since, copy.is_idle) = (packets, now, false);
             } else if now - copy.since >= patience {
                 // A copy without rules on the switch cannot time out there, so Weir measures its time.
                 copy.is_idle = true;

@@ -63,7 +63,7 @@ impl BigSwitch {
                 None => Flow::of_held(held),
             };
             let mut copy = Entry::new(Spec::new(wire, flow), now);
-            copy.packets = packets.get(&cookie).copied().unwrap_or_default();
+            copy.counted.packets = packets.get(&cookie).copied().unwrap_or_default();
             let object = Object::Entry(cookie);
             if is_ours && !self.front.is_settled() && !self.desired.has(object) {
                 let entry = Entry::new(Arc::clone(&copy.spec), since);

@@ -307,7 +307,7 @@ impl BigSwitch {
                 && let Some(leaving) = self.leaving.remove(cookie)
             {
                 // The entry stays: the front gets no FLOW_REMOVED.
-                (entry.packets, entry.bytes) = (leaving.entry.packets, leaving.entry.bytes);
+                entry.counted = leaving.entry.counted;
             }
         }
     }

@@ -192,8 +192,7 @@ impl BigSwitch {
         }
         let entries = sums.into_iter().filter_map(|(cookie, count)| {
             let (flow, mut out) = (self.desired.entry(cookie)?.flow(), Vec::new());
-            let count = count.plus(Count { packets: flow.past_packets, bytes: flow.past_bytes });
-            let stood = flow.stood(now);
+            let (count, stood) = (count.plus(flow.past), flow.stood(now));
             messages::write_flow_statistics(self.wire, &flow, count, stood, &mut out);
             Some(out)
         });

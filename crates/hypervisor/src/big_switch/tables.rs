@@ -5,6 +5,7 @@ use super::wire;
 use crate::flows::Flow;
 use crate::semantics::Semantics;
 use crate::south::diff::Change;
+use crate::tally::Count;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -18,8 +19,7 @@ pub(super) struct Entry {
     /// Of the big switch: when the entry was added. Of a copy: the last time at which Weir knows that the copy had counted a packet.
     pub(super) since: Instant,
     /// Of the big switch: the counters of removed copies. Of a copy: its counters when Weir last asked.
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
+    pub(super) counted: Count,
     /// Of a copy: Weir has installed the copy again, or the copy has counted no packet for as long as the idle time-out.
     pub(super) is_idle: bool,
 }
@@ -41,18 +41,16 @@ pub(super) struct Tables(BTreeMap<Object, Value>);
 
 impl Entry {
     pub(super) fn new(spec: Arc<Spec>, since: Instant) -> Entry {
-        Entry { spec, since, packets: 0, bytes: 0, is_idle: false }
+        Entry { spec, since, counted: Count::default(), is_idle: false }
     }
 
-    pub(super) fn count(&mut self, (packets, bytes): (u64, u64)) {
-        self.packets = self.packets.saturating_add(packets);
-        self.bytes = self.bytes.saturating_add(bytes);
+    pub(super) fn count(&mut self, counted: Count) {
+        self.counted = self.counted.plus(counted);
     }
 
     /// The entry with its time and its counts.
     pub(super) fn flow(&self) -> Flow {
-        let (past_packets, past_bytes) = (self.packets, self.bytes);
-        Flow { installed: self.since, past_packets, past_bytes, ..self.spec.flow.clone() }
+        Flow { installed: self.since, past: self.counted, ..self.spec.flow.clone() }
     }
 
     /// The request that installs the entry again, and its message, with the rest of the hard time-out: at least a second.
@@ -130,7 +128,7 @@ impl Tables {
             (&mut before, self.0.get(&object))
             && before.since == now.since
         {
-            (before.packets, before.bytes) = (now.packets, now.bytes);
+            before.counted = now.counted;
         }
         self.set(object, before);
     }
@@ -145,7 +143,7 @@ impl Tables {
                 if let Some(Value::Entry(before)) = before
                     && !resets_counts
                 {
-                    entry.count((before.packets, before.bytes));
+                    entry.count(before.counted);
                 }
                 Some(Value::Entry(entry))
             }
@@ -153,7 +151,7 @@ impl Tables {
                 let flow = before.spec.flow.with_actions(&by.flow.actions);
                 let mut entry = Entry { spec: Spec::new(wire, flow), ..before.clone() };
                 if *resets_counts {
-                    (entry.packets, entry.bytes) = (0, 0);
+                    entry.counted = Count::default();
                 }
                 Some(Value::Entry(entry))
             }

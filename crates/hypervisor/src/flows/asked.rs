@@ -1,6 +1,7 @@
 //! A tenant's request for statistics, and the counters of rules on the switch, in one form for all versions.
 
 use super::Wanted;
+use crate::south::held::Age;
 use crate::tally::Count;
 use openflow::v13::MultipartRequestBody;
 
@@ -18,8 +19,7 @@ pub(crate) struct Counted<'a> {
     pub cookie: u64,
     pub table: u8,
     pub count: Count,
-    /// How long the rule has been installed: seconds and nanoseconds.
-    pub duration: (u32, u32),
+    pub stood: Age,
     /// Actions (1.0) or instructions (1.3).
     pub actions: &'a [u8],
 }

@@ -1,9 +1,10 @@
 //! One entry, as the tenant sees it, and its rules on the switch.
 
 use crate::named::named_of;
-use crate::south::held::Held;
+use crate::south::held::{Age, Held, TimeoutsAndFlags};
 use crate::south::installed::{Content, Owner};
 use crate::store::Kind;
+use crate::tally::Count;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -44,10 +45,8 @@ pub struct Flow {
     pub rules: Vec<Rule>,
     /// Rules that are the same on the switch as a rule of another entry: see `flows::shared`.
     pub shadowed: Shadowed,
-    /// Packets counted by rules that are gone.
-    pub past_packets: u64,
-    /// Bytes counted by rules that are gone.
-    pub past_bytes: u64,
+    /// What rules that are gone have counted.
+    pub past: Count,
     /// The number of a message to the switch. Counters of rules that this message or an earlier message has deleted do
     /// not count for the entry.
     pub counts_since: u32,
@@ -96,13 +95,14 @@ impl Flow {
         Flow { table: it.table, priority: it.priority, cookie: it.cookie, ..flow }
     }
 
-    /// An entry of table 0 without priority, cookie, time and rules; `terms` are its time-outs and flags.
+    /// An entry of table 0 without priority, cookie, time and rules.
     pub(crate) fn new(
         match_: &Match,
         match_wire: Arc<[u8]>,
         actions: Arc<[u8]>,
-        (idle_timeout, hard_timeout, flags): (u16, u16, u16),
+        terms: TimeoutsAndFlags,
     ) -> Flow {
+        let TimeoutsAndFlags { idle_timeout, hard_timeout, flags } = terms;
         Flow {
             table: 0,
             match_: MiniMatch::new(match_),
@@ -116,8 +116,7 @@ impl Flow {
             actions,
             rules: Vec::new(),
             shadowed: Default::default(),
-            past_packets: 0,
-            past_bytes: 0,
+            past: Count::default(),
             counts_since: 0,
         }
     }
@@ -151,16 +150,16 @@ impl Flow {
         self.flags & SEND_FLOW_REM != 0
     }
 
-    /// How long the entry has been installed: seconds and nanoseconds.
-    pub(crate) fn stood(&self, now: Instant) -> (u32, u32) {
+    /// How long the entry has been installed.
+    pub(crate) fn stood(&self, now: Instant) -> Age {
         let stood = (now - self.installed).0;
-        (u32::try_from(stood / SECOND).unwrap_or(u32::MAX), (stood % SECOND) as u32)
+        let duration_sec = u32::try_from(stood / SECOND).unwrap_or(u32::MAX);
+        Age { duration_sec, duration_nsec: (stood % SECOND) as u32 }
     }
 
-    /// Adds the packets and bytes of a rule that was removed.
-    pub(crate) fn count_past(&mut self, (packets, bytes): (u64, u64)) {
-        self.past_packets = self.past_packets.saturating_add(packets);
-        self.past_bytes = self.past_bytes.saturating_add(bytes);
+    /// Adds what a rule that was removed has counted.
+    pub(crate) fn count_past(&mut self, counted: Count) {
+        self.past = self.past.plus(counted);
     }
 
     /// The same entry with other actions, before it is compiled: without rules.
@@ -229,7 +228,7 @@ impl Flow {
 
     /// What the switch holds of a rule of the entry.
     pub(crate) fn content(&self, owner: Owner, rule: &Rule) -> Content {
-        Content { owner, program: Arc::clone(&rule.actions), terms: self.times() }
+        Content { owner, program: Arc::clone(&rule.actions), terms: self.terms() }
     }
 
     /// The rule that the switch has under this key.
@@ -242,9 +241,10 @@ impl Flow {
         self.rules.iter().map(|rule| rule.key(self.table))
     }
 
-    /// Idle time-out, hard time-out and flags, which a MODIFY does not change.
-    pub(crate) fn times(&self) -> (u16, u16, u16) {
-        (self.idle_timeout, self.hard_timeout, self.flags)
+    /// The time-outs and flags.
+    pub(crate) fn terms(&self) -> TimeoutsAndFlags {
+        let Flow { idle_timeout, hard_timeout, flags, .. } = *self;
+        TimeoutsAndFlags { idle_timeout, hard_timeout, flags }
     }
 
     /// The entry's rules by their matches: an entry can have hundreds of rules.
@@ -282,7 +282,8 @@ impl Flow {
         }
         let rest = &bytes[HEAD..];
         let (match_wire, actions) = rest.split_at_checked(usize::from(u16_at(10)))?;
-        let terms = (u16_at(6), u16_at(8), u16_at(4));
+        let terms =
+            TimeoutsAndFlags { idle_timeout: u16_at(6), hard_timeout: u16_at(8), flags: u16_at(4) };
         let flow = Flow::new(&parse(match_wire)?, match_wire.into(), actions.into(), terms);
         let cookie = u64::from_be_bytes(head[12..20].try_into().ok()?);
         Some(Flow { table: head[1], priority: u16_at(2), cookie, ..flow })

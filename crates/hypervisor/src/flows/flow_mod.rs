@@ -3,6 +3,7 @@
 
 use super::Flow;
 use crate::south::diff::Change;
+use crate::south::held::TimeoutsAndFlags;
 use crate::time::Instant;
 use alloc::vec::Vec;
 use flowspace::{Match, MiniWords};
@@ -142,7 +143,8 @@ impl FlowMod<'_> {
     /// The entry that an ADD brings to a table, without rules.
     pub(crate) fn to_flow(&self, table: u8, now: Instant) -> Flow {
         // All flags, also those that asked for something once (specification of 1.3, section 6.4).
-        let terms = (self.idle_timeout, self.hard_timeout, self.flags);
+        let FlowMod { idle_timeout, hard_timeout, flags, .. } = *self;
+        let terms = TimeoutsAndFlags { idle_timeout, hard_timeout, flags };
         let (match_, match_wire) = (&self.wanted.match_, self.match_wire.as_slice().into());
         let flow = Flow::new(match_, match_wire, self.actions.into(), terms);
         Flow { table, priority: self.priority, cookie: self.cookie, installed: now, ..flow }

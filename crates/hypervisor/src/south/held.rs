@@ -1,5 +1,6 @@
 //! Reports of the switch: rules, groups and meters that it holds, and rules that it has removed.
 
+use crate::tally::Count;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,16 +15,33 @@ pub(crate) struct Held {
     pub priority: u16,
     pub cookie: u64,
     pub actions: Vec<u8>,
-    /// How long the rule has been installed: seconds and nanoseconds.
-    pub stood: (u32, u32),
-    /// Idle and hard time-out in seconds, and flags.
-    pub terms: (u16, u16, u16),
+    pub stood: Age,
+    pub terms: TimeoutsAndFlags,
+}
+
+/// How long an entry or a rule has been installed, as OpenFlow writes this time. Weir passes on what the switch reports: a switch that
+/// does not know the nanoseconds sets all their bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Age {
+    pub duration_sec: u32,
+    pub duration_nsec: u32,
+}
+
+/// What a MODIFY does not change in an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TimeoutsAndFlags {
+    /// Seconds.
+    pub idle_timeout: u16,
+    /// Seconds.
+    pub hard_timeout: u16,
+    pub flags: u16,
 }
 
 impl Held {
     pub(crate) fn installed(&self, now: Instant) -> Instant {
-        let (seconds, rest) = self.stood;
-        Instant(now.0.saturating_sub(u64::from(seconds) * 1_000_000_000 + u64::from(rest)))
+        let Age { duration_sec, duration_nsec } = self.stood;
+        let stood = u64::from(duration_sec) * 1_000_000_000 + u64::from(duration_nsec);
+        Instant(now.0.saturating_sub(stood))
     }
 }
 
@@ -39,10 +57,8 @@ pub(crate) struct Removed {
     pub key: RuleKey,
     /// OFPFlowRemovedReason: the numbers of 1.0 are those of 1.3.
     pub reason: u8,
-    /// Packets and bytes.
-    pub counted: (u64, u64),
-    /// How long the rule was installed: seconds and nanoseconds.
-    pub stood: (u32, u32),
+    pub counted: Count,
+    pub stood: Age,
 }
 
 /// The time-out of an entry that is over. The numbers are those of OFPFlowRemovedReason, in both versions.

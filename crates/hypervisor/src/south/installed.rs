@@ -22,6 +22,7 @@ mod numbers;
 use crate::ids::TenantIndex;
 use crate::named::named_of;
 use crate::semantics::Semantics;
+use crate::south::held::TimeoutsAndFlags;
 use crate::store::Kind;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -48,8 +49,8 @@ pub(crate) struct Content {
     pub owner: Owner,
     /// Actions (1.0) or instructions (1.3).
     pub program: Arc<[u8]>,
-    /// Idle time-out, hard time-out, flags: as the entry has them.
-    pub terms: (u16, u16, u16),
+    /// As the entry has them.
+    pub terms: TimeoutsAndFlags,
 }
 
 /// The state of one rule.

@@ -29,7 +29,7 @@ impl From<Rate> for Pace {
 
 impl Pace {
     /// A tenant's share of a rate with one message in `interval` nanoseconds.
-    fn share(interval: u64, (weight, weights): (u64, u64)) -> Pace {
+    fn share(interval: u64, weight: u64, weights: u64) -> Pace {
         let token = u128::from(interval) * u128::from(weights) / u128::from(weight.max(1));
         let token = u64::try_from(token).unwrap_or(SLOWEST).clamp(1, SLOWEST);
         Pace { token, full: token.max(BURST) }
@@ -94,24 +94,30 @@ pub(crate) struct SheetShare {
 }
 
 impl SheetShare {
-    /// The share of a tenant: `weights` are the tenant's weight and the sum of the weights of all tenants.
+    /// The share of a tenant with this weight; `weights` is the sum of the weights of all tenants.
     pub(crate) fn of(
         sheet: &Sheet,
         class: MessageClass,
-        weights: (u64, u64),
+        weight: u64,
+        weights: u64,
     ) -> Option<SheetShare> {
-        let measured = sheet.classes.get(&class).filter(|_| weights.0 > 0)?;
+        let measured = sheet.classes.get(&class).filter(|_| weight > 0)?;
         // `as` saturates at the bounds of the integer.
         let interval = (1e9 / measured.rate.value) as u64;
-        let rate = Pace::share(interval.max(1), weights);
-        Some(SheetShare { rate, time: Pace::share(measured.cost, weights) })
+        let rate = Pace::share(interval.max(1), weight, weights);
+        Some(SheetShare { rate, time: Pace::share(measured.cost, weight, weights) })
     }
 }
 
-/// How many messages of a class per second, and how many at once, a tenant may send or get by a data sheet. `weights`
-/// are the tenant's weight and the sum of the weights of all tenants of the switch.
-pub fn share_of(sheet: &Sheet, class: MessageClass, weights: (u64, u64)) -> Option<(f64, u32)> {
-    let SheetShare { rate, .. } = SheetShare::of(sheet, class, weights)?;
+/// How many messages of a class per second, and how many at once, a tenant of this weight may send or get by a data
+/// sheet. `weights` is the sum of the weights of all tenants of the switch.
+pub fn share_of(
+    sheet: &Sheet,
+    class: MessageClass,
+    weight: u64,
+    weights: u64,
+) -> Option<(f64, u32)> {
+    let SheetShare { rate, .. } = SheetShare::of(sheet, class, weight, weights)?;
     Some((rate.per_second(), rate.burst()))
 }
 

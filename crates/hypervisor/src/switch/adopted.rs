@@ -13,7 +13,7 @@ use super::{Cause, Event, Switch};
 use crate::cookie::Cookie;
 use crate::flows::Flow;
 use crate::messages;
-use crate::south::held::Held;
+use crate::south::held::{Held, TimeoutsAndFlags};
 use crate::store::{Kind, StoreKey, StoreOp};
 use crate::time::Instant;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -100,8 +100,7 @@ impl Switch {
         let match_ = messages::read_match(self.wire, &match_wire)?;
         let first_table = self.target().first_table();
         let actions = messages::tenants_actions(self.wire, &first.actions, first_table)?;
-        let (idle_timeout, hard_timeout, flags) = first.terms;
-        let terms = (idle_timeout, hard_timeout, flags & FLAGS);
+        let terms = TimeoutsAndFlags { flags: first.terms.flags & FLAGS, ..first.terms };
         let flow = Flow {
             table: first.table.checked_sub(first_table)?,
             priority: first.priority,

@@ -18,6 +18,7 @@ use crate::flows::{Alike, Flow, Rule};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::south::diff::Change;
+use crate::tally::Count;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -132,7 +133,7 @@ impl Switch {
             let mut flow = before.with_actions(actions);
             flow.cookie = cookie.unwrap_or(flow.cookie);
             if resets_counts {
-                (flow.past_packets, flow.past_bytes) = (0, 0);
+                flow.past = Count::default();
             }
             flow.rules = self.plan_like(cause.tenant, &flow, Some(before))?;
             flow.share_with_rules();

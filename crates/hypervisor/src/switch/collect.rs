@@ -164,7 +164,7 @@ impl Switch {
                 left.push(waiter);
                 continue;
             }
-            match self.begin_entry_answer((id, type_), waiter) {
+            match self.begin_entry_answer(id, type_, waiter) {
                 Ok(it) if is_long => self.statistics.set_answer(tenant, it),
                 Ok(mut it) => {
                     while !self.answer_batch(&mut it, &answers) {}

@@ -16,6 +16,7 @@ use crate::flows::{Asked, Counted, Flow, Wanted};
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::parts::{Parts, first_entries, write_parts};
+use crate::south::held::Age;
 use crate::tally::Count;
 use crate::work::LARGE;
 use alloc::vec;
@@ -34,12 +35,12 @@ struct EntryStatistics<'a> {
     wire: Wire,
     flow: &'a Flow,
     count: Count,
-    duration: (u32, u32),
+    stood: Age,
 }
 
 impl Encode for EntryStatistics<'_> {
     fn write(&self, out: &mut Vec<u8>) {
-        messages::write_flow_statistics(self.wire, self.flow, self.count, self.duration, out);
+        messages::write_flow_statistics(self.wire, self.flow, self.count, self.stood, out);
     }
 }
 
@@ -47,7 +48,8 @@ impl Switch {
     /// Begins the answer to a request about entries. Returns the waiter if the request is about anything else.
     pub(super) fn begin_entry_answer(
         &self,
-        (collection, type_): (u32, u16),
+        collection: u32,
+        type_: u16,
         waiter: Waiter,
     ) -> Result<EntryAnswer, Waiter> {
         let (tenant, xid) = (waiter.origin.tenant, waiter.origin.xid);
@@ -141,10 +143,10 @@ impl Switch {
         it.read += next.len();
         state.flows.meter().add(next.len() as u64 / BYTES_EXAMINED);
         for counted in messages::counted_part(wire, next, &mut it.rules) {
-            let Counted { cookie, table, count, duration, actions } = counted;
+            let Counted { cookie, table, count, stood, actions } = counted;
             let own = Cookie::of_entry(cookie, by).filter(|cookie| cookie.tenant == state.id);
             match (own, &mut it.form) {
-                (Some(cookie), _) => it.add(cookie.number, count, duration),
+                (Some(cookie), _) => it.add(cookie.number, count, stood),
                 (None, Form::Tables { came, .. })
                     if table < first && messages::next_table(wire, actions).is_some() =>
                 {
@@ -204,12 +206,11 @@ impl Switch {
                 && messages::sends_to(wire, &flow.actions, &it.wanted)
         };
         let Some(flow) = flows.get(number).filter(is_wanted) else { return Ok(()) };
-        let (count, duration) = it.sums.get(&number).copied().unwrap_or_default();
-        let past = Count { packets: flow.past_packets, bytes: flow.past_bytes };
-        let count = if it.is_selected { count } else { count.plus(past) };
+        let (count, stood) = it.sums.get(&number).copied().unwrap_or_default();
+        let count = if it.is_selected { count } else { count.plus(flow.past) };
         match &mut it.form {
             Form::Flows(parts) => {
-                return parts.add(&EntryStatistics { wire, flow, count, duration }, out);
+                return parts.add(&EntryStatistics { wire, flow, count, stood }, out);
             }
             Form::Aggregate { flows, sum } => {
                 *flows += 1;
@@ -241,9 +242,9 @@ impl Switch {
                 let standing = core::mem::take(standing);
                 let counts = self.tenants[tenant].packets.lookups_mut().reported(standing);
                 let tables = active.iter().zip(counts).zip(0..).map(|((active, counts), table)| {
-                    let counts = (counts.came, counts.matched);
+                    let (came, matched) = (counts.came, counts.matched);
                     let most = self.advertised_entries(tenant, table);
-                    messages::written_table(self.wire, table, most, *active, counts)
+                    messages::written_table(self.wire, table, most, *active, came, matched)
                 });
                 write_parts(version, MultipartType::TABLE.0, xid, tables, out)
             }

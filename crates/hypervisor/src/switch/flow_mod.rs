@@ -37,8 +37,10 @@ impl Switch {
             _ => return Err(code_v13::FLOW_MOD_FAILED_BAD_TABLE_ID.into()),
         };
         let buffered = self.flow_mod_buffer(tenant, &flow_mod)?;
-        let place = (table, &flow_mod.wanted.match_, flow_mod.priority);
-        if flow_mod.command == FlowModCommand::ADD && self.waits_for_same(tenant, place) {
+        let (match_, priority) = (&flow_mod.wanted.match_, flow_mod.priority);
+        if flow_mod.command == FlowModCommand::ADD
+            && self.waits_for_same(tenant, table, match_, priority)
+        {
             self.postpone(request);
             return Ok(());
         }
@@ -142,7 +144,7 @@ impl Switch {
         let resets_counts =
             semantics.add_resets_counts || flow.flags & semantics.reset_counts_flag != 0;
         if let Some(before) = before.as_ref().filter(|_| !resets_counts) {
-            (flow.past_packets, flow.past_bytes) = (before.past_packets, before.past_bytes);
+            flow.past = before.past;
         }
         self.put_flow(cause, number, flow);
         self.begin_again(cause, number);

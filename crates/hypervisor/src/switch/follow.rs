@@ -19,6 +19,7 @@ use crate::ids::TenantIndex;
 use crate::north::Asynchronous;
 use crate::policy::Policy;
 use crate::port_desc::{PORT_MODIFY, changed_ports, write_port_status};
+use crate::south::installed::Owner;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -151,12 +152,12 @@ impl Switch {
         let (mut tenant, mut keys) = (TenantIndex(0), Vec::new());
         for _ in 0..most {
             let next = stale.next();
-            if next.is_none_or(|it| it.0 != tenant) {
+            if next.is_none_or(|it| it.tenant != tenant) {
                 changed += keys.len();
                 self.mend(&Cause::own(tenant, now), core::mem::take(&mut keys));
             }
             let Some(entry) = next else { return self.all_follow(now) };
-            tenant = entry.0;
+            tenant = entry.tenant;
             self.compile_entry(&mut stale, entry, &mut keys, now);
             if changed + keys.len() >= most {
                 break;
@@ -175,10 +176,11 @@ impl Switch {
     fn compile_entry(
         &mut self,
         stale: &mut Stale,
-        (tenant, number): (TenantIndex, u32),
+        entry: Owner,
         keys: &mut Vec<RuleKey>,
         now: Instant,
     ) {
+        let Owner { tenant, number } = entry;
         let cause = Cause::own(tenant, now);
         let state = &self.tenants[tenant];
         let Some(flow) = state.flows.get(number) else { return };
@@ -190,7 +192,7 @@ impl Switch {
             planned.map(|rules| Flow { rules, shadowed: Default::default(), ..flow.clone() });
         let collides = wanted.as_ref().is_some_and(|it| state.flows.collides(number, it));
         let grows = wanted.as_ref().is_some_and(|it| it.planned() > flow.planned());
-        if (collides || grows) && stale.put_off((tenant, number)) {
+        if (collides || grows) && stale.put_off(entry) {
             return;
         }
         let Some(wanted) = wanted.filter(|_| !collides) else {

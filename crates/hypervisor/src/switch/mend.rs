@@ -138,9 +138,10 @@ impl Switch {
         }
         let cookie = self.cookie_of(owner.tenant, owner.number);
         let mut message = self.scratch.take_message();
-        let place = (key.table.saturating_add(self.target().first_table()), key.priority);
+        let table = key.table.saturating_add(self.target().first_table());
+        let RuleKey { ref match_wire, priority, .. } = key;
         let written =
-            messages::write_removal(self.wire, &key.match_wire, place, cookie, &mut message);
+            messages::write_removal(self.wire, match_wire, table, priority, cookie, &mut message);
         if written.is_ok() {
             self.submit_effect(cause, key, Effect::Remove(owner), &message);
         }

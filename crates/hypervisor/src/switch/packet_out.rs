@@ -6,23 +6,24 @@ use crate::lldp;
 use crate::south::session::set_length;
 use crate::time::Instant;
 use alloc::vec::Vec;
+use compile::packet::Sent;
 use compile::slice::{self, Packets};
 use compile::{Actions, Context, Reason, Refused, Slice};
-use flowspace::{Field, Key};
+use flowspace::Field;
 use openflow::error::v13 as code;
 
 impl Switch {
     /// Appends the actions of a PACKET_OUT in a slice. For a link probe, returns whether LLDP belongs to the tenant.
-    /// `packet` has the packet's headers, its bytes and its ingress port.
     pub(crate) fn slice_packet_out(
         &self,
         cx: &Context<'_>,
         slice: Slice<'_>,
-        (key, frame, in_port): (&Key, &[u8], Option<u32>),
-        is_buffered: bool,
+        sent: &Sent<'_>,
+        frame: &[u8],
         actions: Actions<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>, Refused> {
+        let &Sent { key, in_port, is_buffered } = sent;
         let is_lldp = key.get(Field::DlType) == u128::from(lldp::ETHERTYPE);
         let is_probe = is_lldp && !is_buffered;
         let is_own = is_buffered || slice.ownership.owns_frame(cx.tenant, key, frame, in_port);

@@ -131,13 +131,13 @@ impl Switch {
         let leaving = PortConfig::PORT_DOWN | PortConfig::NO_FWD | PortConfig::NO_FLOOD;
         let changed = PortConfig(before.config(number).0 ^ after.config(number).0);
         let leaves = changed.intersects(leaving);
-        let admits = (before.admits(number), after.admits(number));
+        let is_changed = before.admits(number) != after.admits(number);
         let mut planned = HashMap::new();
         for (at, flow) in flows.iter() {
             let sends = leaves && messages::names_port(self.wire, &flow.actions, number);
             // Without metadata, an entry has rules for each ingress.
             let is_by_ingress = !self.target().has_metadata();
-            let comes = is_by_ingress && ingress_rules_change(flow, number, admits);
+            let comes = is_changed && is_by_ingress && depends_on_ingress(flow, number);
             if sends || comes {
                 let rules = self.plan_in(tenant, after, flow)?;
                 if rules != flow.rules {
@@ -214,12 +214,11 @@ impl Switch {
     }
 }
 
-/// Whether the rules of a 1.0 entry may have to change for packets that come in by a port. If the port drops all
-/// packets, only entries of the highest priority have other rules; an entry without wildcards always has the highest
-/// priority.
-fn ingress_rules_change(flow: &Flow, number: u32, (before, after): (bool, bool)) -> bool {
+/// Whether the rules of a 1.0 entry depend on whether a port admits packets. If the port drops all packets, only entries
+/// of the highest priority have other rules; an entry without wildcards always has the highest priority.
+fn depends_on_ingress(flow: &Flow, number: u32) -> bool {
     let only = flow.match_.to_match().exact_value(Field::InPort);
-    if before == after || only.is_some_and(|only| only != u128::from(number)) {
+    if only.is_some_and(|only| only != u128::from(number)) {
         return false;
     }
     let arrival =

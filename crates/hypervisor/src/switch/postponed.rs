@@ -107,7 +107,9 @@ impl Switch {
     pub(crate) fn waits_for_same(
         &self,
         tenant: TenantIndex,
-        (table, match_, priority): (u8, &Match, u16),
+        table: u8,
+        match_: &Match,
+        priority: u16,
     ) -> bool {
         let flows = &self.tenants[tenant].flows;
         self.datapath.is_joined()

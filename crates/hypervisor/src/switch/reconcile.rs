@@ -101,7 +101,9 @@ impl Switch {
                 })
             }
             Step::Restore(mut restored) => {
-                let restore = |switch: &mut Switch, item| switch.restore_entry_of_store(item, now);
+                let restore = |switch: &mut Switch, (key, bytes): (_, Vec<u8>)| {
+                    switch.restore_entry_of_store(key, &bytes, now);
+                };
                 match self.each(&mut restored, left, restore) {
                     true => Some(Step::Read),
                     false => Some(Step::Restore(restored)),
@@ -233,7 +235,7 @@ impl Switch {
             }
             _ => entry.actions.as_slice().into(),
         };
-        let terms = flow.map(Flow::times).unwrap_or_default();
+        let terms = flow.map(Flow::terms).unwrap_or_default();
         let key = match rule {
             Some((flow, rule)) => rule.key(flow.table),
             None => self.rule_key(entry.table, entry.priority, &entry.match_),
@@ -250,15 +252,17 @@ impl Switch {
     }
 
     /// All entries of all tenants.
-    pub(super) fn all_entries(&self) -> Vec<(TenantIndex, u32)> {
+    pub(super) fn all_entries(&self) -> Vec<Owner> {
         let entries = self.tenants.indices().flat_map(|tenant| {
-            self.tenants[tenant].flows.iter().map(move |(number, _)| (tenant, number))
+            let flows = self.tenants[tenant].flows.iter();
+            flows.map(move |(number, _)| Owner { tenant, number })
         });
         entries.collect()
     }
 
     /// Finds rules of an entry that the switch does not hold. They are installed again, or have timed out.
-    fn find_missing(&mut self, it: &mut Reconciliation, (tenant, number): (TenantIndex, u32)) {
+    fn find_missing(&mut self, it: &mut Reconciliation, entry: Owner) {
+        let Owner { tenant, number } = entry;
         let Some(flow) = self.tenants[tenant].flows.get(number) else { return };
         let is_missing = |rule: &Rule| !it.seen.contains(&(tenant, rule.key(flow.table)));
         let missing = flow.rules.iter().filter(|rule| is_missing(rule)).count();
@@ -344,8 +348,8 @@ impl Switch {
     fn delete_held(&mut self, entry: &Held, now: Instant) {
         let mut message = Vec::new();
         let Held { table, priority, cookie, ref match_wire, .. } = *entry;
-        let place = (table, priority);
-        let written = messages::write_removal(self.wire, match_wire, place, cookie, &mut message);
+        let written =
+            messages::write_removal(self.wire, match_wire, table, priority, cookie, &mut message);
         if written.is_ok() {
             self.send_own(crate::south::pending::Awaits::Nothing, &message, now);
         }

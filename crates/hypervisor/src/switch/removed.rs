@@ -9,8 +9,9 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::messages;
 use crate::north::controllers::Asynchronous;
-use crate::south::held::{Removed, Timeout};
+use crate::south::held::{Age, Removed, Timeout};
 use crate::south::installed::{Deleted, Owner, is_later};
+use crate::tally::Count;
 use crate::time::Instant;
 use compile::RuleKey;
 use openflow::ErrorCode;
@@ -101,7 +102,7 @@ impl Switch {
 
     /// Whether the switch has deleted a rule of an entry because Weir has asked for it. If so, adds the rule's counters
     /// to the entry.
-    fn is_deleted_by_weir(&mut self, owner: Owner, key: &RuleKey, counted: (u64, u64)) -> bool {
+    fn is_deleted_by_weir(&mut self, owner: Owner, key: &RuleKey, counted: Count) -> bool {
         let Some(message) = self.session.installed_mut().deletion_reported(key, owner) else {
             return false;
         };
@@ -135,12 +136,12 @@ impl Switch {
         tenant: TenantIndex,
         flow: &Flow,
         reason: u8,
-        stood: (u32, u32),
+        stood: Age,
     ) {
         let wire = self.wire;
         let next = messages::next_table(wire, &flow.actions);
         let packets = &mut self.tenants[tenant].packets;
-        packets.lookups_mut().ended(flow.table, next, flow.past_packets);
+        packets.lookups_mut().ended(flow.table, next, flow.past.packets);
         if !flow.is_end_reported() {
             return;
         }

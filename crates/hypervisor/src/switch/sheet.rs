@@ -33,12 +33,13 @@ impl Switch {
         // On a member of a big switch, the operator's limits apply to the big switch; here they are shown, too.
         let tenant = self.map.policy().tenants.iter().find(|it| it.id == tenant);
         let limits = tenant.map(|it| it.limits).unwrap_or_default();
-        let weights = (u64::from(self.tenants[at].terms.weight), self.space.weights());
+        let weight = u64::from(self.tenants[at].terms.weight);
+        let weights = self.space.weights();
         let of = |class: MessageClass| {
             let (pace, by) = match (limit(&limits, class), self.sheet()) {
                 (Some(pace), _) => (pace, RateBy::Operator),
                 (None, Standing::Holds(sheet)) => {
-                    let share = SheetShare::of(sheet, class, weights)?;
+                    let share = SheetShare::of(sheet, class, weight, weights)?;
                     (share.rate, RateBy::Sheet(sheet.classes.get(&class)?.clone()))
                 }
                 _ => return None,
@@ -70,7 +71,7 @@ impl Switch {
         let all = weights.iter().sum();
         self.space.set_weights(all);
         for (tenant, weight) in self.tenants.indices().zip(weights) {
-            let share = |class| SheetShare::of(sheet?, class, (weight, all));
+            let share = |class| SheetShare::of(sheet?, class, weight, all);
             let shares = MessageClass::ALL.map(share);
             let packet_in = shares[MessageClass::PacketIn as usize].map(|share| share.rate);
             self.tenants[tenant].packets.set_share(packet_in);

@@ -91,7 +91,7 @@ impl Switch {
         let (mut examined, mut bytes, mut reached) = (0, 0, after);
         // The page before may have ended within this entry.
         let begin = after.map_or((0, 0), |place| (place.cookie, place.number));
-        for (cookie, number) in state.flows.in_order(begin) {
+        for (cookie, number) in state.flows.in_order(begin.0, begin.1) {
             let Some(flow) = state.flows.get(number) else { continue };
             let is_first = (cookie, number) == begin;
             let shown = after.filter(|_| is_first).map_or(0, |place| place.shown);

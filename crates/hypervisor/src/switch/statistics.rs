@@ -6,6 +6,7 @@ use crate::ids::TenantIndex;
 use crate::messages;
 use crate::parts::{write_part, write_parts};
 use crate::policy::PortCounters;
+use crate::south::installed::Owner;
 use crate::south::pending::{Awaits, Purpose};
 use crate::tally::Count;
 use crate::time::Instant;
@@ -121,7 +122,7 @@ impl Switch {
             }
             Awaits::Counts(tenant) => self.counts_part(tenant, entries, more, now),
             Awaits::Idle(tenant, number, begun) => {
-                self.idle_part((tenant, number, begun), entries, more, now);
+                self.idle_part(Owner { tenant, number }, begun, entries, more, now);
             }
             Awaits::Own(purpose @ (Purpose::Space | Purpose::Full(_))) => {
                 self.space_part(purpose, type_, entries, more);

@@ -33,7 +33,7 @@ use super::removed::DELETE;
 use super::{Cause, Switch, in_turn};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
-use crate::south::held::Timeout;
+use crate::south::held::{Age, Timeout};
 use crate::south::installed::Owner;
 use crate::time::Instant;
 use hashbrown::HashSet;
@@ -91,7 +91,7 @@ impl Switch {
     }
 
     /// As [`await_removal`](Self::await_removal). `over` is the age of an entry whose hard time-out is over.
-    fn await_counts(&mut self, cause: &Cause, number: u32, flow: Flow, over: Option<(u32, u32)>) {
+    fn await_counts(&mut self, cause: &Cause, number: u32, flow: Flow, over: Option<Age>) {
         let Cause { tenant, now, .. } = *cause;
         if !flow.is_end_reported() || self.leaves_again(tenant, number) {
             return;
@@ -102,7 +102,10 @@ impl Switch {
         };
         if rules == 0 {
             // The entry has no rule on the switch, so the switch will not report its end.
-            self.report_after(tenant, Ended { number, flow, reason: DELETE, stood: (0, 0) });
+            self.report_after(
+                tenant,
+                Ended { number, flow, reason: DELETE, stood: Age::default() },
+            );
             return;
         }
         let until = now + self.settings.reply_timeout;
@@ -129,7 +132,7 @@ impl Switch {
                 match state {
                     State::Uninstalled(it) => self.end_timed_out(tenant, number, it.timeout, now),
                     State::Leaving(late) => {
-                        self.report_removed(tenant, &late.flow, DELETE, (0, 0));
+                        self.report_removed(tenant, &late.flow, DELETE, Age::default());
                         self.tenants.keep_time(tenant, number, now);
                     }
                     State::Apart(_) => {}

@@ -6,7 +6,8 @@ use crate::flows::{
     Flow, FlowMod as Asked, Head, Rule, SentFlowMod as Sent, Wanted, examines_others,
 };
 use crate::parts::written;
-use crate::south::held::Removed;
+use crate::south::held::{Age, Removed};
+use crate::tally::Count;
 use crate::work::Examines;
 use alloc::vec::Vec;
 use compile::entry::priority_v10 as priority_of;
@@ -157,8 +158,8 @@ pub(crate) fn removed(body: &[u8], _first_table: u8) -> Result<Removed, ErrorCod
         cookie: removed.cookie,
         key: RuleKey { table: 0, priority: removed.priority, match_wire },
         reason: removed.reason.0,
-        counted: (removed.packet_count, removed.byte_count),
-        stood: (removed.duration_sec, removed.duration_nsec),
+        counted: Count { packets: removed.packet_count, bytes: removed.byte_count },
+        stood: Age { duration_sec: removed.duration_sec, duration_nsec: removed.duration_nsec },
     })
 }
 
@@ -166,7 +167,7 @@ pub(crate) fn removed(body: &[u8], _first_table: u8) -> Result<Removed, ErrorCod
 pub(crate) fn write_removed(
     flow: &Flow,
     reason: u8,
-    (duration_sec, duration_nsec): (u32, u32),
+    stood: Age,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     FlowRemoved {
@@ -174,11 +175,11 @@ pub(crate) fn write_removed(
         cookie: flow.cookie,
         priority: flow.priority,
         reason: FlowRemovedReason(reason),
-        duration_sec,
-        duration_nsec,
+        duration_sec: stood.duration_sec,
+        duration_nsec: stood.duration_nsec,
         idle_timeout: flow.idle_timeout,
-        packet_count: flow.past_packets,
-        byte_count: flow.past_bytes,
+        packet_count: flow.past.packets,
+        byte_count: flow.past.bytes,
     }
     .write_message(0, out)
 }

@@ -4,7 +4,7 @@ use super::flow_mod::wanted;
 use super::unreadable;
 use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
 use crate::parts::written;
-use crate::south::held::Held;
+use crate::south::held::{Age, Held, TimeoutsAndFlags};
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
 use crate::tally::Count;
@@ -47,9 +47,13 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.actions.as_bytes().to_vec(),
-                stood: (entry.duration_sec, entry.duration_nsec),
+                stood: Age { duration_sec: entry.duration_sec, duration_nsec: entry.duration_nsec },
                 // Statistics have no flags. All rules have this flag.
-                terms: (entry.idle_timeout, entry.hard_timeout, v10::FlowModFlags::SEND_FLOW_REM.0),
+                terms: TimeoutsAndFlags {
+                    idle_timeout: entry.idle_timeout,
+                    hard_timeout: entry.hard_timeout,
+                    flags: v10::FlowModFlags::SEND_FLOW_REM.0,
+                },
             }
         })
         .collect()
@@ -157,24 +161,19 @@ pub(crate) fn counted<'a>(entries: &'a [u8], before: &mut Reported) -> Vec<Count
         cookie: it.cookie,
         table: it.table_id,
         count: Count { packets: it.packet_count, bytes: it.byte_count },
-        duration: (it.duration_sec, it.duration_nsec),
+        stood: Age { duration_sec: it.duration_sec, duration_nsec: it.duration_nsec },
         actions: it.actions.as_bytes(),
     });
     counted.collect()
 }
 
 /// Appends flow statistics of a tenant's entry.
-pub(crate) fn write_flow_statistics(
-    flow: &Flow,
-    count: Count,
-    (duration_sec, duration_nsec): (u32, u32),
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn write_flow_statistics(flow: &Flow, count: Count, stood: Age, out: &mut Vec<u8>) {
     FlowStats {
         table_id: 0,
         match_: v10::Match::parse(&flow.match_wire).unwrap_or_default(),
-        duration_sec,
-        duration_nsec,
+        duration_sec: stood.duration_sec,
+        duration_nsec: stood.duration_nsec,
         priority: flow.priority,
         idle_timeout: flow.idle_timeout,
         hard_timeout: flow.hard_timeout,
@@ -191,7 +190,8 @@ pub(crate) fn written_table(
     table_id: u8,
     max_entries: u32,
     active_count: u32,
-    (lookup_count, matched_count): (u64, u64),
+    lookup_count: u64,
+    matched_count: u64,
 ) -> Vec<u8> {
     let (name, wildcards) = (Name::new("slice"), Wildcards::ALL);
     written(&TableStats {

@@ -60,17 +60,19 @@ impl Ids {
     ) {
         for id in ids {
             self.of_kind(kind).insert(id);
-            self.own((kind, id), tenant);
+            self.own(kind, id, tenant);
         }
     }
 
-    fn own(&mut self, key: (Kind, u32), tenant: TenantIndex) {
-        self.disown(key);
+    fn own(&mut self, kind: Kind, id: u32, tenant: TenantIndex) {
+        self.disown(kind, id);
+        let key = (kind, id);
         self.owned.insert(key, tenant);
         self.by_tenant.entry(tenant).or_default().insert(key);
     }
 
-    fn disown(&mut self, key: (Kind, u32)) {
+    fn disown(&mut self, kind: Kind, id: u32) {
+        let key = (kind, id);
         let before = self.owned.remove(&key);
         if let Some(keys) = before.and_then(|tenant| self.by_tenant.get_mut(&tenant)) {
             keys.remove(&key);
@@ -85,7 +87,7 @@ impl Ids {
     /// An id may be given out again.
     pub(crate) fn free(&mut self, kind: Kind, id: u32) {
         self.of_kind(kind).remove(&id);
-        self.disown((kind, id));
+        self.disown(kind, id);
     }
 
     /// The groups and meters on the switch that are a tenant's.
@@ -125,7 +127,7 @@ impl Ids {
     ) {
         self.to_delete.insert((kind, id), whose);
         if let Some(tenant) = by {
-            self.own((kind, id), tenant);
+            self.own(kind, id, tenant);
         }
         self.of_kind(kind).insert(id);
     }

@@ -230,7 +230,8 @@ impl IdTable {
 /// A GROUP_MOD or METER_MOD. Both messages have the command, type or flags, the id, and buckets or bands. `content` has
 /// all but the command and the id: see [`content_of`](crate::south::installed::content_of).
 pub(crate) fn number_mod(
-    (kind, number): (Kind, u32),
+    kind: Kind,
+    number: u32,
     command: GroupModCommand,
     content: &[u8],
 ) -> Vec<u8> {
@@ -248,7 +249,7 @@ pub(crate) fn number_mod(
 
 /// The message that deletes a group or meter on the switch.
 pub(crate) fn deletion(kind: Kind, physical: u32) -> Vec<u8> {
-    number_mod((kind, physical), GroupModCommand::DELETE, &[0, 0])
+    number_mod(kind, physical, GroupModCommand::DELETE, &[0, 0])
 }
 
 /// Groups in a switch's answer, and their contents: see [`content_of`](crate::south::installed::content_of).

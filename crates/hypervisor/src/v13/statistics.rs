@@ -4,7 +4,7 @@ use super::flow_mod::tenants_match;
 use super::unreadable;
 use crate::flows::{Asked, Counted, Flow, Rule, Wanted};
 use crate::parts::written;
-use crate::south::held::Held;
+use crate::south::held::{Age, Held, TimeoutsAndFlags};
 use crate::south::pending::{Awaits, Purpose};
 use crate::south::queue::Question;
 use crate::tally::Count;
@@ -54,8 +54,12 @@ pub(crate) fn held(entries: &[u8]) -> Vec<Held> {
                 priority: entry.priority,
                 cookie: entry.cookie,
                 actions: entry.instructions.as_bytes().to_vec(),
-                stood: (entry.duration_sec, entry.duration_nsec),
-                terms: (entry.idle_timeout, entry.hard_timeout, entry.flags.0),
+                stood: Age { duration_sec: entry.duration_sec, duration_nsec: entry.duration_nsec },
+                terms: TimeoutsAndFlags {
+                    idle_timeout: entry.idle_timeout,
+                    hard_timeout: entry.hard_timeout,
+                    flags: entry.flags.0,
+                },
             })
         })
         .collect()
@@ -127,23 +131,18 @@ pub(crate) fn counted(entries: &[u8]) -> Vec<Counted<'_>> {
         cookie: it.cookie,
         table: it.table_id,
         count: Count { packets: it.packet_count, bytes: it.byte_count },
-        duration: (it.duration_sec, it.duration_nsec),
+        stood: Age { duration_sec: it.duration_sec, duration_nsec: it.duration_nsec },
         actions: it.instructions.as_bytes(),
     });
     counted.collect()
 }
 
 /// Appends flow statistics of a tenant's entry.
-pub(crate) fn write_flow_statistics(
-    flow: &Flow,
-    count: Count,
-    (duration_sec, duration_nsec): (u32, u32),
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn write_flow_statistics(flow: &Flow, count: Count, stood: Age, out: &mut Vec<u8>) {
     FlowStats {
         table_id: flow.table,
-        duration_sec,
-        duration_nsec,
+        duration_sec: stood.duration_sec,
+        duration_nsec: stood.duration_nsec,
         priority: flow.priority,
         idle_timeout: flow.idle_timeout,
         hard_timeout: flow.hard_timeout,
@@ -162,7 +161,8 @@ pub(crate) fn written_table(
     table_id: u8,
     _most: u32,
     active_count: u32,
-    (lookup_count, matched_count): (u64, u64),
+    lookup_count: u64,
+    matched_count: u64,
 ) -> Vec<u8> {
     written(&TableStats { table_id, active_count, lookup_count, matched_count })
 }

@@ -50,7 +50,7 @@ impl InstalledIds {
             self.of_message.remove(&at);
             slot.confirmed = content;
         }
-        self.collect(key);
+        self.collect(&key);
     }
 
     /// The switch has refused a message.
@@ -59,18 +59,18 @@ impl InstalledIds {
         if let Some(slot) = self.slots.get_mut(&key) {
             slot.pending.retain(|(at, _)| *at != message);
         }
-        self.collect(key);
+        self.collect(&key);
     }
 
     /// The switch holds this group or meter, by its report at the beginning of the session.
-    pub(crate) fn learn(&mut self, tenant: TenantIndex, key: Key, content: Vec<u8>) {
+    pub(crate) fn learn(&mut self, tenant: TenantIndex, kind: Kind, id: u32, content: Vec<u8>) {
         let slot = Slot { tenant, confirmed: Some(content.into()), pending: VecDeque::new() };
-        self.slots.insert(key, slot);
+        self.slots.insert((kind, id), slot);
     }
 
     /// What the switch will hold when it has read all messages.
-    pub(crate) fn projected(&self, key: Key) -> Option<&[u8]> {
-        let slot = self.slots.get(&key)?;
+    pub(crate) fn projected(&self, kind: Kind, id: u32) -> Option<&[u8]> {
+        let slot = self.slots.get(&(kind, id))?;
         match slot.pending.back() {
             Some((_, content)) => content.as_deref(),
             None => slot.confirmed.as_deref(),
@@ -78,14 +78,14 @@ impl InstalledIds {
     }
 
     /// Whether the switch holds nothing under an id, and no message in flight is about the id.
-    pub(crate) fn is_free(&self, key: Key) -> bool {
-        !self.slots.contains_key(&key)
+    pub(crate) fn is_free(&self, kind: Kind, id: u32) -> bool {
+        !self.slots.contains_key(&(kind, id))
     }
 
-    fn collect(&mut self, key: Key) {
+    fn collect(&mut self, key: &Key) {
         let is_empty = |slot: &Slot| slot.confirmed.is_none() && slot.pending.is_empty();
-        if self.slots.get(&key).is_some_and(is_empty) {
-            self.slots.remove(&key);
+        if self.slots.get(key).is_some_and(is_empty) {
+            self.slots.remove(key);
         }
     }
 }

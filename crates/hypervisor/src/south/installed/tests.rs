@@ -17,7 +17,8 @@ fn owner(number: u32) -> Owner {
 }
 
 fn content(number: u32, program: u8, idle: u16) -> Content {
-    Content { owner: owner(number), program: [program].into(), terms: (idle, 0, 0) }
+    let terms = TimeoutsAndFlags { idle_timeout: idle, ..Default::default() };
+    Content { owner: owner(number), program: [program].into(), terms }
 }
 
 /// A switch that holds rules, and messages that the switch has not read.

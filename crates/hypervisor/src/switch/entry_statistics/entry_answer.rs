@@ -4,6 +4,7 @@ use crate::flows::Wanted;
 use crate::lookups::Standing;
 use crate::messages::Reported;
 use crate::parts::Parts;
+use crate::south::held::Age;
 use crate::switch::collect::waiter::Waiter;
 use crate::tally::Count;
 use alloc::vec;
@@ -24,7 +25,7 @@ pub(crate) struct EntryAnswer {
     pub(super) rules: Reported,
     /// The entries whose rules Weir has read, in the order of the switch's answers; and the counts of each entry's rules.
     pub(super) reported: Vec<u32>,
-    pub(super) sums: HashMap<u32, (Count, (u32, u32))>,
+    pub(super) sums: HashMap<u32, (Count, Age)>,
     /// The entries that Weir has not reported yet. Weir lists the entries when all bytes are read.
     pub(super) entries: Option<vec::IntoIter<u32>>,
 }
@@ -72,14 +73,14 @@ impl EntryAnswer {
         self.collection
     }
 
-    /// Adds the counts of a rule to its entry. The duration of the entry is the longest of its rules.
-    pub(super) fn add(&mut self, number: u32, count: Count, duration: (u32, u32)) {
+    /// Adds the counts of a rule to its entry. The entry is as old as its oldest rule.
+    pub(super) fn add(&mut self, number: u32, count: Count, stood: Age) {
         let EntryAnswer { sums, reported, .. } = self;
-        let (sum, longest) = sums.entry(number).or_insert_with(|| {
+        let (sum, oldest) = sums.entry(number).or_insert_with(|| {
             reported.push(number);
             Default::default()
         });
         *sum = sum.plus(count);
-        *longest = duration.max(*longest);
+        *oldest = stood.max(*oldest);
     }
 }

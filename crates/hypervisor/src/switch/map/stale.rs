@@ -1,6 +1,7 @@
 //! Weir's own rules, groups and entries that are as an earlier policy or other ports needed them.
 
 use crate::ids::TenantIndex;
+use crate::south::installed::Owner;
 use crate::store::Kind;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,17 +25,13 @@ pub(crate) type OwnChanges = vec::IntoIter<(InfraRule, OwnChange)>;
 pub(crate) struct Stale {
     own: OwnChanges,
     groups: StaleGroups,
-    entries: vec::IntoIter<(TenantIndex, u32)>,
-    second: Vec<(TenantIndex, u32)>,
+    entries: vec::IntoIter<Owner>,
+    second: Vec<Owner>,
     is_second: bool,
 }
 
 impl Stale {
-    pub(crate) fn new(
-        own: OwnChanges,
-        groups: StaleGroups,
-        entries: Vec<(TenantIndex, u32)>,
-    ) -> Stale {
+    pub(crate) fn new(own: OwnChanges, groups: StaleGroups, entries: Vec<Owner>) -> Stale {
         Stale { own, groups, entries: entries.into_iter(), second: Vec::new(), is_second: false }
     }
 
@@ -49,7 +46,7 @@ impl Stale {
     }
 
     /// The next entry, if there is one.
-    pub(crate) fn next(&mut self) -> Option<(TenantIndex, u32)> {
+    pub(crate) fn next(&mut self) -> Option<Owner> {
         if self.entries.len() == 0 {
             self.is_second = true;
             self.entries = core::mem::take(&mut self.second).into_iter();
@@ -58,7 +55,7 @@ impl Stale {
     }
 
     /// Puts an entry off to the second pass. Says false in the second pass.
-    pub(crate) fn put_off(&mut self, entry: (TenantIndex, u32)) -> bool {
+    pub(crate) fn put_off(&mut self, entry: Owner) -> bool {
         if !self.is_second {
             self.second.push(entry);
         }

@@ -40,15 +40,11 @@ impl Switch {
     }
 
     /// Fills the tables with an item of the store, if it is an entry.
-    pub(super) fn restore_entry_of_store(
-        &mut self,
-        (key, bytes): (StoreKey, Vec<u8>),
-        now: Instant,
-    ) {
+    pub(super) fn restore_entry_of_store(&mut self, key: StoreKey, bytes: &[u8], now: Instant) {
         let Some((Kind::Flow, number)) = key.parts() else { return };
         let (wire, stored_as) = (self.wire, self.semantics().stored_as);
         let read_match = |bytes: &[u8]| messages::read_match(wire, bytes);
-        let flow = Flow::from_bytes(&bytes, stored_as, read_match);
+        let flow = Flow::from_bytes(bytes, stored_as, read_match);
         let kept = self.tenant_of(key.tenant).zip(flow).and_then(|(tenant, flow)| {
             let has_network = self.tenants[tenant].network.is_some();
             let metadata_kept = self.target().metadata_kept(has_network);

@@ -3,6 +3,7 @@
 use crate::cookie::Installation;
 use crate::ids::TenantIndex;
 use crate::south::held::Held;
+use crate::south::installed::Owner;
 use crate::store::StoreKey;
 use crate::switch::map::{OwnChanges, StaleGroups};
 use crate::switch::mend::difference::{Addition, Deletion, Difference};
@@ -58,7 +59,7 @@ pub(super) enum Step {
     /// 4. Each rule that the switch holds is looked up in the tables.
     Learn(vec::IntoIter<Held>),
     /// 5. Rules that the switch does not hold are found.
-    FindMissing(vec::IntoIter<(TenantIndex, u32)>),
+    FindMissing(vec::IntoIter<Owner>),
     /// 6. Rules that may differ are compared with what the switch holds.
     Compare(vec::IntoIter<(TenantIndex, RuleKey)>, HashSet<(TenantIndex, RuleKey)>),
     /// 7. Rules that are in no table are deleted. Then Weir's own rules change.

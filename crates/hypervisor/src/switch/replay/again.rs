@@ -4,6 +4,7 @@ use super::recovery::Back;
 use super::step::{Apply, Present, Restore, Round};
 use crate::flows::Flow;
 use crate::ids::TenantIndex;
+use crate::south::held::Age;
 use crate::store::Kind;
 use crate::switch::bulk::change::BulkChange;
 use crate::switch::logged::Outcome;
@@ -89,8 +90,8 @@ impl Switch {
             && current.counts_since == flow.counts_since
         {
             // The counters of rules that were removed since.
-            flow.past_packets = flow.past_packets.max(current.past_packets);
-            flow.past_bytes = flow.past_bytes.max(current.past_bytes);
+            flow.past.packets = flow.past.packets.max(current.past.packets);
+            flow.past.bytes = flow.past.bytes.max(current.past.bytes);
         }
         let leaving = self.tenants[tenant].timeouts.take_leaving(number);
         let Some(recovery) = self.tenants[tenant].recovery.as_deref_mut() else { return };
@@ -251,7 +252,10 @@ impl Switch {
 
     pub(super) fn evict_entry(&mut self, tenant: TenantIndex, number: u32, now: Instant) {
         if let Some(flow) = self.take_flow(&Cause::own(tenant, now), number) {
-            self.report_after(tenant, Ended { number, flow, reason: DELETE, stood: (0, 0) });
+            self.report_after(
+                tenant,
+                Ended { number, flow, reason: DELETE, stood: Age::default() },
+            );
         }
     }
 

@@ -53,8 +53,8 @@ impl Switch {
                 let (Back::Leaving(Leaving { flow: gone, .. })
                 | Back::Ended(Ended { flow: gone, .. })) = back;
                 if let Some(flow) = state.flows.get_mut(number) {
-                    flow.past_packets = flow.past_packets.max(gone.past_packets);
-                    flow.past_bytes = flow.past_bytes.max(gone.past_bytes);
+                    flow.past.packets = flow.past.packets.max(gone.past.packets);
+                    flow.past.bytes = flow.past.bytes.max(gone.past.bytes);
                 }
             } else if let Some(Ended { flow, reason, stood, .. }) = recovery.ended.pop_first() {
                 self.report_removed(tenant, &flow, reason, stood);

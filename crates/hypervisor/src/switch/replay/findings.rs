@@ -1,7 +1,9 @@
 //! Findings that make a round of a replay necessary: refusals of the switch, and rules that the switch has removed.
 
 use crate::refusals::Verdict;
+use crate::south::held::Age;
 use crate::store::Kind;
+use crate::tally::Count;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::RuleKey;
@@ -40,6 +42,6 @@ pub(crate) struct Gone {
     pub number: u32,
     pub key: RuleKey,
     pub reason: u8,
-    pub counted: (u64, u64),
-    pub stood: (u32, u32),
+    pub counted: Count,
+    pub stood: Age,
 }

@@ -109,7 +109,7 @@ impl Switch {
         while *left > 0 {
             if let Some((kind, number)) = repair.numbers.next() {
                 *left -= 1;
-                for message in self.number_difference(tenant, (kind, number)) {
+                for message in self.number_difference(tenant, kind, number) {
                     let object = Object::Number(kind, number);
                     let cause = self.begin_caused(tenant, it, object, now);
                     self.submit_number(&cause, &message);

@@ -95,11 +95,13 @@ impl Switch {
     /// A part of the switch's answer to a question of the round that began then.
     pub(crate) fn idle_part(
         &mut self,
-        (tenant, number, begun): (TenantIndex, u32, Instant),
+        entry: Owner,
+        begun: Instant,
         entries: &[u8],
         more: bool,
         now: Instant,
     ) {
+        let Owner { tenant, number } = entry;
         let (wire, cookie) = (self.wire, self.cookie_of(tenant, number));
         let state = &mut self.tenants[tenant];
         let apart = state.timeouts.apart(number).filter(|apart| apart.awaits(begun));

@@ -2,7 +2,7 @@
 
 use super::apart::Apart;
 use crate::flows::{Flow, Rule};
-use crate::south::held::{Removed, Timeout};
+use crate::south::held::{Age, Removed, Timeout};
 use crate::south::session::QUIET;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -40,8 +40,8 @@ pub(crate) struct Leaving {
     pub rules: usize,
     /// How long Weir waits for the reports.
     pub until: Instant,
-    /// The age of the entry at its hard time-out, if that is why it ends: seconds and nanoseconds.
-    pub over: Option<(u32, u32)>,
+    /// The age of the entry at its hard time-out, if that is why it ends.
+    pub over: Option<Age>,
 }
 
 /// The end of an entry.
@@ -50,8 +50,7 @@ pub(crate) struct Ended {
     pub flow: Flow,
     /// OFPFlowRemovedReason.
     pub reason: u8,
-    /// How long the entry was installed: seconds and nanoseconds.
-    pub stood: (u32, u32),
+    pub stood: Age,
 }
 
 impl Leaving {

@@ -507,8 +507,9 @@ impl Switch {
     fn group_on_switch(&self, tenant: TenantIndex, number: u32, physical: u32) -> Option<Vec<u8>> {
         let known = self.numbers(tenant, Kind::Group).any(number)?;
         let group = known.group()?;
-        let instance = known.instances.iter().find(|(_, id)| *id == physical)?;
+        let (variant, id) = known.instances.iter().find(|(_, id)| *id == physical)?;
         let network = self.tenants[tenant].network.as_deref();
-        self.write_instance(tenant, network, &group, instance, GroupModCommand::ADD).ok()
+        let command = GroupModCommand::ADD;
+        self.write_instance(tenant, network, &group, variant, id, command).ok()
     }
 }

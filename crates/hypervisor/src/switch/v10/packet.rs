@@ -8,6 +8,7 @@ use crate::south::pending::Awaits;
 use crate::south::queue::Class;
 use crate::south::session::set_length;
 use crate::switch::{Cause, Request, Switch};
+use crate::tally::Count;
 use crate::time::Instant;
 use crate::v10::unreadable;
 use compile::packet::{self, Sent};
@@ -190,7 +191,7 @@ impl Switch {
         }
         let mut message = self.scratch.take_message();
         let built =
-            self.build_packet_out_v10(request, packet, (&key, in_port), physical, &mut message);
+            self.build_packet_out_v10(request, packet, &key, in_port, physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
                 self.tenants.take_buffered(tenant, packet.buffer_id);
@@ -224,7 +225,7 @@ impl Switch {
             return Ok(());
         };
         let Some(flow) = state.flows.get_mut(number) else { return Ok(()) };
-        flow.count_past((1, length));
+        flow.count_past(Count { packets: 1, bytes: length });
         let actions = flow.actions.clone();
         let actions = List::parse(&actions).unwrap_or_default();
         // Actions that are not possible with such a packet are left out, as on any switch.
@@ -275,19 +276,20 @@ impl Switch {
         &self,
         request: &Request<'_>,
         packet: &PacketOut<'_>,
-        (key, in_port): (&Key, Option<u32>),
+        key: &Key,
+        in_port: Option<u32>,
         physical: u32,
         out: &mut alloc::vec::Vec<u8>,
     ) -> Result<(), Refused> {
         let cx = self.context(request.tenant);
         let is_buffered = physical != NO_BUFFER;
+        let sent = Sent { key, in_port, is_buffered };
         let actions = Actions::V10(packet.actions);
         // The header and the fixed part of the request; then the actions, then the packet.
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
         let probe = match cx.space {
             Space::Network(network) => {
-                let sent = Sent { key, in_port, is_buffered };
                 let in_port = packet::compile(&cx, network, &sent, actions, out)?;
                 let in_port = port_to_v10(in_port.0).unwrap_or(PortNo::NONE.0);
                 frame::set_in_port(out, in_port.into());
@@ -297,8 +299,7 @@ impl Switch {
                 if is_buffered && let Some(in_port) = in_port.and_then(port_to_v10) {
                     frame::set_in_port(out, in_port.into());
                 }
-                let packet = (key, packet.data, in_port);
-                self.slice_packet_out(&cx, slice, packet, is_buffered, actions, out)?
+                self.slice_packet_out(&cx, slice, &sent, packet.data, actions, out)?
             }
         };
         let actions_len = u16::try_from(out.len() - PACKET_OUT_ACTIONS);

@@ -231,7 +231,7 @@ impl Switch {
             let mut users = self.take_users(&cause, Kind::Group, |group| gone.contains(&group));
             rewatched.iter().for_each(|message| self.submit_number(&cause, message));
             for (physical, message) in &messages {
-                self.submit_with_users(&cause, (*physical, message), &mut users);
+                self.submit_with_users(&cause, *physical, message, &mut users);
             }
             // Rules of these entries that name no deleted group.
             self.mend(&cause, users.into_iter().map(|(_, key, _)| key));
@@ -246,7 +246,8 @@ impl Switch {
         tenant: TenantIndex,
         network: Option<&Network>,
         group: &GroupMod<'_>,
-        (variant, id): (Variant, u32),
+        variant: Variant,
+        id: u32,
         command: GroupModCommand,
     ) -> Result<Vec<u8>, Refused> {
         let buckets = compile::group::buckets(&self.context_in(tenant, network), group, variant)?;
@@ -268,10 +269,10 @@ impl Switch {
         let mut messages = Vec::new();
         for (number, known) in self.numbers(tenant, Kind::Group).iter() {
             let Some(group) = known.group() else { continue };
-            for instance in known.instances.iter() {
+            for (variant, id) in known.instances.iter() {
                 let written = |network| {
                     let command = GroupModCommand::MODIFY;
-                    self.write_instance(tenant, Some(network), &group, instance, command)
+                    self.write_instance(tenant, Some(network), &group, variant, id, command)
                 };
                 let is = written(after)?;
                 if written(before).as_ref() != Ok(&is) {

@@ -95,6 +95,6 @@ impl Switch {
         let change = NumberBefore::new(Kind::Meter, number, Some(before));
         let cause = self.begin_numbers(request, Vec::from([change]));
         let mut users = self.take_users(&cause, Kind::Meter, |meter| meter == number);
-        self.submit_with_users(&cause, (physical, &deletion(Kind::Meter, physical)), &mut users);
+        self.submit_with_users(&cause, physical, &deletion(Kind::Meter, physical), &mut users);
     }
 }

@@ -74,7 +74,8 @@ impl Switch {
     pub(crate) fn submit_with_users(
         &mut self,
         cause: &Cause,
-        (physical, message): (u32, &[u8]),
+        physical: u32,
+        message: &[u8],
         users: &mut Vec<(Vec<u32>, RuleKey, Owner)>,
     ) {
         if self.is_replay() {
@@ -146,7 +147,7 @@ impl Switch {
 
     /// Frees an id on the switch, unless the switch still holds something under the id.
     pub(crate) fn free_number(&mut self, kind: Kind, physical: u32) {
-        if !self.session.installed().numbers().is_free((kind, physical)) {
+        if !self.session.installed().numbers().is_free(kind, physical) {
             return;
         }
         self.unmark_for_deletion(kind, physical);
@@ -185,11 +186,11 @@ impl Switch {
             }
             let may_return = self.may_return(tenant, kind, id);
             let installed = self.session.installed().numbers();
-            match installed.projected(key) {
+            match installed.projected(kind, id) {
                 Some(content) if !may_return || is_recovering => {
                     going.insert(key, named_by(buckets_of(content)).collect());
                 }
-                None if !may_return && installed.is_free(key) => self.free_number(kind, id),
+                None if !may_return && installed.is_free(kind, id) => self.free_number(kind, id),
                 _ => is_open = true,
             }
         }
@@ -268,14 +269,13 @@ impl Switch {
 
     /// Notes what the switch holds of the tenants' groups and meters.
     pub(crate) fn learn_owned(&mut self, held: &HeldGroupsAndMeters) {
-        for (key, tenant) in self.ids.of_tenants() {
-            let (kind, id) = key;
+        for ((kind, id), tenant) in self.ids.of_tenants() {
             let content = match kind {
                 Kind::Meter => held.meters.get(&id),
                 _ => held.groups.get(&id),
             };
             if let Some(content) = content {
-                self.session.installed_mut().numbers_mut().learn(tenant, key, content.clone());
+                self.session.installed_mut().numbers_mut().learn(tenant, kind, id, content.clone());
             }
         }
     }
@@ -293,10 +293,11 @@ impl Switch {
     pub(super) fn submit_number_repair(
         &mut self,
         tenant: TenantIndex,
-        object @ (kind, number): (Kind, u32),
+        kind: Kind,
+        number: u32,
         now: Instant,
     ) {
-        for message in self.number_difference(tenant, object) {
+        for message in self.number_difference(tenant, kind, number) {
             let cause = Cause::own(tenant, now);
             let cause = self.begin_repair(&cause, Object::Number(kind, number));
             self.submit_number(&cause, &message);
@@ -316,7 +317,8 @@ impl Switch {
     pub(crate) fn number_difference(
         &self,
         tenant: TenantIndex,
-        (kind, number): (Kind, u32),
+        kind: Kind,
+        number: u32,
     ) -> Vec<Vec<u8>> {
         let Some(known) = self.numbers(tenant, kind).any(number) else { return Vec::new() };
         let network = self.tenants[tenant].network.as_deref();
@@ -324,27 +326,25 @@ impl Switch {
             Kind::Group => known.group(),
             _ => None,
         };
-        let written = |instance: (Variant, u32)| match described {
-            Some(group) => {
-                let command = GroupModCommand::MODIFY;
-                self.write_instance(tenant, network, &group, instance, command).ok()
-            }
-            None => write_meter(known, instance.1),
-        };
-        let instances = known.instances.iter();
-        let different = instances.filter_map(|instance| {
-            let message = written(instance)?;
-            self.if_different((kind, instance.1), message)
+        let different = known.instances.iter().filter_map(|(variant, id)| {
+            let message = match described {
+                Some(group) => {
+                    let command = GroupModCommand::MODIFY;
+                    self.write_instance(tenant, network, &group, variant, id, command).ok()?
+                }
+                None => write_meter(known, id)?,
+            };
+            self.if_different(kind, id, message)
         });
         different.collect()
     }
 
     /// A MODIFY of a group or meter, unless the switch has the same content. If the switch has nothing under the id,
     /// the message becomes an ADD.
-    fn if_different(&self, key: (Kind, u32), mut message: Vec<u8>) -> Option<Vec<u8>> {
+    fn if_different(&self, kind: Kind, id: u32, mut message: Vec<u8>) -> Option<Vec<u8>> {
         /// OFPGC_ADD and OFPMC_ADD.
         const ADD: [u8; 2] = [0, 0];
-        match self.session.installed().numbers().projected(key) {
+        match self.session.installed().numbers().projected(kind, id) {
             None => message.iter_mut().skip(8).zip(ADD).for_each(|(at, byte)| *at = byte),
             projected if projected == content_of(&message).as_deref() => return None,
             Some(_) => {}

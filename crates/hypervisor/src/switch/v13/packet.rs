@@ -251,7 +251,7 @@ impl Switch {
         };
         let mut message = self.scratch.take_message();
         let built =
-            self.build_packet_out_v13(request, &packet, (&key, in_port), physical, &mut message);
+            self.build_packet_out_v13(request, &packet, &key, in_port, physical, &mut message);
         if built.is_ok() {
             if physical != NO_BUFFER {
                 self.tenants.take_buffered(tenant, packet.buffer_id);
@@ -295,18 +295,19 @@ impl Switch {
         &self,
         request: &Request<'_>,
         packet: &PacketOut<'_>,
-        (key, in_port): (&Key, Option<u32>),
+        key: &Key,
+        in_port: Option<u32>,
         physical: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), Refused> {
         let cx = self.context(request.tenant);
         let is_buffered = physical != NO_BUFFER;
+        let sent = Sent { key, in_port, is_buffered };
         let actions = Actions::V13(packet.actions);
         out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
         frame::set_buffer_id(out, physical);
         let probe = match cx.space {
             Space::Network(network) => {
-                let sent = Sent { key, in_port, is_buffered };
                 let in_port = packet::compile(&cx, network, &sent, actions, out)?;
                 frame::set_in_port(out, in_port.0);
                 None
@@ -315,8 +316,7 @@ impl Switch {
                 if is_buffered && let Some(in_port) = in_port {
                     frame::set_in_port(out, in_port);
                 }
-                let packet = (key, packet.data, in_port);
-                self.slice_packet_out(&cx, slice, packet, is_buffered, actions, out)?
+                self.slice_packet_out(&cx, slice, &sent, packet.data, actions, out)?
             }
         };
         let actions_len = u16::try_from(out.len() - PACKET_OUT_ACTIONS);

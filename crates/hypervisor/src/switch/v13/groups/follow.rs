@@ -31,8 +31,8 @@ impl Switch {
                     stale.begin(tenant, numbers);
                     work
                 }
-                NextGroup::Number(tenant, meter @ (Kind::Meter, _)) => {
-                    self.submit_number_repair(tenant, meter, now);
+                NextGroup::Number(tenant, (Kind::Meter, number)) => {
+                    self.submit_number_repair(tenant, Kind::Meter, number, now);
                     1
                 }
                 NextGroup::Number(tenant, (_, number)) => {
@@ -43,11 +43,11 @@ impl Switch {
                         stale.note_watching(number);
                     }
                     let instances = known.map_or(1, |it| it.instances.ids().count());
-                    self.submit_number_repair(tenant, (Kind::Group, number), now);
+                    self.submit_number_repair(tenant, Kind::Group, number, now);
                     instances
                 }
                 NextGroup::Watching(tenant, number) => {
-                    self.submit_number_repair(tenant, (Kind::Group, number), now);
+                    self.submit_number_repair(tenant, Kind::Group, number, now);
                     1
                 }
             };

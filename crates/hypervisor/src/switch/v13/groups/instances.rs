@@ -14,7 +14,7 @@ use crate::v13::numbers::GroupOrMeter;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};
-use compile::{Instances, Reason, Refused, Variant};
+use compile::{Instances, Reason, Refused};
 use hashbrown::HashMap;
 use openflow::error::v13 as code;
 use openflow::v13::{GroupMod, GroupModCommand};
@@ -80,12 +80,12 @@ impl Switch {
         let dropped = gone.map(|(_, &id)| id).collect();
         let instances = Instances::new(known.instances.id(), ids).recirculating(recirculates);
         let after = GroupOrMeter { instances, ..known.clone() };
-        let write = |instance: (Variant, u32)| {
-            let command = match made.contains(&instance.1) {
+        let write = |(variant, id)| {
+            let command = match made.contains(&id) {
                 true => GroupModCommand::ADD,
                 false => command,
             };
-            self.write_instance(tenant, network, &group, instance, command)
+            self.write_instance(tenant, network, &group, variant, id, command)
         };
         let messages = taken.and_then(|()| after.instances.iter().map(write).collect());
         match messages {
