@@ -20,6 +20,7 @@
 //! * [`sflow`] writes and reads sFlow v5; [`Exporter`] sends it, many datagrams per system call.
 //! * [`ovsdb`] tells Open vSwitch to sample by itself.
 //! * [`standing`]: samplers of either kind that go on beside an agent's other work.
+//! * [`remains`]: what an agent that is killed leaves behind, and the end of it.
 //! * [`mirror`] writes down, for `tc`, which random share of an interface's frames goes where, each frame to at most one
 //!   place.
 //! * [`station`]: one server's part of a plan that all servers enact together: what receives, what sends, step by step.
@@ -42,6 +43,7 @@ mod flow;
 pub mod mirror;
 mod netlink;
 pub mod ovsdb;
+pub mod remains;
 mod sampler;
 pub mod sflow;
 pub mod shaper;

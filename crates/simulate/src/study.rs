@@ -1,12 +1,13 @@
-//! What `weir fabric simulate` found, as a table, as results and as figures.
+//! A study: what every way to choose paths has reached in all runs, as a table, as results and as figures.
 
+use crate::optimum::{Optimum, Proof};
+use crate::plan::STEP_SECONDS;
+use crate::run::{Moment, Outcome};
 use report::figure::{Figure, Line, Lines, Scale};
 use report::results::{Extras, Scalar};
 use report::stats::{confidence95, mean};
 use report::table::number;
-use report::{Better, Environment, Finding, Metric, Point, Results, Table};
-use simulate::optimum::Proof;
-use simulate::{Optimum, Outcome};
+use report::{Better, Finding, Metric, Point, Results, Table};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -17,10 +18,15 @@ const TARGET: f64 = 95.0;
 /// A way to choose paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
+    /// A path by chance.
     Random,
+    /// A path by a hash of the flow.
     EqualCost,
+    /// By labels, when a flow begins.
     NewFlows,
+    /// By labels, at every update: the path with the most room.
     Herding,
+    /// By labels, at every update: only from overloaded links, and by chance.
     Damped,
 }
 
@@ -41,7 +47,9 @@ impl Way {
 /// A way to choose paths, and the seconds between two updates of its labels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
+    /// The way.
     pub way: Way,
+    /// The seconds; `None` for a way without labels.
     pub interval: Option<f64>,
 }
 
@@ -55,7 +63,6 @@ impl fmt::Display for Case {
 /// All that was simulated.
 pub struct Study {
     results: Results,
-    step_seconds: f64,
     /// By run.
     optima: Vec<Vec<Optimum>>,
     /// By case, and there by run.
@@ -63,10 +70,9 @@ pub struct Study {
 }
 
 impl Study {
-    pub fn new(topology: &str, seed: u64, step_seconds: f64) -> Study {
-        let mut results = Results::new("fabric simulate", seed, Environment::capture(&[]));
-        results.settings.insert("topology".to_owned(), topology.into());
-        Study { results, step_seconds, optima: Vec::new(), cases: Vec::new() }
+    /// A study without runs. `results` has the environment and no points.
+    pub fn new(results: Results) -> Study {
+        Study { results, optima: Vec::new(), cases: Vec::new() }
     }
 
     /// Notes a setting.
@@ -75,11 +81,12 @@ impl Study {
     }
 
     /// The next outcomes are of a run with these optima.
-    pub fn begin_run(&mut self, optima: Vec<Optimum>) {
+    pub(crate) fn begin_run(&mut self, optima: Vec<Optimum>) {
         self.optima.push(optima);
     }
 
-    pub fn add(&mut self, case: Case, outcome: Outcome) {
+    /// Adds the outcome of a way to choose paths in this run.
+    pub(crate) fn add(&mut self, case: Case, outcome: Outcome) {
         match self.cases.iter_mut().find(|(known, _)| *known == case) {
             Some((_, outcomes)) => outcomes.push(outcome),
             None => self.cases.push((case, vec![outcome])),
@@ -87,7 +94,7 @@ impl Study {
     }
 
     /// Works out figures and findings when all runs are done.
-    pub fn conclude(&mut self) {
+    pub(crate) fn conclude(&mut self) {
         let points = self.cases.iter().map(|(case, outcomes)| self.point(case, outcomes));
         self.results.points = points.collect();
         if self.proof() == Some(Proof::Bound) {
@@ -104,14 +111,17 @@ impl Study {
         }
     }
 
+    /// The settings, the points and the findings.
     pub fn results(&self) -> &Results {
         &self.results
     }
 
+    /// Whether damped choice by the freshest labels stays below what it has to reach.
     pub fn is_below_target(&self) -> bool {
         self.results.findings.iter().any(|finding| finding.code == "below-target")
     }
 
+    /// Writes results, tables and figures to a folder.
     pub fn write(&self, out: &Path) -> Result<(), report::Error> {
         let tables = vec![("Throughput and fairness".to_owned(), self.table())];
         let figures = vec![self.by_interval(), self.by_time()];
@@ -130,14 +140,14 @@ impl Study {
         let interval = case.interval.map(|interval| ("labels_every_s", interval));
         let mut point = Point::new(case.way.name(), interval);
         let shares = self.shares(outcomes);
-        let each = |moment: fn(&simulate::run::Moment) -> f64| -> Vec<Vec<f64>> {
+        let each = |moment: fn(&Moment) -> f64| -> Vec<Vec<f64>> {
             outcomes.iter().map(|it| it.moments.iter().map(moment).collect()).collect()
         };
         let means = |runs: &[Vec<f64>]| runs.iter().filter_map(|run| mean(run)).collect();
         let lows = |runs: &[Vec<f64>]| runs.iter().map(|run| low(run)).collect();
         let moves = |outcome: &Outcome| {
             let moments = outcome.moments.last().map_or(1, |last| last.step + 1);
-            let minutes = f64::from(moments) * self.step_seconds / 60.0;
+            let minutes = f64::from(moments) * STEP_SECONDS / 60.0;
             outcome.moved as f64 / outcome.flows.max(1) as f64 / minutes
         };
         let flows = outcomes.iter().map(|outcome| outcome.flows as f64).collect();
@@ -243,7 +253,7 @@ impl Study {
         let line = |(case, outcomes): &(Case, Vec<Outcome>)| {
             let shares = self.shares(outcomes).into_iter().next().unwrap_or_default();
             let moments = outcomes.first().map(|outcome| &outcome.moments[..]).unwrap_or_default();
-            let time = moments.iter().map(|moment| f64::from(moment.step) * self.step_seconds);
+            let time = moments.iter().map(|moment| f64::from(moment.step) * STEP_SECONDS);
             let points = time.zip(shares).collect();
             Line {
                 name: case.to_string(),

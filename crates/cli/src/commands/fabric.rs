@@ -1,6 +1,5 @@
 //! `weir fabric`: the physical network as a whole.
 
-mod present;
 mod simulate;
 
 use crate::exit::Exit;

@@ -7,19 +7,14 @@
 //!         ── the end without it ──▶                   falls back, and ends
 //! ```
 //!
-//! It has a process group of its own, so that Ctrl-C does not reach it, and memory that runs out is not taken from it.
+//! The guard has a process group of its own, so that Ctrl-C does not reach the guard, and memory that runs out is not taken
+//! from the guard. What is to be done is in [`agent::remains`].
 
 use crate::exit::Exit;
-use agent::edge::{Edge, Fallback, fall_back};
-use agent::ovsdb::Database;
-use agent::shaper::Shape;
-use agent::standing::{BridgeSampling, Standing};
+use agent::remains::Remains;
 use anyhow::Context;
-use fabric::{Bandwidth, MacAddress};
-use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 const DONE: &str = "done";
@@ -27,29 +22,6 @@ const DONE: &str = "done";
 /// A running guard.
 pub struct Guard {
     child: Child,
-}
-
-/// What an agent that is killed leaves behind, and its guard sees to.
-#[derive(Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remains {
-    vnics: Vec<Line>,
-    bridges: Vec<Sampled>,
-}
-
-/// A bridge that samples.
-#[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct Sampled {
-    bridge: String,
-    switch: PathBuf,
-}
-
-/// A [`Fallback`] on the way.
-#[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
-    namespace: Option<String>,
-    interface: String,
-    bits_per_second: u64,
-    destinations: Vec<[u8; 6]>,
 }
 
 impl Guard {
@@ -91,27 +63,6 @@ impl Guard {
     }
 }
 
-impl Remains {
-    /// Of these, as they are now.
-    pub fn of(edge: Option<&Edge>, samplers: &Standing) -> Remains {
-        let line = |fallback: Fallback| Line {
-            namespace: fallback.namespace,
-            interface: fallback.shape.interface,
-            bits_per_second: fallback.shape.bandwidth.bits_per_second(),
-            destinations: fallback.shape.destinations.iter().map(|mac| mac.octets()).collect(),
-        };
-        let sampled = |it: &BridgeSampling| {
-            let (bridge, switch) = (it.bridge.clone(), it.switch.clone());
-            Sampled { bridge, switch }
-        };
-        let fallbacks = edge.map(Edge::fallbacks).unwrap_or_default();
-        Remains {
-            vnics: fallbacks.into_iter().map(line).collect(),
-            bridges: samplers.bridges().iter().map(sampled).collect(),
-        }
-    }
-}
-
 /// What the guard does.
 pub fn watch() -> anyhow::Result<Exit> {
     // Where that is not allowed it can be killed as anybody can.
@@ -125,43 +76,22 @@ pub fn watch() -> anyhow::Result<Exit> {
             }
         }
     }
-    let fallback = |line: Line| {
-        // Its own agent wrote them, and would have refused any other.
-        let macs = line.destinations.into_iter().filter_map(|mac| MacAddress::new(mac).ok());
-        let shape = Shape {
-            interface: line.interface,
-            bandwidth: Bandwidth::from_bits_per_second(line.bits_per_second),
-            destinations: macs.collect(),
-        };
-        Fallback { namespace: line.namespace, shape }
-    };
-    let (vnics, bridges) = (remains.vnics.len(), remains.bridges.len());
-    let plan: Vec<Fallback> = remains.vnics.into_iter().map(fallback).collect();
-    let unshaped = fall_back(&plan);
-    let sampling = remains.bridges.iter().filter_map(|it| end_sampling(it).err());
-    let sampling: Vec<agent::Error> = sampling.collect();
+    let ended = remains.end();
     let mut stderr = std::io::stderr();
-    for error in unshaped.iter().chain(&sampling) {
+    for error in &ended.errors {
         writeln!(stderr, "weir: {error}")?;
     }
-    if vnics > 0 {
+    if let (vnics @ 1.., whole) = ended.vnics {
         writeln!(
             stderr,
-            "weir: the agent was killed; {} of {vnics} VNICs have their whole bandwidth; the next agent removes its shapers",
-            vnics - unshaped.len()
+            "weir: the agent was killed; {whole} of {vnics} VNICs have their whole bandwidth; the next agent removes its shapers"
         )?;
     }
-    if bridges > 0 {
+    if let (bridges @ 1.., quiet) = ended.bridges {
         writeln!(
             stderr,
-            "weir: the agent was killed; {} of {bridges} bridges sample no longer",
-            bridges - sampling.len()
+            "weir: the agent was killed; {quiet} of {bridges} bridges sample no longer"
         )?;
     }
-    let all_done = unshaped.is_empty() && sampling.is_empty();
-    Ok(if all_done { Exit::Success } else { Exit::Failure })
-}
-
-fn end_sampling(sampled: &Sampled) -> agent::Result<()> {
-    Database::connect(&sampled.switch.join("db.sock"))?.clear_sampling(&sampled.bridge)
+    Ok(if ended.errors.is_empty() { Exit::Success } else { Exit::Failure })
 }

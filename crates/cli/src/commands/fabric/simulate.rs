@@ -1,23 +1,15 @@
 //! `weir fabric simulate`: how close tenants come to the optimum, by each way to choose paths.
 
-use super::present::{Case, Study, Way};
 use crate::exit::Exit;
 use crate::out::Output;
 use anyhow::Context;
 use fabric::Bandwidth;
-use fabric::labels::Privacy;
 use lab::{Rate, Topology};
 use report::pace::left_after;
 use report::terminal::talk;
-use simulate::{Choice, Error, Moves, Setting, Tenancy, World, run, yardstick};
+use report::{Environment, Results};
+use simulate::{Error, Plan, Study, World};
 use std::time::Instant;
-
-/// The length of a step.
-const STEP_SECONDS: f64 = 0.1;
-/// Steps in which tenants arrive and settle.
-const WARM_UP: u32 = 100;
-/// Steps between two looks at the rates.
-const STRIDE: u32 = 5;
 
 /// Simulate tenants who choose paths at random, by equal-cost hashing and by link labels, beside the optimum
 ///
@@ -98,10 +90,11 @@ impl Simulate {
     }
 
     fn simulate(&self, world: &World) -> Result<Study, Error> {
-        let runs = self.runs.unwrap_or(if self.quick { 1 } else { 3 });
-        let duration = self.duration.unwrap_or(if self.quick { 10.0 } else { 30.0 });
-        let mut study = Study::new(&self.topology, self.seed, STEP_SECONDS);
+        let plan = self.plan();
+        let mut study =
+            Study::new(Results::new("fabric simulate", self.seed, Environment::capture(&[])));
         let texts = [
+            ("topology", self.topology.clone()),
             ("rate", self.rate.to_string()),
             ("step", self.step.map_or_else(|| "exact".to_owned(), |rate| rate.to_string())),
             ("noise", self.noise.map_or_else(|| "none".to_owned(), |rate| rate.to_string())),
@@ -109,75 +102,34 @@ impl Simulate {
         ];
         texts.into_iter().for_each(|(name, text)| study.set(name, text));
         let numbers = [
-            ("tenants", f64::from(self.tenants)),
-            ("lifetime_s", self.lifetime),
-            ("duration_s", duration),
-            ("runs", f64::from(runs)),
+            ("tenants", f64::from(plan.tenants)),
+            ("lifetime_s", plan.lifetime),
+            ("duration_s", plan.duration),
+            ("runs", f64::from(plan.runs)),
         ];
         numbers.into_iter().for_each(|(name, number)| study.set(name, number));
-        let (begun, mut done) = (Instant::now(), 0);
-        let steps_of_all = usize::from(runs) * (self.cases().len() + 1);
-        for run_number in 0..u64::from(runs) {
-            let setting = Setting {
-                tenancy: Tenancy {
-                    tenants: self.tenants as usize,
-                    divisions: self.vnics.iter().map(|it| u64::from(*it)).collect(),
-                    lifetime: self.lifetime / STEP_SECONDS,
-                },
-                warm_up: WARM_UP,
-                steps: steps(duration),
-                stride: STRIDE,
-                seed: self.seed.wrapping_add(run_number),
-            };
-            let mut step = |what: &str| {
-                let left = left_after(done, steps_of_all, begun.elapsed());
-                talk(&format!("run {} of {runs}: {what}{left}", run_number + 1));
-                done += 1;
-            };
-            step("the optimum");
-            study.begin_run(yardstick(world, &setting, self.variables as usize)?);
-            for case in self.cases() {
-                step(&case.to_string());
-                let outcome = run(world, &setting, &self.choice(&case))?;
-                study.add(case, outcome);
-            }
-        }
-        study.conclude();
+        let begun = Instant::now();
+        plan.run(world, &mut study, |done, all, what| {
+            talk(&format!("{what}{}", left_after(done, all, begun.elapsed())));
+        })?;
         Ok(study)
     }
 
-    fn cases(&self) -> Vec<Case> {
-        let blind = [Way::Random, Way::EqualCost].map(|way| Case { way, interval: None });
-        let ways = [Way::NewFlows, Way::Herding, Way::Damped];
-        let guided = ways.into_iter().flat_map(|way| {
-            self.intervals.iter().map(move |&interval| Case { way, interval: Some(interval) })
-        });
-        blind.into_iter().chain(guided).collect()
-    }
-
-    fn choice(&self, case: &Case) -> Choice {
-        let moves = match case.way {
-            Way::Random => return Choice::Random,
-            Way::EqualCost => return Choice::EqualCost,
-            Way::NewFlows => Moves::Never,
-            Way::Herding => Moves::All,
-            Way::Damped => Moves::DAMPED,
-        };
-        let interval = steps(case.interval.unwrap_or(STEP_SECONDS));
-        Choice::Labels { interval, moves, privacy: self.privacy() }
-    }
-
-    fn privacy(&self) -> Privacy {
+    fn plan(&self) -> Plan {
         let bandwidth = |rate: Option<Rate>| {
             Bandwidth::from_bits_per_second(rate.map_or(0, Rate::bits_per_second))
         };
-        let mut seed = [0; 16];
-        seed[..8].copy_from_slice(&self.seed.to_be_bytes());
-        Privacy {
+        Plan {
+            tenants: self.tenants,
+            divisions: self.vnics.iter().map(|it| u64::from(*it)).collect(),
+            lifetime: self.lifetime,
+            duration: self.duration.unwrap_or(if self.quick { 10.0 } else { 30.0 }),
+            intervals: self.intervals.clone(),
             step: bandwidth(self.step),
             noise: bandwidth(self.noise),
-            seed,
-            ..Privacy::default()
+            runs: self.runs.unwrap_or(if self.quick { 1 } else { 3 }),
+            seed: self.seed,
+            variables: self.variables,
         }
     }
 }
@@ -188,11 +140,6 @@ fn usage_or_failure(error: anyhow::Error) -> anyhow::Result<Exit> {
         Some(Error::Fabric(_) | Error::Solver(_)) | None => Err(error),
         Some(_) => Ok(Exit::usage(&error)),
     }
-}
-
-fn steps(seconds: f64) -> u32 {
-    // At most a day, which fits.
-    ((seconds / STEP_SECONDS).round() as u32).max(1)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
