@@ -35,9 +35,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time;
 
 /// From step to step.
-const INTERVAL: time::Duration = time::Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(5);
 /// Of which at most so much is spent on datagrams.
-const HEARING: time::Duration = time::Duration::from_micros(2_500);
+const HEARING: Duration = Duration::from_micros(2_500);
 /// How often an interface that went away is looked for.
 const RETRY: Duration = Duration::from_secs(1);
 /// What happened and nobody asked for yet.
@@ -347,7 +347,7 @@ impl Edge {
         };
         let socket = wire.socket.try_clone().map_err(|e| Error::io("share the socket", e))?;
         let mut buffer = [0; LONGEST_DATAGRAM + 1];
-        let mut heard = time::Duration::ZERO;
+        let mut heard = Duration::ZERO;
         loop {
             let left = until.saturating_duration_since(time::Instant::now());
             if left.is_zero() {

@@ -18,7 +18,7 @@ use crate::threads::Thread;
 use crate::topology::{self, Board, Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme};
 pub use hypervisor::Installation;
-use hypervisor::{Duration, LldpKey, Settings, TenantId};
+use hypervisor::{LldpKey, Settings, TenantId};
 use openflow::VersionSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -318,7 +318,7 @@ fn snapshot(config: &Config, ids: &[TenantId], identity: Identity) -> Snapshot {
             controller_bytes: scheduler.controller_buffer,
             controller_bytes_limit: scheduler.controller_buffer_limit,
             switch_bytes: scheduler.switch_buffer,
-            reply_timeout: Duration(scheduler.reply_timeout.as_nanos() as u64),
+            reply_timeout: scheduler.reply_timeout,
             ..Settings::default()
         },
         keepalive: config.keepalive,

@@ -13,7 +13,7 @@
 //! without a change. Labels of empty and of full links are exact.
 
 use crate::network::{LinkId, Network};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, nanos};
 use crate::units::{Bandwidth, TenantId};
 use crate::usage::Usage;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,10 @@ impl Privacy {
 
     /// The first instant from `now` on at which the tenant's label of the link may change.
     pub fn next_look(&self, tenant: TenantId, link: LinkId, now: Instant) -> Instant {
-        let Duration(hold @ 1..) = self.hold else { return now };
+        let hold = nanos(self.hold);
+        if hold == 0 {
+            return now;
+        }
         let period = now.0 / hold;
         let look = |period: u64| {
             let into = self.draw(Draw::Instant, tenant, link, period) % hold;
@@ -260,7 +263,7 @@ impl Labels {
     /// The end of the link's interval; `now` if the interval has passed. With [`Privacy::hold`] there is no interval:
     /// one tenant's label would delay another tenant's label, and so become visible.
     fn next_look(&self, link: LinkId, now: Instant) -> Instant {
-        if self.settings.privacy.hold > Duration(0) {
+        if self.settings.privacy.hold > Duration::ZERO {
             return now;
         }
         // A clock that was set back must not silence a link until the clock has caught up.

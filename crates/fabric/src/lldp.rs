@@ -342,7 +342,7 @@ mod tests {
         let frame = tagged();
         assert_eq!(KEY.verify(&probe(), NOW), None);
         assert_eq!(LldpKey([8; 16]).verify(&frame, NOW), None);
-        assert_eq!(KEY.verify(&frame, NOW + LIFETIME + Duration(1)), None);
+        assert_eq!(KEY.verify(&frame, NOW + LIFETIME + Duration::from_nanos(1)), None);
         assert_eq!(KEY.verify(&frame, Instant(0)), None);
         for at in 0..frame.len() - 2 {
             let mut changed = frame.clone();

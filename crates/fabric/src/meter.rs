@@ -62,7 +62,7 @@ impl Meter {
             return Bandwidth::ZERO;
         };
         let bits = u128::from(after - before) * 8 * 1_000_000_000;
-        let rate = bits.checked_div(u128::from((end - start).0)).unwrap_or(0);
+        let rate = bits.checked_div(u128::from(end.nanos_since(start))).unwrap_or(0);
         Bandwidth::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 }

@@ -494,13 +494,13 @@ fn a_restart_finds_everything_where_it_was() {
     for dpid in [3, 1, 2, 4] {
         growing.add_switch(Dpid(dpid)).unwrap();
         (1..=3).for_each(|number| growing.add_port(port(dpid, number)).unwrap());
-        growing.add_edge(port(dpid, 1), megabits(10), fabric::Duration(0)).unwrap();
+        growing.add_edge(port(dpid, 1), megabits(10), fabric::Duration::ZERO).unwrap();
         after.handle_changes(&growing);
     }
     growing.set_port_up(port(1, 2), false).unwrap();
     for dpid in 1..=4 {
         let (a, b) = (port(dpid, 2), port(dpid % 4 + 1, 3));
-        growing.connect(a, b, megabits(10), fabric::Duration(0)).unwrap();
+        growing.connect(a, b, megabits(10), fabric::Duration::ZERO).unwrap();
         assert_eq!(after.handle_changes(&growing).moves, []);
     }
     after.stop_waiting(&growing);

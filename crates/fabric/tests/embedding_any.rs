@@ -116,7 +116,7 @@ fn direct(network: &Network, from: &[Dpid], to: &[Dpid]) -> Option<PortId> {
 fn with_edges(mut network: Network) -> Network {
     for dpid in 0..network.switch_slots() as u64 {
         network.add_port(port(dpid, EDGE)).unwrap();
-        network.add_edge(port(dpid, EDGE), megabits(10), fabric::Duration(0)).unwrap();
+        network.add_edge(port(dpid, EDGE), megabits(10), fabric::Duration::ZERO).unwrap();
     }
     network
 }

@@ -19,13 +19,13 @@ fn scattered() -> Network {
     for dpid in 1..=4 {
         network.add_switch(Dpid(dpid)).unwrap();
         (1..=5).for_each(|number| network.add_port(port(dpid, number)).unwrap());
-        network.add_edge(port(dpid, 1), megabits(10), Duration(0)).unwrap();
+        network.add_edge(port(dpid, 1), megabits(10), Duration::ZERO).unwrap();
     }
     network
 }
 
 fn plug(network: &mut Network, a: PortId, b: PortId, capacity: u64) {
-    network.connect(a, b, megabits(capacity), Duration(0)).unwrap();
+    network.connect(a, b, megabits(capacity), Duration::ZERO).unwrap();
 }
 
 /// The switches on the path of the tenant's link, from first to last.

@@ -265,7 +265,7 @@ fn overheard(privacy: &Privacy, bits: &[bool], length: Duration) -> Vec<(Instant
     labels.subscribe(RED, all[0], Instant(0));
     usage.add(&network, FlowId(1), flow(BLUE, 0, &all[..1])).unwrap();
     for (number, bit) in bits.iter().enumerate() {
-        let now = Instant(number as u64 * length.0);
+        let now = Instant(0) + length * number as u32;
         usage.set_rate(&network, FlowId(1), megabits(if *bit { 8 } else { 0 })).unwrap();
         labels.touch(usage.take_touched(), now);
         let mut poll = now;
@@ -280,7 +280,7 @@ fn overheard(privacy: &Privacy, bits: &[bool], length: Duration) -> Vec<(Instant
 /// Bits per second that red reads if blue signals at this rate and red reads the label at the end of each bit: the
 /// capacity of a symmetric channel with the measured error rate.
 fn leak(privacy: &Privacy, rate: f64) -> f64 {
-    let length = Duration((1e9 / rate) as u64);
+    let length = Duration::from_nanos((1e9 / rate) as u64);
     let mut state = 7_u64;
     let bits: Vec<bool> = (0..2_000)
         .map(|_| {
@@ -290,7 +290,7 @@ fn leak(privacy: &Privacy, rate: f64) -> f64 {
         .collect();
     let heard = overheard(privacy, &bits, length);
     let read = |number: usize| {
-        let end = Instant((number as u64 + 1) * length.0);
+        let end = Instant(0) + length * (number as u32 + 1);
         let last = heard.iter().rev().find(|(at, _)| *at < end).map(|(_, notice)| notice.label);
         last.is_some_and(|label| label < megabits(6))
     };
@@ -330,6 +330,6 @@ fn held_labels_change_at_drawn_instants_alone() {
         let bit = bits[(at.0 / 730_000_000) as usize];
         assert_eq!(notice.label, megabits(if bit { 2 } else { 10 }));
     }
-    let looks = |tenant| privacy.next_look(tenant, all[0], Instant(hold.0 * 9));
+    let looks = |tenant| privacy.next_look(tenant, all[0], Instant(0) + hold * 9);
     assert_ne!(looks(RED), looks(BLUE));
 }

@@ -182,7 +182,7 @@ fn a_link_goes_a_better_way() {
                 network.add_port(port(dpid, number)).unwrap();
             }
             let [a, b] = [a, b].map(|(dpid, number)| port(dpid, number));
-            network.connect(a, b, megabits(10), Duration(0)).unwrap();
+            network.connect(a, b, megabits(10), Duration::ZERO).unwrap();
         }
         for number in [6, 7] {
             network.set_port_up(port(1, number), false).unwrap();
@@ -287,7 +287,7 @@ fn without_tags_for_both_paths_a_link_goes_at_once() {
         let [a, b] = [port(2, 5), port(4, 5)];
         network.add_port(a).unwrap();
         network.add_port(b).unwrap();
-        network.connect(a, b, megabits(10), Duration(0)).unwrap();
+        network.connect(a, b, megabits(10), Duration::ZERO).unwrap();
         network.set_port_up(port(1, 3), false).unwrap();
         let mut case = Case::new(network, &reverting(|_| ()), tags(2000, most));
         set((2, 2), false)(&mut case.network);

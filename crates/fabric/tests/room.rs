@@ -42,7 +42,7 @@ fn joined(switches: u64, wires: &[u64]) -> Network {
     }
     for &dpid in wires {
         let (a, b) = (port(dpid, 2), port(dpid % 4 + 1, 3));
-        network.connect(a, b, megabits(10), Duration(0)).unwrap();
+        network.connect(a, b, megabits(10), Duration::ZERO).unwrap();
     }
     network
 }
@@ -221,7 +221,7 @@ fn what_is_left_on_the_way_home_is_shared_out_as_well() {
     // Green is on its own wire, and this wire fails.
     network.add_port(port(1, 7)).unwrap();
     network.add_port(port(4, 7)).unwrap();
-    network.connect(port(1, 7), port(4, 7), megabits(6), Duration(0)).unwrap();
+    network.connect(port(1, 7), port(4, 7), megabits(6), Duration::ZERO).unwrap();
     let third = TenantId(3);
     embedding.stop_growing();
     embedding.apply(&network, &wanted(&[(RED, &red), (BLUE, &blue), (third, &green)])).unwrap();
@@ -299,7 +299,7 @@ fn a_backup_moves_before_anything_else_does() {
     for number in [7, 8] {
         network.add_port(port(1, number)).unwrap();
         network.add_port(port(3, number)).unwrap();
-        network.connect(port(1, number), port(3, number), megabits(3), Duration(0)).unwrap();
+        network.connect(port(1, number), port(3, number), megabits(3), Duration::ZERO).unwrap();
     }
     let mut red = bare(3, 3);
     red.links[0].protection = Some(Disjoint::Links);

@@ -109,7 +109,7 @@ fn a_link_that_has_tags_one_way_only_is_down_at_both_ends() {
     let (mut network, mut embedding) = (ring(), tags(5, 6));
     let hosts = [1, 9];
     network.add_port(port(2, 9)).unwrap();
-    network.add_edge(port(2, 9), megabits(10), fabric::Duration(0)).unwrap();
+    network.add_edge(port(2, 9), megabits(10), fabric::Duration::ZERO).unwrap();
     // Packets to each port of member 2 have tags of their own.
     let green = Spec {
         switches: vec![switch(0xb0, &[1, 2])],
@@ -146,7 +146,7 @@ fn a_link_goes_where_tags_are_left() {
     // A moving link needs tags, too: with another wire from 1 to 3 the link moves there, and not to blue's path.
     network.add_port(port(1, 7)).unwrap();
     network.add_port(port(3, 7)).unwrap();
-    network.connect(port(1, 7), port(3, 7), megabits(1), fabric::Duration(0)).unwrap();
+    network.connect(port(1, 7), port(3, 7), megabits(1), fabric::Duration::ZERO).unwrap();
     embedding.stop_growing();
     network.set_port_up(port(4, 2), false).unwrap();
     assert_eq!(embedding.handle_changes(&network).ports, []);
@@ -221,7 +221,7 @@ fn what_is_held_is_not_where_others_have_their_hosts() {
             assert_eq!(after.tags_in_use(), 0);
             let mut now = ring();
             now.unplug(at).unwrap();
-            now.add_edge(at, megabits(10), fabric::Duration(0)).unwrap();
+            now.add_edge(at, megabits(10), fabric::Duration::ZERO).unwrap();
             after.handle_changes(&now);
             let wires = &status(&after, RED).active.unwrap().wires;
             assert!(wires.iter().all(|wire| ![wire.from, wire.to].contains(&at)));
@@ -242,7 +242,7 @@ fn what_is_held_is_not_where_hosts_are_declared() {
     after.restore(&before.export()).unwrap();
     after.apply(&Network::default(), &wanted(&[(RED, &red)])).unwrap();
     network.unplug(at).unwrap();
-    network.add_edge(at, megabits(10), fabric::Duration(0)).unwrap();
+    network.add_edge(at, megabits(10), fabric::Duration::ZERO).unwrap();
     after.handle_changes(&network);
     let active = status(&after, RED).active.unwrap();
     assert!(active.wires.iter().all(|wire| wire.from != at) && is_up(&after, RED));

@@ -6,7 +6,7 @@
 //! touches no shared memory.
 
 use crate::policy::Rate;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -57,7 +57,7 @@ impl Account {
             self.paid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| Some(pay(it)));
         let paid = pay(before.unwrap_or_else(|paid| paid));
         let again = paid.saturating_sub(each.saturating_mul(u64::from(rate.burst)));
-        (again > now.0).then(|| now + Duration(again - now.0))
+        (again > now.0).then_some(Instant(again))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The core's counters, by tenant and by switch. These are plain numbers; the driver publishes them.
 
-use crate::time::Duration;
 use alloc::vec::Vec;
 use openflow::ErrorCode;
 
@@ -57,12 +56,12 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one value.
+    /// Counts one value, in nanoseconds.
     #[inline]
-    pub fn record(&mut self, value: Duration) {
-        let above = (64 - (value.0 >> 10).leading_zeros()) as usize;
+    pub fn record(&mut self, nanos: u64) {
+        let above = (64 - (nanos >> 10).leading_zeros()) as usize;
         self.buckets[above.min(BUCKETS - 1)] += 1;
-        self.sum = self.sum.saturating_add(value.0);
+        self.sum = self.sum.saturating_add(nanos);
     }
 }
 

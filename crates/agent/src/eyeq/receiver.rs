@@ -4,6 +4,7 @@ use super::{SILENCE, Vnic, WINDOW};
 use fabric::edge::{Grant, Report};
 use fabric::meter::Meter;
 use fabric::share::{Demand, max_min};
+use fabric::time::nanos;
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 use std::collections::BTreeMap;
 
@@ -84,7 +85,7 @@ impl Receiver {
         if let Some((at, before)) = source.heard.filter(|(at, _)| *at <= now) {
             let sent = report.bytes.saturating_sub(before) as f64 * 8.0;
             // What passes a shaper of that rate in that time, and a burst.
-            let longest = (now - at).0.min(SILENCE.0) + LONGEST_STEP.0;
+            let longest = nanos((now - at).min(SILENCE) + LONGEST_STEP);
             let most = source.bandwidth.bits_per_second() as f64 * longest as f64 / 1e9 + 1e5;
             is_possible = sent <= most;
             self.queued += sent.min(most);
@@ -98,7 +99,8 @@ impl Receiver {
     /// What each sender may send from now on; nothing while there is no congestion.
     pub(super) fn grants(&mut self, now: Instant) -> Vec<Grant> {
         let last = self.stepped.replace(now).filter(|last| *last <= now);
-        let elapsed = last.map_or(0, |last| (now - last).0.min(LONGEST_STEP.0)) as f64 / 1e9;
+        let elapsed =
+            last.map_or(Duration::ZERO, |last| (now - last).min(LONGEST_STEP)).as_secs_f64();
         for source in self.senders.values_mut() {
             // Of the future is what was heard before the clock jumped back.
             source.heard = source.heard.filter(|(at, _)| *at <= now && now - *at < SILENCE);
@@ -132,7 +134,7 @@ impl Receiver {
         }
         // A step's worth and each sender's burst are always on the way.
         let usual = whole * elapsed + 8.0 * 3200.0 * active.len() as f64;
-        let drain = (self.queued - usual).max(0.0) * 1e9 / DRAIN.0 as f64;
+        let drain = (self.queued - usual).max(0.0) * 1e9 / nanos(DRAIN) as f64;
         let capacity = (whole * self.trim - drain.min(whole * MOST_DRAIN)).max(whole * LEAST_TRIM);
         let rates = shares(capacity, &active);
         let grant = |((from, _), rate): (&(&MacAddress, &Source), f64)| Grant {
@@ -148,7 +150,7 @@ impl Receiver {
     /// Makes room for what comes from elsewhere, if the meter shows more than the shares can be.
     fn trim(&mut self, now: Instant, whole: f64, measured: f64) {
         // The meter looks back that far, so a correction shows no sooner.
-        if self.trimmed.is_some_and(|at| at <= now && (now - at).0 < 2 * WINDOW.0) {
+        if self.trimmed.is_some_and(|at| at <= now && now - at < 2 * WINDOW) {
             return;
         }
         self.trimmed = Some(now);
@@ -161,7 +163,7 @@ impl Receiver {
 }
 
 /// Max-min fair shares of what they wish, weighted by their bandwidths; and what nobody wishes, in the same proportion,
-/// so that whoever wants more a moment later has some.
+/// so that a sender that wants more a moment later has some.
 fn shares(capacity: f64, active: &[(&MacAddress, &Source)]) -> Vec<f64> {
     let demand = |(_, source): &(&MacAddress, &Source)| Demand {
         links: &[0],

@@ -73,11 +73,10 @@ impl Ear {
     pub(super) fn new(setup: &Setup, life: u64) -> Ear {
         let agents = &setup.agents;
         let peers = agents.servers.iter().map(|name| AgentId::of(name));
-        let lifetime = u64::try_from(agents.lifetime.as_nanos()).unwrap_or(u64::MAX);
         Ear {
             sessions: Sessions::new(setup.key, AgentId::of(&agents.name), life, peers),
             addresses: BTreeMap::new(),
-            measured: Measured::new(setup.vnics.iter().copied(), Duration(lifetime)),
+            measured: Measured::new(setup.vnics.iter().copied(), agents.lifetime),
             told: BTreeMap::new(),
             slot: Count::default(),
             taken: BTreeMap::new(),
@@ -89,7 +88,7 @@ impl Ear {
     pub(super) fn rest(&self, now: Instant) -> Rest {
         let passed = now - self.slot.since;
         if self.slot.number >= LOOKS && passed < SLOT {
-            return Rest::For(Duration(SLOT.0 - passed.0));
+            return Rest::For(SLOT.saturating_sub(passed));
         }
         self.measured.next_due().map_or(Rest::None, Rest::Until)
     }

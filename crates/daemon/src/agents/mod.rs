@@ -122,7 +122,7 @@ impl Worker {
             }
             match self.ear.rest(self.now()) {
                 // Datagrams that arrive meanwhile wait in the socket's buffer, and are lost if the buffer is full.
-                Rest::For(rest) => std::thread::sleep(Duration::from_nanos(rest.0).min(LOOK)),
+                Rest::For(rest) => std::thread::sleep(rest.min(LOOK)),
                 Rest::Until(due) => {
                     let due = self.origin + Duration::from_nanos(due.0);
                     self.listen(&mut buffer, due.saturating_duration_since(Instant::now()));

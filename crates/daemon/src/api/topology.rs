@@ -96,7 +96,7 @@ impl Topology {
                     Origin::Discovered => "discovered",
                 },
                 bandwidth_bits_per_second: link.map(|link| link.capacity.bits_per_second()),
-                latency_us: link.map(|link| link.latency.0 / 1_000),
+                latency_us: link.map(|link| fabric::time::nanos(link.latency) / 1_000),
             }
         });
         let edges = network.links().filter_map(|(_, link)| match link.to {

@@ -136,7 +136,7 @@ impl Shard {
         newest.sort_unstable_by_key(|(.., refusal)| Reverse(refusal.at()));
         newest.truncate(REFUSALS);
         let shown = newest.into_iter().map(|(dpid, version, refusal)| RefusalShown {
-            at: clock - Duration::from_nanos((now - refusal.at()).0),
+            at: clock - (now - refusal.at()),
             dpid,
             xid: refusal.xid(),
             request: refusal.request(version),

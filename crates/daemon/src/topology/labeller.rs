@@ -40,18 +40,10 @@ struct Bucket {
 impl Labeller {
     /// A labeller without subscriptions.
     pub(super) fn new(config: &config::Labels, seed: [u8; 16]) -> Labeller {
-        let nanos = |time: std::time::Duration| {
-            Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-        };
         let settings = Settings {
             hysteresis: config.hysteresis,
-            minimum_interval: nanos(config.minimum_interval),
-            privacy: Privacy {
-                step: config.step,
-                noise: config.noise,
-                hold: nanos(config.hold),
-                seed,
-            },
+            minimum_interval: config.minimum_interval,
+            privacy: Privacy { step: config.step, noise: config.noise, hold: config.hold, seed },
         };
         Labeller {
             labels: Labels::new(settings),
@@ -123,7 +115,7 @@ impl Labeller {
         let waiting = self.buckets.values().filter(|bucket| !bucket.line.is_empty());
         let tokens = waiting.map(|bucket| {
             let missing = SECOND.saturating_sub(bucket.tokens);
-            bucket.filled + Duration(missing.div_ceil(u64::from(self.notices.max(1))))
+            bucket.filled + Duration::from_nanos(missing.div_ceil(u64::from(self.notices.max(1))))
         });
         tokens.chain(self.labels.next_due()).min()
     }
@@ -160,7 +152,7 @@ impl Bucket {
     fn fill(&mut self, notices: u32, now: Instant) {
         let most = u64::from(notices) * SECOND;
         // A clock that jumps ahead only fills the bucket.
-        let passed = (now - self.filled).0.saturating_mul(u64::from(notices));
+        let passed = now.nanos_since(self.filled).saturating_mul(u64::from(notices));
         self.tokens = self.tokens.saturating_add(passed).min(most);
         self.filled = now;
     }
@@ -205,7 +197,7 @@ mod tests {
             for port in ports {
                 network.add_port(port).unwrap();
             }
-            links.push(network.connect(ports[0], ports[1], mbit(10), Duration(0)).unwrap().0);
+            links.push(network.connect(ports[0], ports[1], mbit(10), Duration::ZERO).unwrap().0);
         }
         (network, links)
     }
@@ -218,7 +210,7 @@ mod tests {
     fn of_many_changes_the_newest_is_told_and_no_more_than_the_bound() {
         let (network, links) = network(1);
         let config = config::Labels {
-            minimum_interval: std::time::Duration::ZERO,
+            minimum_interval: Duration::ZERO,
             notices: 2,
             ..config::Labels::default()
         };

@@ -6,6 +6,7 @@
 //! neither probed nor ends of links. At a declared port, discovered links are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use fabric::discovery::{self, Discovery, Probe, Refusal};
 use fabric::{
@@ -272,8 +273,8 @@ impl State {
 
     fn settings(&self) -> discovery::Settings {
         discovery::Settings {
-            interval: nanos(self.config.interval),
-            lifetime: nanos(self.config.lifetime),
+            interval: self.config.interval,
+            lifetime: self.config.lifetime,
             ..discovery::Settings::default()
         }
     }
@@ -381,8 +382,8 @@ impl State {
             .unwrap_or(UNSAID)
     }
 
-    fn latency(&self, said: Option<std::time::Duration>) -> fabric::Duration {
-        nanos(said.unwrap_or(self.config.latency))
+    fn latency(&self, said: Option<Duration>) -> Duration {
+        said.unwrap_or(self.config.latency)
     }
 
     /// Updates the capacities of unchanged links after a new configuration.
@@ -410,10 +411,6 @@ impl State {
             self.changed.extend([id, id.reverse()]);
         }
     }
-}
-
-fn nanos(time: std::time::Duration) -> fabric::Duration {
-    fabric::Duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -135,9 +135,8 @@ mod tests {
             network.add_port(port(&format!("{dpid} port 1"))).unwrap();
         }
         let capacity = Bandwidth::from_megabits_per_second(1);
-        let (link, changed) = network
-            .connect(port("1 port 1"), port("2 port 1"), capacity, fabric::Duration(0))
-            .unwrap();
+        let (link, changed) =
+            network.connect(port("1 port 1"), port("2 port 1"), capacity, Duration::ZERO).unwrap();
         let subscription = watch.subscribe();
         assert!(subscription.wait(Duration::ZERO).unwrap().links.is_empty());
         for number in 1..=3 {

@@ -18,7 +18,7 @@ const TIME_TO_LIVE_AT: usize = PORT_AT + 3 + 4;
 
 /// The frame of a probe from this port.
 pub(super) fn frame(key: &LldpKey, port: PortId, lifetime: Duration, now: Instant) -> Vec<u8> {
-    let seconds = lifetime.0.div_ceil(1_000_000_000);
+    let seconds = lifetime.as_nanos().div_ceil(1_000_000_000);
     let mut body = Vec::with_capacity(40);
     body.extend_from_slice(&DESTINATION);
     body.extend_from_slice(&PROBE_SOURCE);

@@ -141,7 +141,7 @@ fn what_a_host_sends_makes_no_link() {
         (
             "one from later",
             port(1, 9),
-            probe::frame(&KEY, port(2, 9), Duration(0), seconds(9)),
+            probe::frame(&KEY, port(2, 9), Duration::ZERO, seconds(9)),
             now,
             Refusal::Replayed,
         ),

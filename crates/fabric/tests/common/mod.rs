@@ -30,7 +30,7 @@ pub fn network(switches: u64, wires: &[(u64, u64, u64)]) -> Network {
         let [a, b] = [a, b].map(|dpid| PortId::new(Dpid(dpid), number));
         network.add_port(a).unwrap();
         network.add_port(b).unwrap();
-        network.connect(a, b, megabits(capacity), Duration(0)).unwrap();
+        network.connect(a, b, megabits(capacity), Duration::ZERO).unwrap();
     }
     network
 }

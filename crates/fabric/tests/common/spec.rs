@@ -60,11 +60,11 @@ pub fn ring() -> Network {
     for dpid in 1..=4 {
         network.add_switch(Dpid(dpid)).unwrap();
         (1..=3).for_each(|number| network.add_port(port(dpid, number)).unwrap());
-        network.add_edge(port(dpid, 1), megabits(10), fabric::Duration(0)).unwrap();
+        network.add_edge(port(dpid, 1), megabits(10), fabric::Duration::ZERO).unwrap();
     }
     for dpid in 1..=4 {
         let (a, b) = (port(dpid, 2), port(dpid % 4 + 1, 3));
-        network.connect(a, b, megabits(10), fabric::Duration(0)).unwrap();
+        network.connect(a, b, megabits(10), fabric::Duration::ZERO).unwrap();
     }
     network
 }
@@ -104,7 +104,7 @@ pub fn all_follow(network: &Network, embedding: &mut Embedding, mut parted: bool
 pub fn flapping(network: &mut Network) -> Spec {
     let [a, b] = [1, 3].map(|dpid| port(dpid, 5));
     [a, b].iter().for_each(|&at| network.add_port(at).unwrap());
-    network.connect(a, b, megabits(1), fabric::Duration(0)).unwrap();
+    network.connect(a, b, megabits(1), fabric::Duration::ZERO).unwrap();
     let link = LinkSpec { reverts: true, ..link((0xa1, 2), (0xa3, 2)) };
     Spec { ports: Vec::new(), hosts: Vec::new(), links: vec![link], ..two() }
 }

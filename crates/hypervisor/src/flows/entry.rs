@@ -139,7 +139,8 @@ impl Flow {
             return Some(0);
         }
         let over = self.installed + Duration::from_secs(self.hard_timeout.into());
-        let left = u16::try_from((over - now).0.div_ceil(SECOND)).unwrap_or(self.hard_timeout);
+        let left = over.nanos_since(now).div_ceil(SECOND);
+        let left = u16::try_from(left).unwrap_or(self.hard_timeout);
         (left > 0).then_some(left)
     }
 
@@ -152,9 +153,9 @@ impl Flow {
 
     /// How long the entry has been installed.
     pub(crate) fn stood(&self, now: Instant) -> Age {
-        let stood = (now - self.installed).0;
-        let duration_sec = u32::try_from(stood / SECOND).unwrap_or(u32::MAX);
-        Age { duration_sec, duration_nsec: (stood % SECOND) as u32 }
+        let stood = now - self.installed;
+        let duration_sec = u32::try_from(stood.as_secs()).unwrap_or(u32::MAX);
+        Age { duration_sec, duration_nsec: stood.subsec_nanos() }
     }
 
     /// Adds what a rule that was removed has counted.

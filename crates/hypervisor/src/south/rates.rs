@@ -75,11 +75,12 @@ impl Bucket {
     /// Fills the bucket. If there are too few tokens for the messages, returns when there will be enough.
     fn fill(&mut self, pace: Pace, messages: u32, now: Instant) -> Result<(), Instant> {
         let price = pace.price(messages);
-        self.level = self.level.saturating_add((now - self.filled).0).min(pace.full.max(price));
+        self.level =
+            self.level.saturating_add(now.nanos_since(self.filled)).min(pace.full.max(price));
         self.filled = now;
         match price.saturating_sub(self.level) {
             0 => Ok(()),
-            missing => Err(now + Duration(missing)),
+            missing => Err(now + Duration::from_nanos(missing)),
         }
     }
 }

@@ -402,7 +402,7 @@ impl Session {
     pub(crate) fn begin_silence_check(&mut self, now: Instant) -> bool {
         let is_due = now >= self.silence.next_check;
         if is_due {
-            self.silence.next_check = now + Duration(self.silence.patience.0 / 4);
+            self.silence.next_check = now + self.silence.patience / 4;
         }
         is_due
     }

@@ -5,12 +5,12 @@ use super::event::Event;
 use crate::policy::Switches;
 use crate::pool::{Pool, Taken};
 use crate::south::pending::Entry;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::sync::Arc;
 use openflow::Encode;
 
 /// An answer in several parts may take this many times the time for its first part.
-const PARTS: u64 = 6;
+const PARTS: u32 = 6;
 /// Bytes of a switch's own memory for each of its items in the store. A switch holds some rules for an entry.
 const STORED: usize = 16 << 10;
 
@@ -55,9 +55,9 @@ impl Switch {
 
     /// Whether Weir gives up waiting for an answer.
     pub(super) fn is_late(&self, entry: &Entry, now: Instant) -> bool {
-        let Duration(patience) = self.settings.reply_timeout;
+        let patience = self.settings.reply_timeout;
         // An answer that has begun gets more time, but not unlimited time.
         let patience = if entry.answered { patience.saturating_mul(PARTS) } else { patience };
-        now - entry.sent.at() >= Duration(patience)
+        now - entry.sent.at() >= patience
     }
 }

@@ -33,9 +33,9 @@ use openflow::v13::{FlowStats, FlowStatsRequest};
 use port_counts::{Due, PortTotals};
 
 /// How long an answer waits for the counters of other switches.
-const PATIENCE: Duration = Duration(250_000_000);
+const PATIENCE: Duration = Duration::from_nanos(250_000_000);
 /// The greatest age of counters for other switches.
-const FRESH: Duration = Duration(250_000_000);
+const FRESH: Duration = Duration::from_nanos(250_000_000);
 
 impl Switch {
     /// Another switch asks for the received counters of the ports of a tenant's network here.

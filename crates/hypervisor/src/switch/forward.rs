@@ -9,7 +9,7 @@ use crate::semantics::UNANSWERED;
 use crate::south::pending::{Awaits, Entry};
 use crate::south::queue::{Class, Item};
 use crate::south::session::{Part, Ran, Submitted};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::vec::Vec;
 use compile::Reason;
 use openflow::frame;
@@ -26,7 +26,7 @@ impl Switch {
         match self.session.submit(tenant, &item, message, &self.journal) {
             Submitted::Sent => {
                 let counters = &mut state.counters;
-                counters.waited.record(Duration(0));
+                counters.waited.record(0);
                 if let Some(type_) = frame::type_(message) {
                     count(&mut counters.to_switch, type_);
                 }
@@ -94,14 +94,14 @@ impl Switch {
     fn note_sent(&mut self, now: Instant) {
         while let Some(sent) = self.session.next_sent() {
             let counters = &mut self.tenants[sent.tenant].counters;
-            let waited = now - sent.arrived;
+            let waited = now.nanos_since(sent.arrived);
             counters.waited.record(waited);
             sent.type_.into_iter().for_each(|type_| count(&mut counters.to_switch, type_));
             if let Some(origin) = sent.refuses {
                 let code = openflow::error::v13::BAD_REQUEST_BUFFER_UNKNOWN;
                 self.refuse(&origin, Reason::BufferReused.with(code));
             }
-            if let Some(operation) = sent.operation.filter(|_| waited > Duration(0)) {
+            if let Some(operation) = sent.operation.filter(|_| waited > 0) {
                 self.begin_time(operation, sent.arrived, now);
             }
             if let Awaits::Collection(collection) = sent.awaits {

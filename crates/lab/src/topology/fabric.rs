@@ -39,7 +39,7 @@ impl Topology {
             }
             let (port, host) = match ports {
                 [Some(a), Some(b)] => {
-                    network.connect(a, b, capacity, Duration(0)).map_err(wrong)?;
+                    network.connect(a, b, capacity, Duration::ZERO).map_err(wrong)?;
                     continue;
                 }
                 [Some(port), None] => (port, b),
@@ -51,7 +51,7 @@ impl Topology {
                     )));
                 }
             };
-            network.add_edge(port, capacity, Duration(0)).map_err(wrong)?;
+            network.add_edge(port, capacity, Duration::ZERO).map_err(wrong)?;
             if let Some(&mac) = hosts.get(&*host.node).filter(|_| host.port == 0) {
                 network.add_host(mac, port).map_err(wrong)?;
             }

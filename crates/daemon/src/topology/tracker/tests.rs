@@ -35,7 +35,7 @@ fn isolation() -> Network {
         for (spine, at_leaf) in [(1, 4), (2, 5)] {
             let ends = [format!("{leaf} port {at_leaf}"), format!("{spine} port {at_spine}")];
             let [a, b] = ends.map(|end| port(&end));
-            network.connect(a, b, mbit(10), Duration(0)).unwrap();
+            network.connect(a, b, mbit(10), Duration::ZERO).unwrap();
         }
     }
     network

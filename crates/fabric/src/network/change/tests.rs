@@ -24,10 +24,10 @@ fn chain() -> Network {
         }
     }
     for (a, b) in [("1.2", "2.1"), ("2.2", "3.1")] {
-        network.connect(port(a), port(b), mbit(10), Duration(5)).unwrap();
+        network.connect(port(a), port(b), mbit(10), Duration::from_nanos(5)).unwrap();
     }
     for (at, octet) in [("1.1", 1), ("3.2", 3)] {
-        network.add_edge(port(at), mbit(10), Duration(0)).unwrap();
+        network.add_edge(port(at), mbit(10), Duration::ZERO).unwrap();
         network.add_host(host(octet), port(at)).unwrap();
     }
     network
@@ -68,7 +68,8 @@ fn changes_are_told_and_links_keep_their_ids() {
     // The wire is unplugged and plugged in from the other end.
     assert_eq!(network.unplug(port("2.1")), Ok(vec![forth, forth.reverse()]));
     assert_eq!(network.find_link(forth), Err(Error::UnknownLink(forth)));
-    let (back, changed) = network.connect(port("2.1"), port("1.2"), mbit(7), Duration(1)).unwrap();
+    let (back, changed) =
+        network.connect(port("2.1"), port("1.2"), mbit(7), Duration::from_nanos(1)).unwrap();
     assert_eq!((back, changed.len()), (forth.reverse(), 2));
     assert_eq!(network.link(forth).capacity, mbit(7));
     assert_eq!((up(&network).as_str(), network.link_slots()), (WHOLE, 8));
@@ -101,22 +102,23 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         (|n| n.remove_port(port("1.9")).map(drop), Error::UnknownPort(port("1.9"))),
         (|n| n.set_port_up(port("1.9"), true).map(drop), Error::UnknownPort(port("1.9"))),
         (
-            |n| n.connect(port("1.2"), port("1.2"), mbit(1), Duration(0)).map(drop),
+            |n| n.connect(port("1.2"), port("1.2"), mbit(1), Duration::ZERO).map(drop),
             Error::SelfLink(port("1.2")),
         ),
         (
-            |n| n.connect(port("1.2"), port("3.1"), mbit(1), Duration(0)).map(drop),
+            |n| n.connect(port("1.2"), port("3.1"), mbit(1), Duration::ZERO).map(drop),
             Error::PortInUse(port("1.2")),
         ),
         (
-            |n| n.connect(port("1.9"), port("3.1"), mbit(1), Duration(0)).map(drop),
+            |n| n.connect(port("1.9"), port("3.1"), mbit(1), Duration::ZERO).map(drop),
             Error::UnknownPort(port("1.9")),
         ),
         (
             |n| {
                 n.add_port(port("1.3"))?;
                 n.add_port(port("2.3"))?;
-                let refused = n.connect(port("1.3"), port("2.3"), mbit(0), Duration(0)).map(drop);
+                let refused =
+                    n.connect(port("1.3"), port("2.3"), mbit(0), Duration::ZERO).map(drop);
                 n.remove_port(port("1.3"))?;
                 n.remove_port(port("2.3"))?;
                 refused
@@ -124,7 +126,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
             Error::NoCapacity,
         ),
         (
-            |n| n.add_edge(port("1.1"), mbit(1), Duration(0)).map(drop),
+            |n| n.add_edge(port("1.1"), mbit(1), Duration::ZERO).map(drop),
             Error::PortInUse(port("1.1")),
         ),
         (|n| n.add_host(host(1), port("3.2")), Error::DuplicateHost(host(1), port("1.1"))),
@@ -154,7 +156,7 @@ fn a_wire_that_flaps_costs_nothing() {
     let mut network = chain();
     for _ in 0..1_000 {
         network.unplug(port("1.2")).unwrap();
-        network.connect(port("1.2"), port("2.1"), mbit(10), Duration(5)).unwrap();
+        network.connect(port("1.2"), port("2.1"), mbit(10), Duration::from_nanos(5)).unwrap();
     }
     assert_eq!((network.link_slots(), up(&network).as_str()), (8, WHOLE));
 }

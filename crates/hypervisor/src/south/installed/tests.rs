@@ -166,7 +166,7 @@ proptest! {
             model.carry_out(&key, &effect);
             installed.confirm(written, NOW);
         }
-        installed.settle(Duration(0), NOW);
+        installed.settle(Duration::ZERO, NOW);
         prop_assert!(installed.slots.iter().all(|slot| slot.pending.is_empty()));
         prop_assert_eq!(installed.index.len(), model.rules.len());
     }

@@ -21,7 +21,7 @@
 //!                                                                              keep, go on ◀──pays──┘
 //! ```
 
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, nanos};
 
 /// One unit being served, one waiting, one on its way: with less the switch idles between an answer and what follows.
 /// With four, a tenant's message would wait behind more than three services' worth of a neighbour's.
@@ -197,7 +197,7 @@ impl Search {
         } else if !round.is_full {
             // Under a higher limit all that waited has left. It pays if that was quicker.
             if let Phase::More(trial) = self.phase {
-                self.rates.add(round.served, now - round.start);
+                self.rates.add(round.served, now.nanos_since(round.start));
                 let rate = self.rates.rate(1).unwrap_or_default();
                 self.judge_more(trial, rate);
             }
@@ -205,7 +205,7 @@ impl Search {
         } else if self.is_settling {
             self.is_settling = false;
         } else {
-            self.rates.add(round.served, now - round.start);
+            self.rates.add(round.served, now.nanos_since(round.start));
             self.rest.rounds += 1;
             self.compare(now);
         }
@@ -335,7 +335,7 @@ impl Spare {
         if was_full {
             *self = Spare::new(now);
         } else if passed >= SPARE_MEASURED {
-            let units = u64::from(self.served) * SPARE.0 / passed.0;
+            let units = u64::from(self.served) * nanos(SPARE) / nanos(passed);
             let limit = u32::try_from(units).unwrap_or(MOST_SPARE).min(MOST_SPARE);
             *self = Spare { limit, ..Spare::new(now) };
         }
@@ -343,8 +343,8 @@ impl Spare {
 }
 
 impl Rates {
-    fn add(&mut self, units: u32, took: Duration) {
-        self.last[self.count % ROUNDS] = (units, took.0.max(1));
+    fn add(&mut self, units: u32, took: u64) {
+        self.last[self.count % ROUNDS] = (units, took.max(1));
         self.count += 1;
     }
 

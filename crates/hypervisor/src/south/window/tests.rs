@@ -418,7 +418,7 @@ fn a_tenant_alone_has_a_large_window() {
     assert!(window.is_open());
     window.note_demand(4, Instant(1_000));
     assert!(!window.is_open(), "shared now");
-    window.note_demand(4, Instant(1_000 + WANTS_FOR.0));
+    window.note_demand(4, Instant(1_000) + WANTS_FOR);
     assert!(window.is_open(), "the other has been silent for long");
 }
 

@@ -96,7 +96,7 @@ impl Collections {
 
     /// The collection with kept answers to the same question that are not older than `max_age`.
     pub(super) fn cached(&self, asked: &Asked<'_>, max_age: u64, now: Instant) -> Option<usize> {
-        let is_young = |state| matches!(state, State::Done(at) if (now - at).0 <= max_age);
+        let is_young = |state| matches!(state, State::Done(at) if now.nanos_since(at) <= max_age);
         self.all.iter().position(|c| c.is_same(asked) && is_young(c.state))
     }
 
@@ -120,7 +120,7 @@ impl Collections {
         let usable = self.all.iter().position(|c| match c.state {
             State::Free => true,
             State::Asked | State::Answering(_) => false,
-            State::Done(at) => oldest_useful.is_none_or(|age| (now - at).0 > age),
+            State::Done(at) => oldest_useful.is_none_or(|age| now.nanos_since(at) > age),
         });
         let mut answers = Vec::new();
         if let Some(used) = usable.and_then(|at| self.all.get_mut(at)) {

@@ -54,7 +54,8 @@ impl Traffic {
     fn measure(&mut self, now: Instant) {
         self.loads.clear();
         let before = self.answered_at.replace(now);
-        let Some(ns) = before.map(|before| (now - before).0).filter(|ns| *ns > 0) else { return };
+        let passed = before.map(|before| now.nanos_since(before));
+        let Some(ns) = passed.filter(|ns| *ns > 0) else { return };
         for (port, (_, sent)) in &self.coming {
             let Some((_, before)) = self.ports.get(port) else { continue };
             if sent.bytes == NOT_COUNTED {
