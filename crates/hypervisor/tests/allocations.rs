@@ -1,7 +1,8 @@
 //! What the core allocates: nothing on the forwarding path (PACKET_IN and PACKET_OUT through a warm core), and a bounded number of
 //! bytes for each entry that one request changes.
 //!
-//! A binary of its own, because its allocator counts.
+//! A binary of its own, because its allocator counts. The allocator counts each thread by itself: the test harness has threads
+//! that allocate when they like.
 
 // In a test a panic is the finding.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -9,66 +10,8 @@
 #[path = "behaviour/support/mod.rs"]
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use allocation_counter::measure;
 use support::{Mode, WarmCore, request};
-
-struct Counting;
-
-thread_local! {
-    /// By thread: the test harness has threads that allocate when they like.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated and not freed, and the most that these ever were.
-    static BYTES: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-fn count(more: usize, less: usize) {
-    // While a thread ends its counter may be gone; nobody asks then.
-    if more > 0 {
-        let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
-    }
-    let _ = BYTES.try_with(|bytes| {
-        let (now, most) = bytes.get();
-        let now = now + more as i64 - less as i64;
-        bytes.set((now, most.max(now)));
-    });
-}
-
-/// Bytes that are allocated after some work, and the most that were during it, beside those before it.
-fn bytes_of(work: impl FnOnce()) -> (i64, i64) {
-    let (before, _) = BYTES.get();
-    BYTES.set((before, before));
-    work();
-    let (now, most) = BYTES.get();
-    (now - before, most - before)
-}
-
-// SAFETY: everything is the system's allocator; counting touches only a cell without a destructor.
-unsafe impl GlobalAlloc for Counting {
-    // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is passed on.
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: as above.
-        unsafe { System.alloc(layout) }
-    }
-
-    // SAFETY: the caller keeps `GlobalAlloc::dealloc`'s contract, which is passed on.
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: as above; the pointer came from `alloc` and so from the system.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    // SAFETY: the caller keeps `GlobalAlloc::realloc`'s contract, which is passed on.
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size, layout.size());
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn packets_through_a_warm_core_allocate_nothing() {
@@ -85,12 +28,12 @@ fn packets_through_a_warm_core_allocate_nothing() {
             round(&mut core);
         }
         let (north, south) = (core.north, core.south);
-        let before = ALLOCATIONS.get();
-        assert!(before > 0, "nothing is counted");
-        for _ in 0..ROUNDS {
-            round(&mut core);
-        }
-        let allocations = ALLOCATIONS.get() - before;
+        assert_eq!(
+            measure(|| drop(std::hint::black_box(Box::new(1)))).count_total,
+            1,
+            "nothing is counted"
+        );
+        let allocations = measure(|| (0..ROUNDS).for_each(|_| round(&mut core))).count_total;
         let expected = ROUNDS * u64::from(TENANTS);
         assert_eq!(
             (core.north - north, core.south - south),
@@ -123,14 +66,14 @@ fn a_change_of_all_entries_holds_few_bytes_for_each() {
         let adds: Vec<Vec<u8>> = (0..ENTRIES).map(add).collect();
         let modify = request(version, 1, "flow modify actions=output:1");
         let delete = request(version, 1, "flow delete");
-        let each = |bytes: i64| bytes / i64::from(ENTRIES);
-        let (stand, _) = bytes_of(|| adds.iter().for_each(|it| core.down(0, it)));
+        let stand = measure(|| adds.iter().for_each(|it| core.down(0, it))).bytes_current;
         core.rest();
-        let (_, modified) = bytes_of(|| core.down(0, &modify));
+        let modified = measure(|| core.down(0, &modify)).bytes_max;
         core.rest();
-        let (_, deleted) = bytes_of(|| core.down(0, &delete));
+        let deleted = measure(|| core.down(0, &delete)).bytes_max;
         core.rest();
-        let found = [stand, modified, deleted].map(each);
+        let stand = u64::try_from(stand).unwrap();
+        let found = [stand, modified, deleted].map(|bytes| bytes / u64::from(ENTRIES));
         let is_bounded = found.iter().zip(most).all(|(it, most)| *it <= most);
         assert!(is_bounded, "{version:?} {mode:?}: {found:?}, at most {most:?}");
     }
