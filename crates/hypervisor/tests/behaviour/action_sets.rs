@@ -2,7 +2,7 @@
 //! no port. That random ones forward as they would on a switch of the tenant's own is in `networks`; that groups by which buckets
 //! send outlive refusals is in `groups_agree`, too.
 
-use crate::groups::{BLUE, all_same, stage};
+use crate::support::hairpin::{BLUE, all_same, stage};
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;

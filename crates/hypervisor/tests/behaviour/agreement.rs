@@ -2,7 +2,6 @@
 
 use crate::support::*;
 use emulate::Fault;
-use hypervisor::Event;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -12,27 +11,6 @@ const RULES: &str = "
     red: ip,nw_dst=10.1.0.0/16
     blue: ip,nw_src=10.2.0.0/16 @50
 ";
-
-/// A new connection finds nothing to mend, and each tenant's count is right.
-pub(crate) fn agrees(world: &mut World) -> Result<(), TestCaseError> {
-    let flows: Vec<usize> = world.core.tenants().map(|tenant| tenant.flows).collect();
-    let entries = world.tenant_flows();
-    world.reconnect();
-    let mended: Vec<&Event> = world
-        .events
-        .iter()
-        .filter(|event| match event {
-            Event::Reconciled { installed, removed, foreign, .. } => {
-                installed + removed + foreign > 0
-            }
-            _ => false,
-        })
-        .collect();
-    prop_assert!(mended.is_empty(), "{:?}", mended);
-    prop_assert_eq!(world.tenant_flows(), entries);
-    prop_assert_eq!(world.core.tenants().map(|tenant| tenant.flows).collect::<Vec<_>>(), flows);
-    Ok(())
-}
 
 #[test]
 fn changes_on_top_of_a_refused_change_are_undone_with_it() {
@@ -49,7 +27,7 @@ fn changes_on_top_of_a_refused_change_are_undone_with_it() {
         assert_eq!(world.core.tenants().next().unwrap().flows, 0);
         assert_eq!(world.tenant_flows(), [""; 0]);
         world.switch.switch_mut().plant(Vec::new());
-        agrees(&mut world).unwrap();
+        tables_agree(&mut world).unwrap();
     }
 }
 
@@ -78,7 +56,7 @@ fn an_entry_half_of_which_has_expired_can_be_changed() {
         count= 0
     ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 /// What a refused change left on the switch has other timeouts than what came later.
@@ -109,7 +87,7 @@ fn timeouts_of_a_refused_entry_do_not_stay() {
             world.switch.switch_mut().plant(Vec::new());
             world.advance(5_000_000_000);
             let case = format!("{version:?}, every {every} after {first}: {course:?}");
-            agrees(&mut world).unwrap_or_else(|error| panic!("{case}: {error}"));
+            tables_agree(&mut world).unwrap_or_else(|error| panic!("{case}: {error}"));
         }
     }
 }
@@ -173,7 +151,7 @@ proptest! {
             world.switch.switch_mut().plant(Vec::new());
             world.advance(60_000_000_000);
             prop_assert!(world.core.tenants().all(|tenant| tenant.flows <= 4 || tenant.id.0 == 2));
-            agrees(&mut world)?;
+            tables_agree(&mut world)?;
         }
     }
 }

@@ -2,8 +2,6 @@
 //! xids stand with their themes; see docs/messages.md for what is refused with which error.
 
 use crate::support::*;
-use fabric::discovery::{Discovery, Settings};
-use fabric::{Dpid, Instant, LldpKey, PortId, PortNumber};
 
 const PORTS: &str = "
     red: in_port=1
@@ -290,14 +288,6 @@ fn lldp_replay_and_port_probing() {
     }
 }
 
-/// A link probe of Weir's own.
-pub(crate) fn probe() -> Vec<u8> {
-    let mut discovery = Discovery::new(LldpKey([7; 16]), Settings::default());
-    let port = PortId::new(Dpid(9), PortNumber::new(1).unwrap());
-    discovery.set_port(port, true, Instant(0));
-    discovery.poll_probe(Instant(0)).unwrap().frame
-}
-
 /// A host keeps a probe of Weir's own that it was sent, and has its tenant send it on, out of another switch's port.
 #[test]
 fn probes_of_weirs_own_are_not_passed_on() {
@@ -330,7 +320,7 @@ fn probes_of_weirs_own_are_not_passed_on() {
         world.say(red, 9, &format!("out actions=output:2 data={}", hex("")));
         assert_eq!((world.heard(red), world.left.len()), (vec![], 1));
         assert!(world.left[0].frame.len() > probe.len());
-        // Probes of red's own may bear a tag.
+        // Probes of red's own may carry a tag.
         let own: String = packet("lldp").iter().map(|byte| format!("{byte:02x}")).collect();
         let own = format!("hex:{}81000005{}", &own[..24], &own[24..]);
         world.say(red, 10, &format!("out actions=output:2 data={own}"));

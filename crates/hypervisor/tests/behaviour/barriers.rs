@@ -1,6 +1,5 @@
 //! True barriers: what stands before one is done and answered before its reply, and what comes behind it is done after.
 
-use crate::groups_in_order::at_once;
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;
 use emulate::Fault;
@@ -176,7 +175,7 @@ fn one_that_is_not_answered_leaves_nothing_open() {
     }
 }
 
-/// Where a part of a change is refused, the rest is taken back, and a reply that came before that would show what is not so.
+/// If the switch refuses a part of a change, the state before the change is restored. A reply before that would show a wrong state.
 #[test]
 fn what_is_taken_back_is_back() {
     let all = ["in_port", "output:10|output:11"];

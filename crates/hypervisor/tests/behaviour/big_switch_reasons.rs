@@ -1,6 +1,6 @@
 //! What is kept of a request that a member of a big switch refuses: the member's reason, and which member refused.
 
-use crate::big_switches::stage;
+use crate::support::big_switches::stage;
 use crate::support::*;
 use hypervisor::RefusedBy;
 use hypervisor::refusals::Reason;

@@ -1,22 +1,9 @@
 //! One virtual switch on several physical ones: counted, ordered, refused and ended as one. That it forwards as one is in
 //! `networks`.
 
+use crate::support::big_switches::{say, stage};
 use crate::support::networks::both_say;
 use crate::support::*;
-
-/// Red has a switch on all three physical ones, with ports 1 and 2 on the first, 3 on the second, 4 on the third.
-pub(crate) fn stage(version: Version) -> Stage {
-    let red = Plan {
-        edges: vec![(1, 1, 1), (1, 2, 2), (2, 1, 3), (3, 1, 4)],
-        big: vec![1, 2, 3],
-        ..Plan::default()
-    };
-    Stage::new(version, vec![red])
-}
-
-pub(crate) fn say(stage: &mut Stage, words: &str) {
-    assert_eq!(stage.say(0, 1, words), Vec::<String>::new(), "{words}");
-}
 
 #[test]
 fn it_has_all_ports_and_one_datapath_id() {
@@ -378,7 +365,7 @@ fn groups_and_meters_are_counted_on_all_members() {
     }
 }
 
-/// One of the physical switches has no room: the others take back what they took, and the controller gets one error.
+/// One of the physical switches has no room: the others restore their state before the change, and the controller gets one error.
 #[test]
 fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
     use emulate::Fault::{RefuseFlowMods, RefuseGroupMods};

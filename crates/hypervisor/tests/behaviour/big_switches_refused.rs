@@ -1,21 +1,9 @@
 //! What members of a big switch refuse while more of the same is on its way: it stands nowhere, and what came later does.
 
-use crate::big_switches::{say, stage};
+use crate::support::big_switches::{everything, reached, say, stage};
 use crate::support::*;
 use emulate::Fault::RefuseOnce;
 use proptest::prelude::*;
-
-pub(crate) fn everything(stage: &Stage) -> Vec<Vec<String>> {
-    (1..=3).map(|switch| stage.entries(switch)).collect()
-}
-
-/// Who gets what hosts at all ports send.
-pub(crate) fn reached(stage: &mut Stage) -> Vec<Vec<u32>> {
-    let frame = packet("10.0.0.1>10.0.0.2");
-    let from = [(1, 1), (1, 2), (2, 3), (3, 4)];
-    let seen = from.map(|(switch, port)| stage.send(0, switch, port, &frame));
-    seen.map(|seen| seen.delivered.iter().map(|it| it.2).collect()).to_vec()
-}
 
 #[test]
 fn an_entry_that_is_refused_twice_stands_nowhere() {
@@ -123,7 +111,7 @@ fn ports_are_configured_by_no_change_that_is_refused() {
     }
 }
 
-/// What a member refuses while the front is away is taken back all the same, and asked for anew by the front that comes.
+/// If a member refuses a change while the front is away, the change is removed all the same, and the next front asks for it again.
 #[test]
 fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     for version in VERSIONS {
@@ -203,7 +191,7 @@ fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
     }
 }
 
-/// Each change that is taken back costs a barrier on each member, however many of the front's wait for it.
+/// Each change that is removed costs a barrier on each member, however many of the front's wait for it.
 #[test]
 fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
     for (version, barrier) in [(Version::V1_0, 18), (Version::V1_3, 20)] {

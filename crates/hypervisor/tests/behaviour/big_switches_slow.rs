@@ -1,8 +1,6 @@
 //! Members of a big switch that refuse late: by then its controller has changed the same again.
 
-use crate::big_switches::{say, stage};
-use crate::big_switches_refused::{everything, reached};
-use crate::in_turn::is_divided;
+use crate::support::big_switches::{everything, reached, say, stage};
 use crate::support::*;
 use emulate::Fault::{RefuseFlowMods, RefuseOnce};
 use proptest::prelude::*;
@@ -13,7 +11,7 @@ fn to(port: u32) -> Vec<Vec<u32>> {
     (1..=4).map(|from| if from == port { Vec::new() } else { vec![port] }).collect()
 }
 
-/// A change is refused on the second member, and the first will refuse the way back.
+/// The second member refuses a change, and the first member will refuse the restoration.
 fn on_the_way_back(version: Version) -> Stage {
     let mut stage = stage(version);
     say(&mut stage, "flow add match=ip prio=5 actions=output:4 idle=60 flags=rem");
@@ -32,7 +30,7 @@ fn what_is_added_before_a_way_back_is_refused_stands() {
         let told = stage.answer_all();
         let [others @ .., last] = &told[..] else { panic!("{version:?}") };
         assert!(last.starts_with("11 ERROR"), "{version:?}: {told:?}");
-        // What was there before both is lost where a member refuses the way back before the second change comes.
+        // The state before both changes is lost where a member refuses the restoration before the second change comes.
         assert!(others.iter().all(|it| it.starts_with("FLOW_REMOVED")), "{version:?}: {told:?}");
         assert_eq!(reached(&mut stage), to(2), "{version:?}");
     }
@@ -335,7 +333,7 @@ proptest! {
         }
     }
 
-    /// So they do about groups, of which the way back is open: packets go where the controller is told.
+    /// The same of groups, whose restoration is accepted: packets go where the replies say.
     #[test]
     fn members_that_answer_when_they_like_agree_on_groups(
         bursts in prop::collection::vec((group_steps(), 1_u64..4, 1_u32..4), 1..4),

@@ -1,7 +1,7 @@
 //! Buckets of tenants' own networks that one action set cannot say: VLAN actions before a link, FLOOD and ALL. They end in
 //! groups of Weir's own. That random ones forward as they would on a switch of the tenant's own is in `networks`.
 
-use crate::groups::{BLUE, all_same, stage, without_eleven};
+use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
 use crate::support::networks::{both_say, same};
 use crate::support::*;
 use emulate::Fault;
@@ -97,7 +97,7 @@ fn a_group_is_refused_once_with_its_exits() {
     for (words, messages) in [
         // Two egress groups, and the group itself, each in three forms.
         ("group add id=3 type=all buckets=flood|push_vlan:8100,output:10", 3 + 3 + 3),
-        // Group 1 gets copies, and with it group 2 and the entry, which is one for each port of entry then, and for none.
+        // Group 1 gets copies, and with it group 2 and the entry, which is then one rule for each ingress port, and one for packets without an ingress port.
         ("group modify id=1 type=all buckets=mod_vlan_vid:7,output:11", 3 + 3 + 2 + 4),
     ] {
         let refused = (1..15).filter(|nth| refuse_one(words, *nth));

@@ -160,7 +160,7 @@ fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
     }
 }
 
-/// What is gone has not been told of yet when another comes in its place.
+/// The end of an entry has not been reported yet when another entry comes in its place.
 #[test]
 fn what_is_told_late_is_what_the_entry_before_has_counted() {
     let policy = "

@@ -1,4 +1,4 @@
-//! Shared edge ports on OpenFlow 1.3: what is sent there without a word of whom it is for gets to the tenant's own hosts, and
+//! Shared edge ports on OpenFlow 1.3: packets from rules that name no destination get to the tenant's own hosts, and
 //! to nobody else's.
 
 use crate::support::hairpin::{policy_on, say};
@@ -32,7 +32,7 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
     }
 }
 
-/// Also where the rule names the port of entry.
+/// Also where the rule names the ingress port.
 #[test]
 fn rules_that_name_a_port_of_entry_send_there() {
     let mut stage = stage();

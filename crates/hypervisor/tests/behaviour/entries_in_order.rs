@@ -1,6 +1,5 @@
 //! Entries that go with a group, and what a controller says of them before the switch has said whether it goes.
 
-use crate::groups_in_order::at_once;
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;

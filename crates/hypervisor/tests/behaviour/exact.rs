@@ -5,9 +5,6 @@ use crate::support::*;
 use hypervisor::StoreKey;
 use hypervisor::store::Kind;
 
-/// All of a packet but where it came in, and its VLAN: `wire` has it.
-const PACKET: &str = "dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,udp,nw_tos=0,\
-    nw_src=10.1.0.1,nw_dst=10.0.0.2,tp_src=1000,tp_dst=2000";
 /// The packet's VLAN tag: its name, and what a match says of it.
 const TAGS: [(&str, &str); 2] = [("", "dl_vlan=0xffff"), ("vlan5:", "dl_vlan=5,dl_vlan_pcp=0")];
 
@@ -22,7 +19,7 @@ fn wire(tag: &str) -> Vec<u8> {
 fn a_match_of_one_packet_is_above_all_others() {
     for (name, tag) in TAGS {
         let mut stage = Stage::new(Version::V1_0, two_networks());
-        let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
         for words in [
             format!("flow add prio=1 flags=rem cookie=1 {exact} actions=output:2"),
             "flow add prio=10 match=in_port=1 actions=drop".to_owned(),
@@ -49,7 +46,7 @@ fn a_match_of_one_packet_is_above_all_others() {
             let beside = stage.say_beside(0, 1, &words);
             let error = |told: &[String]| told.first().is_some_and(|it| it.contains("ERROR"));
             let told = stage.say(0, 1, &words);
-            // An error bears what it is about.
+            // An error carries the bytes of its request.
             assert!(
                 told == beside || error(&told) && error(&beside),
                 "{words}: {told:?} {beside:?}"
@@ -69,7 +66,7 @@ fn a_match_of_one_packet_stays_when_the_switch_connects_again() {
         for timeouts in ["", "hard=1000", "idle=1000"] {
             let mut world = World::new(Setup::new(Version::V1_0, BY_ADDRESS));
             let red = world.connect("red");
-            let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+            let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
             let words = format!("flow add prio=5 {timeouts} flags=rem {exact} actions=output:2");
             world.say(red, 1, &words);
             assert_eq!(world.packet(1, &wire(name)), [2]);
@@ -97,7 +94,7 @@ fn a_record_of_another_priority_is_of_the_highest() {
     for (_, tag) in TAGS {
         let mut world = World::new(Setup::new(Version::V1_0, BY_ADDRESS));
         let red = world.connect("red");
-        let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
         world.say(red, 1, &format!("flow add prio=5 {exact} actions=output:2"));
         world.advance(1_000_000_000);
         let before = world.switch_entries();
@@ -115,7 +112,7 @@ fn a_record_of_another_priority_is_of_the_highest() {
     }
 }
 
-/// On a big switch as well, of which each member holds the entry. What bears a tag does not cross to the other member.
+/// On a big switch as well, of which each member holds the entry. A frame with a tag does not cross to the other member.
 #[test]
 fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
     for ((name, tag), sent_to) in TAGS.into_iter().zip([[2, 3], [2, 4]]) {
@@ -125,7 +122,7 @@ fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
             ..Plan::default()
         };
         let mut stage = Stage::new(Version::V1_0, vec![plan]);
-        let exact = format!("full=1 match=in_port=1,{tag},{PACKET}");
+        let exact = format!("full=1 match=in_port=1,{tag},{ONE_PACKET}");
         let [one, other] = sent_to.map(|port| format!("output:{port}"));
         for words in [
             format!("flow add prio=1 flags=rem cookie=1 {exact} actions={other},{one}"),
@@ -141,11 +138,6 @@ fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
             assert_eq!(stage.say(0, 1, &words), stage.say_beside(0, 1, &words));
         }
     }
-}
-
-/// All of a packet with a VLAN tag but where it came in: with that it is a match without wildcards on the switch.
-pub(crate) fn but_for_the_port() -> String {
-    format!("{},{PACKET}", TAGS[1].1)
 }
 
 const BY_PORT: &str = "

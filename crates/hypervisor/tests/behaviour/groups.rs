@@ -2,40 +2,10 @@
 //! as they would on a switch of the tenant's own is in `networks`; that they outlive restarts in `groups_kept`, and
 //! refusals in `groups_agree`.
 
-use crate::support::networks::{both_say, same, two_networks};
+use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
+use crate::support::networks::{both_say, same};
 use crate::support::*;
 use emulate::Fault;
-
-/// Blue, whose ports 10 and 11 of its first switch stand on one physical port.
-pub(crate) const BLUE: usize = 1;
-
-/// Whatever comes to blue's first switch meets group 1; its other switches deliver what comes by links to their port 1, and
-/// send what comes from there into all links.
-pub(crate) fn stage() -> Stage {
-    let mut stage = Stage::new(Version::V1_3, two_networks());
-    for (switch, links) in [(2, "output:10,output:11"), (3, "output:10,output:11")] {
-        both_say(
-            &mut stage,
-            BLUE,
-            switch,
-            &format!("flow add prio=4 match=in_port=1 actions={links}"),
-        );
-        both_say(&mut stage, BLUE, switch, "flow add prio=3 actions=output:1");
-    }
-    stage
-}
-
-/// Packets of several flows from everywhere; what becomes of them is the same here and there.
-pub(crate) fn all_same(stage: &mut Stage) -> usize {
-    let mut delivered = 0;
-    for last in 0..4 {
-        for (switch, port) in [(1, 1), (2, 1), (3, 1)] {
-            let frame = packet(&format!("10.0.0.{last}>10.0.0.9"));
-            delivered += same(stage, BLUE, switch, port, &frame).delivered.len();
-        }
-    }
-    delivered
-}
 
 #[test]
 fn each_kind_sends_into_links_on_one_port_from_each_of_them() {
@@ -182,7 +152,7 @@ fn loops_of_groups_are_refused() {
     }
 }
 
-/// An entry that is written once per port of entry is, there, the same rule as one that names the port. A switch may choose which of
+/// An entry that is written once per ingress port is, there, the same rule as one that names the port. A switch may choose which of
 /// the two counts, so both are taken; when the first goes, the other has the rule.
 #[test]
 fn entries_that_become_one_are_both_taken() {
@@ -250,17 +220,6 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     !told.is_empty()
 }
 
-/// Blue's link at port 11 has no path any more, or has one again: its ports are not crowded then, or are.
-pub(crate) fn without_eleven(stage: &mut Stage, without: bool) {
-    let (mut maps, tags) = Stage::maps_from(if without { 3000 } else { 2000 }, &two_networks());
-    let blue = hypervisor::TenantId(BLUE as u16 + 1);
-    for dpid in [1, 3].into_iter().filter(|_| without) {
-        cut(maps.get_mut(&dpid).unwrap(), blue, 11);
-    }
-    stage.set_maps(&maps, 2000..=tags.max(3999));
-    stage.take_told();
-}
-
 #[test]
 fn copies_come_and_go_as_ports_become_crowded_and_cease_to_be() {
     let mut stage = stage();
@@ -287,7 +246,7 @@ fn copies_come_and_go_as_ports_become_crowded_and_cease_to_be() {
         assert!(back.contains(&(BLUE, 1, 1, frame.clone())), "{back:?}");
         without_eleven(&mut stage, false);
         assert_eq!((stage.groups(1), stage.entries(1).len()), (groups, entries));
-        // A group that is written anew counts anew, so do both.
+        // A group that is written again counts from zero, here and there.
         all_same(&mut stage);
     }
     let flows = stage.say(BLUE, 1, "stats flow");

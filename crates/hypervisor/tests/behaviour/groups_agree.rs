@@ -242,7 +242,7 @@ fn found_courses() {
         "group add id=1 buckets=in_port; flow add match=ip,in_port=10 prio=6 actions=output:10; \
          flow add match=ip,in_port=10 prio=6 actions=group:1; wait 4; group delete id=1 buckets=; \
          refuse 2; wait 2",
-        // A group gets a form back, and what names it is written anew.
+        // A group gets a form back, and the groups and entries that name it are written again.
         "group add id=3 buckets=in_port; group modify id=3 buckets=output:10; refuse 5; \
          group add id=1 buckets=in_port|group:3; wait 5",
         // An entry is refused that has got other rules with its group.
@@ -270,7 +270,7 @@ fn found_courses() {
         "refuse 1; other group add id=2 buckets=in_port; group add id=1 buckets=output:10; \
          other group add id=3 buckets=group:2; wait 19; other group add id=1 buckets=output:1; \
          refuse 3; wait 5",
-        // Copies that only a refused change had taken are nobody's when a deletion has stood for it.
+        // Instances that only a refused change had taken have no owner after the deletion.
         "refuse 1; flow add match=ip prio=5 actions=write=output:10;goto=1; \
          other group add id=1 buckets=in_port; group add id=3 buckets=strip_vlan,output:10; wait 1; \
          group modify id=3 buckets=output:10; roomy; group delete id=3 buckets=",

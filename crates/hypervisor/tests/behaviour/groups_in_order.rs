@@ -20,15 +20,6 @@ fn world() -> (World, Seat) {
     (world, blue)
 }
 
-/// What the tenant is told, by the transaction ids from 1 on.
-pub(crate) fn at_once(world: &mut World, seat: Seat, all: &[&str]) -> Vec<String> {
-    for (xid, words) in (1..).zip(all) {
-        world.say(seat, xid, words);
-    }
-    world.advance(1_000_000_000);
-    world.heard(seat)
-}
-
 #[test]
 fn a_group_goes_right_behind_the_change_by_which_another_ceases_to_name_it() {
     for (all, left) in [

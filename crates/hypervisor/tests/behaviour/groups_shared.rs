@@ -1,75 +1,12 @@
 //! Groups that send by shared edge ports: in buckets that write for which host packets are. That random ones forward as they would
 //! on a switch of the tenant's own is in `sharing`.
 
-use crate::sharing::at_hosts;
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
-    BIG_FROM, BLUE, BROADCAST, EVERY_NODE, RED, WHOLE, accept, big_plan, frame, host, plan,
-    plan_before_sharing,
+    BIG_FROM, BLUE, BROADCAST, RED, STRANGER, WHOLE, accept, all_same, big_plan, both,
+    destinations, frame, host, plan, plan_before_sharing, refuse, same,
 };
 use crate::support::*;
-
-pub(crate) const STRANGER: [u8; 6] = [2, 0, 0, 0, 0x66, 6];
-
-/// Both tenants' second switches pass on what comes, and so do switches of their own.
-pub(crate) fn both() -> Stage {
-    let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
-    for tenant in [RED, BLUE] {
-        both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
-        both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
-    }
-    stage
-}
-
-pub(crate) fn address(address: [u8; 6]) -> String {
-    address.map(|octet| format!("{octet:02x}")).join(":")
-}
-
-/// For whom packets of a tenant's may be: its hosts behind the shared ports, others, and everybody.
-pub(crate) fn destinations(tenant: usize) -> Vec<[u8; 6]> {
-    let own = [1, 2, 3].map(|n| host(tenant, n));
-    let others = [host(1 - tenant, 1), host(1 - tenant, 3), STRANGER, BROADCAST, EVERY_NODE];
-    own.into_iter().chain(others).collect()
-}
-
-/// What becomes of a frame is what becomes of it on the tenant's own, where its hosts take what is for them.
-#[track_caller]
-pub(crate) fn same(
-    stage: &mut Stage,
-    plan: &Plan,
-    at: (usize, u64, u32),
-    to: [u8; 6],
-    note: &str,
-) -> Seen {
-    let (tenant, switch, port) = at;
-    let mut sources = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
-    let frame = frame(sources.next().map_or([2, 0, 0, 0, 0x77, 1], |it| it.3), to);
-    let beside = at_hosts(plan, stage.send_beside(tenant, switch, port, &frame));
-    let mut seen = stage.send(tenant, switch, port, &frame);
-    // The wires are the other tenant's as well.
-    seen.delivered.retain(|it| it.0 == tenant || ![7, 8].contains(&it.2));
-    assert_eq!(seen, beside, "{note}: {at:?} {to:x?}");
-    seen
-}
-
-/// All frames that come in anywhere. Gives how often they leave.
-#[track_caller]
-pub(crate) fn all_same(stage: &mut Stage, plan: &Plan, tenant: usize, note: &str) -> usize {
-    let mut left = 0;
-    for (switch, port) in [(1, WHOLE), (1, 7), (1, 8), (2, WHOLE)] {
-        for to in destinations(tenant) {
-            left += same(stage, plan, (tenant, switch, port), to, note).delivered.len();
-        }
-    }
-    left
-}
-
-#[track_caller]
-pub(crate) fn refuse(stage: &mut Stage, words: &str, error: &str) {
-    let told = stage.say(RED, 1, words);
-    let type_ = if words.starts_with("group") { 15 } else { 14 };
-    assert_eq!(told, [format!("7 ERROR {error} of type {type_} xid 7")], "{words}");
-}
 
 /// Some buckets that send by a shared edge port and do not write one host's address, and some that do.
 const REFUSED: [&str; 9] = [

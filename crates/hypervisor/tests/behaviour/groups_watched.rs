@@ -47,7 +47,7 @@ fn a_group_stays_when_one_that_it_watches_goes() {
         for more in [&gone[..1], &gone, &back, &other] {
             is_the_same(&mut watching(&plans, tenant, more), tenant, &plans);
         }
-        // It can be written anew, but not so that it watches what is not there.
+        // It can be written again, but not so that it watches a port or group that does not exist.
         let mut stage = watching(&plans, tenant, &gone);
         let told = stage.say(tenant, 1, "group modify id=4 type=ff buckets=g1@output:1").join("");
         assert!(told.contains("OFPGMFC_BAD_WATCH"), "{told}");

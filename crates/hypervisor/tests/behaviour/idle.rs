@@ -21,7 +21,7 @@ const ABOVE_ANOTHER: &str = "
     red> 2 flow add prio=1 actions=output:4 cookie=8
 ";
 
-/// What has been idle alone is there again before a packet comes, so none meets the entry beneath.
+/// A rule that has been idle alone is installed again before a packet comes, so no packet meets the entry below.
 #[test]
 fn an_entry_forwards_at_all_ports_while_one_has_packets() {
     for policy in [SLICE, NETWORK] {
@@ -96,7 +96,7 @@ fn an_entry_ends_when_its_time_is_over() {
     }
 }
 
-/// Added anew, it begins anew.
+/// An entry that is added again begins again.
 #[test]
 fn an_entry_that_is_added_again_has_all_its_time() {
     for policy in [SLICE, NETWORK] {
@@ -195,7 +195,7 @@ fn an_entry_ends_once_although_a_change_of_it_is_refused() {
     }
 }
 
-/// A switch may begin a hard timeout anew with a modification, and Weir does not; what was installed again and what was not
+/// A switch may begin a hard timeout again with a modification, and Weir does not; what was installed again and what was not
 /// end together.
 #[test]
 fn an_entry_that_was_modified_ends_as_one() {
@@ -275,7 +275,7 @@ fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
     assert_eq!(stage.say(1, 1, rule), [""; 0]);
     let before = stage.entries(1).len();
     stage.wait(3);
-    // One for each port of entry.
+    // One for each ingress port.
     assert_eq!(stage.say(1, 1, "flow modify match=ip actions=in_port"), [""; 0]);
     assert!(stage.entries(1).len() > before);
     assert_eq!(stage.take_told(), []);
@@ -556,7 +556,7 @@ proptest! {
         }
     }
 
-    /// Each that has a timeout ends, and is told of as often as it came and did not go in another way; also if the switch
+    /// Each entry with a timeout ends, and is reported as often as it was added and not ended in another way; also if the switch
     /// refuses to have a part of it again.
     #[test]
     fn what_has_a_timeout_ends(steps in vec(rough_step(), 1..60), slow in any::<bool>()) {
@@ -572,7 +572,7 @@ proptest! {
             let flows = world.switch.switch().flows();
             let left = flows.filter(|(_, flow)| flow.idle_timeout > 0 || flow.hard_timeout > 0);
             prop_assert_eq!(left.count(), 0);
-            crate::agreement::agrees(&mut world)?;
+            tables_agree(&mut world)?;
         }
     }
 }

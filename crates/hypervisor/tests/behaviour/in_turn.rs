@@ -1,4 +1,4 @@
-//! Whatever a switch refuses, and whenever it says so: what a controller has said comes to what it would on a switch that does one
+//! Whatever a switch refuses, and whenever it says so: the requests of a controller have the result that they have on a switch that does one
 //! after the other and refuses the same.
 
 use crate::support::hairpin::{hairpin_map, policy_on};
@@ -179,19 +179,6 @@ impl Tables {
             _ => true,
         }
     }
-}
-
-/// Whether all is told before the reply to a barrier that was asked before it, and all that was asked after it, after.
-pub(crate) fn is_divided(heard: &[String]) -> bool {
-    let replies = heard.iter().filter_map(|it| it.split_once(' '));
-    let replies = replies.filter_map(|(xid, it)| Some((xid.parse().ok()?, it)));
-    let replies: Vec<(u32, &str)> = replies.collect();
-    let is_between = |at: usize| {
-        let (before, after) = replies.split_at(at);
-        let barrier = replies[at].0;
-        before.iter().all(|it| it.0 < barrier) && after[1..].iter().all(|it| it.0 > barrier)
-    };
-    (0..replies.len()).filter(|at| replies[*at].1 == "BARRIER_REPLY").all(is_between)
 }
 
 /// What is about to send elsewhere is not deleted for that if it does not come to.

@@ -35,7 +35,7 @@ fn fill(world: &mut World) {
     assert_eq!(world.heard(red), [""; 0]);
 }
 
-/// Of whom the switch holds rules, and how many, as the core has told.
+/// The installations whose rules the switch holds, and how many rules, by the core's reports.
 fn left(world: &World) -> Vec<(String, usize)> {
     let told = world.events.iter().filter_map(|event| match event {
         Event::LeftOthers(left) => Some(left),

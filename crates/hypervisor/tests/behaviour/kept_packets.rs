@@ -1,45 +1,13 @@
-//! Packets that the switch keeps: whoever has one released gets its own, where and as it came in.
+//! Buffered packets: a tenant that has a packet released gets its own packet, as and where the packet came in.
 
 use crate::support::networks::two_networks;
 use crate::support::*;
-use openflow::v10;
-use openflow::v13::{self, MatchBuf, OxmField};
 use openflow::{Version, frame};
 
 const BY_ADDRESS: &str = "
     red: ip,nw_src=10.1.0.0/16
     blue: ip,nw_src=10.2.0.0/16
 ";
-
-/// A switch's word that it keeps a packet by this number.
-pub(crate) fn announcement(version: Version, number: u32, frame: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let total_len = u16::try_from(frame.len()).unwrap();
-    let mut match_ = MatchBuf::new();
-    match_.exact(OxmField::IN_PORT, 1);
-    let written = match version {
-        Version::V1_0 => v10::PacketIn {
-            buffer_id: number,
-            total_len,
-            in_port: v10::PortNo(1),
-            reason: v10::PacketInReason::NO_MATCH,
-            data: frame,
-        }
-        .write_message(0, &mut out),
-        _ => v13::PacketIn {
-            buffer_id: number,
-            total_len,
-            reason: v13::PacketInReason::NO_MATCH,
-            table_id: 1,
-            cookie: 0,
-            match_: match_.as_match(),
-            data: frame,
-        }
-        .write_message(0, &mut out),
-    };
-    written.unwrap();
-    out
-}
 
 #[test]
 fn a_number_that_the_switch_gives_out_again_is_the_last_ones_alone() {
@@ -105,7 +73,7 @@ fn what_waits_for_its_turn_does_not_release_a_later_packet() {
     }
 }
 
-/// Where a packet of blue's gets to that the controller has been told of at `switch`, once a change has released it there:
+/// Where a packet of blue's gets to that is in a PACKET_IN at `switch`, once a change has released it there:
 /// tenant, switch and port of the tenant's.
 fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
     let mut stage = Stage::with_buffers(Version::V1_3, two_networks(), 8);

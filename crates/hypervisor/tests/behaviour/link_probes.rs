@@ -71,7 +71,7 @@ fn a_tenants_own_probe_is_for_its_entries_too() {
     world.say(red, 3, "flow add match=dl_type=0x88cc cookie=6 actions=meta=5/ff;goto=1");
     world.packet(1, &probe);
     assert_eq!(told(&mut world, red), [(1, ACTION, 7)]);
-    // At another tenant's port it is nobody's, whatever that tenant does with LLDP.
+    // At another tenant's port it has no owner, whatever that tenant does with LLDP.
     world.say(blue, 4, "flow add match=dl_type=0x88cc cookie=8 actions=controller");
     world.packet(3, &probe);
     assert_eq!((told(&mut world, red), told(&mut world, blue)), (vec![], vec![]));
@@ -103,6 +103,6 @@ fn hosts_cannot_hide_behind_the_source_of_probes() {
     let changed = probe.len() - 8;
     probe[changed] ^= 1;
     world.packet(2, &probe);
-    // It is the packet of whoever owns the port, and nobody's probe.
+    // It is a packet of the port's owner, and no tenant's probe.
     assert_eq!((world.received(red).len(), world.received(blue).len()), (0, 1));
 }

@@ -1,10 +1,10 @@
 //! Rules that send by shared edge ports and have more behind that: those that name their destination are served, others refused.
 //! That random ones forward as they would on a switch of the tenant's own is in `sharing`.
 
-use crate::groups_shared::{STRANGER, address, all_same, both, destinations, refuse, same};
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{
-    BIG_FROM, BLUE, BROADCAST, RED, WHOLE, accept, big_plan, frame, host, plan, plan_before_sharing,
+    BIG_FROM, BLUE, BROADCAST, RED, STRANGER, WHOLE, accept, address, all_same, big_plan, both,
+    destinations, frame, host, plan, plan_before_sharing, refuse, same,
 };
 use crate::support::*;
 
@@ -52,7 +52,7 @@ fn what_names_its_destination_is_served_and_all_else_refused() {
             "dl_dst=02:00:00:00:10:00/ff:ff:ff:ff:ff:fd",
         ] {
             let words = format!("flow add prio=5 match={match_} actions={actions}");
-            // By the port of entry nothing leaves.
+            // By the ingress port nothing leaves.
             if match_ == "in_port=7" && !actions.contains("in_port") {
                 continue;
             }

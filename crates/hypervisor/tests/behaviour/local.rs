@@ -38,7 +38,7 @@ fn normal_is_refused() {
     }
 }
 
-/// Red's second switch has its LOCAL port at that of the switch beneath, blue's first at an ordinary one.
+/// Red's second switch has its LOCAL port at that of the physical switch, blue's first at an ordinary one.
 #[test]
 fn local_is_a_port_like_any() {
     for (version, plans) in VERSIONS

@@ -1,19 +1,14 @@
-//! Networks on switches of 1.0 and 1.3 together: on a link between two of them a frame bears one tag, which says of which of
+//! Networks on switches of 1.0 and 1.3 together: on a link between two of them a frame carries one tag, which says of which of
 //! the tenant's VLANs it is.
 
-use crate::courses::{Case, Names, agree, command, config, group_mod, merging, port_mod};
+use crate::support::courses::{agree, config};
+use crate::support::mixed::{ALL, cases};
 use crate::support::networks::{big_networks, both_say, local, same, two_networks};
 use crate::support::*;
-use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
 
 const V1_0: Version = Version::V1_0;
 const V1_3: Version = Version::V1_3;
-
-/// Blue's link from the first switch to the third passes through the second.
-pub(crate) const ALL: [Versions; 4] =
-    [[V1_3, V1_0, V1_3], [V1_3, V1_3, V1_0], [V1_0, V1_3, V1_3], [V1_0, V1_0, V1_3]];
 
 /// Such that the first two may be members of one big switch.
 const BIG: [Versions; 2] = [[V1_3, V1_3, V1_0], [V1_0, V1_0, V1_3]];
@@ -82,7 +77,7 @@ fn what_an_entry_makes_of_tags_is_followed() {
     }
 }
 
-/// What bears a tag is refused if it is for such a link alone; what is for all ports goes by all others.
+/// A rule for frames with a tag is refused if it is for such a link alone; what is for all ports goes by all others.
 #[test]
 fn nothing_with_a_tag_crosses() {
     let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
@@ -237,37 +232,6 @@ fn sets_that_are_merged_do_not_send_there() {
     both_say(&mut stage, 1, 1, "flow add match= prio=5 actions=write=group:2;goto=1");
     let told = stage.say(1, 1, "group modify id=2 type=indirect buckets=group:1").join("");
     assert!(told.contains("OFPGMFC_EPERM"), "{told}");
-}
-
-/// Commands in the words of 1.3 or 1.0, whichever the switch speaks.
-pub(crate) fn cases(versions: &[Versions]) -> impl Strategy<Value = (Versions, Case)> + use<> {
-    // Frames with tags do not cross links to switches of 1.0.
-    let has_none = |words: &Vec<String>| words.iter().all(|it| !it.contains("_vlan"));
-    let without = move |words| if has_none(&words) { words } else { Vec::new() };
-    let v13 = prop_oneof![
-        9 => command(V1_3, Names::of_hosts(0.3)).prop_map(|words| vec![words]),
-        2 => port_mod(V1_3).prop_map(|words| vec![words]),
-        5 => group_mod().prop_map(|words| vec![words]),
-        3 => merging(),
-    ]
-    .prop_map(without);
-    let v10 = prop_oneof![9 => command(V1_0, Names::of_hosts(0.3)), 2 => port_mod(V1_0)]
-        .prop_map(|it| vec![it])
-        .prop_map(without);
-    let said = (0..2usize, 1..=3u64, v13, v10);
-    let packet = (0..2usize, 0..5usize, Just(None), 0..3u8, 0..3u8);
-    let cut = [prop::bool::weighted(0.15), prop::bool::weighted(0.15)];
-    let switches = (select(versions.to_vec()), any::<bool>(), any::<bool>());
-    (switches, vec(said, 1..14), cut, vec(packet, 1..8)).prop_map(
-        |((versions, runs_sets, spreads), said, cut, packets)| {
-            let words = |(tenant, switch, v13, v10): (usize, u64, Vec<String>, Vec<String>)| {
-                let words = if versions[switch as usize - 1] == V1_3 { v13 } else { v10 };
-                words.into_iter().map(move |words| (tenant, switch, words))
-            };
-            let commands = said.into_iter().flat_map(words).collect();
-            (versions, Case { runs_sets, spreads, commands, cut, packets })
-        },
-    )
 }
 
 proptest! {

@@ -88,7 +88,7 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
         let seen = stage.out(1, head, words);
         assert_eq!(seen, stage.out_beside(1, head, words));
         assert_eq!(seen.delivered.len(), 1, "{seen:?}");
-        // What bears a tag is refused, before a link and as come by one.
+        // A packet with a tag is refused, before a link and as come by one.
         for words in [
             "out in_port=controller actions=output:11 data=vlan5:10.0.0.1>10.0.0.2",
             "flow add match=in_port=1 prio=7 actions=mod_vlan_vid:5,output:11",

@@ -3,11 +3,10 @@
 //! Other properties compare emulated switches with those of a network of the tenant's own. That those are as real switches is shown
 //! here, for just the entries and groups of which networks are made. What Weir itself sends on is left out.
 
-use crate::courses::{self, Case, add_two_groups};
-use crate::mixed;
 use crate::ovs::Ovs;
-use crate::sharing::{comes, grouping, listing, naming_v10, sharing, sharing_big};
+use crate::support::courses::{self, Case, add_two_groups, comes};
 use crate::support::networks::{big_networks, local, two_networks};
+use crate::support::sharing::{grouping, listing, naming_v10, sharing, sharing_big};
 use crate::support::*;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};

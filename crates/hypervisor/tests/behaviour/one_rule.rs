@@ -1,7 +1,6 @@
 //! Two entries of a tenant that would be the same entry on the switch (1.0): both are taken. The first owns the entry on the switch,
 //! and the other takes it over when the owner gives it up.
 
-use crate::agreement::agrees;
 use crate::support::*;
 use emulate::Fault;
 use proptest::collection::vec;
@@ -45,7 +44,7 @@ fn both_are_taken_and_the_first_counts() {
             "
             ),
         );
-        agrees(&mut world).unwrap();
+        tables_agree(&mut world).unwrap();
     }
 }
 
@@ -68,7 +67,7 @@ fn the_other_takes_over_when_the_owner_is_deleted() {
         red< 4 STATS flow prio=7 any cookie=0x2 n=1 output:1
         ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn what_is_deleted_with_the_owner_does_not_take_over() {
         count= 0
         ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -106,7 +105,7 @@ fn the_other_takes_over_when_the_owner_times_out() {
             "
             ),
         );
-        agrees(&mut world).unwrap();
+        tables_agree(&mut world).unwrap();
     }
 }
 
@@ -134,7 +133,7 @@ fn an_entry_that_owns_nothing_has_its_own_time() {
         count= 0
         ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -159,7 +158,7 @@ fn either_is_modified() {
         wire< 1
         ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -177,7 +176,7 @@ fn after_a_restart_the_same_owns() {
     world.say(red, 6, "flow delete_strict prio=7");
     world.say(red, 7, "flow add prio=7 actions=output:1 cookie=2");
     let before = owned(&world);
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
     assert_eq!(owned(&world), before);
     // The owner went while nobody looked.
     let red = world.connect("red");
@@ -187,7 +186,7 @@ fn after_a_restart_the_same_owns() {
     world.behind("flow delete match=in_port=2");
     world.reconnect();
     assert_eq!(owned(&world).len(), 3);
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -201,7 +200,7 @@ fn the_other_takes_over_what_a_refused_entry_owned() {
     world.advance(1_000_000_000);
     assert_eq!(world.heard(red).len(), 1);
     assert_eq!(owned(&world), ["in_port=1 2", "in_port=2 2", "in_port=3 2"]);
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -217,7 +216,7 @@ fn an_heir_that_the_switch_refuses_is_gone_and_the_next_takes_over() {
     let heard = world.heard(red);
     assert!(heard.len() == 1 && heard[0].starts_with("FLOW_REMOVED prio=7 any"), "{heard:?}");
     assert_eq!(world.core.tenants().next().unwrap().flows, 1);
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[test]
@@ -238,7 +237,7 @@ fn limits_count_what_is_beneath() {
         count= 6
         ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 /// A new slice makes two entries one, and apart again.
@@ -258,7 +257,7 @@ fn another_slice_makes_entries_one_and_apart() {
         assert_eq!(world.tenant_flows().len(), count, "{policy_}");
     }
     assert!(world.heard(red).iter().all(|told| told.starts_with("PORT_STATUS")));
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 /// A refused change leaves it the time that it had.
@@ -282,7 +281,7 @@ fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
         red< FLOW_REMOVED prio=7 in_port=1 cookie=0x0 IDLE_TIMEOUT n=0
         ",
     );
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 /// The refusal of the rule that one entry takes over stops the queue. The rule that another entry takes over waits there.
@@ -299,7 +298,7 @@ fn a_take_over_in_the_queue_survives_the_refusal_of_another() {
     world.switch.switch_mut().plant(vec![Fault::RefuseOnce { nth: 1 }]);
     world.advance(60_000_000_000);
     assert!(owned(&world).contains(&"in_port=3 3".to_owned()), "{:?}", owned(&world));
-    agrees(&mut world).unwrap();
+    tables_agree(&mut world).unwrap();
 }
 
 #[derive(Clone, Debug)]
@@ -366,7 +365,7 @@ proptest! {
         world.switch.switch_mut().plant(Vec::new());
         world.advance(60_000_000_000);
         let before = owned(&world);
-        agrees(&mut world)?;
+        tables_agree(&mut world)?;
         prop_assert_eq!(owned(&world), before);
     }
 }

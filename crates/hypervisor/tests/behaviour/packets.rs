@@ -210,7 +210,7 @@ fn a_probe_is_tagged_also_where_lldp_is_the_tenants() {
         world.say(red, 1, "out actions=output:2 data=lldp");
         let probe = world.left[0].frame.clone();
         if version == Version::V1_3 {
-            // There nothing is told of what no entry takes.
+            // There no PACKET_IN is sent for packets that meet no entry.
             for seat in [red, blue] {
                 world.say(seat, 2, "flow add prio=0 actions=controller");
             }

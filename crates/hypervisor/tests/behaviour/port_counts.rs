@@ -147,7 +147,7 @@ fn a_port_that_is_configured_otherwise_goes_on_counting() {
     for version in [V13] {
         let mut stage = forwarding(version);
         send(&mut stage, 1, 1, 3);
-        // The other end is not told of it, so what arrives has been sent.
+        // The other end is not notified, so what arrives has been sent.
         for (config, lets_in) in [("1", false), ("0", true), ("4", false), ("0", true)] {
             say(&mut stage, 1, 3, &format!("port_mod port=11 config={config} mask=5"));
             let before = stage.counted(1, 3, 11).0.unwrap().0;

@@ -22,7 +22,7 @@ fn bits(version: Version) -> Vec<u32> {
 fn set(stage: &mut Stage, tenant: usize, switch: u64, port: u32, config: u32) -> Vec<String> {
     let mask = if stage.version(switch) == Version::V1_0 { 0x7d } else { 0x65 };
     let words = format!("port_mod port={port} config={config} mask={mask}");
-    // Whoever asks is not told what it did itself.
+    // The controller that asks is not notified about its own change.
     assert_eq!(stage.say_beside(tenant, switch, &words), Vec::<String>::new(), "{words}");
     stage.say(tenant, switch, &words)
 }
@@ -199,7 +199,7 @@ fn a_group_that_fails_over_does_so_for_a_port_that_was_taken_down() {
     both_say(&mut stage, 1, 3, "flow add match=in_port=10 prio=5 actions=output:1");
     both_say(&mut stage, 1, 1, "flow add match=in_port=10 prio=5 actions=output:1");
     let frame = packet("10.0.0.1>10.0.0.2");
-    // A group that is written anew counts anew; but each count stands at its bucket.
+    // A group that is written again counts from zero; but each count stands at its bucket.
     for (port, bits, at, counts) in [
         (11, 0, Some(3), "1(1 0)"),
         (11, 1, Some(1), "1(0 1)"),

@@ -1,10 +1,8 @@
 //! Each check that refuses is told by its own reason, in its own words.
 
-use crate::big_switches;
-use crate::exact::but_for_the_port;
 use crate::support::networks::two_networks;
-use crate::support::shared_ports;
 use crate::support::*;
+use crate::support::{big_switches, shared_ports};
 use Version as V;
 use emulate::Fault;
 use hypervisor::policy::Limits;
@@ -319,7 +317,7 @@ fn buffer_reused() -> Told {
     let red = world.connect("red");
     world.lose_south(true);
     world.say(red, 1, "out data=10.1.0.1>10.2.0.1 actions=output:3");
-    let kept = |name| crate::kept_packets::announcement(V::V1_0, 7, &packet(name));
+    let kept = |name| announcement(V::V1_0, 7, &packet(name));
     world.switch_says(&kept("10.1.0.1>10.2.0.1"));
     world.say(red, 3, "out buffer=0 actions=output:3");
     world.switch_says(&kept("10.2.0.1>10.1.0.1"));
@@ -329,7 +327,7 @@ fn buffer_reused() -> Told {
 
 /// A host keeps a probe of Weir's that it was sent, behind a VLAN tag.
 fn weirs_probe() -> Told {
-    let hex: String = crate::attacks::probe().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = probe().iter().map(|byte| format!("{byte:02x}")).collect();
     let tagged = format!("hex:{}81000005{}", &hex[..24], &hex[24..]);
     slice(V::V1_0, "red: any", &[&format!("out actions=strip_vlan,output:2 data={tagged}")])
 }

@@ -114,7 +114,7 @@ fn refused(world: &mut World) -> (Vec<String>, Option<Vec<(TenantId, u32)>>) {
     (entries, ports)
 }
 
-/// Whoever runs the hypervisor hears which entries and ports that are, and when they are no more.
+/// The operator hears which entries and ports are refused, and when they are no longer refused.
 #[test]
 fn what_is_refused_is_told() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
@@ -185,7 +185,7 @@ fn what_cannot_pass_through_is_told() {
         assert_eq!(told, [[second, third]], "{version:?}");
         // Where it still is to pass, it is not told again.
         assert_eq!(set(&mut world, refuse(), &[first, second]), [[]; 0]);
-        // Led elsewhere and back it is tried anew.
+        // A link that was moved elsewhere and back is tried again.
         assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);
         assert_eq!(set(&mut world, refuse(), &[first, second]), [[second]]);
         assert_eq!(set(&mut world, Vec::new(), &[first]), [[]; 0]);
@@ -215,7 +215,7 @@ fn local_is_down_as_others_are() {
     assert_eq!(up(&mut world, blue), [1, 10, 0xffff_fffe]);
 }
 
-/// A switch without room at all: whoever comes to it has ports, and they are down.
+/// A switch without room at all: a tenant that comes to it has ports, and they are down.
 #[test]
 fn all_ports_are_down_where_all_is_refused() {
     let mut world = World::new(Setup {

@@ -1,5 +1,5 @@
 //! A replay after a refusal is done in turns: one turn of the event loop does a bounded amount of the work, and what happens
-//! between two turns comes to what it would have come to before or after the replay.
+//! between two turns has the result that it would have had before or after the replay.
 
 use crate::support::*;
 use emulate::Fault;

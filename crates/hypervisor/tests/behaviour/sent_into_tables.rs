@@ -42,7 +42,7 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
                 ("10.0.0.3>10.0.0.9", true, false),
                 ("10.0.0.4>10.0.0.9", false, false),
                 ("arp:10.0.0.5>10.0.0.9", true, false),
-                // Nothing is told of what meets no entry on 1.3.
+                // On 1.3 no PACKET_IN is sent for packets that meet no entry.
                 ("10.0.0.6>10.0.0.9", false, version == Version::V1_0),
             ] {
                 // Frames with tags do not cross links on 1.0, so such a one meets no entry that sends there.

@@ -45,7 +45,7 @@ fn a_rule_that_names_no_destination_is_refused() {
     assert_eq!(at_hosts.collect::<Vec<_>>(), [7, 7, 8], "{seen:?}");
 }
 
-/// By the source it is known whose a packet is that comes by a shared port: the controller is not told of one that bears another's.
+/// The source address says who owns a packet that comes by a shared port: a controller gets no PACKET_IN for another tenant's address.
 #[test]
 fn a_source_that_a_rule_has_written_is_nobodys() {
     let mut stage = stage_of(Version::V1_0);
@@ -102,7 +102,7 @@ fn a_packet_out_to_the_controller_meets_no_rule() {
     }
 }
 
-/// A port that comes to be shared beneath a rule that names no destination: the rule cannot stand, and the tenant is told.
+/// A port becomes shared while a rule names no destination: the rule cannot stay, and the tenant is notified.
 #[test]
 fn a_rule_ends_when_its_port_comes_to_be_shared() {
     let plans = |of: fn(usize) -> Plan| vec![of(RED), of(BLUE)];

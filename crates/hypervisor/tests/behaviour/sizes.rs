@@ -46,7 +46,7 @@ fn a_rule_that_becomes_too_long_is_refused() {
     }
 }
 
-/// What is for many is copied for each host, by each port of entry.
+/// A packet for many hosts is copied for each host, by each ingress port.
 #[test]
 fn a_rule_that_becomes_too_much_is_refused() {
     let mut red = Plan { edges: vec![(1, 1, 1)], ..Plan::default() };

@@ -110,7 +110,7 @@ fn after_a_new_connection_it_is_what_the_switch_says() {
     }
 }
 
-/// Whoever watches Weir sees what the ports have counted that are a tenant's whole.
+/// An operator sees the counters of ports that only one tenant has.
 #[test]
 fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
     for version in VERSIONS {
@@ -133,7 +133,7 @@ fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
         assert_eq!(counted(&world, "blue"), [(2, none, none)], "{version:?}");
         assert_eq!(counted(&world, "green"), [], "{version:?}");
 
-        // How much a port sends is known from the second answer on, and a port has it whoever may use the port.
+        // How much a port sends is known from the second answer on, and a port has it for any number of tenants.
         let loads = |world: &World| world.core.port_loads().collect::<Vec<_>>();
         assert_eq!(loads(&world), [], "{version:?}");
         assert_eq!(world.packet(1, &frame), [3]);

@@ -18,7 +18,7 @@ fn world(version: Version, configure: fn(&mut emulate::Config)) -> World {
     World::new(setup)
 }
 
-/// A tenant asks for so many rules; how many it has, and what it was told of the others.
+/// A tenant asks for so many rules; how many it has, and the replies for the others.
 fn ask(world: &mut World, tenant: &str, net: u8, count: usize) -> (usize, Vec<String>) {
     let seat = world.connect(tenant);
     for n in 0..count {
@@ -100,7 +100,7 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
         // So few that none of them is refused as if the table were full.
         let (blue, told) = ask(&mut world, "blue", 2, 40);
         assert_eq!((blue, told), (40, Vec::new()), "{version:?}");
-        // A reload begins anew.
+        // A reload begins again.
         world.core.forget_full_tables();
         assert_eq!(world.core.shares_of(world.tenant("red")), []);
     }

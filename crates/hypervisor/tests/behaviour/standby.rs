@@ -1,10 +1,11 @@
 //! Links by which packets come in at another port of the switch than the one by which it sends: their ends have not both
 //! followed yet, or cannot. A packet goes back by the way that the end sends by, with the tag that is its own there.
 
-use crate::courses::{Case, add_groups, agrees, cases, config};
-use crate::mixed;
-use crate::sharing::{at_hosts, comes, is_shared, sharing, sharing_big};
+use crate::support::courses::{
+    Case, add_groups, agrees, at_hosts, cases, comes, config, is_shared,
+};
 use crate::support::networks::{big_networks, both_say, same, two_networks};
+use crate::support::sharing::{sharing, sharing_big};
 use crate::support::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ const RED: usize = 0;
 const BLUE: usize = 1;
 
 /// At the second switch blue's ports 10 and 12 send by port 5, and what its first switch sends to 10 comes in at port 6, where
-/// its port 11 is. What blue sends by 5 bears the same tag that red's link to the third switch has at port 6.
+/// its port 11 is. What blue sends by 5 carries the same tag that red's link to the third switch has at port 6.
 fn plans() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(2, 1, 1), (3, 1, 1)],
@@ -79,7 +80,7 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
         check(version, &["flow add prio=5 match=in_port=10 actions=all"], 3);
     }
     check(Version::V1_0, &["flow add prio=5 actions=output:11,output:1"], 2);
-    // What is written once for all ports of entry on 1.3 does not know where packets came in: the switch sends none back.
+    // What is written once for all ingress ports on 1.3 does not know where packets came in: the switch sends none back.
     for said in [
         &["flow add prio=5 actions=output:11,output:1"][..],
         &["group add id=1 type=all buckets=output:11|output:1", "flow add prio=5 actions=group:1"],
@@ -211,7 +212,7 @@ fn what_is_deferred_is_not_sent_back_by_another_way() {
     }
 }
 
-/// Groups and entries follow as ends of links get ways in and lose them, and are as they were when all is.
+/// Groups and entries follow as ends of links get ingress ports and lose them, and are as they were when all is.
 #[test]
 fn entries_follow_as_ways_come_and_go() {
     for version in VERSIONS {
@@ -282,7 +283,7 @@ fn without_returns(mut case: Case) -> Case {
     case
 }
 
-/// On 1.3 packets that come by another way may be lost or sent back, by rules for all ports of entry. But nothing arrives at
+/// On 1.3 packets that come by another way may be lost or sent back, by rules for all ingress ports. But nothing arrives at
 /// another tenant's; and where `is_sure`, only what would arrive on a network of the tenant's own.
 fn stays_inside(
     versions: Versions,
@@ -300,7 +301,7 @@ fn stays_inside(
             }
         }
     }
-    // What is said again comes anew.
+    // A repeated request installs the entry again.
     for (tenant, switch, words) in case.undisputed(plans) {
         let switch = stage.head(*tenant, *switch);
         let mut told = stage.say(*tenant, switch, words);

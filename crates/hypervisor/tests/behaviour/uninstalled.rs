@@ -125,7 +125,7 @@ fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
     }
 }
 
-/// After a restart they begin anew, as nobody has kept their time.
+/// After a restart they begin again, as nobody has kept their time.
 #[test]
 fn they_end_after_a_restart() {
     let mut stage = stage(Version::V1_0);
@@ -196,7 +196,7 @@ fn many_whose_time_is_over_while_they_change_keep_nobody_waiting() {
     assert!(took < 1_000_000_000, "{took} ns");
 }
 
-/// Nanoseconds that this thread has had a processor, whoever else works beside it.
+/// Nanoseconds that this thread has had a processor, without the time of other threads.
 fn worked() -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     told.split(' ').next().and_then(|first| first.parse().ok()).unwrap()

@@ -162,7 +162,7 @@ fn tables_of_tenants_are_apart() {
     );
 }
 
-/// What a request said of an entry is told of it (specification section 6.4).
+/// Statistics of an entry have what the request said (specification section 6.4).
 #[test]
 fn an_entry_keeps_all_its_flags() {
     let mut world = World::new(Setup::new(Version::V1_3, TWO));

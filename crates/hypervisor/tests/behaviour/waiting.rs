@@ -1,6 +1,5 @@
 //! Requests that wait for what becomes of others: asked about at once, in order, and nobody else's affair.
 
-use crate::groups_in_order::at_once;
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use hypervisor::Instant;

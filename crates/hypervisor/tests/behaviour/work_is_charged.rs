@@ -1,7 +1,6 @@
 //! What a tenant's requests cost inside Weir is charged to that tenant, in examined entries: so its neighbours do not wait for
 //! it, and no more is taken ahead of what the switch has confirmed than there is room for.
 
-use crate::kept_packets::announcement;
 use crate::support::*;
 use emulate::Fault;
 

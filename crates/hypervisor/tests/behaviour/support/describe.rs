@@ -17,7 +17,7 @@ pub fn describe(bytes: &[u8]) -> String {
         Version::V1_0 => describe_v10(bytes),
         _ => describe_v13(bytes),
     };
-    // Asynchronous messages have nobody's xid.
+    // Asynchronous messages have xid 0.
     if header.xid == 0 { text } else { format!("{} {text}", header.xid) }
 }
 

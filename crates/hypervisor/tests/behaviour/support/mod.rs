@@ -6,26 +6,34 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 mod actions;
+mod agreement;
+pub mod big_switches;
+pub mod courses;
 mod describe;
 pub mod hairpin;
+pub mod mixed;
 pub mod networks;
 mod packets;
 mod places;
 mod policy;
+mod replies;
 mod request;
 mod request_v13;
 mod rounds;
 mod script;
 pub mod shared_ports;
+pub mod sharing;
 mod stage;
 mod warm;
 mod warm_big;
 mod world;
 
+pub use agreement::tables_agree;
 pub use describe::describe;
-pub use packets::packet;
+pub use packets::{ONE_PACKET, announcement, but_for_the_port, packet, probe};
 pub use places::{Plan, cut};
 pub use policy::policy;
+pub use replies::{at_once, is_divided};
 pub use request::request;
 pub use rounds::{Rounds, nth_add};
 pub use script::{both, happen, play, play_on, play_with};

@@ -3,8 +3,21 @@
 //! datagram with that time to live, `lldp` a link probe. A name with `*3` has 3 more bytes of data.
 
 use emulate::frame::build::{Path, host_mac};
+use fabric::discovery::{Discovery, Settings};
+use fabric::{Dpid, Instant, LldpKey, PortId, PortNumber};
 use flowspace::{Field, Key};
+use openflow::v13::{self, MatchBuf, OxmField};
+use openflow::{Version, v10};
 use std::net::Ipv4Addr;
+
+/// The match of one packet, without the ingress port and the VLAN.
+pub const ONE_PACKET: &str = "dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,udp,nw_tos=0,\
+    nw_src=10.1.0.1,nw_dst=10.0.0.2,tp_src=1000,tp_dst=2000";
+
+/// The match of one packet with a VLAN tag, without the ingress port. With the ingress port the match has no wildcards.
+pub fn but_for_the_port() -> String {
+    format!("dl_vlan=5,dl_vlan_pcp=0,{ONE_PACKET}")
+}
 
 /// Where a frame has the time to live of IPv4.
 const TTL: usize = 14 + 8;
@@ -77,4 +90,42 @@ fn lldp() -> Vec<u8> {
     frame.extend_from_slice(&[0x06, 0x02, 0, 120]);
     frame.extend_from_slice(&[0, 0]);
     frame
+}
+
+/// The PACKET_IN for a packet that the switch buffers under this number.
+pub fn announcement(version: Version, number: u32, frame: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let total_len = u16::try_from(frame.len()).unwrap();
+    let mut match_ = MatchBuf::new();
+    match_.exact(OxmField::IN_PORT, 1);
+    let written = match version {
+        Version::V1_0 => v10::PacketIn {
+            buffer_id: number,
+            total_len,
+            in_port: v10::PortNo(1),
+            reason: v10::PacketInReason::NO_MATCH,
+            data: frame,
+        }
+        .write_message(0, &mut out),
+        _ => v13::PacketIn {
+            buffer_id: number,
+            total_len,
+            reason: v13::PacketInReason::NO_MATCH,
+            table_id: 1,
+            cookie: 0,
+            match_: match_.as_match(),
+            data: frame,
+        }
+        .write_message(0, &mut out),
+    };
+    written.unwrap();
+    out
+}
+
+/// A frame of one of Weir's own link probes.
+pub fn probe() -> Vec<u8> {
+    let mut discovery = Discovery::new(LldpKey([7; 16]), Settings::default());
+    let port = PortId::new(Dpid(9), PortNumber::new(1).unwrap());
+    discovery.set_port(port, true, Instant(0));
+    discovery.poll_probe(Instant(0)).unwrap().frame
 }

@@ -1,6 +1,8 @@
 //! Two tenants with hosts at shared ports of edge switches, and the hosts that their packets have to reach.
 
+use super::courses::at_hosts;
 use super::hairpin::policy_on;
+use super::networks::both_say;
 use super::*;
 use fabric::embedding::SwitchMap;
 
@@ -18,6 +20,9 @@ pub const SHARED: [u32; 2] = [7, 8];
 pub const LINK: u32 = 10;
 
 pub const BROADCAST: [u8; 6] = [0xff; 6];
+
+/// The address of no tenant's host.
+pub const STRANGER: [u8; 6] = [2, 0, 0, 0, 0x66, 6];
 
 pub const EVERY_NODE: [u8; 6] = [0x33, 0x33, 0, 0, 0, 1];
 
@@ -134,7 +139,6 @@ pub fn meant(shared: &[(u64, u32, u32, [u8; 6])], from: u32, by: &[u32], to: [u8
 #[track_caller]
 pub fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str) {
     let other = 1 - tenant;
-    let stranger = [2, 0, 0, 0, 0x66, 6];
     for (at, from) in [((1, WHOLE), WHOLE), ((1, 7), 7), ((1, 8), 8), ((2, WHOLE), LINK)] {
         for to in [
             host(tenant, 1),
@@ -142,7 +146,7 @@ pub fn leaves_by(stage: &mut Stage, tenant: usize, by: &[u32], note: &str) {
             host(tenant, 3),
             host(other, 1),
             host(other, 3),
-            stranger,
+            STRANGER,
             BROADCAST,
             EVERY_NODE,
         ] {
@@ -233,4 +237,64 @@ pub fn world_on(map: SwitchMap, configure: fn(&mut emulate::Config)) -> (World, 
     let mut world = World::new(Setup { policy: policy_on(map), ports: 6, configure, ..setup });
     let red = world.connect("red");
     (world, red)
+}
+
+/// Both tenants' second switches pass on what comes, and so do switches of their own.
+pub fn both() -> Stage {
+    let mut stage = Stage::new(Version::V1_3, vec![plan(RED), plan(BLUE)]);
+    for tenant in [RED, BLUE] {
+        both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=10 actions=output:1");
+        both_say(&mut stage, tenant, 2, "flow add prio=5 match=in_port=1 actions=output:10");
+    }
+    stage
+}
+
+pub fn address(address: [u8; 6]) -> String {
+    address.map(|octet| format!("{octet:02x}")).join(":")
+}
+
+/// For whom packets of a tenant's may be: its hosts behind the shared ports, others, and everybody.
+pub fn destinations(tenant: usize) -> Vec<[u8; 6]> {
+    let own = [1, 2, 3].map(|n| host(tenant, n));
+    let others = [host(1 - tenant, 1), host(1 - tenant, 3), STRANGER, BROADCAST, EVERY_NODE];
+    own.into_iter().chain(others).collect()
+}
+
+/// What becomes of a frame is what becomes of it on the tenant's own, where its hosts take what is for them.
+#[track_caller]
+pub fn same(
+    stage: &mut Stage,
+    plan: &Plan,
+    at: (usize, u64, u32),
+    to: [u8; 6],
+    note: &str,
+) -> Seen {
+    let (tenant, switch, port) = at;
+    let mut sources = plan.shared.iter().filter(|it| (it.0, it.2) == (switch, port));
+    let frame = frame(sources.next().map_or([2, 0, 0, 0, 0x77, 1], |it| it.3), to);
+    let beside = at_hosts(plan, stage.send_beside(tenant, switch, port, &frame));
+    let mut seen = stage.send(tenant, switch, port, &frame);
+    // The wires are the other tenant's as well.
+    seen.delivered.retain(|it| it.0 == tenant || ![7, 8].contains(&it.2));
+    assert_eq!(seen, beside, "{note}: {at:?} {to:x?}");
+    seen
+}
+
+/// All frames that come in anywhere. Gives how often they leave.
+#[track_caller]
+pub fn all_same(stage: &mut Stage, plan: &Plan, tenant: usize, note: &str) -> usize {
+    let mut left = 0;
+    for (switch, port) in [(1, WHOLE), (1, 7), (1, 8), (2, WHOLE)] {
+        for to in destinations(tenant) {
+            left += same(stage, plan, (tenant, switch, port), to, note).delivered.len();
+        }
+    }
+    left
+}
+
+#[track_caller]
+pub fn refuse(stage: &mut Stage, words: &str, error: &str) {
+    let told = stage.say(RED, 1, words);
+    let type_ = if words.starts_with("group") { 15 } else { 14 };
+    assert_eq!(told, [format!("7 ERROR {error} of type {type_} xid 7")], "{words}");
 }

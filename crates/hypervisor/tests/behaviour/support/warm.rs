@@ -157,7 +157,7 @@ impl WarmCore {
         self.say(tenant, message);
     }
 
-    /// The tenants' networks are placed anew: each link has a label that is `offset` higher than at first.
+    /// The tenants' networks are placed again: each link has a label that is `offset` higher than at first.
     pub fn relabel(&mut self, offset: u16) {
         let policy = policy_of(self.controllers.len() as u16, Mode::Networks, offset);
         self.timed(|switch, now| switch.handle_policy(Arc::new(policy), now));

@@ -162,7 +162,7 @@ impl World {
         world
     }
 
-    /// The switch's connection breaks and comes back; the core begins anew from the store.
+    /// The switch's connection breaks and comes back; the core begins again from the store.
     pub fn reconnect(&mut self) {
         self.begin_to_reconnect();
         self.pump();

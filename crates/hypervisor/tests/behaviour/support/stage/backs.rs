@@ -9,7 +9,7 @@ use openflow::v13::{Action, Instruction, MultipartReply, MultipartReplyBody, Oxm
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Stage {
-    /// The entries of a physical switch that say IN_PORT, themselves or by a group, and do not match on the port of entry.
+    /// The entries of a physical switch that say IN_PORT, themselves or by a group, and do not match on the ingress port.
     pub fn unsure_backs(&mut self, switch: u64) -> Vec<String> {
         if self.version(switch) == Version::V1_0 {
             return Vec::new();

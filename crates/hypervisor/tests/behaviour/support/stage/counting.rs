@@ -1,4 +1,4 @@
-//! What tenants are told of their ports on the stage, and what its cores tell each other for that.
+//! The port counters of tenants on the stage, and what the stage's cores report to each other for these counters.
 
 use super::{LLDP_KEY, Stage, keep, shake_hands};
 use crate::support::{frames, request};
@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 pub type Counted = (Option<(u64, u64)>, Option<(u64, u64)>);
 
 impl Stage {
-    /// What a tenant's controller is told of its port, when nobody else has asked for a while.
+    /// The counters of a port in the reply to a tenant's controller, when nobody else has asked for a while.
     pub fn counted(&mut self, tenant: usize, switch: u64, port: u32) -> Counted {
         self.wait(1);
         self.counted_at_once(tenant, switch, port).unwrap_or_else(|| {
@@ -109,7 +109,7 @@ impl Stage {
         self.reconnect(switch);
     }
 
-    /// New maps come into force, and with what one switch is told of them, or before that, its connection breaks.
+    /// New maps come into force, and with the messages to one switch about them, or before that, its connection breaks.
     pub fn set_maps_and_lose(
         &mut self,
         switch: u64,

@@ -1,4 +1,4 @@
-//! The stage's cores follow what changes beneath the tenants.
+//! The stage's cores follow changes of the physical network.
 
 use super::{FIRST_TAG, Seen, Stage, reference_index, tenant};
 use crate::support::places::{know_versions, maps};

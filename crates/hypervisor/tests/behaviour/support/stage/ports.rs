@@ -24,7 +24,7 @@ impl Stage {
         up.map(|port| port.port_no.0).collect()
     }
 
-    /// The ports that a physical switch refuses, as whoever runs the hypervisor is told.
+    /// The ports that a physical switch refuses, as the operator is notified.
     pub fn refused(&self, switch: u64) -> Vec<(TenantId, u32)> {
         self.refused.get(&switch).cloned().unwrap_or_default()
     }

@@ -1,0 +1,191 @@
+//! Random courses of networks that share edge ports with other networks, as far as these courses differ from those of
+//! [`courses`](super::courses).
+
+use super::courses::{Case, cases, group_mod};
+use super::networks::{big_networks, two_networks};
+use super::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// The first of the plans, each with two ports at its second switch that both share, behind which are hosts of either; the
+/// second of them is LOCAL.
+pub fn sharing() -> Vec<Plan> {
+    let mut plans = two_networks();
+    plans[0].shared = vec![(2, 2, 2, mac(1)), (2, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
+    plans[1].shared = vec![(2, 2, 2, mac(2)), (2, 4, LOCAL, mac(1)), (2, 4, LOCAL, mac(0))];
+    plans
+}
+
+/// The same of big switches: one of the ports is at each of the first two members.
+pub fn sharing_big() -> Vec<Plan> {
+    let mut plans = big_networks();
+    for plan in &mut plans {
+        plan.edges.retain(|edge| edge.2 != 2 || edge.0 == 3);
+    }
+    plans[0].shared = vec![(1, 2, 2, mac(1)), (1, 2, 2, mac(0)), (2, 4, LOCAL, mac(2))];
+    plans[1].shared = vec![(1, 2, 2, mac(2)), (2, 4, LOCAL, mac(1)), (2, 4, LOCAL, mac(0))];
+    plans
+}
+
+/// The address of 10.0.0.n.
+fn mac(n: u8) -> [u8; 6] {
+    emulate::frame::build::host_mac(n.into())
+}
+
+/// A host's address, or one of many, in octets.
+fn addresses() -> impl Strategy<Value = [String; 6]> {
+    let all = (0..3).map(mac).chain([[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]]);
+    let words = |it: [u8; 6]| it.map(|octet| format!("{octet:02x}"));
+    prop::sample::select(all.map(words).collect::<Vec<_>>())
+}
+
+/// Rules that use groups and, most of them, name their destination; and some of a later table that write another.
+fn naming() -> impl Strategy<Value = String> {
+    let rewrites = (addresses(), 1..60_000u16).prop_map(|(to, priority)| {
+        let to = to.join(".");
+        format!("flow add match=ip prio={priority} actions=write=mod_dl_dst:{to} table=1")
+    });
+    prop_oneof![4 => using(), 1 => rewrites]
+}
+
+fn using() -> impl Strategy<Value = String> {
+    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
+    let one = addresses().prop_map(|it| it.join(":"));
+    let many = Just("01:00:00:00:00:00/01:00:00:00:00:00".to_owned());
+    let matched = prop::option::weighted(0.8, prop_oneof![6 => one, 1 => many]);
+    let written = prop::option::weighted(0.2, addresses());
+    let ends = prop::sample::select(vec!["", "", ",output:1", ",flood", ";goto=1", ";goto=1"]);
+    let how = prop::sample::select(vec!["", "", "", "write=", "clear;write="]);
+    (port, matched, written, 1..6u32, ends, how, 1..60_000u16).prop_map(
+        |(port, matched, written, group, ends, how, priority)| {
+            let mut match_ = vec!["ip".to_owned()];
+            match_.extend(port.map(|port| format!("in_port={port}")));
+            match_.extend(matched.map(|it| format!("dl_dst={it}")));
+            let written = written.map(|it| format!("mod_dl_dst:{},", it.join(".")));
+            let actions = format!("{how}{}group:{group}{ends}", written.unwrap_or_default());
+            format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
+        },
+    )
+}
+
+/// With groups more often, and such rules; before all else or behind it.
+pub fn grouping() -> impl Strategy<Value = Case> {
+    let said = vec((0..2usize, 1..=3u64, group_mod(), [naming(), naming(), naming()]), 0..6);
+    (cases(Version::V1_3, 0.3), said, any::<bool>()).prop_map(|(mut case, said, first)| {
+        let each = |(tenant, switch, group, rules): (usize, u64, String, [String; 3])| {
+            let words = std::iter::once(group).chain(rules);
+            words.map(move |words| (tenant, switch, words))
+        };
+        let said: Vec<_> = said.into_iter().flat_map(each).collect();
+        let (mut all, more) = if first { (said, case.commands) } else { (case.commands, said) };
+        all.extend(more);
+        case.commands = all;
+        case
+    })
+}
+
+/// With rules that send by shared ports by lists, in all tables, whatever comes behind that and whatever is in the set.
+pub fn listing() -> impl Strategy<Value = Case> {
+    let output = || {
+        prop::sample::select(vec![
+            "flood", "all", "local", "output:2", "output:2", "output:1", "in_port", "group:4",
+        ])
+    };
+    let change = prop_oneof![
+        2 => prop::sample::select(vec![
+            "mod_nw_dst:10.0.0.1".to_owned(),
+            "mod_dl_src:02.00.00.00.00.77".to_owned(),
+            "controller".to_owned(),
+        ]),
+        1 => addresses().prop_map(|to| format!("mod_dl_dst:{}", to.join("."))),
+    ];
+    let action = prop_oneof![4 => output().prop_map(str::to_owned), 1 => change.clone()];
+    let applied = vec(action, 0..4).prop_map(|actions| actions.join(","));
+    let set = vec(prop_oneof![2 => output().prop_map(str::to_owned), 1 => change], 1..3);
+    let set = set.prop_map(|actions| format!("write={}", actions.join(",")));
+    let set = prop_oneof![4 => Just(String::new()), 1 => Just("clear".to_owned()), 3 => set];
+    let meta = prop_oneof![6 => Just(""), 1 => Just("meta=5/ff")];
+    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
+    let one = addresses().prop_map(|it| it.join(":"));
+    let some = prop::sample::select(vec![
+        "01:00:00:00:00:00/01:00:00:00:00:00",
+        "33:33:00:00:00:00/ff:ff:00:00:00:00",
+        "00:00:00:00:00:00/01:00:00:00:00:00",
+        "02:00:00:00:00:00/ff:ff:ff:ff:ff:fe",
+    ]);
+    let to = prop_oneof![6 => one, 2 => some.prop_map(str::to_owned)];
+    let to = prop::option::weighted(0.7, to);
+    let next = prop_oneof![3 => Just(None), 2 => (1..=2u8).prop_map(Some)];
+    let rule = (port, to, (applied, set, meta), next, 0..=2u8, 1..60_000u16).prop_map(
+        |(port, to, (applied, set, meta), next, table, priority)| {
+            let mut match_ = vec!["ip".to_owned()];
+            match_.extend(port.map(|port| format!("in_port={port}")));
+            match_.extend(to.map(|it| format!("dl_dst={it}")));
+            let next = next.filter(|next| *next > table).map(|next| format!("goto={next}"));
+            let words = [applied, set, meta.to_owned(), next.unwrap_or_default()];
+            let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
+            let actions = if words.is_empty() { "drop".to_owned() } else { words.join(";") };
+            let match_ = match_.join(",");
+            format!("flow add match={match_} prio={priority} actions={actions} table={table}")
+        },
+    );
+    let pass = (1..=2u8, 1..60_000u16).prop_map(|(next, priority)| {
+        format!("flow add match=ip prio={priority} actions=meta=5/ff;goto={next}")
+    });
+    let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4), pass), 1..8);
+    (cases(Version::V1_3, 0.3), said).prop_map(|(mut case, said)| {
+        // Before and after others.
+        for (at, (tenant, switch, rules, pass)) in said.into_iter().enumerate() {
+            let words = rules.into_iter().chain([pass]);
+            let words: Vec<_> = words.map(|words| (tenant, switch, words)).collect();
+            let at = if at % 2 == 0 { 0 } else { case.commands.len() };
+            case.commands.splice(at..at, words);
+        }
+        case
+    })
+}
+
+/// With rules of 1.0 that send by shared ports, of which those are accepted that say for whom packets are, and tell the controller of
+/// them as they came and as they have become.
+pub fn naming_v10() -> impl Strategy<Value = Case> {
+    let output = prop::sample::select(vec![
+        "flood",
+        "all",
+        "local",
+        "output:2",
+        "output:2",
+        "output:1",
+        "output:10",
+        "in_port",
+    ]);
+    let change = prop_oneof![
+        2 => prop::sample::select(vec![
+            "mod_nw_dst:10.0.0.1".to_owned(),
+            "mod_dl_src:02.00.00.00.00.77".to_owned(),
+            "mod_nw_tos:8".to_owned(),
+            "strip_vlan".to_owned(),
+            "controller".to_owned(),
+            "controller".to_owned(),
+        ]),
+        1 => addresses().prop_map(|to| format!("mod_dl_dst:{}", to.join("."))),
+    ];
+    let action = prop_oneof![3 => output.prop_map(str::to_owned), 1 => change];
+    let actions = vec(action, 1..6).prop_map(|actions| actions.join(","));
+    let port = prop::option::weighted(0.3, prop::sample::select(vec!["1", "2", "10", "LOCAL"]));
+    let to = prop::option::weighted(0.7, addresses().prop_map(|it| it.join(":")));
+    let rule = (port, to, actions, 1..60_000u16).prop_map(|(port, to, actions, priority)| {
+        let mut match_ = vec!["ip".to_owned()];
+        match_.extend(port.map(|port| format!("in_port={port}")));
+        match_.extend(to.map(|it| format!("dl_dst={it}")));
+        format!("flow add match={} prio={priority} actions={actions}", match_.join(","))
+    });
+    let said = vec((0..2usize, 1..=3u64, vec(rule, 1..4)), 1..8);
+    (cases(Version::V1_0, 0.3), said).prop_map(|(mut case, said)| {
+        for (at, (tenant, switch, rules)) in said.into_iter().enumerate() {
+            let words = rules.into_iter().map(|words| (tenant, switch, words));
+            let at = if at % 2 == 0 { 0 } else { case.commands.len() };
+            case.commands.splice(at..at, words);
+        }
+        case
+    })
+}
