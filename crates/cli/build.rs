@@ -1,6 +1,6 @@
 //! Builds the commit that the program is made from into it: `WEIR_COMMIT`, and `WEIR_VERSION` for `--version`.
 //!
-//! Without git, or outside of a clone of this repository (a tarball), there is none, unless whoever builds sets
+//! Without git, or outside of a clone of this repository (a tarball), there is none, unless the environment of the build sets
 //! `WEIR_COMMIT`. Only this crate is built again when the commit changes.
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What samples say about the traffic: totals per agent, tenant and flow, with error bounds.
 //!
-//! It holds no socket: whoever receives datagrams passes them in. Memory is bounded by [`Limits`]; what does not fit is
+//! It holds no socket: the caller receives datagrams and passes them in. Memory is bounded by [`Limits`]; what does not fit is
 //! counted under "others", never dropped from the totals.
 
 use crate::error::Result;

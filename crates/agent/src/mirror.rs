@@ -108,7 +108,7 @@ pub fn script(interface: &str, destinations: &[Destination], sampled: &[&str]) -
     Ok(script)
 }
 
-/// A frame is to be drawn for as one tenant's: their networks are apart, and nobody's share stands beside a tenant's.
+/// A frame is to be drawn for as one tenant's: their networks are apart, and no share without a tenant stands beside a tenant's.
 fn check_tenants(destinations: &[Destination]) -> Result<()> {
     let mask = |prefix: u8| u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
     let meet = |a: Option<(Ipv4Addr, u8)>, b: Option<(Ipv4Addr, u8)>| match (a, b) {

@@ -16,7 +16,7 @@
 //!
 //! **What was there stays.** A root that the kernel chose itself is replaced, and comes back when ours goes. Below a root
 //! HTB (such as a lab's link rate) ours goes under its default class, so both rates hold. Any other root is refused.
-//! Everything of ours hangs on the one queueing discipline `5745:`: removing that removes all, and whoever finds it knows
+//! Everything of ours is below the one queueing discipline `5745:`: removing that removes all, and its number says
 //! that an agent left it.
 
 use crate::error::{Error, Result};

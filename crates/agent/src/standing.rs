@@ -256,7 +256,7 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        // Whoever sees the error that led here knows more.
+        // The error that led here says more.
         let _ = self.end();
     }
 }
@@ -317,7 +317,7 @@ fn sample(sampling: &OwnSampling, opened: OwnSampler, shared: &Shared) {
     }
 }
 
-/// Somebody may end what the bridge does, or make the bridge anew.
+/// Somebody may end what the bridge does, or make the bridge again.
 fn look_after(sampling: &BridgeSampling, shared: &Shared) {
     let mut was_told = false;
     while shared.pause() {

@@ -1,4 +1,4 @@
-//! A virtual interface in a VLAN: what it sends bears the tag, and what it gets has lost it.
+//! A virtual interface in a VLAN: what it sends carries the tag, and what it gets has lost it.
 //!
 //! ```text
 //!   guest ── frames without tags ── [push] ── its queueing, the wire, the switch     clsact, egress

@@ -120,7 +120,7 @@ fn root_what_was_there_stays_and_comes_back() {
     let again = network.at("h1", || Shaper::install(shape())).err().unwrap().to_string();
     assert_eq!(again, "another weir agent shapes eth0");
 
-    // Killed: nobody removes anything, and the next agent begins anew.
+    // Killed: nobody removes anything, and the next agent begins again.
     drop(shaper);
     assert!(network.queueing("h1").contains("5745:12"));
     let fewer = Shape { destinations: shape().destinations[..1].to_vec(), ..shape() };

@@ -36,7 +36,7 @@ impl fmt::Display for Scheme {
 ///
 /// Parsed from `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `IP[:PORT]` (plain TCP); an IPv6 address stands
 /// in brackets when a port follows it. Host names are refused: looking them up would block an
-/// event loop, and a tenant's isolation should not hang on a name server.
+/// event loop, and a tenant's isolation should not depend on a name server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
     /// Plain TCP or TLS.

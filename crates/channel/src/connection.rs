@@ -466,7 +466,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// An in-memory connection raises no events: whoever drives it polls it.
+/// An in-memory connection raises no events: its driver polls it.
 impl Source for Connection {
     fn register(
         &mut self,

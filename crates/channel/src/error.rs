@@ -162,7 +162,7 @@ fn write_tls(f: &mut fmt::Formatter<'_>, error: &rustls::Error) -> fmt::Result {
         Tls::InvalidCertificate(Certificate::UnknownIssuer) => {
             "the peer's certificate is not signed by our CA"
         }
-        // Two CAs made by ovs-pki within one second bear the same name.
+        // Two CAs made by ovs-pki within one second have the same name.
         Tls::InvalidCertificate(Certificate::BadSignature) => {
             "the peer's certificate is not signed by our CA but by one of the same name, or the \
              peer does not have its key"

@@ -57,7 +57,7 @@ pub enum Step {
 /// The result of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Established {
-    /// The version agreed on; every further frame in both directions bears it.
+    /// The version agreed on; every further frame in both directions has this version.
     pub version: Version,
     /// What the switch said of itself; `None` if the peer is a controller.
     pub switch: Option<SwitchFeatures>,
@@ -115,7 +115,7 @@ pub enum HandshakeError {
 }
 
 impl Handshake {
-    /// Towards a switch: HELLO, then FEATURES. Our requests bear `xid` (any number).
+    /// Towards a switch: HELLO, then FEATURES. Our requests have the number `xid` (any number).
     pub fn towards_switch(allowed: VersionSet, xid: u32) -> Self {
         Handshake { side: Side::TowardsSwitch, allowed, xid, state: State::Hello }
     }

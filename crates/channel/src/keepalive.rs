@@ -35,7 +35,7 @@ pub enum Liveness {
 
 impl Keepalive {
     /// A connection that was last heard `now`. It is probed after `interval` of silence, and dead
-    /// after `timeout` more. All probes bear `xid`, by which their replies are known.
+    /// after `timeout` more. All probes have the number `xid`, by which their replies are known.
     pub fn new(interval: Duration, timeout: Duration, xid: u32, now: Instant) -> Self {
         Keepalive { interval, timeout, heard: now, probed: None, xid }
     }

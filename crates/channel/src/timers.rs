@@ -77,7 +77,7 @@ impl<K: Copy + Eq + Hash + Ord> Timers<K> {
         self.deadlines.is_empty()
     }
 
-    /// Drops the entries that no deadline stands behind any more.
+    /// Drops the entries whose deadlines no longer apply.
     fn rebuild(&mut self) {
         self.heap = self.deadlines.iter().map(|(&key, &at)| Reverse((at, key))).collect();
     }

@@ -59,7 +59,7 @@ impl Exit {
     /// What an error means; says it on stderr where somebody has to know.
     pub fn of(error: &anyhow::Error) -> Exit {
         if error.chain().any(is_broken_pipe) {
-            // Whoever read our output has seen enough: `weir lab list | head -1`.
+            // The reader of our output has seen enough: `weir lab list | head -1`.
             return Exit::Success;
         }
         let is_ended = matches!(error.downcast_ref(), Some(bench::Error::Interrupted));

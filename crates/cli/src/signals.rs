@@ -23,7 +23,7 @@ pub fn end_at_once_on_second() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(ending)
 }
 
-/// From here on SIGINT and SIGTERM only set this: whoever works has to look at it, and to clean up.
+/// From here on SIGINT and SIGTERM only set this: the work has to look at it, and to clean up.
 pub fn interrupt() -> anyhow::Result<Interrupt> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -52,7 +52,7 @@ pub fn let_end() {
     }
 }
 
-/// From here on the first SIGINT or SIGTERM ends this process's children and calls `stop`: whoever measures hands over what it
+/// From here on the first SIGINT or SIGTERM ends this process's children and calls `stop`: a measurement hands over what it
 /// has. The next one ends the children again, runs `clean_up`, and ends the process: for work that does not stop soon.
 pub fn stop_with_children(
     stop: impl Fn() + Send + 'static,

@@ -72,7 +72,7 @@ impl Network {
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Until that many samplers have told of pings.
+    /// Until that many samplers have reported pings.
     fn pings_are_told_by(&self, agents: usize) {
         let (start, mut buffer) = (Instant::now(), [0; 2048]);
         let mut collector = Collector::new(Vec::new(), Limits::default());

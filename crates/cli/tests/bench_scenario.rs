@@ -205,7 +205,7 @@ fn a_run_is_changed_while_it_goes_on() {
         .map_while(Result::ok)
         .find_map(|line| Some(line.strip_prefix("changes: http://")?.split('/').next()?.to_owned()))
         .expect("where to ask");
-    // Whoever asks before the run begins is told so.
+    // A question before the run begins is answered so.
     let state = loop {
         match request(&address, "GET", "/streams", "") {
             (200, state) => break state,

@@ -173,7 +173,7 @@ fn renders(folder: &Path) {
     assert!(output.status.success() && told(&output).is_empty(), "{}", told(&output));
 }
 
-/// Of a source tarball there is no commit, unless whoever builds says which.
+/// A source tarball has no commit, unless the environment of the build says which.
 #[test]
 fn a_version_has_a_commit_where_one_is_known() {
     let dir = scratch("version");

@@ -202,7 +202,7 @@ fn ovs_run_learns_what_samples_cost() {
     let costs = run.wait_for("costs");
     let (before, now) = (&costs["before"], &costs["now"]);
     assert!(number(&now["alpha"]) > 2.0 * number(&before["alpha"]), "{costs}");
-    // A plan follows. How much it samples depends on what the servers are found to bear meanwhile.
+    // A plan follows. How much it samples depends on the capacity that is measured meanwhile.
     run.wait_for("planned");
     run.wait_for("enacted");
     let round = run.wait_for("round");

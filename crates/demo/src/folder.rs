@@ -17,7 +17,7 @@ impl Folder {
         let is_new = !out.exists();
         let fail = || format!("cannot use --out {}", out.display());
         fs::create_dir_all(out).with_context(fail)?;
-        // Programs in other namespaces and folders are told of files in it.
+        // Programs in other namespaces and folders get the names of files in it.
         let out = out.canonicalize().with_context(fail)?;
         let folder = Folder { out, is_new, keep };
         let work = folder.work();

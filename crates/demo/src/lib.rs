@@ -7,12 +7,12 @@
 //!                                              └─► blue's controller
 //! ```
 //!
-//! Whatever is started is owned by a value that ends it when dropped, so every way out (done, an error, Ctrl-C, a reader
+//! Whatever is started is owned by a value that ends it when dropped, so every end (done, an error, Ctrl-C, a reader
 //! who went away) leaves nothing behind. Start reading at [`run`]; the story is in `story`, what it costs in
 //! `latency`.
 //!
 //! Deliberately without knowledge of the hypervisor: it runs `weir serve` as an operator would. Errors are [`anyhow`]'s:
-//! whoever looks at a demo can only be told why it ended.
+//! the user of a demo can only be told why it ended.
 
 #![forbid(unsafe_code)]
 

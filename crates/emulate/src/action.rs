@@ -50,7 +50,7 @@ pub enum Action {
     SetQueue(u32),
     /// Open vSwitch's `resubmit(in_port,table)`.
     Resubmit {
-        /// The port of entry that the table sees.
+        /// The ingress port that the table sees.
         in_port: u32,
         /// Which table.
         table: u8,

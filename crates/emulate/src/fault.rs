@@ -18,7 +18,7 @@ pub enum Fault {
         /// The n, from 1.
         every: u32,
     },
-    /// One FLOW_MOD that would add, or GROUP_MOD, is refused, and no other: also the way back is open.
+    /// One FLOW_MOD that would add, or GROUP_MOD, is refused, and no other: the requests that restore the state before are accepted.
     RefuseOnce {
         /// The n, from 1, of those of both kinds since the fault was planted.
         nth: u32,

@@ -14,7 +14,7 @@ pub struct Host {
     pub ip: u32,
     /// Whether it answers ARP requests and pings.
     pub answers: bool,
-    /// Frames received, whoever they were for.
+    /// Frames received, for any host.
     pub packets: u64,
     received: VecDeque<Vec<u8>>,
 }

@@ -1,6 +1,6 @@
 //! A packet's way through the tables, and the execution of actions.
 //!
-//! [`Datapath::receive`] is the way in from a port, [`Datapath::packet_out`] from a controller.
+//! [`Datapath::receive`] takes packets from a port, [`Datapath::packet_out`] from a controller.
 
 use std::sync::Arc;
 

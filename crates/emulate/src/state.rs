@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// Replaces the planted faults; their counts begin anew.
+    /// Replaces the planted faults; their counts begin again at zero.
     pub(crate) fn plant(&mut self, faults: Vec<Fault>) {
         self.faults = Faults::new(faults);
         self.datapath.drops_changed_packets = self.faults.drops_changed_packets();

@@ -70,7 +70,7 @@ impl Switch {
         self.state.faults.planted()
     }
 
-    /// Replaces the planted faults; their counts begin anew.
+    /// Replaces the planted faults; their counts begin again at zero.
     pub fn plant(&mut self, faults: Vec<Fault>) {
         self.state.plant(faults);
     }

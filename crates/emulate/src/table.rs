@@ -12,7 +12,7 @@ pub mod flags {
     pub const SEND_FLOW_REM: u16 = 1 << 0;
     /// Refuse an entry that overlaps one of the same priority.
     pub const CHECK_OVERLAP: u16 = 1 << 1;
-    /// Start the counters anew.
+    /// Start the counters again at zero.
     pub const RESET_COUNTS: u16 = 1 << 2;
     /// Do not count packets.
     pub const NO_PKT_COUNTS: u16 = 1 << 3;

@@ -106,7 +106,7 @@ pub enum Counter {
     PacketsOut,
     /// Packets that came in and were thrown away without being wrong.
     DiscardsIn,
-    /// The same on the way out.
+    /// The same for sent packets.
     DiscardsOut,
 }
 
@@ -286,7 +286,7 @@ impl Orders<'_> {
         self.queue.push_back(Order::Timer { timer, at });
     }
 
-    /// Takes back the wish to end that was the last order: of a part, in a module that goes on.
+    /// Withdraws the wish to end that was the last order: of a part, in a module that goes on.
     pub(crate) fn take_end(&mut self) -> bool {
         let is_end = matches!(self.queue.back(), Some(Order::End));
         if is_end {

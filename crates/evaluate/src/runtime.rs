@@ -21,7 +21,7 @@ pub struct RunOptions<'a> {
     pub limit: u64,
     /// How long a switch may take to answer while its tables are read or put back, ns.
     pub patience: u64,
-    /// Set by whoever wants an early end.
+    /// Set by the caller for an early end.
     pub stop: &'a AtomicBool,
 }
 
@@ -264,7 +264,7 @@ impl Run {
                 break;
             }
             self.timers.pop();
-            // Asked for anew since.
+            // Asked for again since.
             if self.armed.get(&timer) != Some(&arming) {
                 continue;
             }
@@ -320,7 +320,7 @@ impl Run {
     }
 }
 
-/// What a generator must have, whoever asks for it.
+/// What a generator must have, for any experiment.
 fn check(testbed: &dyn Testbed, traffic: &crate::module::Traffic) -> Result<()> {
     let channels = testbed.bench().channels.len();
     if traffic.channel >= channels {

@@ -34,7 +34,7 @@
 //! ```
 //!
 //! Deliberately absent: I/O, clocks, sessions, and any judgement whether a message *may* be sent. Whether a match
-//! repeats a field, lacks a prerequisite or masks what has no mask is a question for whoever applies it.
+//! repeats a field, lacks a prerequisite or masks what has no mask is a question for the caller that applies it.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -5,7 +5,7 @@ use crate::wire::{Decode, Encode, Reader, pad};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A name in a field of `N` bytes, ended by the first NUL. What stands behind it is kept.
+/// A name in a field of `N` bytes, ended by the first NUL. The bytes behind the NUL are kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name<const N: usize>(pub [u8; N]);
 

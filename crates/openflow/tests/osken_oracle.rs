@@ -1,6 +1,6 @@
 //! os-ken as oracle. `tests/oracle/osken_fixtures.py` makes the samples again with os-ken's own classes, and lets os-ken
 //! read what we wrote; what it printed is `tests/oracle/osken.txt`. Here that is compared with what we write and read,
-//! and printed anew where os-ken is installed.
+//! and printed again where os-ken is installed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

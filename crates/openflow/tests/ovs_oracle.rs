@@ -1,7 +1,7 @@
 //! Open vSwitch reads what we write: `ovs-ofctl ofp-print` says about every sample what the case files say that it says,
 //! and never that it could not decode it.
 //!
-//! With WEIR_BLESS set the case files are written anew from the samples; look at the difference before committing it.
+//! With WEIR_BLESS set the case files are written again from the samples; look at the difference before committing it.
 //! Needs the Debian package openvswitch-common (3.1 printed the case files).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

@@ -18,7 +18,7 @@
 //! * [`run_first`] is for threads that must not be late.
 //! * [`free_port`] finds a port for a program that must be given one.
 //! * [`in_namespace`] opens any of these inside a network namespace: a socket stays in the
-//!   namespace in which it was made, whoever uses it later.
+//!   namespace in which it was made, whatever thread uses it later.
 //!
 //! What this crate deliberately lacks: OpenFlow, matching of probes with replies, histograms.
 //!

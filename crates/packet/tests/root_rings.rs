@@ -278,7 +278,7 @@ fn root_a_tap_receives_whole_frames_and_counts_what_it_has_no_room_for() {
     assert_eq!(length, Some(14));
 }
 
-/// The kernel takes a frame's outermost tag out; whoever reads frames sees them as they are on the wire.
+/// The kernel takes a frame's outermost tag out; a reader of frames sees them as they are on the wire.
 #[test]
 fn root_vlan_tags_are_in_their_place() {
     if lab::testing::skip("root_vlan_tags_are_in_their_place", NEEDS) {

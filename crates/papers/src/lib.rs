@@ -3,7 +3,7 @@
 //!
 //! Deliberately without knowledge of `hypervisor` and `daemon`: everything is measured from outside, on the instruments'
 //! public interfaces. Also without options and printing of results, which are the command line's. Errors are [`anyhow`]'s:
-//! whoever runs an experiment can only be told why it ended. Start reading at [`published`].
+//! the user of an experiment can only be told why it ended. Start reading at [`published`].
 
 #![forbid(unsafe_code)]
 

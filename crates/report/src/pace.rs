@@ -39,7 +39,7 @@ fn left(steps: usize, made: usize, elapsed: Duration, guess: Duration) -> Durati
     Duration::try_from_secs_f64(each * steps.saturating_sub(made) as f64).unwrap_or(Duration::MAX)
 }
 
-/// What is left after some steps, to stand behind the name of the next: `, about 12 min left`; nothing before one is made.
+/// What is left after some steps, to follow the name of the next: `, about 12 min left`; nothing before one is made.
 #[must_use]
 pub fn left_after(made: usize, steps: usize, elapsed: Duration) -> String {
     if made == 0 {

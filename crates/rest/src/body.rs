@@ -89,7 +89,7 @@ impl<S: BufRead> Read for Body<S> {
             }
             Framing::Chunk { left: 0, is_behind_one } => {
                 let left = self.next_chunk(is_behind_one)?;
-                // What stands behind the last chunk is of no use, and the connection ends.
+                // What follows the last chunk is of no use, and the connection ends.
                 self.framing = match left {
                     0 => Framing::Done,
                     left => Framing::Chunk { left, is_behind_one: true },

@@ -10,7 +10,7 @@
 //! meter, come near that bandwidth is congested: then each sender is granted a share in proportion to its own bandwidth,
 //! and what one leaves goes to the others ([`fabric::max_min`], as in [`fabric::hose`]). A grant holds for a tenth of a
 //! second and is renewed at every step; without news a [sender](Sender) goes back to its VNIC's bandwidth by itself, so
-//! whoever vanishes throttles nobody.
+//! a receiver that vanishes throttles nobody.
 //!
 //! What peers say is bounded by what is known without them: weights come from the configuration, so that no wish takes
 //! more than its share from those who want theirs; impossible wishes are counted and taken for "everything"; and no grant
@@ -31,7 +31,7 @@ use fabric::edge::{AgentId, Grant, Message, Rates, Report};
 use fabric::{Bandwidth, Duration, Instant, MacAddress};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Whoever was not heard of for so long counts no more.
+/// A sender or receiver that was not heard of for so long counts no more.
 pub const SILENCE: Duration = Duration::from_millis(100);
 /// Rates are over so long: enough for some frames at slow rates, short against a reaction.
 const WINDOW: Duration = Duration::from_millis(50);
@@ -126,7 +126,7 @@ impl Control {
         }
     }
 
-    /// The classes of a VNIC were made anew: all have its whole bandwidth.
+    /// The classes of a VNIC were made again: all have its whole bandwidth.
     pub fn handle_reset(&mut self, vnic: MacAddress) {
         if let Some(sender) = self.senders.get_mut(&vnic) {
             sender.handle_reset();

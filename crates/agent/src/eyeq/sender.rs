@@ -94,7 +94,7 @@ impl Sender {
         let most = self.vnic.bandwidth;
         let pair = self.pairs.iter_mut().find(|pair| pair.to == grant.to)?;
         pair.grant = Some((grant.rate.clamp(pair.least, most), now));
-        // Less than the least is what a receiver grants to whoever wishes little.
+        // Less than the least is what a receiver grants to a sender that wishes little.
         Some(grant.rate <= most)
     }
 

@@ -444,7 +444,7 @@ fn one_agent_for_all_needs_no_datagrams_but_the_hypervisors() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// However many senders, whatever they want: the rates to one receiver come to what the hose model's allocation says.
+    /// However many senders, whatever they want: the rates to one receiver become those of the hose model's allocation.
     #[test]
     fn steady_rates_are_the_hose_models(
         receiver in 5_u64..50,

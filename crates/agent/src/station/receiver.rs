@@ -122,7 +122,7 @@ impl Receiver {
                     reporter.set_drops(taken.dropped);
                 }
                 reporter.flush();
-                // An interface that went away is not read any more; whoever removed it knows.
+                // An interface that went away is not read any more. Somebody has removed the interface on purpose.
                 if read.is_err() || (is_last && read.is_ok_and(|count| count == 0)) {
                     return;
                 }

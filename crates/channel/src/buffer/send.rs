@@ -82,7 +82,7 @@ impl SendBuffer {
     }
 
     /// Lets `build` append frames in place, which saves a copy. `build` must only append. What it
-    /// appended is taken back, and refused, if it is more than [`room`](Self::room).
+    /// appended is removed, and refused, if it is more than [`room`](Self::room).
     pub fn build<R>(&mut self, build: impl FnOnce(&mut Vec<u8>) -> R) -> Result<R, Full> {
         self.make_room(0);
         let before = self.bytes.len();

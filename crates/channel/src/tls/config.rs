@@ -128,7 +128,7 @@ pub fn issuers(certificate: &Path, authorities: &Path) -> Result<String, Error> 
     Ok(all.collect::<String>() + "\n")
 }
 
-/// Accepts a server whose certificate chains to our CA, whatever name it bears (see the module's
+/// Accepts a server whose certificate chains to our CA, whatever its name is (see the module's
 /// text for why).
 #[derive(Debug)]
 struct ChainVerifier {

@@ -149,7 +149,7 @@ fn write(compared: &Compared, out: &Path) -> anyhow::Result<()> {
     put("compare.json", serde_json::to_string_pretty(compared)?.as_bytes())?;
     put("compare.csv", compare::csv(&compared.lines).as_bytes())?;
     for report::Figure { name, drawing, .. } in compared.figures() {
-        // A metric's name may be whatever whoever measured it called it.
+        // The program that measured a metric may have given it any name.
         let name = name.replace('/', "_");
         put(&format!("figures/{name}.svg"), drawing.svg().as_bytes())?;
         #[cfg(feature = "png")]

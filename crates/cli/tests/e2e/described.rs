@@ -49,7 +49,7 @@ fn ctl_asks_for_nothing_that_the_document_does_not_describe() {
     }
 }
 
-/// Paths in the sources of `weir ctl`, with what stands behind them.
+/// Paths in the sources of `weir ctl`, with what follows them.
 fn asked_by(commands: &Path) -> BTreeSet<String> {
     let folder = fs::read_dir(commands.join("ctl")).expect("a folder");
     let files = folder.map(|entry| entry.expect("an entry").path());

@@ -55,7 +55,7 @@ fn check(version: Version, name: &str, form: &str) {
         label(&weir, "blue", 3, 4) == Some(10_000_000)
     });
 
-    // A to B goes by the first spine; blue is told, red is not told of itself.
+    // A to B goes by the first spine; blue is notified, red is not notified about itself.
     assert!(network.pings("A", "B"));
     let path = red.expect("path");
     assert_eq!(path["hops"][1][0], 1, "{path}");
@@ -121,7 +121,7 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     let program = env!("CARGO_BIN_EXE_weir");
     let mut agent = Program::start("agent", program, &["agent", &edge]);
     blue.expect_where("label", |event| is_label(event, 10_000));
-    // The label hangs on one of them.
+    // The label depends on one of them.
     eventually("all are measured", || weir.metric("weir_measured_vnics", &[]) > 5.5);
 
     // A sends about 4 Mbit/s, and B as much back: 1,000 bytes, 500 times a second, if ping keeps up.
@@ -152,7 +152,7 @@ fn ovs_what_an_agent_measures_changes_the_labels_of_others() {
     drop(pinging);
 }
 
-/// A tenant with a network of its own loads the links beneath it, as others are told, also after its path has moved.
+/// A tenant with a network of its own loads the physical links of its own, as others are notified, also after its path has moved.
 #[test]
 fn ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others() {
     needs!(ovs_a_network_of_a_tenants_own_counts_in_the_labels_of_others: Needs::OpenVSwitch, Needs::OsKen);
@@ -279,7 +279,7 @@ fn config(network: &Network, form: &str, tenants: &[(&str, &App)]) -> String {
     text
 }
 
-/// What a tenant was told of the link that leaves by a port, in bit/s.
+/// The label that a tenant was last sent for the link that leaves by a port, in bit/s.
 fn label(weir: &Weir, tenant: &str, dpid: u64, port: u64) -> Option<u64> {
     let (status, body) = weir.get(&format!("/api/v1/tenants/{tenant}/labels"));
     assert_eq!(status, 200, "{body}");

@@ -129,7 +129,7 @@ fn check(version: Version, openflow: &str) {
         assert!(told[key].as_array().is_some_and(|all| !all.is_empty()), "{told}");
     }
 
-    // Whoever has read enough goes away.
+    // A reader that has read enough goes away.
     let program = env!("CARGO_BIN_EXE_weir");
     let script =
         format!("set -o pipefail; {program} ctl --api {} flows red edge | head -1", weir.api);

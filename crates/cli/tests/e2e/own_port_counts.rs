@@ -1,4 +1,4 @@
-//! What tenants' controllers are told of the ends of their links, to the packet and the byte, on real switches: through a lost
+//! The counters that tenants' controllers get for the ends of their links, to the packet and the byte, on real switches: through a lost
 //! connection and a kill -9.
 
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn ovs_a_links_ports_count_what_the_tenants_hosts_send() {
     blue.comes_to([7, 7 * (HEADERS + 1000)]);
     red.comes_to(counts);
 
-    // A lost connection takes the link from its path, so its counts begin anew; they go on from there.
+    // A lost connection takes the link from its path, so its counts begin again at zero; they go on from there.
     let works = || ports_up(&weir) == [4, 4] && network.answers("h1", "10.0.0.2");
     network.disconnect();
     weir.wait_for_switches(0);

@@ -27,7 +27,7 @@ fn a_changed_file_reloads_by_itself() {
     check_reload(|_| ());
 }
 
-/// Red's slice grows by a port and shrinks again; its connection stays, and it is told of each change.
+/// Red's slice grows by a port and shrinks again; its connection stays, and it is notified about each change.
 fn check_reload(tell: impl Fn(&Weir)) {
     let controller = Controller::listen();
     let small = by_port("red", &controller.name(), [1, 2]);

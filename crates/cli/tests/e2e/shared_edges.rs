@@ -144,7 +144,7 @@ fn check(version: Version, [mut red, mut blue]: [App; 2], begin: fn(&mut App), e
     assert!(!from_peer("h2"), "red's peer is answered by somebody else");
     eventually("blue's guest still answers its peer", || from_peer("h3"));
 
-    // The server itself is nobody's guest.
+    // The server itself is no tenant's guest.
     network.exec("h1", &["ip", "address", "add", "10.0.0.9/24", "dev", "eth0"]);
     assert!(!network.answers("h1", "10.0.0.2"));
 
@@ -208,7 +208,7 @@ impl Guest<'_> {
         self.network.exec(self.server, &[&self.shell()[..], &[script]].concat())
     }
 
-    /// Whether whoever has that address answers its ping.
+    /// Whether the host with that address answers its ping.
     pub fn answers(&self, address: &str) -> bool {
         self.network.says_yes(self.server, &self.shell(), address)
     }

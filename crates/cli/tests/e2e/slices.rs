@@ -119,7 +119,7 @@ fn ovs_a_rule_over_anothers_traffic_is_refused_on_openflow_10() {
     });
 }
 
-/// On OpenFlow 1.3 it stands behind the tenant's own metadata, which no packet of another tenant carries.
+/// On OpenFlow 1.3 it needs the tenant's own metadata, which no packet of another tenant carries.
 #[test]
 fn ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13() {
     needs!(ovs_a_rule_over_anothers_traffic_never_meets_it_on_openflow_13: Needs::OpenVSwitch, Needs::OsKen);

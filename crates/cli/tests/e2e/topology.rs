@@ -65,7 +65,7 @@ fn hosts_make_no_link(network: &Network, weir: &Weir) {
     let count = std::fs::read_to_string(&kept).expect("what h1 kept").lines().count();
     assert!(count >= 2, "a host at an undeclared port sees {count} probes");
     let before = refused(weir);
-    // Byte 24 is the last of the datapath id: the tag no longer fits, so it is nobody's.
+    // Byte 24 is the last of the datapath id: the tag no longer fits, so it has no owner.
     network.exec("h1", &["python3", thief, "replay", &kept, "24"]);
     network.exec("h1", &["python3", thief, "replay", &kept]);
     network.exec("h3", &["python3", thief, "replay", &kept]);

@@ -166,7 +166,7 @@ fn have_arrived(points: impl Iterator<Item = (u64, u64, bool)>) -> Option<bool> 
     }
 }
 
-/// A real switch drops PACKET_INs that it has no time for, whoever asks: what arrived is for the reader to judge.
+/// A real switch drops PACKET_INs that it has no time for, in every system: what arrived is for the reader to judge.
 fn judge_real(screen: &mut Screen, measured: &[Measurement]) -> anyhow::Result<()> {
     let percent = |system: &str| {
         let (sent, received) = accounts(measured, system);

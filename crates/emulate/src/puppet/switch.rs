@@ -39,7 +39,7 @@ impl Switch {
         Ok(switch)
     }
 
-    /// Dials anew, after the connection was lost or in place of it. The model keeps its tables.
+    /// Dials again, after the connection was lost or in place of it. The model keeps its tables.
     pub fn dial_again(&mut self, address: &Address, tls: Option<&Tls>) -> Result<(), Error> {
         let timeout = self.peer.timeout();
         self.peer = Peer::new(Client::connect(address, tls, timeout)?, timeout);

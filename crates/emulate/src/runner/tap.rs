@@ -1,4 +1,4 @@
-//! What a runner's tap is shown: for whoever measures a controller from the switches' side.
+//! What a runner's tap is shown, for the measurement of a controller from the switches' side.
 
 use crate::network::{HostIndex, SwitchIndex};
 use crate::session::SessionId;

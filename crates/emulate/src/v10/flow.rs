@@ -52,7 +52,7 @@ pub(super) fn request(body: &FlowMod<'_>, names_table: bool) -> Result<FlowReque
     })
 }
 
-/// ADD of an entry that is there begins its counters anew; MODIFY keeps them (section 4.6).
+/// ADD of an entry that is there resets its counters; MODIFY keeps them (section 4.6).
 fn reset_counts(command: Command) -> u16 {
     if command == Command::Add { flags::RESET_COUNTS } else { 0 }
 }

@@ -1,5 +1,5 @@
 //! Experiments of one's own: a TOML file with parameters and a Rhai script that handles events, without
-//! building Weir anew (OFLOPS's main idea; its experiments were C libraries).
+//! building Weir again (OFLOPS's main idea; its experiments were C libraries).
 //!
 //! A script has a function for each event that it wants (see [`HANDLERS`]); its state is `this`, which
 //! begins with the file's parameters. What it may call is in `commands.rs`. Generation, capture and

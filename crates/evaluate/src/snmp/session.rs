@@ -18,7 +18,7 @@ const MAX_ROWS: usize = 4_096;
 /// A conversation with an agent.
 pub(super) struct Session {
     agent: Agent,
-    /// Begun anew after every silence, at another port: a late answer to the question before cannot be taken for the
+    /// Begun again after every silence, at another port: a late answer to the question before cannot be taken for the
     /// next one's then.
     open: Option<SyncSession>,
     request: i32,

@@ -253,16 +253,16 @@ impl Embedding {
         lacking.map_or(Trouble::Route(Error::NoPath), Trouble::Tags)
     }
 
-    /// Releases links of big switches that have lost their path, if another member may have a path. `anew`: also links
+    /// Releases links of big switches that have lost their path, if another member may have a path. `with_refused`: also links
     /// that a switch refuses; the new placement does not know this refusal any more.
-    fn try_other_ends(&mut self, network: &Network, anew: bool) {
+    fn try_other_ends(&mut self, network: &Network, with_refused: bool) {
         let is_refused = |id| {
             let reservation = self.reservations.get(id);
             reservation.is_some_and(|it| it.avoided().next().is_some())
         };
         let lost = |trunk: &Trunk| {
             let choice = trunk.want.ends.iter().any(|ends| ends.len() > 1);
-            let may = trunk.reservation.is_some_and(|id| anew || !is_refused(id));
+            let may = trunk.reservation.is_some_and(|id| with_refused || !is_refused(id));
             choice && may && trunk.active.is_none()
         };
         if !self.trunks.values().any(lost) {

@@ -2,7 +2,7 @@
 //!
 //! Each server is a namespace with an Open vSwitch of its own and a bounded share of the CPU, in which its guests, its
 //! switch and its agent are. Costs are measured in that very lab first, from CPU time; then no sampling, local sampling only
-//! and collaboration take turns. What servers bear is found out anew where there is no sampling: the machine may be
+//! and collaboration take turns. The capacity of the servers is measured again where there is no sampling: the machine may be
 //! faster or slower than it was.
 
 use agent::station::Processing;
@@ -81,7 +81,7 @@ struct Costs {
 /// All of it.
 pub(super) struct Collaboration {
     costs: Costs,
-    /// What servers bore in each repetition, in units of forwarding.
+    /// The capacity of each server in each repetition, in units of forwarding.
     capacities: Vec<Vec<f64>>,
     stretches: Vec<(Way, Stretch)>,
     /// Repetitions that were made, of how many.
@@ -168,7 +168,7 @@ fn repeat(
 const AROUND: Duration = Duration::from_secs(5);
 
 impl Costs {
-    /// What servers bear that are as busy as in this stretch, in which nothing was sampled.
+    /// The capacity of servers that are as busy as in this stretch, in which nothing was sampled.
     fn capacities(&self, stretch: &Stretch) -> Vec<f64> {
         let now = stretch.busy.first().map_or(1.0, |busy| busy / self.busy);
         let capacity = |(forwards, busy): (f64, &f64)| {

@@ -391,7 +391,7 @@ mod tests {
     /// More than one link carries, with a margin for what had waited before.
     const TWO_LINKS: f64 = 10.5;
 
-    /// Both effects without, neither with; over seconds, and generously. On busy cores TCP cannot fill a link, whoever else sends,
+    /// Both effects without, neither with; over seconds, and generously. On busy cores TCP cannot fill a link, whether others send or not,
     /// so A → B is compared with E → F, which has a path of its own and tells what a link carries meanwhile.
     #[test]
     fn ovs_section_two() {

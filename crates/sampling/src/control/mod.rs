@@ -1,7 +1,7 @@
 //! The closed loop of `weir sampling run`, without sockets and clocks.
 //!
 //! ```text
-//!   counters, CPU, latency ──▶ Conduct ── what each server bears (capacity)
+//!   counters, CPU, latency ──▶ Conduct ── capacity of each server
 //!                                 │   └── who samples what (solve), at an interval and on change
 //!                                 ▼
 //!                            Enactment: prepare, commit, retire; or restore  ──▶ orders to servers

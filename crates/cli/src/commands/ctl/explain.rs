@@ -27,7 +27,7 @@ pub fn why(tell: &Tell, client: &Client, tenant: &str) -> anyhow::Result<Exit> {
     })
 }
 
-/// Whoever the packet is of, as the first word says.
+/// The tenant's place in a request about a packet of any tenant.
 const ANY: &str = "any";
 
 /// Where a packet goes.

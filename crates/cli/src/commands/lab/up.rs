@@ -95,7 +95,7 @@ impl Up {
         };
         let made = Lab::up(&topology, &options);
         interrupt.check().or_else(|interrupted| {
-            // Whoever gave up waiting wants no lab.
+            // The user has given up waiting, and wants no lab.
             made.as_ref().ok().cloned().map_or(Ok(()), Lab::down)?;
             Err::<(), anyhow::Error>(interrupted.into())
         })?;

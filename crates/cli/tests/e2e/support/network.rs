@@ -172,7 +172,7 @@ impl Network {
         self.open_vswitch().vsctl(arguments).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Has the switches look up each packet anew, as if they had forwarded none like it.
+    /// Has the switches look up each packet again, as if they had forwarded none like it.
     pub fn forget_packets(&self) {
         self.open_vswitch().appctl(["revalidator/purge"]).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -237,7 +237,7 @@ impl Network {
         !self.reaches(from, to, Duration::from_millis(400), 2)
     }
 
-    /// Whether whoever has that address answers a host's ping.
+    /// Whether the host with that address answers another host's ping.
     pub fn answers(&self, host: &str, address: &str) -> bool {
         self.says_yes(host, &["sh", "-c"], address)
     }
