@@ -148,6 +148,9 @@ pub struct SwitchModel {
     pub pairs: bool,
     /// The number of host addresses that the packets of [`Kind::Response`] use in turn; 0 is 100.
     pub macs: u32,
+    /// The number of entries of each table: the switch reports this number, and refuses more. 0: a number that is never
+    /// reached.
+    pub entries: u32,
 }
 
 impl SwitchModel {
@@ -229,6 +232,10 @@ pub struct Setup {
     /// thread for switches, one for controllers.
     #[serde(default = "one")]
     pub threads: usize,
+    /// With a hypervisor that this crate starts: the number of controllers of each tenant but the first. All controllers
+    /// of a tenant have one port, at 127.0.0.1, 127.0.0.2, and so on.
+    #[serde(skip, default = "one")]
+    pub controllers_each: usize,
     /// With one thread: whether the thread alone uses the first CPU, and a system that this crate starts uses the other
     /// CPUs.
     #[serde(default)]
@@ -274,6 +281,7 @@ impl Setup {
             switch_nodelay: None,
             tls: TlsSides::default(),
             threads: 1,
+            controllers_each: 1,
             apart: false,
             spin_ns: default_spin_ns(),
             handshake_ms: ten_thousand(),

@@ -15,7 +15,7 @@ const DEFAULT_QUEUE: usize = 64;
 
 /// The number of tables on 1.3; on 1.0 there is one table.
 const TABLES: u8 = 254;
-/// The reported size of each table, in entries.
+/// The reported size of each table, in entries, if the table has no bound.
 const MAX_ENTRIES: u32 = 1 << 20;
 
 /// The state that determines the switch's answers.
@@ -25,6 +25,8 @@ pub(crate) struct Switch {
     types: Types,
     dpid: u64,
     ports: u16,
+    /// The reported size of each table, in entries.
+    entries: u32,
     pub(crate) flow_mods: u64,
 }
 
@@ -50,6 +52,7 @@ impl Switch {
             types: Types::of(setup.version),
             dpid: index as u64 + 1,
             ports: setup.ports() as u16,
+            entries: if setup.switch.entries == 0 { MAX_ENTRIES } else { setup.switch.entries },
             flow_mods: 0,
         }
     }
@@ -190,12 +193,12 @@ impl Switch {
                 body.push(table);
                 body.resize(body.len() + 23, 0);
             }),
-            // The one table, named "all", with all wildcards of 1.0 and room for 2^20 entries.
+            // The one table, named "all", with all wildcards of 1.0.
             3 => {
                 let mut table = b"\0\0\0\0all".to_vec();
                 table.resize(36, 0);
                 table.extend_from_slice(&0x003f_ffffu32.to_be_bytes());
-                table.extend_from_slice(&MAX_ENTRIES.to_be_bytes());
+                table.extend_from_slice(&self.entries.to_be_bytes());
                 table.resize(64, 0);
                 body.extend_from_slice(&table);
             }
@@ -208,7 +211,7 @@ impl Switch {
                 // All bits of the metadata, to match on and to write.
                 features.extend_from_slice(&[0xff; 16]);
                 features.extend_from_slice(&[0; 4]);
-                features.extend_from_slice(&MAX_ENTRIES.to_be_bytes());
+                features.extend_from_slice(&self.entries.to_be_bytes());
                 body.extend_from_slice(&features);
             }),
             8 if v13 => body.resize(body.len() + 40, 0),
@@ -273,6 +276,9 @@ impl Table {
     pub(crate) fn new(setup: &Setup, index: usize) -> Self {
         let mut config = emulate::Config::new(index as u64 + 1, setup.ports() as u32);
         config.n_buffers = 0;
+        if setup.switch.entries > 0 {
+            config.max_flows = setup.switch.entries as usize;
+        }
         if setup.switch.lies_ns > 0 {
             config.faults.push(emulate::Fault::BarrierLies { by: setup.switch.lies_ns });
         }

@@ -212,7 +212,7 @@ impl System {
             Self::Direct | Self::Haproxy { .. } => (setup.tenants, each),
             Self::Weir { .. } | Self::External { .. } => (1, setup.tenants * each),
         };
-        Size { switches, ports }
+        Size { switches, ports, entries: setup.switch.entries }
     }
 
     /// The setup, with the ports that this system's tenants need.
@@ -350,10 +350,11 @@ pub fn weir_config(
         let _ = write!(text, "\n[[switches]]\ndpid = \"1\"\ncertificate = \"{certificate}\"\n");
     }
     for (index, controller) in controllers.iter().enumerate() {
-        let _ = write!(
-            text,
-            "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [\"{northbound}:{controller}\"]\n"
-        );
+        let each = if index == 0 { 1 } else { setup.controllers_each };
+        let all = all_controllers(*controller, each);
+        let all: Vec<String> = all.map(|it| format!("\"{northbound}:{it}\"")).collect();
+        let all = all.join(", ");
+        let _ = write!(text, "\n[[tenants]]\nname = \"tenant{index}\"\ncontrollers = [{all}]\n");
         if let Some(certificate) = fingerprint(&setup.tls.controllers) {
             let _ = writeln!(text, "controller_certificates = [\"{certificate}\"]");
         }
@@ -405,6 +406,17 @@ fn links(setup: &Setup) -> String {
         )
     };
     pairs.into_iter().map(link).collect()
+}
+
+/// The addresses of all controllers of a tenant: the first one, and the next addresses with the same port.
+pub(crate) fn all_controllers(first: SocketAddr, each: usize) -> impl Iterator<Item = SocketAddr> {
+    let ip = match first.ip() {
+        IpAddr::V4(ip) => u32::from(ip),
+        // The controllers of a system that this crate starts have IPv4 addresses.
+        IpAddr::V6(_) => u32::from(Ipv4Addr::LOCALHOST),
+    };
+    let next = (1..each as u32).map(move |more| Ipv4Addr::from(ip.saturating_add(more)));
+    std::iter::once(first).chain(next.map(move |ip| SocketAddr::new(ip.into(), first.port())))
 }
 
 /// The virtual interfaces of a tenant whose flows are followed, and the way by which the tenant gets labels. The
@@ -632,7 +644,7 @@ mod tests {
         assert_eq!(text.matches(link).count(), 1, "{text}");
         // Without a hypervisor each tenant has a switch of its own, with two ports.
         let direct = System::Direct.fit(&setup);
-        assert_eq!(System::Direct.size(&direct), Size { switches: 2, ports: 2 });
+        assert_eq!(System::Direct.size(&direct), Size { switches: 2, ports: 2, entries: 0 });
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub enum Attack {
     SlowReaders,
     /// Controllers that send HELLO and close.
     HelloAndClose,
+    /// FLOW_MODs that add long rules, also after the first refusal: they fill the place where rules are stored.
+    FillStore,
+    /// FLOW_MODs that add rules to a small table, also after the first refusal.
+    FillTable,
+    /// Many controllers of each tenant that connect and stay.
+    ManyControllers,
     /// Strangers that emulate switches, with endless statistics.
     EndlessStatistics,
     /// Strangers that emulate switches, with ever new ports.
@@ -25,13 +31,13 @@ pub enum Attack {
     Silent,
     /// Half-sent requests to the REST interface, and event subscribers that do not read.
     Api,
-    /// All attacks at once.
+    /// All attacks at once, except those that need another switch or another limit of descriptors.
     All,
 }
 
 impl Attack {
     /// All values.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::None,
         Self::ModifyAll,
         Self::CheckOverlap,
@@ -39,6 +45,9 @@ impl Attack {
         Self::DeleteCookie,
         Self::SlowReaders,
         Self::HelloAndClose,
+        Self::FillStore,
+        Self::FillTable,
+        Self::ManyControllers,
         Self::EndlessStatistics,
         Self::NewPorts,
         Self::Silent,
@@ -57,6 +66,9 @@ impl Attack {
             Self::DeleteCookie => "delete-cookie",
             Self::SlowReaders => "slow-readers",
             Self::HelloAndClose => "hello-and-close",
+            Self::FillStore => "fill-store",
+            Self::FillTable => "fill-table",
+            Self::ManyControllers => "many-controllers",
             Self::EndlessStatistics => "endless-statistics",
             Self::NewPorts => "new-ports",
             Self::Silent => "silent",
@@ -65,15 +77,20 @@ impl Attack {
         }
     }
 
-    /// The attacks of hostile tenants, not of strangers.
-    pub(super) const OF_TENANTS: [Self; 6] = [
+    /// The attacks of hostile tenants, not of strangers, that are a part of [`Self::All`].
+    pub(super) const OF_TENANTS: [Self; 7] = [
         Self::ModifyAll,
         Self::CheckOverlap,
         Self::DeleteNothing,
         Self::DeleteCookie,
         Self::SlowReaders,
         Self::HelloAndClose,
+        Self::FillStore,
     ];
+
+    /// The attacks that are no part of [`Self::All`]. A small table, and a system with few descriptors, would make other
+    /// attacks weaker.
+    pub(super) const APART: [Self; 2] = [Self::FillTable, Self::ManyControllers];
 
     /// The part of tenant `index` in this attack.
     pub(super) fn of_tenant(self, index: usize) -> Self {
@@ -82,13 +99,18 @@ impl Attack {
                 let place = index.checked_rem(Self::OF_TENANTS.len()).unwrap_or(0);
                 Self::OF_TENANTS.get(place).copied().unwrap_or(Self::None)
             }
-            other if Self::OF_TENANTS.contains(&other) => other,
+            other if Self::OF_TENANTS.contains(&other) || Self::APART.contains(&other) => other,
             _ => Self::None,
         }
     }
 
     pub(super) fn includes(self, other: Self) -> bool {
-        self == other || self == Self::All
+        self == other || (self == Self::All && !Self::APART.contains(&other))
+    }
+
+    /// Whether the attack is against rules that others add: the quiet tenant adds some meanwhile.
+    pub(super) fn is_against_rules(self) -> bool {
+        matches!(self, Self::FillStore | Self::FillTable)
     }
 
     pub(super) fn needs_rules(self) -> bool {

@@ -12,7 +12,7 @@
 use super::clients::Clients;
 use super::orders::Orders;
 use super::strangers::Strangers;
-use super::tenants::Tenant;
+use super::tenants::{self, Tenant};
 use crate::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::TcpListener;
@@ -53,8 +53,9 @@ impl Crowd {
         let phase = Arc::new(Phase::default());
         let shared = Arc::clone(&phase);
         allow_many_connections();
-        let failed = Error::io("hostile tenants' sockets");
-        listeners.iter().try_for_each(|it| it.set_nonblocking(true)).map_err(failed)?;
+        let each = orders.setup.controllers_each;
+        let listeners = listeners.into_iter().map(|first| tenants::listeners(first, each));
+        let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
         let thread = std::thread::Builder::new().name("bench-hostile".to_owned());
         let thread = thread.spawn(move || work(&orders, listeners, &shared));
         Ok(Crowd { phase, tenants, thread: Some(thread.map_err(Error::io("thread"))?) })
@@ -101,7 +102,7 @@ fn allow_many_connections() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-fn work(orders: &Orders, listeners: Vec<TcpListener>, phase: &Phase) {
+fn work(orders: &Orders, listeners: Vec<Vec<TcpListener>>, phase: &Phase) {
     // The thread runs on the generator's CPU with a lower priority than the generator, because it must not use the CPUs
     // of the system under test.
     if let Some(cpus) = &orders.cpus {
@@ -109,7 +110,7 @@ fn work(orders: &Orders, listeners: Vec<TcpListener>, phase: &Phase) {
     }
     let mut tenants: Vec<Tenant> = (1..)
         .zip(listeners)
-        .map(|(index, listener)| Tenant::new(orders, index, listener))
+        .map(|(index, listeners)| Tenant::new(orders, index, listeners))
         .collect();
     let mut strangers = Strangers::new(orders);
     let mut clients = Clients::new(orders);

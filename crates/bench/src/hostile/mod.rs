@@ -43,6 +43,15 @@ const RATE: f64 = 500.0;
 const KINDS: [Kind; 2] = [Kind::Echo, Kind::PacketIn];
 /// The largest difference between the quiet tenant's p99 with and without the attack, in µs.
 const P99_LIMIT_US: f64 = 5_000.0;
+/// The most FLOW_MODs of the quiet tenant per second, and in a run, while others fill a table or the store.
+const FLOW_MODS: (f64, f64) = (10.0, 500.0);
+/// The number of entries of a table that tenants fill: the quiet tenant's share is twice as large as its FLOW_MODs.
+const SMALL_TABLE: u32 = TENANTS as u32 * 1_000;
+/// The bytes in the store for each tenant of a system that this crate starts, and whose tenants fill the store: some
+/// 1,000 long rules.
+const STATE_BYTES: u32 = 4 << 20;
+/// The limit of descriptors of a system that this crate starts, and whose tenants have many controllers: the usual limit.
+const DESCRIPTORS: u32 = 1_024;
 const MEMORY_LIMIT_BYTES: f64 = 256e6;
 const LOG_LIMIT_PER_S: f64 = 10.0;
 
@@ -84,12 +93,33 @@ impl Hostile {
     }
 
     fn case(&self, system: &System, attack: Attack, options: &Options) -> Case {
-        let stream = |kind| Stream::new(0, kind, Arrivals::Constant { rate: RATE });
-        let load = Load::new(KINDS.map(stream).to_vec(), options.duration_ms);
+        let stream = |kind, rate| Stream::new(0, kind, Arrivals::Constant { rate });
+        let mut streams = KINDS.map(|kind| stream(kind, RATE)).to_vec();
+        if attack.is_against_rules() {
+            let (rate, most) = FLOW_MODS;
+            let rate = rate.min(most * 1e3 / options.duration_ms.max(1) as f64);
+            streams.push(stream(Kind::FlowMod, rate));
+        }
+        let load = Load::new(streams, options.duration_ms);
+        let mut system = system.clone();
+        let mut setup = Setup { tenants: TENANTS, bound_to_switch: true, ..options.setup.clone() };
+        if attack == Attack::FillTable {
+            (setup.switch.table, setup.switch.entries) = (true, SMALL_TABLE);
+        }
+        if attack == Attack::FillStore {
+            system = system.with_extra(&format!("[limits]\nstate_bytes = {STATE_BYTES}\n"));
+        }
+        if let (Attack::ManyControllers, System::Weir { command, .. }) = (attack, &mut system) {
+            // The program gets the usual limit of descriptors as its hard limit, and keeps the shell's process id.
+            let limited = format!("ulimit -n {DESCRIPTORS} && exec \"$@\"");
+            let shell = ["sh", "-c", limited.as_str(), "sh"].map(str::to_owned);
+            command.splice(0..0, shell);
+            setup.controllers_each = tenants::controllers_each(TENANTS - 1);
+        }
         Case {
-            system: system.clone(),
+            system,
             parameters: vec![("attack", attack.name().into())],
-            setup: Setup { tenants: TENANTS, bound_to_switch: true, ..options.setup.clone() },
+            setup,
             load: Load { cut_ms: options.cut_ms, ..load },
             afterwards: Some(by_kind),
             beside: Some(Beside::Attack { attack, rules: self.rules }),
@@ -139,6 +169,10 @@ fn criteria(points: &[Point], subject: &str, attack: Attack) -> Vec<Criterion> {
         unanswered,
         0.0,
     ));
+    if attack.is_against_rules() {
+        let refused = of(attack, "refused_percent");
+        criteria.push(Criterion::at_most(format!("{name}: the tenant's refused, %"), refused, 0.0));
+    }
     for (title, metric, limit) in [
         ("most memory resident, bytes", "resident_peak_bytes", MEMORY_LIMIT_BYTES),
         ("log lines per second", "log_lines_per_s", LOG_LIMIT_PER_S),
@@ -192,7 +226,7 @@ mod tests {
     fn attacks_are_read_by_name_and_all_has_each() {
         for attack in Attack::ALL {
             assert_eq!(attack.name().parse(), Ok(attack));
-            assert!(Attack::All.includes(attack));
+            assert_eq!(Attack::All.includes(attack), !Attack::APART.contains(&attack));
         }
         assert!("flood".parse::<Attack>().unwrap_err().contains("modify-all"));
         let mut of_tenants: Vec<Attack> =
@@ -200,6 +234,9 @@ mod tests {
         of_tenants.dedup();
         for attack in Attack::OF_TENANTS {
             assert!(of_tenants.contains(&attack), "{attack:?} is made by no tenant");
+        }
+        for attack in Attack::APART {
+            assert_eq!(attack.of_tenant(1), attack, "is made by a tenant when alone");
         }
     }
 }

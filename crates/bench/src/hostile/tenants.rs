@@ -1,14 +1,18 @@
-//! Hostile tenants: controllers that request much work, do not read, or connect and disconnect.
+//! Hostile tenants: controllers that request much work, add rules without end, do not read, connect and disconnect, or are
+//! many.
 
 use super::attack::Attack;
 use super::frames::frames;
 use super::orders::Orders;
+use crate::Error;
 use crate::conn::{Conn, Flushed};
 use crate::load::Kind;
 use crate::plan::{Setup, Version};
 use crate::switch::hello_body;
+use crate::system::all_controllers;
 use crate::template::Template;
 use crate::wire::{HEADER_LEN, Types, be32, kind, message, put32};
+use rustix::process::{Resource, getrlimit};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -18,6 +22,12 @@ const RATE: f64 = 100.0;
 const MOST_UNSENT: usize = 64 << 10;
 /// The most connections that one tenant accepts in a turn.
 const ACCEPTED: usize = 64;
+/// The most controllers of each hostile tenant.
+const CONTROLLERS: u64 = 100;
+/// Descriptors of this process that are not for hostile controllers.
+const OTHER_DESCRIPTORS: u64 = 256;
+/// The length of a rule that fills the store, in bytes.
+const LONG_RULE: usize = 4 << 10;
 const FEATURES_XID: u32 = 1;
 const LOADED_XID: u32 = 2;
 const ATTACK_XID: u32 = 3;
@@ -26,10 +36,13 @@ const ATTACK_XID: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Tenant {
     version: Version,
-    listener: TcpListener,
+    /// The tenant's controllers: the first one, and those that accept only in an attack.
+    listeners: Vec<TcpListener>,
     attack: Attack,
     /// The message of the attack.
     message: Vec<u8>,
+    /// The number of the next rule of an attack that adds rules.
+    next_rule: u32,
     rule: Template,
     rules: u32,
     sessions: Vec<Session>,
@@ -48,14 +61,26 @@ struct Session {
 
 impl Tenant {
     /// Tenant `index`, counted from 0: the first tenant is the quiet one.
-    pub(super) fn new(orders: &Orders, index: usize, listener: TcpListener) -> Self {
+    pub(super) fn new(orders: &Orders, index: usize, listeners: Vec<TcpListener>) -> Self {
         let attack = orders.attack.of_tenant(index);
         let rule = Template::new(Kind::FlowMod, &orders.setup, index);
         let rules = if attack.needs_rules() { orders.rules } else { 0 };
         let message = request(attack, &orders.setup, &rule);
         let version = orders.setup.version;
         let (sessions, is_ready, sent) = (Vec::new(), false, 0);
-        Self { version, listener, attack, message, rule, rules, sessions, is_ready, sent }
+        let next_rule = 1;
+        Self {
+            version,
+            listeners,
+            attack,
+            message,
+            next_rule,
+            rule,
+            rules,
+            sessions,
+            is_ready,
+            sent,
+        }
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -87,19 +112,24 @@ impl Tenant {
         if closes {
             self.sessions.clear();
         }
-        let mut closed = 0;
-        for _ in 0..ACCEPTED {
-            let Ok((stream, _)) = self.listener.accept() else { break };
+        // Other controllers than the first wait for the attack.
+        let listening = if attacks { self.listeners.len() } else { 1 };
+        let mut done = 0;
+        let accepted = self.listeners.iter().take(listening).flat_map(|listener| {
+            std::iter::from_fn(|| listener.accept().ok()).map(|(stream, _)| stream)
+        });
+        for stream in accepted.take(ACCEPTED) {
             let Ok(mut conn) = Conn::new(stream, true, None) else { continue };
             message(&mut conn.out, self.version, kind::HELLO, 0, hello_body(self.version));
             if closes {
                 conn.flush();
-                closed += 1;
             } else {
                 self.sessions.push(Session { conn, loaded: None });
             }
+            let is_attack = closes || (attacks && self.attack == Attack::ManyControllers);
+            done += u64::from(is_attack);
         }
-        closed
+        done
     }
 
     /// Reads the arrived bytes. False at the end.
@@ -145,15 +175,20 @@ impl Tenant {
     }
 
     /// Sends the due messages of the attack.
-    fn ask(&self, session: &mut Session, due: u64) -> u64 {
+    fn ask(&mut self, session: &mut Session, due: u64) -> u64 {
         if self.message.is_empty() || session.loaded.is_none_or(|loaded| loaded <= self.rules) {
             return 0;
         }
-        // A tenant that does not read sends as many requests as the system accepts.
-        let wanted =
-            if self.attack == Attack::SlowReaders { u64::MAX } else { due - self.sent.min(due) };
+        // A tenant that does not read, or adds rules, sends as many requests as the system accepts.
+        let adds = self.attack.is_against_rules();
+        let is_unbounded = adds || self.attack == Attack::SlowReaders;
+        let wanted = if is_unbounded { u64::MAX } else { due - self.sent.min(due) };
         let mut asked = 0;
         while asked < wanted && session.conn.unsent() < MOST_UNSENT {
+            if adds {
+                put32(&mut self.message, self.rule.rule_at.unwrap_or(0), self.next_rule);
+                self.next_rule = self.next_rule.wrapping_add(1);
+            }
             session.conn.out.extend_from_slice(&self.message);
             asked += 1;
         }
@@ -186,6 +221,14 @@ fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
                 *place = value;
             }
         }
+        Attack::FillStore | Attack::FillTable => {
+            out.extend_from_slice(
+                rule.bytes.get(..rule.second_at.unwrap_or(0)).unwrap_or_default(),
+            );
+            if attack == Attack::FillStore {
+                lengthen(version, &mut out);
+            }
+        }
         Attack::SlowReaders => {
             message(&mut out, version, kind::ECHO_REQUEST, ATTACK_XID, &[0; 1024])
         }
@@ -193,6 +236,49 @@ fn request(attack: Attack, setup: &Setup, rule: &Template) -> Vec<u8> {
     }
     put32(&mut out, 4, ATTACK_XID);
     out
+}
+
+/// Repeats the last action of a FLOW_MOD until the FLOW_MOD is long. In 1.3 the action is in the last instruction.
+fn lengthen(version: Version, out: &mut Vec<u8>) {
+    let (action_len, instruction_len) = match version {
+        Version::V1_0 => (8, 0),
+        Version::V1_3 => (16, 24),
+    };
+    let action = out.get(out.len().saturating_sub(action_len)..).unwrap_or_default().to_vec();
+    let instruction_at = out.len().saturating_sub(instruction_len);
+    while !action.is_empty() && out.len() < LONG_RULE {
+        out.extend_from_slice(&action);
+    }
+    let lengths = [(2, out.len()), (instruction_at + 2, out.len() - instruction_at)];
+    for (at, length) in lengths.into_iter().take(if instruction_len == 0 { 1 } else { 2 }) {
+        if let Some(place) = out.get_mut(at..at + 2) {
+            place.copy_from_slice(&(length as u16).to_be_bytes());
+        }
+    }
+}
+
+/// The number of controllers of each of so many hostile tenants in [`Attack::ManyControllers`]: each needs a descriptor to listen, and
+/// a descriptor for its connection.
+pub(super) fn controllers_each(tenants: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let each = limit.saturating_sub(OTHER_DESCRIPTORS) / (tenants.max(1) as u64 * 2);
+    each.clamp(1, CONTROLLERS) as usize
+}
+
+/// The listeners of all controllers of a tenant, of whose first controller this is the listener.
+///
+/// # Errors
+/// [`Error::Io`] naming the address.
+pub(super) fn listeners(first: TcpListener, each: usize) -> Result<Vec<TcpListener>, Error> {
+    let address = first.local_addr().map_err(Error::io("a controller's address"))?;
+    let mut all = vec![first];
+    for address in all_controllers(address, each).skip(1) {
+        all.push(TcpListener::bind(address).map_err(Error::io(format!("controller {address}")))?);
+    }
+    for listener in &all {
+        listener.set_nonblocking(true).map_err(Error::io("hostile tenants' sockets"))?;
+    }
+    Ok(all)
 }
 
 const MODIFY: u8 = 1;
@@ -263,6 +349,13 @@ mod tests {
                     _ => 0,
                 };
                 assert_eq!(command, expected, "{attack:?} {version:?}");
+                // The lengths inside are right, too.
+                match version {
+                    Version::V1_0 => drop(openflow::v10::Message::parse(&bytes).unwrap()),
+                    Version::V1_3 => drop(openflow::v13::Message::parse(&bytes).unwrap()),
+                }
+                let is_long = bytes.len() >= LONG_RULE;
+                assert_eq!(is_long, attack == Attack::FillStore, "{attack:?} {version:?}");
             }
         }
     }

@@ -45,7 +45,7 @@ impl OpenVSwitches {
     }
 
     fn make(&self, size: Size) -> lab::Result<LabGuard> {
-        let Size { switches, ports } = size;
+        let Size { switches, ports, entries } = size;
         let mut topology = Topology::builder();
         for number in 1..=switches {
             topology.switch(&switch(number))?;
@@ -56,13 +56,19 @@ impl OpenVSwitches {
             }
         }
         let options = Options {
-            name: Some(format!("bench{}-{switches}-{ports}", std::process::id())),
+            name: Some(format!("bench{}-{switches}-{ports}-{entries}", std::process::id())),
             protocols: vec![protocol(self.version)],
             fail_mode: Some(FailMode::Secure),
             ephemeral: true,
             ..Options::default()
         };
-        Ok(LabGuard::new(Lab::up(&topology.build()?, &options)?))
+        let lab = LabGuard::new(Lab::up(&topology.build()?, &options)?);
+        if let Some(instance) = lab.open_vswitch().filter(|_| entries > 0) {
+            for number in 1..=switches {
+                instance.vsctl(bounded(&switch(number), entries))?;
+            }
+        }
+        Ok(lab)
     }
 
     fn connect_lab(&self, lab: &Lab, addresses: &[SocketAddr]) -> lab::Result<()> {
@@ -158,6 +164,16 @@ impl RealSwitches for OpenVSwitches {
 
 fn switch(number: usize) -> String {
     format!("s{number}")
+}
+
+/// The words that bound the first two tables of a bridge. A tenant's first table is one of these.
+fn bounded(bridge: &str, entries: u32) -> Vec<String> {
+    let limit = format!("flow_limit={entries}");
+    ["--id=@small", "create", "Flow_Table", &limit, "--", "set", "Bridge", bridge]
+        .into_iter()
+        .chain(["flow_tables:0=@small", "flow_tables:1=@small"])
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The host at that switch's port, counted from 0.

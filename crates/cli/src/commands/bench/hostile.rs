@@ -14,8 +14,9 @@ use values::Wanted;
 ///
 /// The quiet tenant's ECHO and PACKET_IN (500/s each) are measured alone and beside each attack. Hostile tenants send 100/s
 /// FLOW_MODs each that modify all rules, add with CHECK_OVERLAP, delete nothing, or delete by an unknown cookie. Their controllers
-/// send requests and do not read the answers, or send HELLO and close. Strangers act as switches whose statistics never end or whose
-/// ports become ever more, open silent connections, and send half requests and event subscriptions to the REST interface.
+/// send requests and do not read the answers, send HELLO and close, fill the store or a small table, or are many. Strangers act as
+/// switches whose statistics never end or whose ports become ever more, open silent connections, and send half requests and event
+/// subscriptions to the REST interface.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -25,8 +26,8 @@ Example:
 
 The criteria are in docs/bench.md.")]
 pub struct HostileCommand {
-    /// Attacks: modify-all, check-overlap, delete-nothing, delete-cookie, slow-readers, hello-and-close, endless-statistics,
-    /// new-ports, silent, api, all [default: each]
+    /// Attacks: modify-all, check-overlap, delete-nothing, delete-cookie, slow-readers, hello-and-close, fill-store, fill-table,
+    /// many-controllers, endless-statistics, new-ports, silent, api, all [default: each]
     #[arg(long = "attack", value_name = "ATTACKS", value_delimiter = ',')]
     attacks: Vec<Attack>,
     /// Systems under test: weir, weir-networks, or NAME=IP:PORT[+CONTROLLERBASE][/PID or /cgroup:FOLDER] for a system that

@@ -95,7 +95,7 @@ impl RealSwitches for Bridge {
     }
 
     fn prepare(&self, size: Size) -> Result<Stand, String> {
-        let Size { switches, ports } = size;
+        let Size { switches, ports, entries } = size;
         let (name, channels) = (&self.name, self.stand.ports.len());
         if self.lock().is_none() {
             return Err("the bridge has been given back".to_owned());
@@ -104,6 +104,9 @@ impl RealSwitches for Bridge {
             return Err(format!(
                 "without a hypervisor each of {switches} tenants needs a switch of its own, and bridge {name} is one"
             ));
+        }
+        if entries > 0 {
+            return Err(format!("the tables of bridge {name} stay as large as they are"));
         }
         if ports > channels {
             return Err(format!(
