@@ -2,7 +2,8 @@
 //!
 //! A kind of line is its place in the code and, if the line names a tenant, this tenant. The first lines of each kind
 //! in ten seconds are written. If a kind has more lines, one line in ten seconds is written, and then the number of
-//! omitted lines. Lines below INFO are not bounded, because somebody has asked for them.
+//! omitted lines. All tenants together have a bound for each place: beyond this bound each tenant has one line. Lines
+//! below INFO are not bounded, because somebody has asked for them.
 //!
 //! [`Limit`] has no clock and writes nothing; [`Limiter`] is the layer before the subscriber.
 
@@ -20,7 +21,9 @@ use tracing_subscriber::layer::Context;
 /// The time in which lines of one kind are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
 /// The number of first lines of a kind.
-pub(super) const FIRST: u32 = 20;
+pub(super) const FIRST: u32 = 10;
+/// The number of first lines of a place for all tenants together.
+const FIRST_OF_PLACE: u32 = 20;
 /// The most kinds with a count of their own; all others count as one kind.
 const KINDS: usize = 4096;
 /// The target of lines with the number of omitted lines.
@@ -47,6 +50,22 @@ struct Lines {
     message: String,
 }
 
+/// The lines of a place in a window, of all tenants together.
+struct Place {
+    began: Instant,
+    written: u32,
+}
+
+impl Place {
+    /// Whether there is room for a line that is not its kind's first one.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if now.saturating_duration_since(self.began) >= WINDOW {
+            (self.began, self.written) = (now, 0);
+        }
+        self.written < FIRST_OF_PLACE
+    }
+}
+
 /// The number of omitted lines of one kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LeftOut {
@@ -59,6 +78,8 @@ pub(super) struct LeftOut {
 #[derive(Default)]
 pub(super) struct Limit {
     kinds: HashMap<Kind, Lines>,
+    /// As many as the program has places with log lines.
+    places: HashMap<Option<Identifier>, Place>,
 }
 
 impl Limit {
@@ -67,8 +88,13 @@ impl Limit {
         if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
             kind = Kind { place: None, tenant: String::new() };
         }
+        let new = || Place { began: now, written: 0 };
+        let place = self.places.entry(kind.place.clone()).or_insert_with(new);
+        let has_room = place.has_room(now);
         let lines = self.kinds.entry(kind).or_insert_with(|| Lines::new(now));
-        lines.admits(message, now)
+        let is_written = lines.admits(message, has_room, now);
+        place.written += u32::from(is_written);
+        is_written
     }
 
     /// The omitted lines of a whole window that were not reported yet; forgets kinds without further lines.
@@ -101,14 +127,15 @@ impl Lines {
         }
     }
 
-    fn admits(&mut self, message: &str, now: Instant) -> bool {
+    /// Whether a line may be written; `has_room`: whether there is room for more lines of all tenants.
+    fn admits(&mut self, message: &str, has_room: bool, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.began);
         if age >= WINDOW {
             let busy = self.over && age < WINDOW * 2;
             (self.began, self.written, self.over) = (now, 0, false);
             self.quota = if busy { 1 } else { FIRST };
         }
-        if self.written < self.quota {
+        if self.written < self.quota && (has_room || self.written == 0) {
             self.written += 1;
             return true;
         }
@@ -208,6 +235,26 @@ mod tests {
         let flood = (0..1000).filter(|_| limit.admits(kind("red"), "again", now)).count();
         assert_eq!(flood as u32, FIRST);
         assert!(limit.admits(kind("blue"), "again", now));
+    }
+
+    #[test]
+    fn many_tenants_have_a_few_lines_of_a_place_together_and_one_each() {
+        const TENANTS: u32 = 100;
+        let (mut limit, began) = (Limit::default(), Instant::now());
+        for window in 0..3 {
+            let now = began + WINDOW * window;
+            let mut written = HashMap::new();
+            for tenant in (0..TENANTS).cycle().take(TENANTS as usize * 30) {
+                let is_written = limit.admits(kind(&tenant.to_string()), "again", now);
+                *written.entry(tenant).or_insert(0) += u32::from(is_written);
+            }
+            assert!(written.values().all(|lines| *lines >= 1), "{written:?}");
+            let all: u32 = written.values().sum();
+            assert!(all <= FIRST_OF_PLACE + TENANTS, "{all} lines in window {window}");
+            // None is forgotten: each tenant's omitted lines are told.
+            let told = limit.left_out(now + WINDOW);
+            assert_eq!(told.len(), TENANTS as usize);
+        }
     }
 
     #[test]
