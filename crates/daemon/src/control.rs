@@ -350,3 +350,26 @@ fn tell_reload(audit: &Audit, before: &Config, after: &Config) {
         tracing::error!(%error, "a line is missing in the audit log: the configuration was taken over");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The default socket is made with its folder. Where nothing can be made, Weir serves without a socket.
+    #[test]
+    fn the_default_socket_is_for_its_owner_and_group_if_it_can_be_made() {
+        let folder = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));
+        let path = folder.join("run/weir/api.sock");
+        let (file, _listener) = socket(Some(&Socket::Possible(path.clone()))).unwrap().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+        drop(file);
+        assert!(!path.exists(), "an orderly end removes the socket");
+
+        let no_folder = folder.join("file");
+        fs::write(&no_folder, "").unwrap();
+        let path = no_folder.join("api.sock");
+        assert!(socket(Some(&Socket::Possible(path.clone()))).unwrap().is_none());
+        assert!(socket(Some(&Socket::Wanted(path))).is_err(), "a socket of the file must be made");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -44,9 +44,22 @@ impl Site {
     }
 
     pub fn serve(self, tenants: &str) -> (Weir, Pki, SocketAddr) {
+        let config = self.config(tenants);
         let Site { pki, folder, plain, encrypted, api } = self;
+        (Weir::start(folder, plain, api, &config), pki, encrypted)
+    }
+
+    /// [`Site::serve`] as a process that may have so many file descriptors.
+    fn serve_with_descriptors(self, limit: u32, tenants: &str) -> (Weir, Pki, SocketAddr) {
+        let config = self.config(tenants);
+        let Site { pki, folder, plain, encrypted, api } = self;
+        (Weir::start_with_descriptors(limit, folder, plain, api, &config), pki, encrypted)
+    }
+
+    fn config(&self, tenants: &str) -> String {
+        let Site { pki, plain, encrypted, api, .. } = self;
         let (key, certificate) = (pki.private_key("weir"), pki.certificate("weir"));
-        let config = format!(
+        format!(
             r#"
 [listen]
 openflow = ["tcp:{plain}", "ssl:{encrypted}"]
@@ -62,8 +75,7 @@ controller_ca = "{}"
             certificate.display(),
             pki.ca("switch").display(),
             pki.ca("controller").display()
-        );
-        (Weir::start(folder, plain, api, &config), pki, encrypted)
+        )
     }
 }
 
@@ -305,28 +317,122 @@ fn a_certificate_opens_the_switch_that_it_names_and_no_other() {
     }
 }
 
+/// An address where a program listens that shows a certificate, and keeps what it is told.
+struct Shows {
+    address: SocketAddr,
+    told: String,
+    _server: Program,
+}
+
+impl Shows {
+    fn certificate(pki: &Pki, folder: &Folder, holder: &str) -> Shows {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let told = folder.join(&format!("{}-told", address.port()));
+        let mut server = Command::new("sh");
+        // With -quiet nothing but the bytes of the peer comes to its standard output.
+        server
+            .args(["-c", "exec openssl s_server -quiet \"$@\" > \"$0\"", &told, "-accept"])
+            .arg(address.to_string())
+            .arg("-cert")
+            .arg(pki.certificate(holder))
+            .arg("-key")
+            .arg(pki.private_key(holder));
+        Shows { address, told, _server: Program::of("openssl", server) }
+    }
+
+    /// All that Weir has sent behind the TLS handshake.
+    fn told(&self) -> Vec<u8> {
+        fs::read(&self.told).expect("what it was told")
+    }
+
+    /// A tenant whose controller this is; `more` are more keys of the tenant.
+    fn tenant(&self, name: &str, more: &str) -> String {
+        format!(
+            "[[tenants]]\nname = \"{name}\"\ncontrollers = [\"ssl:{}\"]\n{more}\
+             [[tenants.flowspace]]\nmatch = \"in_port=1\"\npermission = \"read\"\n",
+            self.address
+        )
+    }
+}
+
+/// Weir dials a tenant's controller again and again, and never tells it anything.
+fn is_turned_away(weir: &Weir, tenant: &str, words: &str, shows: &Shows) {
+    let label = format!("tenant=\"{tenant}\"");
+    let address = shows.address.to_string();
+    weir.expect_log(0, &["WARN", &label, &address, words]);
+    eventually("the lost controller is counted and shown", || {
+        let (_, text) = weir.get(&format!("/api/v1/tenants/{tenant}"));
+        let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let contact = &shown["switches"][0]["controllers"][0];
+        let last = contact["last_error"].as_str().unwrap_or_default();
+        weir.metric("weir_controller_lost_total", &[&label, "reason=\"tls\""]) > 2.0
+            && last.contains(words)
+            && contact["connected"] == false
+    });
+    let told = shows.told();
+    assert!(told.is_empty(), "{tenant}: not a byte, and it was told {told:?}");
+}
+
 #[test]
 fn a_controller_with_another_tenants_certificate_is_told_nothing() {
     needs!(a_controller_with_another_tenants_certificate_is_told_nothing:
         Needs::Program("ovs-pki"), Needs::Program("openssl"));
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
+    let folder = Folder::new();
     site.pki.sign("blue", "controller");
-    let port = free_port();
-    let mut server = Command::new("openssl");
-    server
-        .args(["s_server", "-quiet", "-accept", &format!("127.0.0.1:{port}"), "-cert"])
-        .arg(site.pki.certificate("blue"))
-        .arg("-key")
-        .arg(site.pki.private_key("blue"));
-    let _server = Program::of("openssl", server);
-    let tenants = by_port("red", &format!("ssl:127.0.0.1:{port}"), [1, 2]);
+    let [first, second, own] =
+        ["blue", "red", "blue"].map(|name| Shows::certificate(&site.pki, &folder, name));
+    let tenants = first.tenant("red", "")
+        // A tenant with a list has no certificate but those of the list.
+        + &second.tenant("green", "controller_certificates = [\"name:green-1\", \"name:green-2\"]\n")
+        + &own.tenant("blue", "");
     let (weir, _pki, _) = site.serve(&tenants);
     let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
-    let words = ["WARN", "tenant=\"red\"", "blue", "not the tenant's, name:red"];
-    weir.expect_log(0, &words);
-    let lost = ["tenant=\"red\"", "reason=\"tls\""];
-    eventually("the lost controller is counted", || {
-        weir.metric("weir_controller_lost_total", &lost) >= 1.0
+    eventually("the one with the right certificate is told HELLO", || {
+        own.told().get(1) == Some(&HELLO)
     });
-    assert!(weir.metric("weir_connections_total", &["peer=\"controller\""]) < 0.5);
+    is_turned_away(&weir, "red", "not the tenant's, name:red", &first);
+    is_turned_away(&weir, "green", "not the tenant's, name:green-1", &second);
+    weir.expect_log(0, &["WARN", "tenant=\"red\"", "blue"]);
+}
+
+#[test]
+fn a_switchs_certificate_opens_no_tenants_controller() {
+    needs!(a_switchs_certificate_opens_no_tenants_controller:
+        Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let site = Site::new(Ipv4Addr::LOCALHOST.into());
+    let folder = Folder::new();
+    // The name is the tenant's: the authority alone is another.
+    site.pki.sign("green", "switch");
+    let [switchs, own] = ["green", "red"].map(|name| Shows::certificate(&site.pki, &folder, name));
+    let tenants = switchs.tenant("green", "") + &own.tenant("red", "");
+    let (weir, _pki, _) = site.serve(&tenants);
+    let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
+    eventually("the one with a controller's certificate is told HELLO", || {
+        own.told().get(1) == Some(&HELLO)
+    });
+    is_turned_away(&weir, "green", "not signed by our CA", &switchs);
+}
+
+#[test]
+fn silent_connections_at_the_tls_port_keep_no_listed_switch_out() {
+    const SILENT: usize = 300;
+    needs!(silent_connections_at_the_tls_port_keep_no_listed_switch_out:
+        Needs::Program("ovs-pki"), Needs::Program("openssl"));
+    let site = Site::new(Ipv4Addr::LOCALHOST.into());
+    let listed = "[[switches]]\ndpid = \"1\"\nname = \"switch\"\n";
+    let (weir, pki, encrypted) = site.serve_with_descriptors(256, listed);
+    let connect = || TcpStream::connect(encrypted).expect("connect to Weir");
+    let silent: Vec<TcpStream> = (0..SILENT).map(|_| connect()).collect();
+    let mut switch = tls_switch(encrypted, &pki, "switch", 1);
+    weir.wait_for_switches(1);
+    assert_eq!(weir.get("/healthz").0, 200);
+    let too_many = ["peer=\"switch\"", "reason=\"too_many\""];
+    eventually("those that waited longest were turned away", || {
+        weir.metric("weir_connections_rejected_total", &too_many) > 200.0
+    });
+    drop(silent);
+    drop(switch.stdin.take());
+    let _ = switch.kill();
+    let _ = switch.wait();
 }

@@ -100,6 +100,23 @@ fn data_sheets_are_for_all_switches_or_for_one() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+#[test]
+fn without_a_place_for_changes_they_go_to_a_socket_and_tcp_is_for_reading() {
+    let by_default =
+        |text: &str| parse(text).unwrap_or_else(|errors| panic!("{errors}")).listen.api;
+    for text in
+        ["", "[listen]\nopenflow = \"127.0.0.1:1\"\n", "[listen]\napi_changes = \"socket\"\n"]
+    {
+        let api = by_default(text);
+        assert_eq!(api.socket, Some(Socket::Possible("/run/weir/api.sock".into())), "{text}");
+        assert_eq!(api.tcp, Some(([127, 0, 0, 1], 8080).into()), "{text}");
+        assert_eq!((api.tls, api.tcp_changes), (None, false), "{text}");
+    }
+    // A place for reading alone is no place for changes.
+    let api = by_default("[listen]\napi = \"127.0.0.1:1\"\n");
+    assert_eq!((api.socket, api.tcp_changes), (None, false));
+}
+
 /// The page that documents every key shows a whole file. The file must be valid, and must have every key.
 #[test]
 fn the_documented_example_is_read() {

@@ -101,7 +101,14 @@ pub(super) enum Progress {
     /// The link waits for a timer, which dials.
     Waiting,
     /// The link is connecting, or in the handshake; a timer ends this state.
-    Greeting { token: Token, connection: Box<Connection>, handshake: Handshake, until: Instant },
+    Greeting {
+        token: Token,
+        connection: Box<Connection>,
+        handshake: Handshake,
+        /// Weir's HELLO, until it is sent: a peer with another tenant's certificate gets nothing.
+        hello: Vec<u8>,
+        until: Instant,
+    },
     /// The link is established.
     Up { peer: Box<Peer>, controller: ControllerIndex },
 }

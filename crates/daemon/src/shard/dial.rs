@@ -216,9 +216,8 @@ impl Shard {
         };
         let dialled = link.dialer.dial(dpid, &self.joiner).and_then(|mut connection| {
             connection.hold(permit);
-            if handshake.start(&mut hello).is_ok() {
-                // An empty buffer has room for a HELLO.
-                let _ = connection.push(&hello);
+            if handshake.start(&mut hello).is_err() {
+                hello.clear();
             }
             let token = self.events.register(&mut connection)?;
             Ok((connection, token))
@@ -227,7 +226,7 @@ impl Shard {
             Ok((connection, token)) => {
                 let until = self.events.now() + HANDSHAKE_TIME;
                 let connection = Box::new(connection);
-                link.progress = Progress::Greeting { token, connection, handshake, until };
+                link.progress = Progress::Greeting { token, connection, handshake, hello, until };
                 self.table.put(token, Entry::Controller(at, number));
                 self.events.set_timer(Timer::Link(at, number).key(), until);
             }
@@ -352,7 +351,9 @@ impl Shard {
     fn greet(&mut self, at: usize, number: u32, readiness: Readiness) {
         let Some(Some(session)) = self.sessions.get_mut(at) else { return };
         let Some(link) = session.links.get_mut(&number) else { return };
-        let Progress::Greeting { connection, handshake, .. } = &mut link.progress else { return };
+        let Progress::Greeting { connection, handshake, hello, .. } = &mut link.progress else {
+            return;
+        };
         let state = connection.receive(Shard::controller_budget()).state;
         // Weir sends nothing to a controller of another tenant.
         if let Some(shown) = connection.peer_certificate()
@@ -362,6 +363,9 @@ impl Shard {
             return;
         }
         let mut out = Vec::new();
+        if !connection.is_tls_handshaking() {
+            out.append(hello);
+        }
         let verdict = loop {
             match connection.next_frame() {
                 Ok(Some(frame)) => match handshake.handle(frame, &mut out) {

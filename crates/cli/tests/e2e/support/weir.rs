@@ -48,7 +48,17 @@ impl Weir {
     pub fn serve_with_descriptors(limit: u32, tenants: &str) -> Weir {
         let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
-        let folder = Folder::new();
+        Weir::start_with_descriptors(limit, Folder::new(), openflow, api, tenants)
+    }
+
+    /// [`Weir::start`] as a process that may have so many file descriptors.
+    pub fn start_with_descriptors(
+        limit: u32,
+        folder: Folder,
+        openflow: SocketAddr,
+        api: SocketAddr,
+        tenants: &str,
+    ) -> Weir {
         fs::create_dir_all(folder.path().join("state")).expect("a state folder");
         fs::write(folder.path().join("weir.toml"), with_listen(openflow, api, tenants))
             .expect("a configuration");
