@@ -13,7 +13,7 @@ pub struct Size {
     pub switches: usize,
     /// Ports of each switch by which the data plane's packets enter and leave.
     pub ports: usize,
-    /// The number of entries of the tables that tenants fill first; 0: the switch's own number.
+    /// The number of entries of each table; 0: the switch's own number.
     pub entries: u32,
 }
 

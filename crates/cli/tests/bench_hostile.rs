@@ -84,4 +84,6 @@ fn ovs_bench_hostile_on_a_real_switch() {
     let few = "modify-all,fill-store,fill-table,many-controllers,all";
     let arguments = ["--openflow", "1.3", "--switch", "openvswitch", "--attack", few];
     check(&hostile("ovs", &arguments), 6);
+    let arguments = ["--openflow", "1.0", "--switch", "openvswitch", "--attack", "fill-table"];
+    check(&hostile("ovs10", &arguments), 2);
 }

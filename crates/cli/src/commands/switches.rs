@@ -166,14 +166,17 @@ fn switch(number: usize) -> String {
     format!("s{number}")
 }
 
-/// The words that bound the first two tables of a bridge. A tenant's first table is one of these.
-fn bounded(bridge: &str, entries: u32) -> Vec<String> {
+/// The tables of an Open vSwitch that rules can be added to.
+const TABLES: usize = 254;
+
+/// The words that bound all tables of a bridge: on OpenFlow 1.0, where no rule names its table, the size of the largest
+/// table would otherwise be taken for that of the switch.
+fn bounded(bridge: &str, entries: u32) -> [String; 9] {
+    let tables: Vec<String> = (0..TABLES).map(|table| format!("{table}=@small")).collect();
+    let tables = format!("flow_tables={{{}}}", tables.join(","));
     let limit = format!("flow_limit={entries}");
-    ["--id=@small", "create", "Flow_Table", &limit, "--", "set", "Bridge", bridge]
-        .into_iter()
-        .chain(["flow_tables:0=@small", "flow_tables:1=@small"])
+    ["--id=@small", "create", "Flow_Table", &limit, "--", "set", "Bridge", bridge, &tables]
         .map(str::to_owned)
-        .collect()
 }
 
 /// The host at that switch's port, counted from 0.
