@@ -3,14 +3,12 @@
 use crate::choose::{Choice, Moves};
 use crate::error::Error;
 use crate::run::{Setting, run, yardstick};
-use crate::study::{Case, Study, Way};
+use crate::study::{Case, STEP_SECONDS, Study, Way};
 use crate::traffic::Tenancy;
 use crate::world::World;
 use fabric::Bandwidth;
 use fabric::labels::Privacy;
 
-/// The length of a step.
-pub(crate) const STEP_SECONDS: f64 = 0.1;
 /// Steps in which tenants arrive and settle.
 const WARM_UP: u32 = 100;
 /// Steps between two looks at the rates.

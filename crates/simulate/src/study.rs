@@ -1,7 +1,6 @@
 //! A study: what every way to choose paths has reached in all runs, as a table, as results and as figures.
 
 use crate::optimum::{Optimum, Proof};
-use crate::plan::STEP_SECONDS;
 use crate::run::{Moment, Outcome};
 use report::figure::{Figure, Line, Lines, Scale};
 use report::results::{Extras, Scalar};
@@ -11,6 +10,9 @@ use report::{Better, Finding, Metric, Point, Results, Table};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
+
+/// The length of a step.
+pub(crate) const STEP_SECONDS: f64 = 0.1;
 
 /// What damped choice by the freshest labels has to reach, in percent of the optimum.
 const TARGET: f64 = 95.0;

@@ -191,7 +191,7 @@ fn valued(value: f64, unit: &str) -> String {
     format!("{} {unit}", number(value)).trim_end().to_owned()
 }
 
-/// A place on an axis; what the axis is called is not always a noun that can stand behind a number.
+/// A place on an axis; what the axis is called is not always a noun that can follow a number.
 fn place(x: f64, label: &str) -> String {
     let is_noun = label.len() > 2 && !label.contains([':', ',']);
     match (label.is_empty(), is_noun) {
