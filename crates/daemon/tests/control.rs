@@ -298,7 +298,7 @@ fn half_sent_requests_and_idle_connections_keep_nobody_out() {
 #[test]
 fn who_does_not_take_the_answer_is_cut_off() {
     let _turn = turn();
-    let limits = http::Limits { request: Duration::from_millis(200), ..http::Limits::default() };
+    let limits = http::Limits { request: Duration::from_secs(2), ..http::Limits::default() };
     let scene = Scene::new("deaf", limits);
     // An answer that no socket's buffers hold.
     let switches: Vec<_> = (0..400).map(|dpid| scene.metrics.switch(dpid, 4)).collect();
