@@ -21,7 +21,7 @@ use tracing_subscriber::layer::Context;
 /// The time in which lines of one kind are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
 /// The number of first lines of a kind.
-pub(super) const FIRST: u32 = 10;
+pub(super) const FIRST: u32 = 14;
 /// The number of first lines of a place for all tenants together.
 const FIRST_OF_PLACE: u32 = 20;
 /// The most kinds with a count of their own; all others count as one kind.
