@@ -118,6 +118,8 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
     let pairs = operations(&scene, "walrus").into_iter().zip(operations(&scene, "nobody"));
     let pairs: Vec<_> = pairs.filter(|((_, other), (_, nobody))| other != nobody).collect();
     assert!(pairs.len() >= 8);
+    let refused = || registry.process.api.refused(ApiRefusal::Role).get();
+    let (before, requests) = (refused(), pairs.len() as u64 * 6);
     for ((method, other), (_, nobody)) in pairs {
         for body in ["", "[]", "{}"] {
             let (other, nobody) = (ask(&method, &other, body), ask(&method, &nobody, body));
@@ -125,6 +127,7 @@ fn a_tenant_sees_its_own_and_is_told_nothing_of_others() {
             assert_eq!(other.status, 404, "{method}: {}", other.text);
         }
     }
+    assert_eq!(refused() - before, requests, "each is counted as beyond the role");
     let flows = |switch: &str| {
         let answer = ask("GET", &format!("/api/v1/tenants/quokka/switches/{switch}/flows"), "");
         (answer.status, answer.text)

@@ -26,6 +26,29 @@ pub enum Known {
     Certificate(String),
 }
 
+/// The account whose requests are counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Account {
+    /// All accounts of this tenant.
+    Tenant(String),
+    /// The token with this number.
+    Token(u64),
+    /// The certificate of this name.
+    Certificate(String),
+}
+
+impl Caller {
+    /// The caller's account; callers on this machine without an account have none.
+    pub fn account(&self) -> Option<Account> {
+        match (&self.reach, &self.known) {
+            (_, Known::Here) => None,
+            (Reach::Tenant(tenant), _) => Some(Account::Tenant(tenant.clone())),
+            (_, Known::Token(token)) => Some(Account::Token(token.record().id)),
+            (_, Known::Certificate(name)) => Some(Account::Certificate(name.clone())),
+        }
+    }
+}
+
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

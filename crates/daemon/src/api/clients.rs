@@ -5,18 +5,23 @@
 //! clients without an account, for a new connection. So a client that opens many connections and sends nothing, or half
 //! of a request, keeps nobody out. A request has a limited total time: for the body, the answer, and the reading of the
 //! answer.
+//!
+//! Requests in progress, and streams of events, use at most seven eighths of the connections, and the requests of one
+//! account or address at most half of these. Further requests are refused at once. So a connection is always left for `/healthz`
+//! and for the socket in the file system, to which this bound does not apply.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use channel::PeerCertificate;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::access::caller::Known;
+use crate::access::caller::{Account, Caller, Known};
+use crate::access::rates::origin;
 use crate::access::tokens::{Seconds, Token};
 
 /// The peer of a connection.
@@ -56,7 +61,10 @@ pub struct Client {
     certificate: OnceLock<PeerCertificate>,
     state: Mutex<(Phase, Instant)>,
     shown: Mutex<Shown>,
+    /// The account that the client has shown, if it has one.
+    account: Mutex<Option<Account>>,
     gives_way: Notify,
+    among: Weak<Clients>,
 }
 
 /// The account that the client has shown.
@@ -72,10 +80,16 @@ enum Shown {
 }
 
 impl Client {
-    fn new(peer: Peer) -> Arc<Client> {
-        let state = Mutex::new((Phase::Waiting, Instant::now()));
-        let (certificate, shown) = (OnceLock::new(), Mutex::default());
-        Arc::new(Client { peer, certificate, state, shown, gives_way: Notify::new() })
+    fn new(peer: Peer, among: Weak<Clients>) -> Arc<Client> {
+        Arc::new(Client {
+            peer,
+            certificate: OnceLock::new(),
+            state: Mutex::new((Phase::Waiting, Instant::now())),
+            shown: Mutex::default(),
+            account: Mutex::default(),
+            gives_way: Notify::new(),
+            among,
+        })
     }
 
     /// The peer of the connection.
@@ -95,12 +109,35 @@ impl Client {
     }
 
     /// Sets the account that the client has shown.
-    pub(super) fn shows(&self, known: &Known) {
-        let shown = match known {
+    pub(super) fn shows(&self, caller: &Caller) {
+        *self.account.lock().unwrap_or_else(PoisonError::into_inner) = caller.account();
+        let shown = match &caller.known {
             Known::Token(token) => Shown::Token(Arc::clone(token)),
             Known::Here | Known::Certificate(_) => Shown::Something,
         };
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    /// Whether the client's request may go on: whether there is room among the requests in progress.
+    pub(super) fn may_work(&self) -> bool {
+        self.is_operators() || self.among.upgrade().is_none_or(|all| all.have_room_for(self))
+    }
+
+    /// The socket in the file system is for the operator of this machine.
+    fn is_operators(&self) -> bool {
+        matches!(self.peer, Peer::Unix(_))
+    }
+
+    /// Those whose requests in progress are counted together: an account, or all clients of an address without one.
+    fn source(&self) -> (Option<Account>, Option<IpAddr>) {
+        let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let address = match self.peer {
+            Peer::Tcp(address) | Peer::Tls(address) if account.is_none() => {
+                Some(origin(address.ip()))
+            }
+            _ => None,
+        };
+        (account, address)
     }
 
     fn is_stranger(&self) -> bool {
@@ -201,15 +238,75 @@ impl Clients {
         }
         let number = all.0;
         all.0 += 1;
-        let client = Client::new(peer);
+        let client = Client::new(peer, Arc::downgrade(self));
         all.1.insert(number, Arc::clone(&client));
         Some((Place { of: Arc::clone(self), number, client }, is_full))
+    }
+
+    /// Whether this client's request, which has begun, is within the bounds for all requests and for those of one
+    /// source.
+    fn have_room_for(&self, client: &Client) -> bool {
+        let most = self.most.saturating_sub(self.most / 8).max(1);
+        let source = client.source();
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut of_all, mut of_source) = (0, 0);
+        for it in all.1.values().filter(|it| !it.is_operators()) {
+            let (phase, _) = it.now();
+            of_all += usize::from(phase != Phase::Waiting);
+            // Streams of events have bounds of their own.
+            of_source += usize::from(phase == Phase::Working && it.source() == source);
+        }
+        of_all <= most && of_source <= most.div_ceil(2)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::{Reach, Role};
+
+    fn here() -> Caller {
+        Caller { reach: Reach::All(Role::Operator), known: Known::Here }
+    }
+
+    fn of_tenant(name: &str) -> Caller {
+        let known = Known::Certificate(format!("client of {name}"));
+        Caller { reach: Reach::Tenant(name.to_owned()), known }
+    }
+
+    #[tokio::test]
+    async fn one_account_has_half_of_the_requests_in_progress_and_connections_are_left() {
+        let clients = Clients::new(16);
+        let far = |last| Peer::Tls(([10, 0, 0, last], 1).into());
+        let mut held = Vec::new();
+        let mut begin = |peer, caller: &Caller| {
+            let (place, _) = clients.admit(peer)?;
+            place.client.shows(caller);
+            let working = place.client.works();
+            let may_work = place.client.may_work();
+            if may_work {
+                held.push((working, place));
+            }
+            Some(may_work)
+        };
+        // Another address does not help: both connections are of one account.
+        let red: Vec<_> = (0..10).map(|at| begin(far(at), &of_tenant("red"))).collect();
+        assert_eq!(red.iter().filter(|it| **it == Some(true)).count(), 7, "{red:?}");
+        let blue: Vec<_> = (0..10).map(|_| begin(far(1), &of_tenant("blue"))).collect();
+        assert_eq!(blue.iter().filter(|it| **it == Some(true)).count(), 7, "{blue:?}");
+        assert_eq!(begin(far(2), &of_tenant("green")), Some(false), "all are in use");
+        // Weir answers `/healthz` without this question, and the operator's socket has no such bound.
+        assert_eq!(begin(Peer::Unix(None), &here()), Some(true));
+        assert!(clients.admit(far(3)).is_some(), "a connection for /healthz is left");
+        held.truncate(3);
+        let begin = |peer, caller: &Caller| {
+            let (place, _) = clients.admit(peer)?;
+            place.client.shows(caller);
+            let _working = place.client.works();
+            Some(place.client.may_work())
+        };
+        assert_eq!(begin(far(2), &of_tenant("green")), Some(true));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_longest_gives_way_and_who_works_does_not() {
@@ -239,14 +336,14 @@ mod tests {
     async fn strangers_give_way_before_those_who_have_shown_an_account() {
         let clients = Clients::new(2);
         let (known, _) = clients.admit(Peer::Unix(None)).unwrap();
-        known.client.shows(&Known::Here);
+        known.client.shows(&here());
         tokio::time::advance(Duration::from_secs(1)).await;
         let (stranger, _) = clients.admit(Peer::Unix(None)).unwrap();
         tokio::time::advance(Duration::from_secs(1)).await;
         let (another, made_room) = clients.admit(Peer::Unix(None)).unwrap();
         assert!(made_room);
         stranger.client.gives_way().await;
-        another.client.shows(&Known::Here);
+        another.client.shows(&here());
         let _last = clients.admit(Peer::Unix(None)).unwrap();
         known.client.gives_way().await;
     }

@@ -23,7 +23,7 @@ use axum::response::Response;
 use super::access::{Decision, decide};
 use super::answers::{NOTHING, OTHER_METHOD, error};
 use super::clients::{Client, Peer};
-use crate::access::caller::{Caller, Known};
+use crate::access::caller::{Account, Caller, Known};
 use crate::access::rates::{Rates, origin};
 use crate::access::tokens::{PREFIX, Tokens, now};
 use crate::access::{Reach, Role};
@@ -51,14 +51,6 @@ struct Inner {
     accounts: Rates<Account>,
     traces: Rates<Account>,
     strangers: Rates<Option<IpAddr>>,
-}
-
-/// The account whose requests are counted together.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Account {
-    Tenant(String),
-    Token(u64),
-    Certificate(String),
 }
 
 /// The reason for a refusal.
@@ -113,7 +105,10 @@ pub(super) async fn guard(
     };
     if let Some(caller) = caller {
         if let Some(client) = &client {
-            client.shows(&caller.known);
+            client.shows(&caller);
+            if !client.may_work() {
+                return guard.refuse(&too_much());
+            }
         }
         request.extensions_mut().insert(caller);
     }
@@ -152,7 +147,7 @@ impl Inner {
             return Err(too_often(TOO_OFTEN));
         }
         let caller = caller?;
-        if let Some(account) = caller.as_ref().and_then(account) {
+        if let Some(account) = caller.as_ref().and_then(Caller::account) {
             let now = Instant::now();
             if !self.accounts.take(account.clone(), now) {
                 return Err(too_often(TOO_OFTEN));
@@ -168,7 +163,7 @@ impl Inner {
             Decision::Answer => return Ok(caller),
             Decision::NoPath => Refused::plain(StatusCode::NOT_FOUND, NOTHING),
             Decision::NoMethod => Refused::plain(StatusCode::METHOD_NOT_ALLOWED, OTHER_METHOD),
-            Decision::Hide => Refused::plain(StatusCode::NOT_FOUND, NO_TENANT),
+            Decision::Hide => Refused::new(ApiRefusal::Role, StatusCode::NOT_FOUND, NO_TENANT),
             Decision::Ask => stranger(NO_ACCOUNT),
             Decision::Forbid => match caller.map(|caller| caller.known) {
                 Some(Known::Here) if request.method().is_safe() => {
@@ -243,6 +238,7 @@ const NO_ACCOUNT: &str =
 const WRONG_TOKEN: &str = "the header Authorization has no token that is in force";
 const NO_RIGHT: &str = "the role of this account may not do that";
 const TOO_OFTEN: &str = "too many requests in a second";
+const TOO_MANY_AT_ONCE: &str = "too many requests are in progress";
 const TOO_MANY_TRACES: &str = "an account may ask for 10 traces in a second";
 const SOCKET_ONLY: &str =
     "without an account this is answered by the socket in the file system alone ([listen] api)";
@@ -256,14 +252,9 @@ fn too_often(message: &'static str) -> Refused {
     Refused::new(ApiRefusal::Rate, StatusCode::TOO_MANY_REQUESTS, message)
 }
 
-/// The account whose requests are counted; callers on this machine without an account have none.
-fn account(caller: &Caller) -> Option<Account> {
-    match (&caller.reach, &caller.known) {
-        (_, Known::Here) => None,
-        (Reach::Tenant(tenant), _) => Some(Account::Tenant(tenant.clone())),
-        (_, Known::Token(token)) => Some(Account::Token(token.record().id)),
-        (_, Known::Certificate(name)) => Some(Account::Certificate(name.clone())),
-    }
+/// Other requests in progress use the connections that are for requests.
+fn too_much() -> Refused {
+    Refused::new(ApiRefusal::Connections, StatusCode::TOO_MANY_REQUESTS, TOO_MANY_AT_ONCE)
 }
 
 /// The token in the header `Authorization`.
