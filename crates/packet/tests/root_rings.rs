@@ -152,9 +152,8 @@ fn root_every_probe_arrives_once_in_order_and_stamped() {
             assert_eq!(usize::try_from(probe.sequence).unwrap(), number);
             assert_eq!(probe.headers, headers(vlan));
             assert!(probe.ip_checksum_is_right && probe.udp_checksum_is_right);
-            // Two stamps of one clock: but it is adjusted all the time, and processors of a virtual machine may differ in it by
-            // microseconds.
-            let plausible = -100_000..1_000_000_000;
+            // Two stamps of one clock. The host of a virtual machine sets this clock back, up to 0.15 ms at once were seen.
+            let plausible = -1_000_000..1_000_000_000;
             assert!(plausible.contains(&probe.latency()), "{} ns", probe.latency());
         }
         assert!(seen.is_sorted_by_key(|probe| probe.arrived));
