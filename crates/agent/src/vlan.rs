@@ -1,4 +1,5 @@
-//! A virtual interface in a VLAN: what it sends carries the tag, and what it gets has lost it.
+//! A virtual interface in a VLAN. Frames that the interface sends get the tag; frames that the interface receives lose the
+//! tag.
 //!
 //! ```text
 //!   guest ── frames without tags ── [push] ── its queueing, the wire, the switch     clsact, egress

@@ -52,8 +52,8 @@ pub fn let_end() {
     }
 }
 
-/// From here on the first SIGINT or SIGTERM ends this process's children and calls `stop`: a measurement hands over what it
-/// has. The next one ends the children again, runs `clean_up`, and ends the process: for work that does not stop soon.
+/// From here on the first SIGINT or SIGTERM ends this process's children and calls `stop`, so that a measurement hands over
+/// the figures measured so far. The next signal ends the children again, runs `clean_up`, and ends the process: for work that does not stop soon.
 pub fn stop_with_children(
     stop: impl Fn() + Send + 'static,
     clean_up: impl FnOnce() + Send + 'static,

@@ -49,7 +49,7 @@ fn ovs_a_port_that_a_full_switch_refuses_is_told() {
     // Each was tried twice.
     eventually("it is counted", || weir.metric("weir_switch_own_refused_total", &[]) >= 4.0);
 
-    // With the connection goes what was refused, and with the next one it is tried again.
+    // When the connection ends, Weir forgets the refused entries. On the next connection Weir sends them again.
     network.disconnect();
     weir.wait_for_switches(0);
     eventually("nothing is refused", || refused(&weir) == [false, false]);

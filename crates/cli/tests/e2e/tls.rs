@@ -317,7 +317,7 @@ fn a_certificate_opens_the_switch_that_it_names_and_no_other() {
     }
 }
 
-/// An address where a program listens that shows a certificate, and keeps what it is told.
+/// A listening address of a program that shows a certificate, and keeps the bytes that it receives.
 struct Shows {
     address: SocketAddr,
     told: String,

@@ -251,7 +251,7 @@ mod tests {
             assert!(written.values().all(|lines| *lines >= 1), "{written:?}");
             let all: u32 = written.values().sum();
             assert!(all <= FIRST_OF_PLACE + TENANTS, "{all} lines in window {window}");
-            // None is forgotten: each tenant's omitted lines are told.
+            // The number of omitted lines is reported for each tenant.
             let told = limit.left_out(now + WINDOW);
             assert_eq!(told.len(), TENANTS as usize);
         }

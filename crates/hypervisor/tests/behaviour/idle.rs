@@ -195,8 +195,8 @@ fn an_entry_ends_once_although_a_change_of_it_is_refused() {
     }
 }
 
-/// A switch may begin a hard timeout again with a modification, and Weir does not; what was installed again and what was not
-/// end together.
+/// A switch may begin a hard timeout again with a modification, and Weir does not: rules that Weir installed again end
+/// together with the other rules.
 #[test]
 fn an_entry_that_was_modified_ends_as_one() {
     let mut world = World::new(Setup::new(Version::V1_0, SLICE));

@@ -77,7 +77,7 @@ fn what_an_entry_makes_of_tags_is_followed() {
     }
 }
 
-/// A rule for frames with a tag is refused if it is for such a link alone; what is for all ports goes by all others.
+/// A rule for frames with a tag is refused if the rule is for such a link alone; a rule for all ports sends by all other ports.
 #[test]
 fn nothing_with_a_tag_crosses() {
     let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);

@@ -80,7 +80,7 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
         check(version, &["flow add prio=5 match=in_port=10 actions=all"], 3);
     }
     check(Version::V1_0, &["flow add prio=5 actions=output:11,output:1"], 2);
-    // What is written once for all ingress ports on 1.3 does not know where packets came in: the switch sends none back.
+    // On 1.3 a rule for all ingress ports does not know the ingress port of a packet: the switch sends no packet back.
     for said in [
         &["flow add prio=5 actions=output:11,output:1"][..],
         &["group add id=1 type=all buckets=output:11|output:1", "flow add prio=5 actions=group:1"],

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The guard has a process group of its own, so that Ctrl-C does not reach the guard, and memory that runs out is not taken
-//! from the guard. What is to be done is in [`agent::remains`].
+//! from the guard. [`agent::remains`] has the steps by which the guard falls back.
 
 use crate::exit::Exit;
 use agent::remains::Remains;

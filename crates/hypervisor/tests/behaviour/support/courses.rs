@@ -1,5 +1,5 @@
-//! Random networks, requests and packets of two tenants, and the comparison of what the switches forward with what the tenants'
-//! own switches would forward.
+//! Random networks, requests and packets of two tenants, and a comparison: the switches must forward the packets that the tenants' own
+//! switches would forward.
 
 use super::networks::both_say;
 use super::*;
@@ -231,9 +231,9 @@ pub fn group_mod() -> impl Strategy<Value = String> {
 
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Whether the switches do what is in a packet's action set on a miss, as Open vSwitch does.
+    /// Whether the switches execute the action set of a packet that misses, as Open vSwitch does.
     pub runs_sets: bool,
-    /// Whether what meets nothing else goes to a port that is chosen by a group (1.3).
+    /// Whether packets that match no other entry go to a port that is chosen by a group (1.3).
     pub spreads: bool,
     /// Tenant, switch, and what the controller says.
     pub commands: Vec<(usize, u64, String)>,
