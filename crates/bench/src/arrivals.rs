@@ -86,6 +86,17 @@ impl Arrivals {
         }
     }
 
+    /// The highest rate in messages per second over the first `seconds`, where there is a schedule.
+    #[must_use]
+    pub fn highest_rate(&self, seconds: f64) -> Option<f64> {
+        match self {
+            Self::OnOff { rate, .. } => Some(*rate),
+            Self::Ramp { from, to, .. } => Some(from.max(*to)),
+            Self::Steps { steps } => steps.iter().map(|step| step.1).max_by(f64::total_cmp),
+            _ => self.mean_rate(seconds),
+        }
+    }
+
     /// Says what is wrong with the figures, naming the field and its range.
     ///
     /// # Errors
@@ -254,6 +265,21 @@ mod tests {
     fn times(arrivals: Arrivals, count: usize) -> Vec<u64> {
         let mut schedule = Schedule::new(arrivals, 0.0, 7);
         std::iter::from_fn(|| schedule.next()).take(count).collect()
+    }
+
+    #[test]
+    fn the_highest_rate_is_that_of_the_steepest_part() {
+        let steps = vec![(0.0, 500.0), (1.0, 0.0), (2.0, 20.0)];
+        for (arrivals, want) in [
+            (Arrivals::Constant { rate: 40.0 }, Some(40.0)),
+            (Arrivals::Burst { count: 3, every_us: 100.0 }, Some(30_000.0)),
+            (Arrivals::OnOff { rate: 10_000.0, on_ms: 0.3, off_ms: 0.7 }, Some(10_000.0)),
+            (Arrivals::Ramp { from: 5.0, to: 1000.0, over_s: 1.0 }, Some(1000.0)),
+            (Arrivals::Steps { steps }, Some(500.0)),
+            (Arrivals::Saturate, None),
+        ] {
+            assert_eq!(arrivals.highest_rate(10.0), want, "{arrivals:?}");
+        }
     }
 
     #[test]

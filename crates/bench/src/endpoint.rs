@@ -343,7 +343,10 @@ impl ControllerEnd {
             return context.faults.count(Fault::ForeignXid { of, to: self.tenant });
         }
         let Some((stream, waiting)) = run.request(xid) else {
-            return context.faults.count(Fault::UnknownXid { tenant: self.tenant });
+            let tenant = self.tenant;
+            let late = run.has_forgotten(xid);
+            let fault = if late { Fault::TooLate { tenant } } else { Fault::UnknownXid { tenant } };
+            return context.faults.count(fault);
         };
         let Some(&asked) = Kind::ALL.get(usize::from(waiting.kind)) else { return };
         if self.answer_to(asked) != message_type {

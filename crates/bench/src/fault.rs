@@ -25,6 +25,11 @@ pub enum Fault {
         /// The tenant whose controller got the message.
         tenant: usize,
     },
+    /// A reply that came so late that a later request has the place of its request.
+    TooLate {
+        /// The tenant whose controller got the message.
+        tenant: usize,
+    },
     /// A reply of another type than the request requires.
     WrongReply {
         /// The tenant whose controller got the message.
@@ -92,6 +97,7 @@ impl Fault {
             Self::Leak { .. } => "leak",
             Self::ForeignXid { .. } => "foreign-xid",
             Self::UnknownXid { .. } => "unknown-xid",
+            Self::TooLate { .. } => "too-late",
             Self::WrongReply { .. } => "wrong-reply",
             Self::EchoPayload { .. } => "echo-payload",
             Self::Untagged => "untagged",
@@ -116,6 +122,9 @@ impl fmt::Display for Fault {
             Self::ForeignXid { of, to } => write!(f, "a reply to tenant {of} went to tenant {to}"),
             Self::UnknownXid { tenant } => {
                 write!(f, "tenant {tenant} got a reply with an xid that nobody used")
+            }
+            Self::TooLate { tenant } => {
+                write!(f, "tenant {tenant} got a reply too late to be measured")
             }
             Self::WrongReply { tenant } => {
                 write!(f, "tenant {tenant} got a reply of the wrong type")

@@ -145,7 +145,7 @@ impl Run {
         let seconds = self.load.duration_ms as f64 / 1e3;
         let rate = stream.arrivals.mean_rate(seconds);
         let expected = rate.map_or(1 << 20, |rate| (rate * seconds) as usize + 1);
-        let in_flight = rate.map_or(1 << 17, |rate| {
+        let in_flight = stream.arrivals.highest_rate(seconds).map_or(1 << 17, |rate| {
             (rate * (self.load.late_ms + self.load.drain_ms) as f64 / 1e3) as usize
         });
         let received = at_switch || at_controller;
@@ -257,6 +257,12 @@ impl Run {
                 arrival: 0,
             });
         }
+    }
+
+    /// Whether the place of the request with this xid belongs to a later request.
+    pub(crate) fn has_forgotten(&self, xid: u32) -> bool {
+        let pending = stream_of(xid).and_then(|stream| self.pending.get(stream)?.as_ref());
+        pending.is_some_and(|pending| pending.has_forgotten(xid))
     }
 
     /// The request that a reply's xid belongs to.

@@ -254,6 +254,15 @@ impl Pending {
             .get_mut(low as usize & mask)
             .filter(|slot| slot.used && slot.sequence & ((1 << SEQUENCE_BITS) - 1) == low)
     }
+
+    /// Whether the place of the request with this xid belongs to a later request.
+    pub(crate) fn has_forgotten(&self, xid: u32) -> bool {
+        let slot = self.ring.get(xid as usize & (self.ring.len() - 1));
+        slot.is_some_and(|slot| {
+            let later = slot.sequence.wrapping_sub(xid) & ((1 << SEQUENCE_BITS) - 1);
+            slot.used && (1..1 << (SEQUENCE_BITS - 1)).contains(&later) && slot.sequence >= later
+        })
+    }
 }
 
 #[cfg(test)]
@@ -323,8 +332,12 @@ mod tests {
         pending.insert(waiting);
         assert_eq!(pending.find(xid(3, 1_048_577, false)).map(|w| w.intended), Some(9));
         assert_eq!(pending.find(xid(3, 2, false)), None);
+        assert!(!pending.has_forgotten(xid(3, 2, false)), "no request has had this place");
         // A request whose place was taken by a later request is not found any more.
         pending.insert(Waiting { sequence: 1_048_577 + 1024, ..waiting });
         assert_eq!(pending.find(xid(3, 1_048_577, false)), None);
+        assert!(pending.has_forgotten(xid(3, 1_048_577, false)));
+        assert!(!pending.has_forgotten(xid(3, 1_048_577 + 1024, false)));
+        assert!(!pending.has_forgotten(xid(3, 1_048_577 + 2048, false)), "no request has this xid");
     }
 }
