@@ -132,6 +132,9 @@ pub struct SwitchModel {
     /// The number of messages in one batch. The switch takes waiting messages only at the end of the time for a whole
     /// batch. 0 and 1 mean one message at a time.
     pub batch: u32,
+    /// The number of tokens in a full bucket. Each message takes a token, and a token comes back in each service time, so
+    /// this number of messages is done at once after an idle time. 0 means no bucket. `batch` does not apply then.
+    pub bucket: u32,
     /// The number of received messages that may wait for service before the switch stops reading; 0 is 64.
     pub queue: usize,
     /// The number of ports; 0 is 4, or one per tenant if ports separate tenants.

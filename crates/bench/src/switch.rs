@@ -310,13 +310,16 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// A processor that works on messages first come first served, one at a time or in batches.
+/// A processor that works on messages first come first served: one at a time, in batches, or by a bucket of tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     service_ns: u64,
     batch: u32,
     /// The number of frames that are done at `done_at`.
     taken: u32,
+    bucket: u32,
+    /// When the bucket is full again.
+    full_at: u64,
     limit: usize,
     /// The waiting frames, one after the other; the first `head` bytes are done.
     frames: Vec<u8>,
@@ -342,6 +345,8 @@ impl Service {
             service_ns: model.service_ns,
             batch: model.batch,
             taken: 0,
+            bucket: model.bucket,
+            full_at: 0,
             limit: if model.queue == 0 { DEFAULT_QUEUE } else { model.queue },
             frames: Vec::new(),
             head: 0,
@@ -370,6 +375,10 @@ impl Service {
     /// The time when the next frame is done, if the frame waits and the processor is free from
     /// `from` on.
     fn next(&mut self, from: u64) -> u64 {
+        if self.bucket > 0 {
+            self.full_at = self.full_at.max(from) + self.service_ns;
+            return from.max(self.full_at.saturating_sub(u64::from(self.bucket) * self.service_ns));
+        }
         if self.batch < 2 {
             return from + self.service_ns;
         }
@@ -395,7 +404,7 @@ impl Service {
         frame.extend_from_slice(waiting.get(..length)?);
         self.head += length;
         self.count -= 1;
-        let work = (self.done_at - self.service_ns, self.done_at);
+        let work = (self.done_at.saturating_sub(self.service_ns), self.done_at);
         if self.count == 0 {
             self.frames.clear();
             self.head = 0;
@@ -447,6 +456,26 @@ mod tests {
         });
         assert_eq!(more, [Some(900), Some(900), Some(1_200)]);
         assert_eq!(service.push(&frame, 1_201), Some(1_500));
+    }
+
+    #[test]
+    fn a_full_bucket_serves_at_once_and_an_empty_one_in_each_service_time() {
+        let mut setup = setup(Version::V1_0);
+        (setup.switch.service_ns, setup.switch.bucket) = (100, 3);
+        let mut service = Service::new(&setup).unwrap();
+        let frame = [1, 2, 0, 8, 0, 0, 0, 0];
+        assert_eq!(service.push(&frame, 1_000), Some(1_000));
+        (0..5).for_each(|_| assert_eq!(service.push(&frame, 1_000), None));
+        let mut taken = Vec::new();
+        let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
+        assert_eq!(done.collect::<Vec<_>>(), [1_000, 1_000, 1_000, 1_100, 1_200, 1_300]);
+        // After two service times the bucket has two tokens.
+        let more = [1_500, 1_500, 1_500].map(|now| {
+            let at = service.push(&frame, now);
+            assert!(service.pop(10_000, &mut taken).is_some());
+            at
+        });
+        assert_eq!(more, [Some(1_500), Some(1_500), Some(1_600)]);
     }
 
     /// Statistics and table features have as many tables as FEATURES_REPLY.

@@ -43,6 +43,10 @@ impl ServiceTime {
 #[derive(Clone, Debug, Default)]
 pub struct Cpu {
     service: ServiceTime,
+    /// Tokens of a full bucket; 0: no bucket.
+    bucket: u64,
+    /// When the bucket is full again.
+    full_at: u64,
     current: Option<Job>,
     /// Until when the server was last known to be occupied.
     free_at: u64,
@@ -53,12 +57,20 @@ pub struct Cpu {
 struct Job {
     start: u64,
     end: u64,
+    /// The time that counts as busy at the end.
+    work: u64,
 }
 
 impl Cpu {
     /// A CPU that serves messages in these times.
     pub fn new(service: ServiceTime) -> Cpu {
         Cpu { service, ..Cpu::default() }
+    }
+
+    /// A CPU with a bucket of tokens: each message takes one, and one comes back in each service time. So this number of
+    /// messages is done at once after an idle time.
+    pub fn with_bucket(service: ServiceTime, tokens: u32) -> Cpu {
+        Cpu { service, bucket: tokens.into(), ..Cpu::default() }
     }
 
     /// Changes the service time from the next message on.
@@ -73,8 +85,13 @@ impl Cpu {
     /// lie in the future.
     pub fn begin(&mut self, arrival: u64, message_type: u8) {
         let start = arrival.max(self.free_at);
-        let end = start.saturating_add(self.service.of(message_type));
-        self.current = Some(Job { start, end });
+        let work = self.service.of(message_type);
+        let mut end = start.saturating_add(work);
+        if self.bucket > 0 {
+            self.full_at = self.full_at.max(start).saturating_add(work);
+            end = start.max(self.full_at.saturating_sub(self.bucket.saturating_mul(work)));
+        }
+        self.current = Some(Job { start, end, work });
     }
 
     /// Whether a message is being served.
@@ -92,7 +109,7 @@ impl Cpu {
         let job = self.current.filter(|job| job.end <= now)?;
         self.current = None;
         self.free_at = job.end;
-        self.busy += job.end - job.start;
+        self.busy += job.work;
         Some(job.end)
     }
 
@@ -144,6 +161,20 @@ mod tests {
         let expected = vec![125, 250, 375, 1125];
         assert_eq!(done_times(&arrivals, 0..=2000), (expected.clone(), 500));
         assert_eq!(done_times(&arrivals, (0..=2000).step_by(400)), (expected, 500));
+    }
+
+    #[test]
+    fn a_bucket_serves_at_once_until_it_is_empty() {
+        let mut cpu = Cpu::with_bucket(ServiceTime { default: 100, by_type: vec![] }, 3);
+        let mut served = |arrival| {
+            cpu.begin(arrival, 0);
+            cpu.finish(u64::MAX).unwrap()
+        };
+        let done = [1_000; 6].map(&mut served);
+        assert_eq!(done, [1_000, 1_000, 1_000, 1_100, 1_200, 1_300]);
+        // After two service times the bucket has two tokens.
+        assert_eq!([1_500; 3].map(&mut served), [1_500, 1_500, 1_600]);
+        assert_eq!(cpu.busy(1_600), 900);
     }
 
     #[test]

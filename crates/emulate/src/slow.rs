@@ -24,6 +24,12 @@ impl SlowSwitch {
         SlowSwitch { switch, cpu: Cpu::new(service), queue: VecDeque::new(), serving: None }
     }
 
+    /// A switch that serves from a bucket of this number of tokens; see [`Cpu::with_bucket`].
+    pub fn with_bucket(switch: Switch, service: ServiceTime, tokens: u32) -> SlowSwitch {
+        let cpu = Cpu::with_bucket(service, tokens);
+        SlowSwitch { switch, cpu, queue: VecDeque::new(), serving: None }
+    }
+
     /// The switch behind the queue.
     pub fn switch(&self) -> &Switch {
         &self.switch

@@ -38,6 +38,18 @@ struct Measured {
 /// Two seconds of the light tenant's requests, some at a time, beside a neighbour or alone; the first half second warms
 /// up.
 fn measure(version: Version, load: Load, delay: u64, burst: u64, neighbour_rate: u64) -> Measured {
+    measure_with(version, load, delay, burst, neighbour_rate, 0)
+}
+
+/// As [`measure`], of a switch with this number of tokens in its bucket.
+fn measure_with(
+    version: Version,
+    load: Load,
+    delay: u64,
+    burst: u64,
+    neighbour_rate: u64,
+    bucket: u32,
+) -> Measured {
     let mut setup = Setup::new(
         version,
         "
@@ -46,6 +58,7 @@ fn measure(version: Version, load: Load, delay: u64, burst: u64, neighbour_rate:
     ",
     );
     setup.per_second = Some(8_000);
+    setup.bucket = bucket;
     setup.ports = 60;
     setup.delay = delay;
     let mut world = World::new(setup);
@@ -133,6 +146,33 @@ fn check(load: Load, burst: u64) {
         // Where nothing is answered, every third message is a barrier of the hypervisor's own.
         assert!(beside.neighbour >= 4_000, "{told}");
         assert!(beside.longest_queue <= 256, "{told}");
+    }
+}
+
+/// A switch that has a bucket of 17 tokens, which fills at 8,000 per second: a bound of its messages in flight that fits
+/// an idle bucket lets the flood queue at the switch as soon as the bucket is empty.
+#[test]
+fn a_light_tenant_is_served_beside_a_flood_by_a_switch_with_a_bucket() {
+    for load in [Load::PortStats, Load::PacketOut, Load::Barrier] {
+        for version in VERSIONS {
+            let alone = measure_with(version, load, 30_000, 1, 0, 17);
+            let beside = measure_with(version, load, 30_000, 1, 16_000, 17);
+            let told = format!(
+                "{version:?} {load:?}: alone {}/{} us, beside {}/{} us, busy {:.3}, neighbour {}/s",
+                alone.p50 / 1_000,
+                alone.p99 / 1_000,
+                beside.p50 / 1_000,
+                beside.p99 / 1_000,
+                beside.busy,
+                beside.neighbour
+            );
+            println!("{told}");
+            assert_eq!((alone.unanswered, beside.unanswered), (0, 0), "{told}");
+            assert!(beside.p50 <= alone.p50 + 17 * SERVICE, "{told}");
+            assert!(beside.p99 <= alone.p99 + 8 * SERVICE, "{told}");
+            assert!(beside.busy >= 0.9, "{told}");
+            assert!(beside.neighbour >= 4_000, "{told}");
+        }
     }
 }
 

@@ -46,6 +46,7 @@ const fn of(
 
 const SLICES: &str = "weir";
 const NETWORKS: &str = "weir-networks";
+const UNANSWERED: &str = "unanswered_percent";
 /// Slices: ms of p50 over switch-only's, and of p99 over three times switch-only's.
 const P50_MS: f64 = 2.0;
 const P99_MS: f64 = 10.0;
@@ -114,7 +115,7 @@ pub(super) fn criteria(points: &[Point], other: Option<&str>) -> Vec<Criterion> 
             criteria.push(Criterion::at_most(format!("{case}: {what}"), measured, limit));
         };
         most("slices' p50 over switch-only's, ms", over(SLICES, "p50_us", 1.0), P50_MS);
-        let unanswered = figure(points, SLICES, tcp, tenants, "unanswered_percent");
+        let unanswered = figure(points, SLICES, tcp, tenants, UNANSWERED);
         most("slices' unanswered, %", unanswered, 0.0);
         most("slices' p99 − 3 × switch-only's, ms", over(SLICES, "p99_us", 3.0), P99_MS);
         let p50 = over(NETWORKS, "p50_us", 1.0);
@@ -148,13 +149,13 @@ pub(super) fn networks_beside_slices(points: &[Point]) -> Vec<Criterion> {
                 };
                 points.iter().find(is_it)
             };
-            let p50 = |point: &Point| median_of(point, "p50_us");
+            let p50 = |point: &Point| figure_of(point, "p50_us");
             if let Some((networks, slices)) = p50(of_networks).zip(beside(SLICES).and_then(p50))
                 && times.as_ref().is_none_or(|(worst, _)| networks / slices > *worst)
             {
                 times = Some((networks / slices, case(of_networks)));
             }
-            let unanswered = |point: &Point| median_of(point, "unanswered_percent");
+            let unanswered = |point: &Point| figure_of(point, UNANSWERED);
             let of_switch = beside(System::Direct.name()).and_then(unanswered);
             let more = unanswered(of_networks).zip(of_switch).map(|(of, to)| of - to);
             lost = lost.into_iter().chain(more).reduce(f64::max);
@@ -177,9 +178,12 @@ fn case(point: &Point) -> String {
     format!("{}/s, {}, {} tenants", of("rate"), of("tcp"), of("tenants"))
 }
 
-/// The median over runs.
-fn median_of(point: &Point, metric: &str) -> Option<f64> {
-    median(&point.metrics.get(metric)?.samples)
+/// The median over runs. Of messages without an answer the mean over runs, so that the loss of one run counts.
+fn figure_of(point: &Point, metric: &str) -> Option<f64> {
+    match metric {
+        UNANSWERED => point.mean(metric),
+        _ => median(&point.metrics.get(metric)?.samples),
+    }
 }
 
 /// AGG or ND with the numbers of tenants that were measured, in their order.
@@ -200,10 +204,10 @@ fn is_of_figure(point: &Point) -> bool {
 
 fn cell(points: &[Point], system: &str, line: &Earlier) -> Option<Cell> {
     let figure = |metric| figure(points, system, line.tcp, &line.tenants.into(), metric);
-    Some((figure("p50_us")? / 1e3, figure("unanswered_percent")?))
+    Some((figure("p50_us")? / 1e3, figure(UNANSWERED)?))
 }
 
-/// The median over runs.
+/// A figure at one place; see [`figure_of`].
 fn figure(
     points: &[Point],
     system: &str,
@@ -216,7 +220,7 @@ fn figure(
         point.system == system && is("tcp", &tcp.into()) && is("tenants", tenants)
     };
     let mut found = points.iter().filter(|point| is_of_figure(point));
-    median_of(found.find(is_it)?, metric)
+    figure_of(found.find(is_it)?, metric)
 }
 
 fn show((ms, unanswered): Cell) -> String {
@@ -235,10 +239,12 @@ mod tests {
         let place: [(&str, Scalar); 3] =
             [("message", "PACKET_OUT".into()), ("tenants", 2_usize.into()), ("tcp", "ND".into())];
         let mut point = Point::new(system, place);
-        for (metric, value) in
-            [("p50_us", p50_us), ("p99_us", 5.0 * p50_us), ("unanswered_percent", 0.0)]
-        {
-            let metric_of = Metric::new("", Better::Lower, vec![value, 9e9, value]);
+        for (metric, samples) in [
+            ("p50_us", vec![p50_us, 9e9, p50_us]),
+            ("p99_us", vec![5.0 * p50_us, 9e9, 5.0 * p50_us]),
+            (UNANSWERED, vec![0.0; 3]),
+        ] {
+            let metric_of = Metric::new("", Better::Lower, samples);
             point.metrics.insert(metric.to_owned(), metric_of);
         }
         point
@@ -261,6 +267,17 @@ mod tests {
         let slow = [point("direct", 60.0), point("weir", 3_000.0), point("weir-networks", 400.0)];
         assert_eq!(criteria(&slow, None)[0].ruling(), bench::Ruling::NotMet);
         assert!(criteria(&[], None).is_empty());
+    }
+
+    #[test]
+    fn a_loss_in_one_run_counts() {
+        let mut lossy = point("weir", 600.0);
+        let samples = Metric::new("%", Better::Lower, vec![0.0, 0.3, 0.0]);
+        lossy.metrics.insert(UNANSWERED.to_owned(), samples);
+        let points = [point("direct", 60.0), lossy, point("weir-networks", 400.0)];
+        let judged = criteria(&points, None);
+        let unanswered = judged.iter().find(|it| it.name.contains("unanswered")).unwrap();
+        assert_eq!(unanswered.ruling(), bench::Ruling::NotMet, "{judged:?}");
     }
 
     #[test]

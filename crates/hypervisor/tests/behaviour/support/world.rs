@@ -21,6 +21,8 @@ pub struct Setup {
     pub ports: u32,
     /// Messages per second that the switch can handle; `None` for any number.
     pub per_second: Option<u32>,
+    /// Messages that the switch handles at once after an idle time, as from a bucket of tokens; 0 for none.
+    pub bucket: u32,
     /// How long messages are on their way to the switch.
     pub delay: u64,
     pub settings: Settings,
@@ -40,6 +42,7 @@ impl Setup {
             policy: policy(text),
             ports: 4,
             per_second: None,
+            bucket: 0,
             delay: 0,
             settings: Settings::default(),
             store_at_once: true,
@@ -137,7 +140,7 @@ impl World {
         .unwrap();
         let mut world = World {
             core,
-            switch: SlowSwitch::new(switch, service),
+            switch: SlowSwitch::with_bucket(switch, service, setup.bucket),
             now: 0,
             version: setup.version,
             controllers: Vec::new(),
