@@ -3,6 +3,8 @@
 
 use crate::support::*;
 use emulate::Fault;
+use hypervisor::Account;
+use std::sync::Arc;
 
 const SPACES: &str = "
     quiet: ip,nw_src=10.1.0.0/16
@@ -344,6 +346,70 @@ fn what_waits_for_other_requests_is_bounded_by_its_bytes() {
         let held = world.core.tenants().nth(1).unwrap().held;
         assert!(held <= limit + 2 * longest, "{version:?}: {held}");
         assert!(world.controllers[one.0].outgoing.len() > 100);
+    }
+}
+
+/// One tenant, four switches: what one switch alone has room for is too much for all.
+#[test]
+fn requests_held_on_all_switches_are_bounded() {
+    const IN_ALL: usize = 1 << 20;
+    const REQUESTS: u32 = 20;
+    for version in VERSIONS {
+        let account = Arc::<Account>::default();
+        let mut worlds = [(); 4].map(|()| {
+            let mut setup = Setup::new(version, SPACES);
+            setup.settings.tenant_bytes = 64 << 20;
+            setup.settings.tenant_bytes_in_all = IN_ALL;
+            let mut world = World::new(setup);
+            world.core.share_account(world.tenant("one"), account.clone());
+            // The store does not answer, so no request is done.
+            world.store_at_once(false);
+            world
+        });
+        let long = vec!["output:1"; if version == Version::V1_0 { 7_000 } else { 3_500 }].join(",");
+        let mut longest = 0;
+        for world in &mut worlds {
+            let one = world.connect("one");
+            for n in 0..REQUESTS {
+                let words = format!("flow add match=ip,nw_src=10.2.0.{n} actions={long}");
+                let message = request(version, n, &words);
+                longest = longest.max(message.len());
+                world.controllers[one.0].outgoing.push_back(message);
+            }
+        }
+        // The first switches take as much as there is room for, and each other one request.
+        for world in &mut worlds {
+            world.pump();
+            world.advance(1_000_000_000);
+        }
+        let left = worlds.each_ref().map(|world| world.controllers[0].outgoing.len());
+        let taken = left.map(|left| REQUESTS as usize - left);
+        assert!(taken.iter().all(|taken| *taken > 0), "{version:?}: {taken:?}");
+        assert_eq!(taken[3], 1, "{version:?}: {taken:?}");
+        assert!(taken.iter().sum::<usize>() > 10, "{version:?}: {taken:?}");
+        assert!(account.held() >= IN_ALL, "{version:?}: {}", account.held());
+        assert!(account.held() < IN_ALL + 4 * 2 * longest, "{version:?}: {}", account.held());
+        for world in &mut worlds {
+            let quiet = world.connect("quiet");
+            for n in 0..REQUESTS {
+                let words = format!("flow add match=ip,nw_src=10.1.0.{n} actions=output:1");
+                world.say(quiet, n, &words);
+            }
+            assert_eq!(world.controllers[quiet.0].outgoing.len(), 0, "{version:?}");
+        }
+        // All of it is done in the end, and nothing is held then.
+        for _ in 0..REQUESTS * 4 {
+            for world in &mut worlds {
+                world.stored();
+                world.advance(10_000_000);
+            }
+        }
+        for world in &mut worlds {
+            assert_eq!(world.controllers[0].outgoing.len(), 0, "{version:?}");
+            assert_eq!(world.heard(Seat(0)), [""; 0], "{version:?}");
+            assert_eq!(world.tenant_flows().len(), 2 * REQUESTS as usize, "{version:?}");
+        }
+        assert_eq!(account.held(), 0, "{version:?}");
     }
 }
 
