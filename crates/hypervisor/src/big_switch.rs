@@ -1,10 +1,9 @@
 //! A big switch: one virtual switch on several physical switches, its members.
 //!
-//! The session of each member translates already: to its controller the session is the tenant's whole switch, and tunnels lead to
-//! the ports on other members. A [`BigSwitch`] is the controller of all these sessions, and towards the tenant it is one switch.
-//! In front of it stands the *front*: a [`Switch`](crate::Switch) like that of any other switch, with a datapath id of
-//! [a special range](is_key), on which everything belongs to one tenant. Roles, fairness, limits, replays, virtual tables and the
-//! state that survives a restart are the front's.
+//! Each member has a [`Switch`](crate::Switch), which shows its controller all ports of the tenant's switch: tunnels lead
+//! to the ports on other members. A [`BigSwitch`] is the controller of all these `Switch`es. Between the tenant's controllers and the
+//! `BigSwitch` is one more `Switch`, the *front*. The front has a datapath id of [a special range](is_key), and all of the front
+//! belongs to one tenant. The front has the roles, fairness, limits, replays, virtual tables and the state that survives a restart.
 //!
 //! ```text
 //!                                          ┌──▶ Switch (physical 1) ──▶ switch 1

@@ -4,8 +4,8 @@
 //!   tenants' messages ──► Queue per tenant ──► scheduler ──► Window ──► Pending (xid) ──► outbox ──► switch
 //!   Weir's own ─────────► direct, behind the store ────────────────────────┘
 //! ```
-//! All of this is inside [`Session`]. It knows tenants by their places only, and knows no tables. The caller asks for
-//! the [`pending::Entry`] of an answer's xid, and decides what follows from the answer.
+//! [`Session`] contains all of this. A session knows a tenant only by the tenant's index, and knows no flow tables. The
+//! caller asks the session for the [`pending::Entry`] of an answer's xid, and decides what follows from the answer.
 //!
 //! [`installed`] has what the switch holds of the tenants' rules; [`diff`] says which message a rule needs.
 

@@ -1,7 +1,8 @@
-//! Counters of rules of table 0 for the ports of tenants' networks (1.3). When Weir asks which switch is in
-//! [`crate::switch::counts`].
+//! Counters of the rules of table 0 that count received packets for one port of a tenant's network (1.3): the cookies of
+//! these rules, and what a rule's counters mean for the tenant. [`crate::switch::counts`] decides when Weir asks which switch.
 //!
-//! The counters are for the tenant: for packets that carry a link's tag, the four bytes of the tag are left out.
+//! If packets carry a link's tag, the switch counts the four bytes of the tag too; Weir subtracts them, since the tenant's
+//! packets have no such tag.
 
 use crate::cookie::{Cookie, Installation};
 use crate::policy::TenantId;

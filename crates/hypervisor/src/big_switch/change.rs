@@ -1,4 +1,4 @@
-//! What waits for answers of the members: changes in the log, and questions of the front.
+//! Records of requests that wait for members' answers: changes in the log ([`Change`]), and questions of the front ([`Ask`]).
 
 use super::request::{Object, Request};
 use super::tables::Before;

@@ -2,8 +2,8 @@
 //!
 //! An entry is idle when all its copies are idle. When one copy times out, Weir asks the other members for the counters of their
 //! copies. If a copy has counted packets within the idle time-out, Weir installs the missing copy again at once and keeps its
-//! counters. If none has, the entry ends on all members. So an entry ends one idle time-out after its last packet, on whatever member the packet
-//! arrived, as precisely as the switches measure, plus the time of these messages.
+//! counters. If no copy has, the entry ends on all members. So an entry ends one idle time-out after its last packet, on
+//! whatever member the packet arrived. The end is as exact as the switches' own time-outs, and later by the round trip of the questions.
 //!
 //! A copy matters only on a member where packets can match the entry: on a member with a port of the big switch, and if the entry matches an
 //! ingress port, on the member of that port. If no member has that port, all copies matter alike.

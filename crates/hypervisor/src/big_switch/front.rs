@@ -1,4 +1,4 @@
-//! What happens to each message of the front and of the members.
+//! Dispatch: which function handles each type of message from the front and from the members.
 
 use super::BigSwitch;
 use super::wire::{self, Sent};

@@ -1,11 +1,12 @@
-//! Fair service: who may send next.
+//! The scheduler: it decides which tenant may send the next message to the switch.
 //!
-//! Deficit round robin over tenants, with weights, after Shreedhar and Varghese (1996), with two lists as in FQ-CoDel
-//! (RFC 8290, section 4.1.1): a tenant that becomes active goes before tenants with a backlog. Here this needs
-//! *credit*: the rest of the tenant's share that the tenant did not use while others were served, at most eight units.
-//! So a tenant with few messages is served at once, whatever its neighbours do, also if some messages come together
-//! after a pause. But over any time no tenant gets more than its share and a burst, however often the tenant becomes
-//! idle and returns. All operations take constant time, whatever the number of tenants.
+//! The scheduler is weighted deficit round robin over tenants (Shreedhar and Varghese, 1996), with two lists as in
+//! FQ-CoDel (RFC 8290, section 4.1.1): tenants that have just become active are served before tenants with a backlog. A
+//! tenant is in the first list only while it has *credit*: the part of its share that the tenant did not use while others
+//! were served, at most eight units for each unit of weight. So a tenant with few messages is served at once, whatever
+//! other tenants do, also if some messages come together after a pause. Over any time a tenant gets at most its share and
+//! one burst of eight units for each unit of weight, however often the tenant becomes idle and returns. All operations take
+//! constant time, whatever the number of tenants.
 //!
 //! ```text
 //!   idle ──activate──▶ credit? ──▶ fresh: in turn, one message each, until the credit is used up

@@ -1,16 +1,21 @@
-//! How much work may stand at the switch at once.
+//! The window: the most work that Weir has sent to the switch and the switch has not confirmed.
 //!
-//! When tenants ask for more than the switch can do, a queue stands somewhere. In the switch's socket the queue is
-//! first come, first served; in the hypervisor it is fair. So the work that is sent and not yet acknowledged is bounded.
+//! When tenants ask for more than the switch can do, requests wait, either in the switch's socket or in Weir. The socket
+//! serves requests in the order of their arrival, so one tenant can delay all others. Weir serves its queues fairly, so Weir
+//! keeps the requests and sends only as much as the window allows.
 //!
-//! The bound is the *knee*: the least work in flight at which the switch does as much as it can. Late answers alone prove
-//! nothing: on a shared host every answer is late, and less work in flight would make the switch slower, not the answers
-//! quicker. So the window is found by comparing rates (`search`), and it binds only while at least two tenants want the
-//! switch: one alone can only wait for itself.
+//! Weir searches for the *knee*: the least work in flight at which the switch does as much as it can. Late answers do not
+//! show that the window is too large: on a shared host every answer is late, and with less work in flight the switch would
+//! be slower and the answers no quicker. So Weir compares the rates of different windows (`search`).
 //!
-//! A message counts for the entries that it changes. A MODIFY of a whole table takes a switch as long as hundreds of messages, and
-//! some switches forward no packets meanwhile. So behind a large message nothing is sent until the switch has done it, and no other large
-//! one for as long again: large messages take half of the switch's time at most.
+//! The window also binds a single tenant. While at least two tenants want the switch, the window has the size that the search
+//! has found. While only one tenant wants the switch, the window is at least 256 units, or the size that the search has found
+//! if that is larger: the tenant's messages wait only for messages of the same tenant.
+//!
+//! A message costs one unit, and the deletion of a group or meter one more unit for every eight entries that it takes along.
+//! While the switch carries out such a deletion, some switches forward no packets. So after a message of 64 units or more
+//! Weir sends nothing until the switch has finished, and no other such message for as long again, at most 200 ms: these
+//! messages take at most half of the switch's time.
 
 mod search;
 

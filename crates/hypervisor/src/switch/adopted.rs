@@ -1,12 +1,12 @@
-//! `weir serve --adopt`: a new store takes the installation number of a lost one, and entries are made of the rules that the lost
-//! store had on the switch. No message is sent for that: the rules keep their cookies, counters and time-outs.
+//! `weir serve --adopt`: after the loss of a store, a new store takes over the old store's installation number, and Weir makes entries of
+//! the rules that are still on the switch. Weir sends no message for this: the rules keep their cookies, counters and time-outs.
 //!
-//! The rules of one cookie become one entry: with the rule's match, or with the fields that all their matches have in common. The
-//! entry is compiled, and has to become exactly the rules that the switch holds. All other rules are left where they are, and the
-//! store knows their cookies: rules of no entry would be deleted. A rule does not say the tenant's cookie, nor whether the tenant
-//! wants a FLOW_REMOVED.
+//! The rules of one cookie become one entry. The entry's match is the match of its only rule, or has the fields that all its rules' matches
+//! have in common. Weir adopts the entry only if it compiles to exactly the rules that the switch holds. Weir leaves all other rules
+//! on the switch, and puts their cookies into the store: without this, the reconciliation would delete rules that belong to no entry. A rule
+//! shows neither the cookie that the tenant gave, nor whether the tenant wants a FLOW_REMOVED.
 //!
-//! Not here: rules of networks, since their labels and ports went with the store, and rules that name groups or meters, which
+//! Weir does not adopt rules of networks, since their labels and ports were lost with the store, and rules that name groups or meters, which
 //! have no cookies. Start reading at [`Switch::adopt_rules`].
 
 use super::{Cause, Event, Switch};

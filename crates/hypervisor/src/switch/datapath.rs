@@ -1,7 +1,8 @@
 //! The reports of the switch: its identity, its capabilities, its ports, and, until the reconciliation is done, its
 //! rules.
 //!
-//! If a switch exceeds these bounds, its session is closed with a reason.
+//! The number of ports and the bytes of the reports are bounded. If a switch reports more, Weir closes its session with a
+//! reason.
 
 use super::asynchronous::asked::Asked;
 use super::reconcile::state::Reconciliation;

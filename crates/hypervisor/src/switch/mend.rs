@@ -1,8 +1,9 @@
 //! Repairs the switch, so that it will hold the rules of the tables: after a refusal, a new map, or a new connection.
 //!
-//! A repair does not depend on the events before it. Weir first sets the tables, then compares each rule that may differ
-//! with the state that [`Installed`](crate::south::installed::Installed) expects on the switch; if it differs, Weir
-//! sends the message that the rule needs.
+//! A repair depends only on the tables and the switch's rules, not on the events before the repair. Weir first sets the
+//! tables. Then Weir compares each rule of the tables that may differ with the state that
+//! [`Installed`](crate::south::installed::Installed) expects on the switch. If the rule differs, Weir sends an ADD, MODIFY
+//! or DELETE for the rule.
 
 pub(super) mod difference;
 

@@ -1,7 +1,7 @@
 //! FLOW_REMOVED: the switch reports that a rule was removed, and the tenant gets one FLOW_REMOVED at the end of an
 //! entry.
 //!
-//! This is the same for both versions; only reading and writing the message differs.
+//! OpenFlow 1.0 and 1.3 share this code; the versions differ only in how the message is read and written.
 
 use super::{Gone, Object, Switch};
 use crate::cookie::Cookie;

@@ -3,9 +3,8 @@
 //! A port that belongs to one tenant has the switch's counters. For a port of a network that other tenants share, table
 //! 0 counts received packets (1.3), and other switches report what arrives at the far ends of links: see
 //! [`super::counts`]. Other ports have no counters for one tenant.
-//! of one tenant's.
+//!
 //! Two consecutive answers of the switch also show how much each port sends, for all tenants together.
-//! Two answers of the switch also say how much each port sends: all tenants together.
 
 pub(crate) mod port_traffic;
 

@@ -1,9 +1,10 @@
 //! The search for the knee: the least work in flight at which the switch does as much as it can.
 //!
-//! While messages wait all the time, rates are compared: the rate with the present limit, and with a lower or a higher
-//! one for a few rounds. A lower limit that costs hardly any throughput is kept, and so is a higher one that pays. Late
-//! answers do not enter. BBR (draft-ietf-ccwg-bbr) finds the bottleneck's rate so, and PCC Vivace (NSDI 2018) compares
-//! rates; here the comparison is for work in flight, because what is sought is a queue's length.
+//! While messages wait all the time, Weir compares the rate with the present limit and the rate with a lower or a higher
+//! limit, which Weir tries for a few rounds. Weir keeps a lower limit if the rate falls by at most 5 %, and a higher limit
+//! if the rate rises by at least 10 %. How late answers are has no influence. BBR (draft-ietf-ccwg-bbr) also measures the
+//! bottleneck's rate, and PCC Vivace (NSDI 2018) also compares rates. Both look for a sending rate; this search looks for an
+//! amount of work in flight, because the limit is the length of a queue.
 //!
 //! A *round* ends when a message is answered that was sent after the round's beginning. Of some rounds the slowest is left
 //! out, so that a stall of the host spoils one round and not the comparison.

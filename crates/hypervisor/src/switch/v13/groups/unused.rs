@@ -1,8 +1,10 @@
-//! Egress groups that nothing needs any more: Weir deletes them after a while.
+//! The collection of unneeded egress groups.
 //!
-//! A group that comes and goes would bring its egress group and take it along each time; so an egress group stays for some
-//! seconds after its last use, unless room is short. An egress group is needed if a group of the tenant sends by it, or if a
-//! change in flight sends by it or would bring it back. A deletion that the switch refused is sent again in the next collection.
+//! A tenant may delete a group and add it again, over and over. If Weir deleted the egress group each time at once, Weir would soon add
+//! the egress group again. So Weir waits: a collection deletes all unneeded egress groups, and comes 5 seconds after the first of these lost
+//! its last use. If the switch has no room for another group, the collection comes at once. An egress group is needed if a
+//! group in the tenant's table sends by it, if a change in flight uses it, or if undoing such a change would restore a group that sends by
+//! it. A deletion that the switch refused is sent again in the next collection.
 
 use crate::ids::TenantIndex;
 use crate::store::Kind;
