@@ -133,6 +133,23 @@ fn the_map_names_modules_and_tests_that_there_are() {
     assert!(missing.is_empty(), "\n  {}", missing.join("\n  "));
 }
 
+/// The head of `hypervisor::switch` has a table of its modules, which is complete.
+#[test]
+fn the_head_of_the_switch_names_all_its_modules() {
+    let source = read(&repository().join("crates/hypervisor/src/switch.rs"));
+    let rows = source.lines().filter_map(|line| line.strip_prefix("//! |")?.split('|').nth(1));
+    let named: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let modules = source
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_once("mod ").and_then(|(_, name)| name.strip_suffix(';')));
+    let modules: Vec<&str> = modules.collect();
+    assert!(modules.len() > 40, "{modules:?}");
+    let missing: Vec<_> = modules.iter().filter(|name| !named.contains(name)).collect();
+    let gone: Vec<_> = named.iter().filter(|name| !modules.contains(name)).collect();
+    assert!(missing.is_empty() && gone.is_empty(), "not named: {missing:?}; gone: {gone:?}");
+}
+
 /// Whether the names lead to a file, or to an item (a name after the last module) of one.
 fn is_module(source: &Path, names: &[&str]) -> bool {
     let there = |names: &[&str]| is_file(&source.join(names.join("/")));

@@ -3,6 +3,52 @@
 //! [`Switch`] consists of types that have modules of their own; these modules do not use `Switch`. All other modules
 //! here are methods of `Switch`, by subject. They use the types, and no module names (`use`) a module that names it.
 //! The methods themselves call one another through `self`, whatever file they are in.
+//!
+//! Start reading at `dispatch`. All modules, by subject:
+//!
+//! | subject | modules | |
+//! |---|---|---|
+//! | messages | `dispatch` | chooses the function for each message type, in each direction |
+//! | | `v10`, `v13` | code for one version only; groups and meters are in `v13` |
+//! | | `request`, `scratch` | one message of a controller while it is handled; memory that is used again for each message |
+//! | | `configuration` | GET_CONFIG and SET_CONFIG, PORT_STATUS, QUEUE_GET_CONFIG, experimenters |
+//! | | `asynchronous` | which asynchronous messages Weir asks the switch for (SET_ASYNC) |
+//! | packets | `packet_out`, `buffered` | PACKET_OUT of slices; the owner of each buffer id |
+//! | ports | `port_mod`, `slice_ports` | PORT_MOD in a network, which Weir carries out; PORT_MOD in a slice, which the switch carries out |
+//! | | `labels` | shows the free bandwidth of a link in the description of its port |
+//! | | `topology` | shows the ports to the driver, and sends Weir's link probes |
+//! | tables | `flow_mod` | FLOW_MOD of one entry |
+//! | | `bulk` | MODIFY, DELETE and the overlap check, in batches of entries |
+//! | | `context` | the input of the compiler |
+//! | | `tables` | changes a tenant's tables, and queues the messages for the switch |
+//! | | `space` | how many rules, groups and meters a tenant may have |
+//! | | `sheet` | limits from a data sheet, and each tenant's share |
+//! | ends of entries | `removed` | FLOW_REMOVED of the switch, and of the tenant's entry |
+//! | | `timeouts` | idle and hard time-outs, and the wait for last counters |
+//! | requests in flight | `operations`, `cause` | messages in flight by their purpose; the tenant and the request of a message |
+//! | | `log`, `logged` | a tenant's changes and barriers in their order; the items of this log |
+//! | | `replay` | applies changes again when the switch refuses one |
+//! | | `postponed` | requests that wait before Weir looks at them |
+//! | | `forward` | gives messages to the session, and handles their results |
+//! | rules on the switch | `mend` | compares the tables with the switch, and sends the difference |
+//! | | `own`, `refused` | Weir's own rules; what happens if the switch refuses one |
+//! | statistics | `statistics` | checks each statistics request, and answers for the tenant |
+//! | | `collect` | one question to the switch answers equal requests |
+//! | | `entry_statistics` | answers about a tenant's entries, in batches |
+//! | | `counts`, `traffic` | port counters for tenants' networks; port counters for the operator |
+//! | connection | `datapath`, `bounds` | what the switch reports about itself; bounds of these reports and of its silence |
+//! | | `start`, `reconcile` | asks a new switch for its rules; compares them with the tables |
+//! | | `adopted` | makes entries of rules whose store is lost |
+//! | policy | `map` | the map of the network for this switch: owners of packets, and Weir's own rules |
+//! | | `follow` | changes of the policy and the ports: entries are compiled again in batches |
+//! | tenants | `tenant`, `tenants` | the state of one tenant; all tenants of the switch |
+//! | | `turns` | charges work inside Weir to tenants, and bounds the work of a turn |
+//! | | `state_quota` | a tenant's part of the store |
+//! | | `north` | messages to controllers |
+//! | driver, operator | `settings` | bounds of queues, and why a switch cannot be served |
+//! | | `event`, `reports` | events for the driver; the queue of events, and counters |
+//! | | `shown`, `tracking` | a tenant's flow table in pages; its changes |
+//! | | `trace` | the path of a packet through the rules of the switch |
 
 mod adopted;
 mod asynchronous;
