@@ -50,3 +50,20 @@ impl FlowTable {
         Room(left.min(at_once).max(before), left > at_once)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_leads_to_16_384_rules_at_most() {
+        let table = FlowTable::default();
+        let room = |limit| {
+            let room = table.room_for(core::iter::empty(), limit, AT_ONCE);
+            (room.left(), room.is_at_once())
+        };
+        assert_eq!(room(100_000), (16_384, true));
+        assert_eq!(room(16_385), (16_384, true));
+        assert_eq!(room(16_384), (16_384, false), "the tenant's limit");
+    }
+}

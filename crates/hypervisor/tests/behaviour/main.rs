@@ -80,6 +80,7 @@ mod slow_readers;
 mod space;
 mod standby;
 mod state_quota;
+mod stated_bounds;
 mod statistics;
 mod switch_bounds;
 mod traced;

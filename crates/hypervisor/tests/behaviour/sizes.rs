@@ -136,6 +136,9 @@ fn groups_and_meters_that_could_not_be_told_are_refused() {
     world.say(red, 7, &group(3, &vec!["drop"; 4093].join("|")));
     assert_eq!(world.heard(red), [out_of_buckets]);
     assert!(!world.south_types().contains(&15), "the switch has refused it");
+    world.say(red, 6, &group(4, &vec!["drop"; 4092].join("|")));
+    assert!(world.south_types().contains(&15), "4,092 buckets: the switch itself has no room");
+    assert_eq!(world.heard(red).len(), 1);
     world.say(red, 7, &group(1, &long));
     world.say(red, 8, &group(2, "output:1"));
     world.say(red, 9, &group(3, &vec!["drop"; 200].join("|")));

@@ -152,11 +152,41 @@ fn limits_of_entries_leave_room_in_a_table_of_unknown_size() {
     }
 }
 
+/// A size from a million on is none. A table of fewer than 64 rules is not full, whatever the switch's error says.
+#[test]
+fn a_table_is_divided_from_64_rules_to_below_a_million() {
+    type Case = (fn(&mut emulate::Config), usize, &'static [u32]);
+    let cases: [Case; 4] = [
+        (|config| config.max_flows = 999_999, 0, &[999_999]),
+        (|config| config.max_flows = 1_000_000, 0, &[]),
+        (|config| silent(config, 64), 64, &[64]),
+        (|config| silent(config, 63), 63, &[]),
+    ];
+    for version in VERSIONS {
+        for (configure, filled, sizes) in cases {
+            let mut world = world(version, configure);
+            if filled > 0 {
+                let (red, told) = ask(&mut world, "red", 1, filled + 1);
+                assert_eq!(red, filled, "{version:?}");
+                check_told(&told, version);
+            }
+            let shares = world.core.shares_of(world.tenant("red"));
+            let found: Vec<u32> = shares.iter().map(|share| share.holds.rules).collect();
+            assert_eq!(found, sizes, "{version:?} {filled}");
+        }
+    }
+}
+
 /// Tables for 1,000 rules, of which the switch does not say so.
 fn small_and_silent(config: &mut emulate::Config) {
+    silent(config, 1_000);
+}
+
+/// Tables for so many rules, of which the switch does not say so.
+fn silent(config: &mut emulate::Config, max_flows: usize) {
     config.n_buffers = 0;
     config.n_tables = 3;
-    config.max_flows = 1_000;
+    config.max_flows = max_flows;
     config.faults = vec![emulate::Fault::HideTableSizes];
 }
 

@@ -286,7 +286,11 @@ fn chains_of_groups_are_no_longer_than_a_group_may_be() {
         world.say(red, 1, &format!("group add id={id} buckets=group:{before}|group:{before}"));
     }
     assert_eq!(world.heard(red), [""; 0], "the last passes 4,094 buckets");
+    world.say(red, 1, "group add id=20 buckets=group:11|output:1");
+    assert_eq!(world.heard(red), [""; 0], "4,096 buckets");
     for words in [
+        "group modify id=20 buckets=group:11|output:1|output:2", // 4,097 buckets
+        "group add id=21 buckets=group:11|output:1|output:2",
         "group add id=12 buckets=group:11|group:11",
         "group modify id=1 buckets=output:1|output:2|output:1",
         "group modify id=5 buckets=group:4|group:4|group:4",

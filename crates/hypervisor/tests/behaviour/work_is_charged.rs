@@ -413,6 +413,44 @@ fn requests_held_on_all_switches_are_bounded() {
     }
 }
 
+/// The deletion of a group is one message, and the switch deletes the entries of the group with it.
+#[test]
+fn a_deletion_of_a_group_counts_for_its_entries() {
+    const ENTRIES: u32 = 800;
+    let version = Version::V1_3;
+    let mut world = World::new(Setup::new(version, SPACES));
+    let [one, two] = ["one", "two"].map(|name| world.connect(name));
+    world.say(one, 1, "group add id=1 buckets=output:1");
+    for n in 0..ENTRIES {
+        let words = format!("flow add match=udp,nw_src=10.2.0.1,tp_src={n} actions=group:1");
+        world.say(one, 1, &words);
+    }
+    world.advance(1_000_000_000);
+    assert_eq!((world.heard(one), world.core.window().1), (Vec::new(), 0));
+    // The switch works on the deletion until the test answers the barrier behind it.
+    world.lose_south(true);
+    world.south.clear();
+    world.say(one, 2, "group delete id=1");
+    let types: Vec<u8> = world.south.iter().map(|message| message[1]).collect();
+    assert_eq!(types, [15, 20], "the deletion, and a barrier of Weir's own");
+    let barrier = world.south[1].clone();
+    let (limit, in_flight) = world.core.window();
+    // A message, and one more for eight entries.
+    assert_eq!(in_flight, 1 + ENTRIES / 8);
+    assert!(in_flight < limit, "{limit}: for small messages there would be room");
+    for n in 0..5 {
+        world.say(two, n, "out actions=output:2 data=10.3.0.1>10.9.0.1");
+    }
+    let packets = |world: &World| world.south.iter().filter(|it| it[1] == 13).count();
+    assert_eq!(packets(&world), 0);
+    world.advance(100_000_000);
+    assert_eq!(packets(&world), 0);
+    let mut reply = barrier;
+    reply[1] = 21;
+    world.switch_says(&reply);
+    assert_eq!((packets(&world), world.heard(two)), (5, Vec::new()));
+}
+
 /// A change of many entries is a message for each: the switch does other tenants' messages in between.
 #[test]
 fn a_change_of_many_entries_shares_the_switch_with_others() {

@@ -427,3 +427,28 @@ fn a_tenant_alone_keeps_a_switch_far_away_busy() {
     let world = Loop { tenants: 1, ..Loop::new(10 * MILLI, Answered::Each, singly(10 * MICRO)) };
     check(world, 100_000, 85, 800.0..=1_600.0);
 }
+
+#[test]
+fn behind_a_large_message_nothing_is_sent_and_no_large_one_for_as_long_again() {
+    let at = |millis: u64| Instant(millis * MILLI);
+    let mut window = Window::new(at(0));
+    // A tenant alone, so there is room for 256 units.
+    window.note_demand(3, at(0));
+    window.on_send(63, at(0));
+    assert!(window.is_open());
+    window.on_send(64, at(0));
+    assert!(!window.is_open(), "127 units of 256 are in flight, and the last message is large");
+    window.release(126, at(50));
+    assert!(!window.is_open(), "the large message is not done");
+    window.release(1, at(51));
+    assert!(window.is_open());
+    // It took 51 ms.
+    assert_eq!(window.admit(64, at(51)), Err(at(102)));
+    assert_eq!(window.admit(63, at(51)), Ok(()));
+    assert_eq!(window.admit(64, at(102)), Ok(()));
+    // This one takes 3 s.
+    window.on_send(1_000, at(1_000));
+    window.release(1_000, at(4_000));
+    assert_eq!(window.admit(64, at(4_000)), Err(at(4_200)));
+    assert_eq!(window.admit(64, at(4_200)), Ok(()));
+}
