@@ -250,6 +250,25 @@ mod tests {
     }
 
     #[test]
+    fn a_fingerprint_opens_its_switch_and_no_other_certificate_does() {
+        let (own, other) = (PeerCertificate::new(b"own"), PeerCertificate::new(b"other"));
+        let text = format!("[[switches]]\ndpid = \"1\"\ncertificate = \"{}\"\n", own.fingerprint());
+        let admission = admission(&text);
+        assert_eq!(admission.judge(1, None, Some(&own)), Ok(Standing::Listed));
+        for shown in [Some(&other), None] {
+            let refused = admission.judge(1, None, shown).unwrap_err();
+            assert_eq!(refused.rejection(), Rejection::Impostor);
+            assert!(refused.to_string().contains(&own.fingerprint().to_string()), "{refused}");
+        }
+    }
+
+    #[test]
+    fn unlisted_switches_share_64_mib() {
+        let memory = Unlisted::default().memory();
+        assert_eq!(format!("{memory:?}"), format!("{:?}", Pool::new(64 << 20)));
+    }
+
+    #[test]
     fn unlisted_switches_are_bounded() {
         let none = admission("");
         assert_eq!(none.judge(7, None, None), Ok(Standing::Unlisted));

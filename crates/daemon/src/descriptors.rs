@@ -237,6 +237,16 @@ mod tests {
         assert_eq!(limit, now.maximum.unwrap_or(MOST).min(MOST));
     }
 
+    /// An eighth for REST, at most 256; a quarter of the rest behind the files for switches in the handshake.
+    #[test]
+    fn the_descriptors_are_divided_as_the_security_page_says() {
+        for (limit, api, arriving) in [(1_024, 128, 208), (2_048, 256, 432), (65_536, 256, 16_304)]
+        {
+            let descriptors = Descriptors::new(limit);
+            assert_eq!((descriptors.api(), descriptors.arriving()), (api, arriving), "{limit}");
+        }
+    }
+
     #[test]
     fn a_small_limit_is_divided_too() {
         for limit in [0, 1, 16, 64, 256] {

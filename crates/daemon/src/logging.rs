@@ -61,11 +61,11 @@ pub fn init(format: Format, filter: Option<&str>) -> Result<(), LogError> {
 
 /// Logs the number of omitted lines of each kind with too many lines. The caller calls this function regularly.
 pub fn tell_left_out() {
-    LIMITER.get().into_iter().for_each(tell);
+    LIMITER.get().into_iter().for_each(|limiter| tell(limiter, Instant::now()));
 }
 
-fn tell(limiter: &Limiter) {
-    for limit::LeftOut { tenant, message, lines } in limiter.left_out(Instant::now()) {
+fn tell(limiter: &Limiter, now: Instant) {
+    for limit::LeftOut { tenant, message, lines } in limiter.left_out(now) {
         if tenant.is_empty() {
             tracing::warn!(target: limit::LEFT_OUT, lines, "lines were left out that said: {message}");
         } else {
@@ -128,10 +128,18 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn logged_of(format: Format, filter: Option<&str>, log: impl FnOnce()) -> String {
+        logged_within(format, filter, Limiter::default(), log)
+    }
+
+    fn logged_within(
+        format: Format,
+        filter: Option<&str>,
+        limiter: Limiter,
+        log: impl FnOnce(),
+    ) -> String {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        let subscriber =
-            subscriber(format, filter, Limiter::default(), move || writer.clone()).unwrap();
+        let subscriber = subscriber(format, filter, limiter, move || writer.clone()).unwrap();
         tracing::subscriber::with_default(subscriber, log);
         let bytes = buffer.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
@@ -148,10 +156,33 @@ pub(crate) mod tests {
             tracing::warn!("something else");
         });
         let of = |words: &str| text.lines().filter(|line| line.contains(words)).count() as u32;
-        assert_eq!(of("too many"), limit::FIRST);
-        assert_eq!(of("controller connected"), limit::FIRST);
-        assert_eq!(of("switch connected"), limit::FIRST);
+        assert_eq!(of("too many"), 14);
+        assert_eq!(of("controller connected"), 14);
+        assert_eq!(of("switch connected"), 14);
         assert_eq!(of("something else"), 1);
+    }
+
+    /// Ten seconds later one line for each kind says how many lines are absent, with the tenant and the words.
+    #[test]
+    fn the_number_of_lines_that_were_left_out_is_logged() {
+        let limiter = Limiter::default();
+        let text = logged_within(Format::Text, None, limiter.clone(), || {
+            let began = Instant::now();
+            for number in 0..100 {
+                tracing::warn!(number, "too many");
+                tracing::info!(number, tenant = "red", "controller connected");
+            }
+            tell(&limiter, began);
+            tell(&limiter, Instant::now() + std::time::Duration::from_secs(10));
+        });
+        let told: Vec<&str> =
+            text.lines().filter(|line| line.contains("lines were left out that said: ")).collect();
+        assert_eq!(told.len(), 2, "{told:#?}");
+        let line = |words: &str| told.iter().find(|line| line.contains(words)).unwrap();
+        let many = line("said: too many");
+        assert!(many.contains("WARN") && many.ends_with("lines=86"), "{many}");
+        let connected = line("said: controller connected");
+        assert!(connected.ends_with("lines=86 tenant=\"red\""), "{connected}");
     }
 
     #[test]

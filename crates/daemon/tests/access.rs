@@ -235,18 +235,77 @@ fn where_accounts_are_asked_for_strangers_are_told_nothing() {
     }
 }
 
+/// Each address may be wrong 100 times at once, and 20 times in each second; who has an account is served meanwhile.
+#[test]
+fn wrong_tokens_of_an_address_are_bounded() {
+    let scene = Scene::with(folder("wrong"), TENANTS, false);
+    let right = token(&scene, "operator", None);
+    let ask = |token: &str| scene.ask_as(token, "GET", "/api/v1/tenants", "");
+    let wrong = format!("weir_{}", "0".repeat(right.len() - "weir_".len()));
+    let began = Instant::now();
+    let mut told = 0;
+    let refused = loop {
+        let answer = ask(&wrong);
+        if answer.status != 401 {
+            break answer;
+        }
+        told += 1;
+        let most = 101 + 20 * (began.elapsed().as_secs() + 1);
+        assert!(told <= most, "{told} answers, and {most} are allowed so far");
+    };
+    assert!(told >= 100, "{told}");
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    assert!(refused.head.to_lowercase().contains("retry-after: 1"), "{}", refused.head);
+    assert_eq!(ask(&right).status, 200);
+    let metrics = scene.daemon.as_ref().unwrap().metrics();
+    let count = |why| metrics.process.api.refused(why).get();
+    assert_eq!((count(ApiRefusal::Stranger), count(ApiRefusal::Rate)), (told, 1));
+}
+
+/// Two tokens of one tenant have eight listeners to all of the tenant's events together; another tenant has its own.
+#[test]
+fn a_tenants_accounts_have_eight_listeners_together() {
+    let scene = Scene::with(folder("listeners"), TENANTS, false);
+    let tenant = |name| token(&scene, "tenant", Some(name));
+    let (first, second, other) = (tenant("quokka"), tenant("quokka"), tenant("walrus"));
+    let listen = |token: &str| {
+        let mut stream = TcpStream::connect(scene.api()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let account = format!("Authorization: Bearer {token}\r\n");
+        let host = scene.api().to_string();
+        let request = rest::request(&host, "GET", "/api/v1/events", &account, "");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        (String::from_utf8_lossy(&status[9..]).into_owned(), stream)
+    };
+    let listeners: Vec<_> =
+        (0..9).map(|number| listen(if number % 2 == 0 { &first } else { &second })).collect();
+    let statuses: Vec<&str> = listeners.iter().map(|(status, _)| status.as_str()).collect();
+    assert_eq!(statuses, [["200"; 8].as_slice(), &["503"]].concat());
+    let metrics = scene.daemon.as_ref().unwrap().metrics();
+    assert_eq!(metrics.process.api.refused(ApiRefusal::Listeners).get(), 1);
+    assert_eq!(listen(&other).0, "200", "another tenant's account");
+}
+
 #[test]
 fn requests_of_an_account_are_bounded_in_a_second() {
     let text = format!("{TENANTS}[api]\nrequests = 1\n");
     let scene = Scene::with(folder("rate"), &text, false);
     let tenant = || token(&scene, "tenant", Some("quokka"));
     let (first, second, other) = (tenant(), tenant(), token(&scene, "metrics", None));
+    let began = Instant::now();
     let mut answer = scene.ask_as(&first, "GET", "/api/v1/session", "");
     assert_eq!(answer.status, 200);
+    let mut answered = 0;
     while answer.status == 200 {
+        answered += 1;
         // The tokens of a tenant count together.
         answer = scene.ask_as(&second, "GET", "/api/v1/session", "");
     }
+    // Twice as many at once as in a second.
+    let most = 2 + began.elapsed().as_secs() + 1;
+    assert!((2..=most).contains(&answered), "{answered} answers, and {most} are allowed so far");
     assert_eq!(answer.status, 429);
     assert!(answer.head.to_lowercase().contains("retry-after: 1"), "{}", answer.head);
     assert_eq!(scene.ask_as(&other, "GET", "/metrics", "").status, 200);
@@ -262,6 +321,7 @@ fn traces_of_an_account_are_bounded_in_a_second() {
     let (first, second, other) = (tenant(), tenant(), token(&scene, "operator", None));
     let path = "/api/v1/tenants/quokka/switches/1/trace/in_port=1";
     let asked = |token| scene.ask_as(token, "GET", path, "");
+    let began = Instant::now();
     let mut answers = (0..500).map(|n| asked(if n % 2 == 0 { &first } else { &second }));
     let mut answered = 0;
     let refused = answers.find(|answer| {
@@ -273,6 +333,8 @@ fn traces_of_an_account_are_bounded_in_a_second() {
         answered >= 20,
         "no switch is connected, and so many traces may be at once: {answered}"
     );
+    let most = 20 + 10 * (began.elapsed().as_secs() as usize + 1);
+    assert!(answered <= most, "{answered} traces, and {most} are allowed so far");
     assert_eq!(refused.status, 429);
     assert!(refused.text.contains("10 traces in a second"), "{}", refused.text);
     assert_eq!(asked(&other).status, 404, "another account");

@@ -296,9 +296,16 @@ fn half_sent_requests_and_idle_connections_keep_nobody_out() {
 }
 
 #[test]
+fn a_connection_has_the_bounds_that_the_security_page_states() {
+    let limits = http::Limits::default();
+    let seconds = [limits.header, limits.request].map(|limit| limit.as_secs());
+    assert_eq!((limits.connections, seconds), (256, [10, 30]));
+}
+
+#[test]
 fn who_does_not_take_the_answer_is_cut_off() {
     let _turn = turn();
-    let limits = http::Limits { request: Duration::from_secs(2), ..http::Limits::default() };
+    let limits = http::Limits { request: Duration::from_secs(4), ..http::Limits::default() };
     let scene = Scene::new("deaf", limits);
     // An answer that no socket's buffers hold.
     let switches: Vec<_> = (0..400).map(|dpid| scene.metrics.switch(dpid, 4)).collect();
@@ -308,10 +315,17 @@ fn who_does_not_take_the_answer_is_cut_off() {
         .collect();
     let mut deaf = scene.connect();
     deaf.write_all(b"GET /metrics?detail=product HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut status = [0; 12];
+    deaf.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+    // One client at a time is given the product.
+    let product = || scene.request("GET", "/metrics?detail=product").0;
+    assert_eq!(product(), 503);
+    assert_eq!(scene.metrics.process.api.refused(ApiRefusal::Answers).get(), 1);
+    assert_eq!(scene.request("GET", "/metrics").0, 200, "sums are for all");
     wait("the end", || scene.metrics.process.api.refused(ApiRefusal::Slow).get() > 0);
     assert_eq!(scene.request("GET", "/healthz").0, 200);
     drop((deaf, tenants));
-    let product = || scene.request("GET", "/metrics?detail=product").0;
     wait("the next", || product() == 200);
 }
 

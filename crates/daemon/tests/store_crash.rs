@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use daemon::metrics::Registry;
@@ -16,6 +18,8 @@ use support::{DPID, replay};
 
 /// The batches in flight of the writer: at most this number of batches more than acknowledged can be stored.
 const IN_FLIGHT: u64 = 8;
+/// The longest wait for the next line of the writer.
+const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn everything_acknowledged_survives_sigkill() {
@@ -74,11 +78,11 @@ fn a_full_disk_is_told_loses_nothing_and_passes() {
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", script]).arg(example()).arg(mount.path());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines = lines_of(&mut child);
     let mut last = 0;
     let mut until = |wanted: &dyn Fn(&str) -> bool| {
         loop {
-            let line = lines.next().unwrap().unwrap();
+            let line = lines.recv_timeout(LONG).unwrap();
             last = last.max(acknowledged_by(&line).unwrap_or(0));
             if wanted(&line) {
                 return last;
@@ -93,12 +97,22 @@ fn a_full_disk_is_told_loses_nothing_and_passes() {
     while file.write_all(&[0; 4096]).is_ok() {}
     // An open file keeps its place.
     drop(file);
-    until(&|line| line == "full");
+    let stored_after = |last: u64| {
+        move |line: &str| {
+            line.strip_prefix("stored ").is_some_and(|seq| seq.parse::<u64>().unwrap() > last)
+        }
+    };
+    // A look at the disk creates the file of the reserve for a moment, without space.
+    let reserved = || fs::metadata(inside.join("reserve")).map_or(0, |file| file.len());
+    assert_eq!(reserved(), 8 << 20);
+    let then = until(&|line| line == "full");
+    // The reserve has room for the changes that wait.
+    until(&stored_after(then));
+    assert_eq!(reserved(), 0);
     fs::remove_file(&filler).unwrap();
     let then = until(&|line| line == "room");
-    let last = until(&|line| {
-        line.strip_prefix("stored ").is_some_and(|seq| seq.parse::<u64>().unwrap() > then)
-    });
+    assert_eq!(reserved(), 8 << 20);
+    let last = until(&stored_after(then));
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
     for entry in fs::read_dir(&inside).unwrap().map(Result::unwrap) {
@@ -107,7 +121,7 @@ fn a_full_disk_is_told_loses_nothing_and_passes() {
     child.kill().unwrap();
     child.wait().unwrap();
     // Before it stopped, the process may have written more lines than were read here.
-    let said = lines.map_while(Result::ok).filter_map(|line| acknowledged_by(&line)).max();
+    let said = lines.iter().filter_map(|line| acknowledged_by(&line)).max();
     assert_prefix(copied.path(), last.max(said.unwrap_or(0)), "after a full disk");
 }
 
@@ -147,6 +161,14 @@ fn assert_prefix(dir: &Path, acknowledged: u64, what: &str) {
 
 fn open(dir: &Path) -> Store {
     Store::open(dir, Sync::Every(Duration::from_millis(100)), Registry::new()).unwrap()
+}
+
+/// The lines of a child, until its end.
+fn lines_of(child: &mut Child) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    let said = BufReader::new(child.stdout.take().unwrap()).lines();
+    thread::spawn(move || said.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    lines
 }
 
 /// The newest safe batch in a line of the writer: in a journal, or in the database.

@@ -5,7 +5,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::slices::by_port;
 use crate::support::puppet::{
@@ -148,6 +148,8 @@ fn garbage_ends_only_the_connection_that_it_came_on() {
     let mut stranger = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("send");
     assert_hangs_up(&mut stranger);
+    let failed = ["WARN", "a switch failed the handshake", "peer=127.0.0.1", "reason="];
+    scene.weir.expect_log(0, &failed);
     scene.red_is_well();
 }
 
@@ -233,6 +235,29 @@ fn a_controller_that_never_reads_loses_its_packets_and_nobody_elses() {
     assert!(red.answers_echo(3));
 }
 
+/// A controller asks, and reads no reply: when its replies have no more room, it loses its connection, and is named.
+#[test]
+fn a_controller_that_does_not_read_its_replies_is_disconnected() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bind to a free port");
+    let red = Controller::listen();
+    let deaf = format!("tcp:{}", listener.local_addr().expect("the port"));
+    let scheduler = "[scheduler]\ncontroller_buffer = 131072\ncontroller_buffer_limit = 131072\n";
+    let tenants = by_port("red", &red.name(), [1, 2]) + &by_port("blue", &deaf, [3, 4]);
+    let weir = Weir::serve(&(scheduler.to_owned() + &tenants));
+    let _switch = Switch::connect(weir.openflow, 1, PORTS);
+    let (mut blue, _) = listener.accept().expect("Weir connects");
+    blue.write_all(&Message::new(HELLO, 1, &[]).bytes()).expect("send HELLO");
+    let echo = Message::new(ECHO_REQUEST, 2, &[0; 60_000]).bytes();
+    // The buffers of the kernel hold some megabytes of replies.
+    let sent = (0..2_000).take_while(|_| blue.write_all(&echo).is_ok()).count();
+    assert!((3..2_000).contains(&sent), "{sent} requests");
+    let line = weir.expect_log(0, &["WARN", "controller disconnected", "tenant=\"blue\"", &deaf]);
+    assert!(line.contains("does not read its replies"), "{line}");
+    let lost = ["tenant=\"blue\"", "reason=\"fault\""];
+    assert!(weir.metric("weir_controller_lost_total", &lost) >= 1.0);
+    assert!(red.switch(0).answers_echo(3));
+}
+
 #[test]
 fn a_switch_that_never_reads_holds_up_its_tenants_and_no_other_switch() {
     let controller = Controller::listen();
@@ -292,8 +317,17 @@ fn of_two_switches_with_one_dpid_the_first_stays() {
 #[test]
 fn a_switch_that_says_nothing_is_not_waited_for_for_ever() {
     let scene = Scene::new();
+    let began = Instant::now();
     let mut silent = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
     assert_hangs_up(&mut silent);
+    // Not before the 10 s that a switch has, and not by another bound long after them.
+    let lasted = began.elapsed().as_secs();
+    assert!((9..20).contains(&lasted), "{lasted} s");
+    let timeout = ["peer=\"switch\"", "reason=\"timeout\""];
+    eventually("the silent connection is counted", || {
+        scene.weir.metric("weir_connections_rejected_total", &timeout) >= 1.0
+    });
+    scene.weir.expect_log(0, &["WARN", "did not complete the handshake", "peer=127.0.0.1"]);
     scene.red_is_well();
 }
 

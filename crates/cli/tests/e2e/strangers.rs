@@ -108,6 +108,8 @@ fn controllers_that_take_all_descriptors_leave_some_for_switches_and_rest() {
     eventually("some controllers are refused", || {
         weir.metric("weir_connections_rejected_total", &refused) > 20.0
     });
+    let lost = ["tenant=\"t", "reason=\"descriptors\""];
+    assert!(weir.metric("weir_controller_lost_total", &lost) > 20.0);
     // Published a few times a second.
     eventually("three quarters of what is left are for controllers", || {
         let count = weir.metric("weir_file_descriptors", &["of=\"controllers\""]);
@@ -120,6 +122,15 @@ fn controllers_that_take_all_descriptors_leave_some_for_switches_and_rest() {
     }
     weir.wait_for_switches(15);
     assert_eq!(weir.get("/healthz").0, 200);
+}
+
+#[test]
+fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
+    let weir = Weir::serve_within("ulimit -Hn 1024 && ulimit -Sn 256", "");
+    eventually("the limit is published", || {
+        let limit = weir.metric("weir_file_descriptors", &["of=\"limit\""]);
+        (limit - 1024.0).abs() < 0.5
+    });
 }
 
 #[test]

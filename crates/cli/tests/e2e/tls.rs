@@ -124,6 +124,7 @@ fn ovs_a_switch_that_nobody_signed_is_turned_away() {
         weir.metric("weir_connections_rejected_total", &["peer=\"switch\"", "reason=\"tls\""])
             >= 1.0
     });
+    weir.expect_log(0, &["WARN", "the TLS of a switch failed", "peer=", "not signed by our CA"]);
     weir.wait_for_switches(0);
 }
 
@@ -380,16 +381,17 @@ fn a_controller_with_another_tenants_certificate_is_told_nothing() {
     let site = Site::new(Ipv4Addr::LOCALHOST.into());
     let folder = Folder::new();
     site.pki.sign("blue", "controller");
-    let [first, second, own] =
-        ["blue", "red", "blue"].map(|name| Shows::certificate(&site.pki, &folder, name));
+    let [first, second, own, listed] =
+        ["blue", "red", "blue", "blue"].map(|name| Shows::certificate(&site.pki, &folder, name));
     let tenants = first.tenant("red", "")
         // A tenant with a list has no certificate but those of the list.
         + &second.tenant("green", "controller_certificates = [\"name:green-1\", \"name:green-2\"]\n")
-        + &own.tenant("blue", "");
+        + &own.tenant("blue", "")
+        + &listed.tenant("yellow", "controller_certificates = [\"name:yellow\", \"name:blue\"]\n");
     let (weir, _pki, _) = site.serve(&tenants);
     let _switch = Switch::connect(weir.openflow, 1, &[1, 2]);
-    eventually("the one with the right certificate is told HELLO", || {
-        own.told().get(1) == Some(&HELLO)
+    eventually("those with the right certificates are told HELLO", || {
+        [&own, &listed].iter().all(|shows| shows.told().get(1) == Some(&HELLO))
     });
     is_turned_away(&weir, "red", "not the tenant's, name:red", &first);
     is_turned_away(&weir, "green", "not the tenant's, name:green-1", &second);

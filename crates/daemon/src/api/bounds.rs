@@ -329,8 +329,11 @@ impl Stream for Pieces {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use axum::handler::Handler;
     use axum::middleware::from_fn;
+    use axum::response::IntoResponse;
 
     use super::*;
 
@@ -346,19 +349,77 @@ mod tests {
             handler.layer(from_fn(answers)).call(request, ())
         };
         let refused = || bounds.0.metrics.process.api.refused(ApiRefusal::Answers).get();
-        let half = LARGE * 1024 / 2;
+        let half = 32 << 20;
         let (first, second) = (ask(half).await, ask(half).await);
         assert_eq!(
             (first.status(), second.status(), refused()),
             (StatusCode::OK, StatusCode::OK, 0)
         );
-        assert_eq!(ask(SMALL + 1).await.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!((ask(SMALL).await.status(), refused()), (StatusCode::OK, 1));
+        assert_eq!(ask((64 << 10) + 1).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!((ask(64 << 10).await.status(), refused()), (StatusCode::OK, 1));
         // An answer that a client has read, or that nobody reads any more, makes room. One answer may have more than all.
         drop(first);
         assert_eq!(ask(half).await.status(), StatusCode::OK);
         drop(second);
         assert_eq!(ask(3 * half).await.status(), StatusCode::OK);
         assert_eq!(refused(), 1);
+    }
+
+    /// Ten clients ask while the first check is under way: one more check, which begins after all of them have asked,
+    /// answers the other nine.
+    #[tokio::test]
+    async fn one_check_answers_all_who_ask_at_the_same_time() {
+        let bounds = Bounds::new(Registry::new(), 1);
+        let checks = Arc::new(AtomicUsize::new(0));
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let ask = || {
+            let (bounds, checks, held) = (bounds.clone(), Arc::clone(&checks), Arc::clone(&held));
+            tokio::spawn(async move {
+                let feel = move || {
+                    checks.fetch_add(1, Ordering::SeqCst);
+                    // The check lasts until the test lets it end.
+                    let _ = held.lock().unwrap().recv();
+                    Some(2)
+                };
+                bounds.pulse(feel).await
+            })
+        };
+        let all: Vec<_> = (0..10).map(|_| ask()).collect();
+        // All ten have asked when this task continues.
+        tokio::task::yield_now().await;
+        drop(release);
+        for one in all {
+            assert_eq!(one.await.unwrap(), Some(2));
+        }
+        assert_eq!(checks.load(Ordering::SeqCst), 2);
+        assert_eq!(ask().await.unwrap(), Some(2));
+        assert_eq!(checks.load(Ordering::SeqCst), 3, "who asks later gets no old answer");
+    }
+
+    #[tokio::test]
+    async fn pages_are_made_one_at_a_time() {
+        let bounds = Bounds::new(Registry::new(), 1);
+        let [inside, most] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        let all: Vec<_> = (0..4)
+            .map(|_| {
+                let bounds = bounds.clone();
+                let (inside, most) = (Arc::clone(&inside), Arc::clone(&most));
+                tokio::spawn(async move {
+                    let work = move || {
+                        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        // A page takes some time.
+                        std::thread::sleep(Duration::from_millis(20));
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        StatusCode::OK.into_response()
+                    };
+                    bounds.page(work).await
+                })
+            })
+            .collect();
+        for one in all {
+            assert_eq!(one.await.unwrap().status(), StatusCode::OK);
+        }
+        assert_eq!(most.load(Ordering::SeqCst), 1);
     }
 }

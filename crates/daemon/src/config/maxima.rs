@@ -140,4 +140,23 @@ mod tests {
         assert_eq!(none.exceeded(Some(&one), &two), ["links: 2, and the tenant may have 0"]);
         assert!(Maxima::default().exceeded(None, &two).is_empty());
     }
+
+    #[test]
+    fn hosts_have_a_maximum_too() {
+        let network = |count: u32| {
+            let hosts: Vec<String> = (1..=count)
+                .map(|number| {
+                    format!(r#"{{"mac": "02:00:00:00:00:{number:02x}", "at": "1 port 1"}}"#)
+                })
+                .collect();
+            let text = format!(
+                r#"{{"switches": [{{"dpid": "1", "on": ["1"]}}], "ports": [{{"switch": "1", "number": 1, "at": "1 port 1"}}], "hosts": [{}]}}"#,
+                hosts.join(",")
+            );
+            serde_json::from_str::<Document>(&text).unwrap().spec().unwrap()
+        };
+        let maxima = Maxima { hosts: Some(2), ..Maxima::default() };
+        assert!(maxima.exceeded(None, &network(2)).is_empty());
+        assert_eq!(maxima.exceeded(None, &network(3)), ["hosts: 3, and the tenant may have 2"]);
+    }
 }

@@ -15,12 +15,20 @@ fn parse(text: &str) -> Result<Config, Diagnostics> {
 #[test]
 fn an_empty_file_is_all_defaults() {
     let config = parse("").unwrap();
-    assert_eq!(config.listen, Listen::default());
+    assert_eq!((&config.listen, config.listen.unlisted), (&Listen::default(), 1_024));
     assert_eq!(config.listen.openflow[0].to_string(), "tcp:127.0.0.1:6653");
     assert_eq!(config.listen.api, Api::default());
     assert_eq!(config.listen.api.tcp.unwrap().to_string(), "127.0.0.1:8080");
     assert!(!config.listen.api.tcp_changes);
-    assert_eq!(config.scheduler, Scheduler::default());
+    let scheduler = Scheduler {
+        tenant_backlog: 256,
+        controller_buffer: 1 << 20,
+        controller_buffer_limit: 8 << 20,
+        switch_buffer: 256 << 10,
+        reply_timeout: Duration::from_secs(10),
+    };
+    assert_eq!(config.scheduler, scheduler);
+    assert_eq!((config.access.requests, config.access.subscribers), (100, 64));
     assert_eq!(config.store.sync, Sync::Every(Duration::from_millis(100)));
     assert!(config.tls.is_none() && config.tenants.is_empty());
 }

@@ -21,7 +21,7 @@ use tracing_subscriber::layer::Context;
 /// The time in which lines of one kind are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
 /// The number of first lines of a kind.
-pub(super) const FIRST: u32 = 14;
+const FIRST: u32 = 14;
 /// The number of first lines of a place for all tenants together.
 const FIRST_OF_PLACE: u32 = 20;
 /// The most kinds with a count of their own; all others count as one kind.
@@ -221,19 +221,19 @@ mod tests {
                 told += limit.left_out(now).iter().map(|left| left.lines).sum::<u64>();
             }
         }
-        assert_eq!(written, FIRST + 3);
+        assert_eq!(written, 14 + 3);
         let late = began + Duration::from_secs(60);
         let last = limit.left_out(late);
         assert_eq!(last.len(), 1);
         assert_eq!(last[0].message, "again");
-        assert_eq!(u64::from(written) + told + last[0].lines, 35_000, "none is forgotten");
+        assert_eq!(written + told + last[0].lines, 35_000, "none is forgotten");
     }
 
     #[test]
     fn one_tenants_lines_do_not_hide_anothers() {
         let (mut limit, now) = (Limit::default(), Instant::now());
         let flood = (0..1000).filter(|_| limit.admits(kind("red"), "again", now)).count();
-        assert_eq!(flood as u32, FIRST);
+        assert_eq!(flood, 14);
         assert!(limit.admits(kind("blue"), "again", now));
     }
 
@@ -250,7 +250,7 @@ mod tests {
             }
             assert!(written.values().all(|lines| *lines >= 1), "{written:?}");
             let all: u32 = written.values().sum();
-            assert!(all <= FIRST_OF_PLACE + TENANTS, "{all} lines in window {window}");
+            assert!(all <= 20 + TENANTS, "{all} lines in window {window}");
             // The number of omitted lines is reported for each tenant.
             let told = limit.left_out(now + WINDOW);
             assert_eq!(told.len(), TENANTS as usize);
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(limit.left_out(later).len(), 1);
         assert!(limit.kinds.is_empty());
         let again = (0..100).filter(|_| limit.admits(kind(""), "again", later)).count();
-        assert_eq!(again as u32, FIRST);
+        assert_eq!(again, 14);
     }
 
     #[test]

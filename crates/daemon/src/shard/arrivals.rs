@@ -216,6 +216,28 @@ mod tests {
         assert_eq!(arrivals.source(all[0]), Some(address(200)));
     }
 
+    /// 2,048 strangers, and as many connections from known addresses; from one address half of this.
+    #[test]
+    fn as_many_are_held_as_the_security_page_says() {
+        let tokens = tokens(3 * 2_048 + 3);
+        let (listener, all) = tokens.split_first().unwrap();
+        let source =
+            |first: u8, number: usize| IpAddr::from([first, 0, (number >> 8) as u8, number as u8]);
+        let mut arrivals = Arrivals::default();
+        (0..2_049).for_each(|number| arrivals.recognise(source(11, number)));
+        let (strangers, all) = all.split_at(2_049);
+        let (known, of_one) = all.split_at(2_049);
+        for (first, tokens) in [(10, strangers), (11, known)] {
+            let mut add = |number| arrivals.add(tokens[number], *listener, source(first, number));
+            assert!((0..2_048).all(|number| add(number).is_none()));
+            assert_eq!(add(2_048), Some(tokens[0]));
+        }
+        let mut arrivals = Arrivals::default();
+        let mut add = |number: usize| arrivals.add(of_one[number], *listener, address(1));
+        assert!((0..1_024).all(|number| add(number).is_none()));
+        assert_eq!(add(1_024), Some(of_one[0]));
+    }
+
     #[test]
     fn nothing_stays_of_those_that_have_gone() {
         let tokens = tokens(50);
@@ -236,9 +258,7 @@ mod tests {
         let listeners = tokens(2);
         let (mut arrivals, began) = (Arrivals::default(), Instant::now());
         // Neither listener uses what the other may accept.
-        for (listener, tls, rate) in
-            [(listeners[0], true, TLS_RATE), (listeners[1], false, PLAIN_RATE)]
-        {
+        for (listener, tls, rate) in [(listeners[0], true, 300), (listeners[1], false, 2_000)] {
             let flood = |arrivals: &mut Arrivals, now| {
                 (0..10_000).take_while(|_| arrivals.pace(listener, tls, now).is_ok()).count() as u32
             };

@@ -95,6 +95,30 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
 }
 
+/// One turn takes 64 of 100 connections that wait at a listener; the next turn takes the rest.
+#[test]
+fn new_connections_share_turns_with_other_work() {
+    let folder = Folder::new("pending");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (mut shard, _) = shard(&store);
+    let config = Config::parse("weir.toml", "[listen]\nopenflow = \"127.0.0.1:0\"\n").unwrap();
+    let listener = Listener::bind(&config.listen.openflow[0], None, Options::default()).unwrap();
+    let address = listener.address().addr;
+    shard.listen(listener).unwrap();
+    let waiting: Vec<_> =
+        (0..100).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+    let is_listener = |shard: &mut Shard, at| {
+        let token = shard.table.at(at)?;
+        matches!(shard.table.get(token), Some(Entry::Listener(_))).then_some(token)
+    };
+    let listener = (0..100).find_map(|at| is_listener(&mut shard, at)).unwrap();
+    shard.accept(listener);
+    assert_eq!(shard.descriptors.used().0, 64);
+    shard.accept(listener);
+    assert_eq!(shard.descriptors.used().0, 100);
+    drop(waiting);
+}
+
 #[test]
 fn questions_wait_until_earlier_ones_are_paid_for() {
     let folder = Folder::new("asked");

@@ -31,7 +31,10 @@ impl Shard {
                     && matches!(self.table.get(token), Some(Entry::Arriving(_)))
                 {
                     self.metrics.process.rejected(Kind::Switch, Rejection::Timeout).increment();
-                    tracing::warn!("a switch connected and did not complete the handshake");
+                    tracing::warn!(
+                        peer = self.arrivals.source(token).map(display),
+                        "a switch connected and did not complete the handshake"
+                    );
                     self.forget_arriving(token);
                 }
             }
@@ -89,7 +92,8 @@ impl Shard {
             }
             Some(Err(reason)) => {
                 self.metrics.process.rejected(Kind::Switch, Rejection::Handshake).increment();
-                tracing::warn!(reason, "a switch failed the handshake");
+                let source = self.arrivals.source(readiness.token);
+                tracing::warn!(peer = source.map(display), reason, "a switch failed the handshake");
                 self.forget_arriving(readiness.token);
             }
             None => match state {
@@ -102,7 +106,15 @@ impl Shard {
                         _ => Rejection::Handshake,
                     };
                     self.metrics.process.rejected(Kind::Switch, why).increment();
-                    tracing::debug!(%reason, "a switch left before the handshake was complete");
+                    let source = self.arrivals.source(readiness.token);
+                    if why == Rejection::Tls {
+                        tracing::warn!(peer = source.map(display), %reason, "the TLS of a switch failed");
+                    } else {
+                        tracing::debug!(
+                            peer = source.map(display), %reason,
+                            "a switch left before the handshake was complete"
+                        );
+                    }
                     self.forget_arriving(readiness.token);
                 }
                 _ if !pushed || !flushed => self.forget_arriving(readiness.token),

@@ -152,8 +152,13 @@ fn over(
 fn is_nearly_full(dir: &Path) -> bool {
     statvfs(dir).is_ok_and(|disk| {
         let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
-        bytes(disk.f_bavail) < NEARLY.min(bytes(disk.f_blocks) / 8)
+        is_little(bytes(disk.f_bavail), bytes(disk.f_blocks))
     })
+}
+
+/// Whether a disk of this size with so many free bytes is nearly full.
+fn is_little(free: u64, size: u64) -> bool {
+    free < NEARLY.min(size / 8)
 }
 
 fn reserve(dir: &Path) -> PathBuf {
@@ -186,6 +191,51 @@ pub(super) fn give_up(dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::logging::Format;
+    use crate::logging::tests::logged_of;
+    use crate::store::tests::Folder;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_disk_is_nearly_full_with_less_than_an_eighth_or_64_mib() {
+        for (free, size, is_nearly_full) in [
+            (63 * MIB, 1_000_000 * MIB, true),
+            (64 * MIB, 1_000_000 * MIB, false),
+            (9 * MIB, 80 * MIB, true),
+            (10 * MIB, 80 * MIB, false),
+        ] {
+            assert_eq!(is_little(free, size), is_nearly_full, "{free} of {size}");
+        }
+    }
+
+    /// What the database could not store is logged once, and again after there was room; a tenant at its bound is
+    /// logged by name.
+    #[test]
+    fn who_and_what_finds_no_room_is_logged() {
+        let folder = Folder::new("room");
+        fs::create_dir_all(&folder.0).unwrap();
+        let registry = Registry::new();
+        let mut room = Room::new(&folder.0, &registry);
+        let reserved = || fs::metadata(reserve(&folder.0)).map(|file| file.len()).ok();
+        assert_eq!(reserved(), Some(8 * MIB));
+        let quota = Quota { name: "red".to_owned(), bytes: 100 };
+        room.set_quotas(BTreeMap::from([(TenantId(1), quota)]));
+        let full = StoreError::Database("no space left".to_owned());
+        let log = logged_of(Format::Text, None, || {
+            assert!(room.failed(&full, &registry), "the reserve was there");
+            assert!(!room.failed(&full, &registry), "and is given up once");
+            (0..2).for_each(|_| room.look(&BTreeMap::from([(TenantId(1), 101)]), &registry));
+        });
+        assert_eq!(reserved(), None);
+        let lines: Vec<&str> = log.lines().collect();
+        assert_eq!(lines.len(), 2, "{log}");
+        let (cannot, over) = (lines[0], lines[1]);
+        assert!(cannot.contains("WARN") && cannot.contains("state cannot be stored"), "{cannot}");
+        assert!(cannot.contains("reason=\"") && cannot.contains("no space left"), "{cannot}");
+        assert!(over.contains("WARN") && over.contains("has its part of the store"), "{over}");
+        assert!(over.contains("tenant=\"red\" bytes=101"), "{over}");
+    }
 
     #[test]
     fn a_tenant_has_its_quota_and_on_a_disk_that_is_nearly_full_its_equal_part() {

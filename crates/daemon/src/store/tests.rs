@@ -255,7 +255,14 @@ fn until(last: u64) -> Vec<(u16, u64, String)> {
 fn what_only_a_journal_has_is_taken_in_at_the_next_start() {
     let folder = killed("journaled");
     let journal = fs::read(folder.0.join("journal-0")).unwrap();
-    assert_eq!(stored(&open(&folder.0), 1), until(11));
+    let mut taken_in = Vec::new();
+    let log = logged_of(Format::Text, None, || taken_in = stored(&open(&folder.0), 1));
+    assert_eq!(taken_in, until(11));
+    let line = log.lines().find(|line| line.contains("taken in from the journals"));
+    assert!(
+        line.is_some_and(|line| line.contains("INFO") && line.ends_with("batches=10")),
+        "{log}"
+    );
     assert!(!folder.0.join("journal-0").exists());
     // Newer items stay: the journal of an earlier generation is ignored.
     store_all(&open(&folder.0), vec![(1, vec![put(2, 0, "newer"), StoreOp::Delete(key(1, 5))])]);

@@ -46,9 +46,7 @@ impl Weir {
 
     /// Serves `tenants` as a process that may have so many file descriptors.
     pub fn serve_with_descriptors(limit: u32, tenants: &str) -> Weir {
-        let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
-        let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
-        Weir::start_with_descriptors(limit, Folder::new(), openflow, api, tenants)
+        Weir::serve_within(&format!("ulimit -n {limit}"), tenants)
     }
 
     /// [`Weir::start`] as a process that may have so many file descriptors.
@@ -59,11 +57,28 @@ impl Weir {
         api: SocketAddr,
         tenants: &str,
     ) -> Weir {
+        Weir::start_within(&format!("ulimit -n {limit}"), folder, openflow, api, tenants)
+    }
+
+    /// Serves `tenants` as a process with these limits, which a shell sets.
+    pub fn serve_within(limits: &str, tenants: &str) -> Weir {
+        let openflow = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let api = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        Weir::start_within(limits, Folder::new(), openflow, api, tenants)
+    }
+
+    fn start_within(
+        limits: &str,
+        folder: Folder,
+        openflow: SocketAddr,
+        api: SocketAddr,
+        tenants: &str,
+    ) -> Weir {
         fs::create_dir_all(folder.path().join("state")).expect("a state folder");
         fs::write(folder.path().join("weir.toml"), with_listen(openflow, api, tenants))
             .expect("a configuration");
         let mut command = Command::new("sh");
-        let script = format!("ulimit -n {limit} && exec \"$0\" serve \"$1\" --state \"$2\"");
+        let script = format!("{limits} && exec \"$0\" serve \"$1\" --state \"$2\"");
         command.args(["-c", &script, &program()]);
         command.args([folder.join("weir.toml"), folder.join("state")]);
         let process = Program::of("weir", command);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Detail, Direction, DropReason, Kind, Lost, Registry, Rejection};
+use super::super::{ApiRefusal, Detail, Direction, DropReason, Kind, Lost, Registry, Rejection};
 use super::encode;
 use super::writer::seconds;
 
@@ -178,6 +178,92 @@ fn a_populated_registry_reads_back() {
         let series = format!("weir_refused_total|{dpid}|tenant=red|error={error}");
         assert_eq!(scrape.samples.get(&series).map(String::as_str), Some("1"), "{series}");
     }
+}
+
+/// Each series that docs/security.md names has the value of its own instrument, and each reason its own count.
+#[test]
+fn what_the_security_page_names_is_told() {
+    let registry = Registry::new();
+    let switch = registry.switch(0x10, 0x04);
+    let red = switch.tenant(1, "red");
+    switch.window.set(2);
+    switch.unanswered.add(3);
+    red.held.set(4);
+    red.entries.set(5);
+    red.examined.add(6);
+    red.totals.contacts.dials.add(7);
+    red.dropped(DropReason::QueueFull).add(8);
+    red.refuse(1, 5);
+    registry.process.store_failed.add(9);
+    registry.process.store_unjournaled.add(10);
+    registry.process.certificate_not_after.set(11);
+    registry.process.descriptors.iter().zip([12, 13, 14]).for_each(|(of, value)| of.set(value));
+    registry.set_store_full(Some("no room".to_owned()));
+    let [api, lost, rejected] = [100, 200, 300];
+    for (count, why) in (api..).zip(ApiRefusal::ALL) {
+        registry.process.api.refused(why).add(count);
+    }
+    (lost..).zip(Lost::ALL).for_each(|(count, why)| red.totals.contacts.lost(why).add(count));
+    for kind in Kind::ALL {
+        for (count, why) in (rejected + 10 * kind as u64..).zip(Rejection::ALL) {
+            registry.process.rejected(kind, why).add(count);
+        }
+    }
+    let dpid = "switch=00:00:00:00:00:00:00:10";
+    let mut expected: BTreeMap<String, u64> = [
+        (format!("weir_switch_window_messages|{dpid}"), 2),
+        (format!("weir_switch_unanswered_total|{dpid}"), 3),
+        ("weir_held_bytes|tenant=red".to_owned(), 4),
+        ("weir_entries|tenant=red".to_owned(), 5),
+        ("weir_examined_entries_total|tenant=red".to_owned(), 6),
+        ("weir_controller_dials_total|tenant=red".to_owned(), 7),
+        ("weir_packet_in_dropped_total|tenant=red|reason=queue_full".to_owned(), 8),
+        ("weir_refused_total|tenant=red|error=OFPBRC_EPERM".to_owned(), 1),
+        ("weir_store_failures_total".to_owned(), 9),
+        ("weir_store_unjournaled_total".to_owned(), 10),
+        ("weir_certificate_expiry_timestamp_seconds".to_owned(), 11),
+        ("weir_file_descriptors|of=limit".to_owned(), 12),
+        ("weir_file_descriptors|of=switches".to_owned(), 13),
+        ("weir_file_descriptors|of=controllers".to_owned(), 14),
+        ("weir_store_full".to_owned(), 1),
+    ]
+    .into();
+    let mut reasons = |family: &str, first: u64, names: &str| {
+        let names = names.split(' ').map(|name| format!("{family}reason={name}"));
+        expected.extend(names.zip(first..));
+    };
+    reasons(
+        "weir_api_refused_total|",
+        api,
+        "connections slow listeners bodies answers elsewhere read_only stranger role rate",
+    );
+    reasons(
+        "weir_controller_lost_total|tenant=red|",
+        lost,
+        "unreachable tls handshake timeout closed silent fault descriptors",
+    );
+    for (kind, first) in [("switch", rejected), ("controller", rejected + 10)] {
+        reasons(
+            &format!("weir_connections_rejected_total|peer={kind}|"),
+            first,
+            "tls handshake timeout duplicate_dpid too_many unreachable descriptors unlisted impostor",
+        );
+    }
+    assert_eq!(expected.len(), 15 + 10 + 8 + 2 * 9);
+    let told = |detail| Scrape::parse(&encoded(&registry, detail)).unwrap().samples;
+    let sums = told(Detail::Sums);
+    for (series, value) in &expected {
+        assert_eq!(sums.get(series), Some(&value.to_string()), "{series}");
+    }
+    let product = told(Detail::Product);
+    for (series, value) in expected {
+        // A tenant's counts on a switch are series of the switch, too; the connections of a tenant are not.
+        let of_both = series.replace("|tenant=red", &format!("|{dpid}|tenant=red"));
+        let series = if series.contains("_controller_") { series } else { of_both };
+        assert_eq!(product.get(&series), Some(&value.to_string()), "{series}");
+    }
+    registry.set_store_full(None);
+    assert_eq!(told(Detail::Sums)["weir_store_full"], "0");
 }
 
 #[test]
