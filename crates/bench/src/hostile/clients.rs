@@ -66,13 +66,10 @@ fn client(api: SocketAddr, which: usize) -> Option<Client> {
     let mut stream = TcpStream::connect_timeout(&api, CONNECTING).ok()?;
     let (request, left) = match which {
         0 => ("GET /healthz HTTP/1.1\r\nHost: ".to_owned(), 0),
-        1 => (
-            format!("GET /api/v1/tenants/tenant1/labels/events HTTP/1.1\r\nHost: {api}\r\n\r\n"),
-            0,
-        ),
+        1 => (format!("GET /api/v1/events HTTP/1.1\r\nHost: {api}\r\n\r\n"), 0),
         _ => (
             format!(
-                "PUT /api/v1/tenants/tenant1 HTTP/1.1\r\nHost: {api}\r\nContent-Type: application/json\r\n\
+                "PUT /api/v1/networks/tenant1 HTTP/1.1\r\nHost: {api}\r\nContent-Type: application/json\r\n\
                  Content-Length: {BODY}\r\n\r\n"
             ),
             BODY,
