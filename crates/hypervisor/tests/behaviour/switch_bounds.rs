@@ -442,6 +442,56 @@ fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
     }
 }
 
+/// Four open answers of 15 MiB fit, a fifth does not. The session and the other answers go on.
+#[test]
+fn open_answers_of_more_than_64_mib_together_are_not_kept() {
+    const EACH: usize = 15 << 20;
+    for version in VERSIONS {
+        let pool = Arc::new(Pool::new(256 << 20));
+        let mut world = World::new(unlisted(version, &pool));
+        let at_rest = pool.taken();
+        let red = world.connect("red");
+        world.lose_south(true);
+        world.south.clear();
+        for n in 1..=5 {
+            world.say(red, n, &format!("stats flow match=ip,nw_src=10.1.0.{n}"));
+        }
+        let asked = questions(&world, &[1]);
+        assert_eq!(asked.len(), 5, "{version:?}");
+        let parts: Vec<Vec<u8>> = asked.iter().map(|it| long_part(it)).collect();
+        let mut told = 0;
+        let heard = 'all: {
+            for part in &parts {
+                let begin = told;
+                while told - begin < EACH {
+                    world.core.handle_switch_message(part, Instant(world.now));
+                    world.pump();
+                    told += part.len();
+                    let taken = pool.taken() - at_rest;
+                    assert!(taken <= 64 << 20, "{version:?}: {taken}");
+                    let heard = world.heard(red);
+                    if !heard.is_empty() {
+                        break 'all heard;
+                    }
+                }
+            }
+            panic!("{version:?}: all of {told} bytes are kept");
+        };
+        assert!(heard.len() == 1 && heard[0].starts_with("5 ERROR"), "{version:?}: {heard:?}");
+        assert!((64 << 20..65 << 20).contains(&told), "{version:?}: {told}");
+        assert_eq!((closed(&world), world.core.is_ready()), (None, true), "{version:?}");
+        for (part, n) in parts[..4].iter().zip(1..) {
+            let mut last = part.clone();
+            last[11] = 0;
+            world.switch_says(&last);
+            world.advance(SECOND);
+            assert_eq!(world.heard(red), [format!("{n} STATS flow")], "{version:?}");
+        }
+        drop(world);
+        assert_eq!(pool.taken(), 0, "{version:?}");
+    }
+}
+
 /// The port statistics that Weir asks for itself: ports that the switch does not have are not kept, and the answer is given up.
 #[test]
 fn port_statistics_without_end_are_of_the_switchs_ports_and_are_given_up() {
