@@ -148,6 +148,12 @@ fn garbage_ends_only_the_connection_that_it_came_on() {
     let mut stranger = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("send");
     assert_hangs_up(&mut stranger);
+    // The first bytes are the head of a message of 21,536 bytes, which never comes.
+    let late = ["WARN", "did not complete the handshake", "peer=127.0.0.1"];
+    scene.weir.expect_log(0, &late);
+    let mut stranger = TcpStream::connect(scene.weir.openflow).expect("connect to Weir");
+    stranger.write_all(&Message::new(ECHO_REQUEST, 1, &[]).bytes()).expect("send");
+    assert_hangs_up(&mut stranger);
     let failed = ["WARN", "a switch failed the handshake", "peer=127.0.0.1", "reason="];
     scene.weir.expect_log(0, &failed);
     scene.red_is_well();

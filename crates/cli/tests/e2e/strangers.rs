@@ -126,7 +126,7 @@ fn controllers_that_take_all_descriptors_leave_some_for_switches_and_rest() {
 
 #[test]
 fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
-    let weir = Weir::serve_within("ulimit -Hn 1024 && ulimit -Sn 256", "");
+    let weir = Weir::serve_within("ulimit -Sn 256 && ulimit -Hn 1024", "");
     eventually("the limit is published", || {
         let limit = weir.metric("weir_file_descriptors", &["of=\"limit\""]);
         (limit - 1024.0).abs() < 0.5
