@@ -1,6 +1,8 @@
-//! Action sets of tenants' own networks, also such that are merged with others': those send to the controller and to groups, and by
-//! no port. That random ones forward as they would on a switch of the tenant's own is in `networks`; that groups by which buckets
-//! send outlive refusals is in `groups_agree`, too.
+//! Tests of action sets in tenants' networks, also of sets that several tables merge.
+//!
+//! A set that may be merged with another set can send to groups and to the controller, but not to a port: Weir must
+//! know the egress port where the set is written. `networks` has the property with random action sets. `groups_agree`
+//! tests egress groups when the switch refuses requests.
 
 use crate::support::hairpin::{BLUE, all_same, stage};
 use crate::support::hairpin::{hairpin_map, policy_on};

@@ -1,4 +1,5 @@
-//! Actions: rewrites that stay inside the tenant's space and those that leave it; ports that are the slice's.
+//! Tests of actions in slices. A rewrite is accepted if the rewritten packet stays inside the tenant's flowspace, and
+//! refused if not. An output, FLOOD too, reaches only ports of the slice.
 
 use crate::support::*;
 

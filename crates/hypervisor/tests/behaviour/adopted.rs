@@ -1,4 +1,5 @@
-//! A Weir whose store is lost makes entries of the rules on the switch.
+//! Tests of a Weir that has lost its store and adopts the rules on the switch. Weir makes tenants' entries from these
+//! rules and changes no rule.
 
 use crate::support::*;
 use hypervisor::{Event, Installation, Settings};

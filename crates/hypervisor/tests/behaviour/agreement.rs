@@ -1,4 +1,5 @@
-//! The virtual tables, the switch and the store agree whenever the world is at rest, whatever went wrong before.
+//! Tests that the virtual tables, the switch and the store agree when no message is in flight. Before, the switch has
+//! refused requests, entries have expired and connections have broken.
 
 use crate::support::*;
 use emulate::Fault;

@@ -1,5 +1,5 @@
-//! A long answer to statistics is put together in turns: one turn of the event loop does a bounded amount of the work, and the answer is
-//! about whole changes, with each entry once.
+//! Tests of long statistics replies, which Weir builds in turns. One turn of the event loop does a bounded amount of
+//! work. The reply shows each entry once, and no change in part.
 
 use crate::support::*;
 use emulate::Fault;

@@ -1,5 +1,6 @@
-//! The attacks that the literature lists against shared control planes, one test each. Those on buffers, cookies and
-//! xids stand with their themes; see docs/messages.md for what is refused with which error.
+//! Known attacks on shared control planes from the literature, one test for each attack. Attacks on buffers, cookies
+//! and xids are in the files about these subjects. See docs/messages.md for the error that answers each refused
+//! message.
 
 use crate::support::*;
 

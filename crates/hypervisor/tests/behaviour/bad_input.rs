@@ -1,4 +1,5 @@
-//! Malformed messages and peers that do not keep up: each gets a stated answer, and the others never notice.
+//! Tests of malformed messages and of peers that do not read. Weir answers each malformed message with an error, and
+//! other tenants get their service as before.
 
 use crate::support::*;
 

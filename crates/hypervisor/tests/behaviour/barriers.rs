@@ -1,4 +1,5 @@
-//! True barriers: what stands before one is done and answered before its reply, and what comes behind it is done after.
+//! Tests of barriers. Weir sends a BARRIER_REPLY to a tenant only when all its earlier requests are done and answered.
+//! Weir answers later requests only after this reply.
 
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;

@@ -1,4 +1,5 @@
-//! What is kept of a request that a member of a big switch refuses: the member's reason, and which member refused.
+//! Tests of the refusal that Weir records when a member of a big switch refuses a request. The record has the reason
+//! and the datapath id of the member.
 
 use crate::support::big_switches::stage;
 use crate::support::*;

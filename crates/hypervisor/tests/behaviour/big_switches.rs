@@ -1,5 +1,6 @@
-//! One virtual switch on several physical ones: counted, ordered, refused and ended as one. That it forwards as one is in
-//! `networks`.
+//! Tests of big switches: one virtual switch on several physical switches, its members. Counters, barriers, refusals
+//! and the ends of entries are those of one switch. `networks` has the property that a big switch forwards as one
+//! switch.
 
 use crate::support::big_switches::{say, stage};
 use crate::support::networks::both_say;

@@ -1,4 +1,5 @@
-//! What members of a big switch refuse while more of the same is on its way: it stands nowhere, and what came later does.
+//! Tests of members of a big switch that refuse a request while more requests for the same entry, group or port are in
+//! flight. The refused change is on no member, and the later changes are on all members.
 
 use crate::support::big_switches::{everything, reached, say, stage};
 use crate::support::*;

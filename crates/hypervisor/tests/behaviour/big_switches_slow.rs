@@ -1,4 +1,5 @@
-//! Members of a big switch that refuse late: by then its controller has changed the same again.
+//! Tests of members of a big switch that refuse a request late. Meanwhile the controller has changed the same entry or
+//! group again.
 
 use crate::support::big_switches::{everything, reached, say, stage};
 use crate::support::*;

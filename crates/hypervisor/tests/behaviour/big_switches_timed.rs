@@ -1,4 +1,4 @@
-//! Entries of a big switch that time out while they change.
+//! Tests of entries of a big switch that time out while a change of the entry is in flight.
 
 use crate::support::*;
 

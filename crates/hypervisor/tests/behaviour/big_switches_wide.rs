@@ -1,4 +1,4 @@
-//! Big switches with more ports than one message has room for.
+//! Tests of big switches with more ports than one message has room for.
 
 use crate::support::*;
 use hypervisor::big_switch::{BigSwitch, Event, Plan};

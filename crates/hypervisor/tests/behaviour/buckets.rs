@@ -1,5 +1,6 @@
-//! Buckets of tenants' own networks that one action set cannot say: VLAN actions before a link, FLOOD and ALL. They end in
-//! groups of Weir's own. That random ones forward as they would on a switch of the tenant's own is in `networks`.
+//! Tests of group buckets in tenants' networks whose actions one action set cannot do: VLAN actions before a link,
+//! FLOOD and ALL. Such buckets send to groups of Weir's own, the egress groups. `networks` has the property with random
+//! buckets.
 
 use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
 use crate::support::networks::{both_say, same};

@@ -1,5 +1,5 @@
-//! What an entry has counted when another comes in its place or it is changed, as on a switch of the tenant's own; and what its
-//! ports have counted, which that does not concern.
+//! Tests of counters when an entry is replaced or modified. An entry counts as on a switch of the tenant's own, and the
+//! port counters do not change.
 
 use crate::support::networks::{big_networks, two_networks};
 use crate::support::shared_ports::{BROADCAST, RED, WHOLE, frame, host};

@@ -1,5 +1,5 @@
-//! Networks in random courses: for random rules, groups and packets each forwards exactly what the tenant's own rules would on
-//! a network of its own, and nothing of one tenant's reaches another.
+//! Properties of networks with random rules, groups and packets. Each network forwards as the tenant's own switches
+//! would, and no packet reaches another tenant.
 
 use crate::support::courses::{agrees, cases, config, strange_cases};
 use crate::support::networks::{big_networks, local, two_networks};

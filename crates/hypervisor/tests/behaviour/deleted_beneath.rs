@@ -1,4 +1,5 @@
-//! What somebody else deletes on a switch while its tenant changes it.
+//! A test of rules that another program deletes on the switch while a tenant changes the entry. Weir installs the rule
+//! once more, then ends the entry and notifies the tenant.
 
 use crate::support::*;
 use openflow::{v10, v13};

@@ -1,5 +1,5 @@
-//! Shared edge ports on OpenFlow 1.3: packets from rules that name no destination get to the tenant's own hosts, and
-//! to nobody else's.
+//! Tests of shared edge ports on OpenFlow 1.3 with rules that name no destination address. Packets reach only the
+//! tenant's own hosts.
 
 use crate::support::hairpin::{policy_on, say};
 use crate::support::shared_ports::*;

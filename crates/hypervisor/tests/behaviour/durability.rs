@@ -1,4 +1,6 @@
-//! What is promised holds: barriers, the store, reconnection, a policy that changes.
+//! Tests of the store, of reconnected switches and of policy changes. Weir stores a change before it sends the change
+//! to the switch. After a lost connection or a restart, Weir installs only missing rules and removes only surplus
+//! rules.
 
 use crate::support::*;
 use hypervisor::Event;

@@ -1,4 +1,5 @@
-//! Groups by which buckets send, when nothing needs them any more.
+//! Tests of egress groups that no group or rule needs any more. Weir deletes them some time later, or at once when the
+//! switch has no room for groups.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;

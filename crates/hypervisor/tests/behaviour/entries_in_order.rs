@@ -1,4 +1,5 @@
-//! Entries that go with a group, and what a controller says of them before the switch has said whether it goes.
+//! Tests of entries that Weir deletes together with their group. The controller changes such an entry before the switch
+//! has accepted or refused the deletion.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;

@@ -1,4 +1,5 @@
-//! Entries without wildcards on OpenFlow 1.0: they have the highest priority, whatever they say (specification section 3.4).
+//! Tests of entries without wildcards on OpenFlow 1.0. Such an entry has the highest priority, whatever priority the
+//! tenant wrote (specification section 3.4).
 
 use crate::support::networks::two_networks;
 use crate::support::*;

@@ -1,5 +1,5 @@
-//! Control-plane isolation when the switch is the bottleneck: a switch that handles 8,000 messages per second, a tenant
-//! that asks for 1,000, a neighbour that asks for 16,000. Time is virtual, so the percentiles are exact.
+//! Tests of control-plane isolation on a slow switch. The switch handles 8,000 messages per second. One tenant sends
+//! 1,000 requests per second, and its neighbour sends 16,000. Time is virtual, so the percentiles are exact.
 
 use crate::support::*;
 

@@ -1,4 +1,5 @@
-//! FLOW_MOD: one virtual table per tenant; what stands for it on the switch.
+//! Tests of FLOW_MOD. Each tenant has one virtual table of entries. The tests compare this table with the rules on the
+//! switch: matches, priorities, limits, timeouts, cookies and refusals.
 
 use crate::support::*;
 

@@ -1,6 +1,6 @@
-//! Groups of tenants' own networks that send to ports of which several stand on one physical port. That random ones forward
-//! as they would on a switch of the tenant's own is in `networks`; that they outlive restarts in `groups_kept`, and
-//! refusals in `groups_agree`.
+//! Tests of groups in tenants' networks with a hairpin port: two links of the tenant use one physical port. Such a
+//! group has several instances on the switch. `networks` has the property with random groups, `groups_kept` tests
+//! restarts and `groups_agree` tests refusals.
 
 use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};
 use crate::support::networks::{both_say, same};

@@ -1,5 +1,5 @@
-//! Tables, switch and store agree at rest, whatever became of groups, of the entries that use them and of ports. What a random
-//! course of the property finds is kept here by name.
+//! Properties of groups, of entries that use groups, and of ports. After random requests, refusals and port changes,
+//! the virtual tables, the switch and the store agree. Sequences that failed once are kept here as named cases.
 
 use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on};
 use crate::support::shared_ports::{host, plan};

@@ -1,4 +1,5 @@
-//! Deleting a group that others name, right behind changes of those: as on a switch that does one after the other.
+//! Tests of a group deletion that follows a change of the groups that use this group. The result is that of a switch
+//! that does one request after the other.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;

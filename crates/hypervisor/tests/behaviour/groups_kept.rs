@@ -1,5 +1,5 @@
-//! Groups with copies over restarts, refusals and crashes: tables, switch and store agree, and nobody else's group is
-//! touched.
+//! Tests of groups with several instances on the switch, over restarts, refusals and crashes. The virtual tables, the
+//! switch and the store agree, and groups of other tenants do not change.
 
 use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on, say};
 use crate::support::*;

@@ -1,5 +1,5 @@
-//! Groups that send by shared edge ports: in buckets that write for which host packets are. That random ones forward as they would
-//! on a switch of the tenant's own is in `sharing`.
+//! Tests of groups that send by shared edge ports. A bucket is accepted if its actions write the address of one of the
+//! tenant's hosts. `sharing` has the property with random groups.
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{

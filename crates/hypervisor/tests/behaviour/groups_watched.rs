@@ -1,4 +1,4 @@
-//! Groups whose buckets watch other groups, when those go and come.
+//! Tests of groups whose buckets watch other groups. The watched groups are deleted and added again.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::networks::{big_networks, both_say, same, two_networks};

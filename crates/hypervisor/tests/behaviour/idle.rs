@@ -1,5 +1,5 @@
-//! Entries that are several on the switch and have timeouts: each is one for its tenant, which no packet and no second may
-//! tell from an entry that is one there.
+//! Tests of entries with timeouts that are several rules on the switch. The tenant sees the same packets, counters and
+//! expiry times as for an entry of one rule.
 
 use crate::support::*;
 use emulate::Fault;

@@ -1,5 +1,5 @@
-//! Whatever a switch refuses, and whenever it says so: the requests of a controller have the result that they have on a switch that does one
-//! after the other and refuses the same.
+//! A property of requests that the switch refuses at any time. The tenant's tables are the same as on a switch that
+//! does one request after the other and refuses the same requests.
 
 use crate::support::hairpin::{hairpin_map, policy_on};
 use crate::support::*;

@@ -1,4 +1,5 @@
-//! A switch that holds rules of another Weir, or of one whose store is lost.
+//! Tests of a switch with rules of another Weir, or of a Weir that has lost its store. Weir does not change these rules
+//! unless the operator orders a takeover.
 
 use crate::support::*;
 use hypervisor::{Event, Installation, Settings};

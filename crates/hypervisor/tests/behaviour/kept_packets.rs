@@ -1,4 +1,5 @@
-//! Buffered packets: a tenant that has a packet released gets its own packet, as and where the packet came in.
+//! Tests of buffered packets. A tenant that releases a buffer gets its own packet, from the switch and port at which
+//! the packet arrived.
 
 use crate::support::networks::two_networks;
 use crate::support::*;

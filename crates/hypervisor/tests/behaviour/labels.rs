@@ -1,4 +1,4 @@
-//! Link labels in each form, flow tables told as they change, and the hypervisor's own probes.
+//! Tests of link labels in each form, of reports about changes of the flow tables, and of Weir's own link probes.
 
 use crate::support::*;
 use hypervisor::policy::LabelForm;

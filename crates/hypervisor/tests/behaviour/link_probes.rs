@@ -1,4 +1,5 @@
-//! LLDP in slices on 1.3: a tenant's frames meet its own entries; only the hypervisor's probes are the hypervisor's.
+//! Tests of LLDP in slices on OpenFlow 1.3. LLDP frames of hosts and tenants meet the tenants' own entries. Only Weir's
+//! own link probes go to Weir.
 
 use crate::support::*;
 use openflow::v13::Message;

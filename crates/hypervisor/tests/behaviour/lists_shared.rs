@@ -1,5 +1,5 @@
-//! Rules that send by shared edge ports and have more behind that: those that name their destination are served, others refused.
-//! That random ones forward as they would on a switch of the tenant's own is in `sharing`.
+//! Tests of rules that output to a shared edge port and have more actions after this output. Weir accepts rules that
+//! name the destination and refuses the others. `sharing` has the property with random rules.
 
 use crate::support::networks::both_say;
 use crate::support::shared_ports::{

@@ -1,5 +1,5 @@
-//! The ports that are no wire's, in networks of the tenants' own: LOCAL, which there is if one is mapped, and NORMAL, which is
-//! refused.
+//! Tests of the reserved ports LOCAL and NORMAL in tenants' networks. LOCAL exists if a port is mapped to LOCAL. NORMAL
+//! is refused.
 
 use crate::support::networks::{big_networks, both_say, local, same, two_networks};
 use crate::support::*;

@@ -1,6 +1,6 @@
-//! What the core does, seen from outside: scenarios in memory and in virtual time, over OpenFlow 1.0 and 1.3.
+//! Behaviour tests of the hypervisor core through its messages: in memory, in virtual time, over OpenFlow 1.0 and 1.3.
 //!
-//! `support` says how a scenario is written.
+//! `support` explains how to write a scenario.
 
 // In a test a panic is the finding.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

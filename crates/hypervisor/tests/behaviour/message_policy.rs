@@ -1,9 +1,9 @@
-//! The policy for every message, in each direction: one table per version. Each row is a test, and docs/messages.md consists
-//! of the rows.
+//! Tests of the policy for every message type in each direction, with one table per version. Each row is a test, and
+//! docs/messages.md is made from the rows.
 //!
-//! A row is `from | type name | policy | remark`; the indented lines below the row are the scenario that shows the policy. The
-//! policies: `forward` (only the xid changes), `translate`, `answer` (by Weir), `reject` with an error, `count` (no answer is
-//! needed). Run with `WEIR_BLESS=1` to write the page.
+//! A row is `from | type name | policy | remark`; the indented lines below the row are the scenario that shows the
+//! policy. The policies: `forward` (only the xid changes), `translate`, `answer` (by Weir), `reject` with an error,
+//! `count` (no answer is needed). Run with `WEIR_BLESS=1` to write the page.
 
 use crate::support::*;
 use hypervisor::{RefusedBy, TenantId};

@@ -1,4 +1,5 @@
-//! Meters over lost connections and restarts: the switch holds what their tenants were told, and nothing besides.
+//! Tests of meters over lost connections and restarts. The switch then has exactly the meters that the tenants have
+//! configured.
 
 use crate::support::*;
 use openflow::v13::{MeterBand, MultipartReply, MultipartReplyBody};

@@ -1,5 +1,5 @@
-//! Networks on switches of 1.0 and 1.3 together: on a link between two of them a frame carries one tag, which says of which of
-//! the tenant's VLANs it is.
+//! Tests of networks on switches of OpenFlow 1.0 and 1.3 together. On a link between the two versions a frame has one
+//! VLAN tag, the tag of the link. Frames with a VLAN tag of the tenant's do not cross such a link.
 
 use crate::support::courses::{agree, config};
 use crate::support::mixed::{ALL, cases};

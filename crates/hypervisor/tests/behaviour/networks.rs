@@ -1,4 +1,5 @@
-//! Tenants with networks of their own: what each sees is what it would see on switches of its own, and nothing else.
+//! Tests of tenants with networks of their own. Each tenant sees the packets, ports and messages that it would see on
+//! switches of its own, and nothing of other tenants.
 
 use crate::support::networks::{big_networks, both_say, same, two_networks};
 use crate::support::*;

@@ -1,4 +1,5 @@
-//! A new policy is followed in turns: one turn of the event loop compiles a bounded number of entries again.
+//! Tests of a new policy, which Weir applies in turns. One turn of the event loop compiles a bounded number of entries
+//! again.
 
 use crate::support::*;
 

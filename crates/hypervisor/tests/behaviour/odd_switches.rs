@@ -1,5 +1,6 @@
-//! Switches that answer barriers in ways of their own: nobody waits for longer than a reply is waited for, nothing is lost,
-//! and it is counted.
+//! Tests of switches that answer barriers late, twice, with a wrong xid or not at all. Weir waits no longer than the
+//! reply timeout, loses no request and counts the unexpected replies. One test has a switch that also refuses
+//! deletions.
 
 use crate::support::*;
 

@@ -1,7 +1,9 @@
-//! Random networks on Open vSwitch: with what the core has physical switches hold, it forwards packets as emulated switches do.
+//! Properties of random networks on Open vSwitch. With the rules and groups that the core installs, Open vSwitch
+//! forwards packets as the emulated switch does.
 //!
-//! Other properties compare emulated switches with those of a network of the tenant's own. That those are as real switches is shown
-//! here, for just the entries and groups of which networks are made. What Weir itself sends on is left out.
+//! Other properties compare emulated switches with emulated switches of the tenant's own. The properties here show that
+//! the emulated switch is a true model, for the entries and groups that networks use. Packets that Weir itself forwards
+//! are left out.
 
 use crate::ovs::Ovs;
 use crate::support::courses::{self, Case, add_two_groups, comes};

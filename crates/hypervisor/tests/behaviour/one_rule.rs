@@ -1,5 +1,5 @@
-//! Two entries of a tenant that would be the same entry on the switch (1.0): both are taken. The first owns the entry on the switch,
-//! and the other takes it over when the owner gives it up.
+//! Tests of two entries of one tenant that would be the same rule on the switch (OpenFlow 1.0). Weir accepts both
+//! entries. The first entry owns the rule, and the second entry takes the rule over when the first entry ends.
 
 use crate::support::*;
 use emulate::Fault;

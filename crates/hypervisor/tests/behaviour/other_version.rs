@@ -1,4 +1,5 @@
-//! A switch that comes back with another version of OpenFlow: entries, groups and meters of the one before mean nothing there.
+//! Tests of a switch that reconnects with another version of OpenFlow. Weir removes the entries, groups and meters of the
+//! earlier version, and sends the switch only messages of the new version.
 
 use crate::support::*;
 use openflow::Version;

@@ -1,4 +1,5 @@
-//! Weir's own rules, and groups of a switch that connects, change in turns: one turn of the event loop does a bounded amount of the work.
+//! Tests of Weir's own rules, and of the groups of a switch that connects, which Weir changes in turns. One turn of the
+//! event loop does a bounded amount of work.
 
 use crate::support::*;
 use emulate::{Config, Fault, ServiceTime, SlowSwitch};

@@ -1,4 +1,5 @@
-//! PACKET_IN and PACKET_OUT: whose packets they are, where they may go, and buffers.
+//! Tests of PACKET_IN, PACKET_OUT and buffers. A PACKET_IN goes to the owner of the packet. A PACKET_OUT leaves only by
+//! ports of the slice.
 
 use crate::support::*;
 

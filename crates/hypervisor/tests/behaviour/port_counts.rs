@@ -1,4 +1,5 @@
-//! Port statistics of tenants' own networks: what has come and gone by each port, and never anybody else's.
+//! Tests of port statistics in tenants' networks. Each port counts the packets that the tenant received and sent by
+//! this port, and no packets of other tenants.
 
 use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;

@@ -1,5 +1,5 @@
-//! PORT_MOD on ports of tenants' own networks: what it does to packets is what it would do on a switch of the tenant's
-//! own, and nobody else feels it.
+//! Tests of PORT_MOD in tenants' networks. Packets are handled as on a switch of the tenant's own, and other tenants
+//! notice no change.
 
 use crate::support::networks::two_networks;
 use crate::support::*;

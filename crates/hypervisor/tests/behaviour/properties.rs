@@ -1,4 +1,5 @@
-//! Properties over random tenants, rules, packets and bytes.
+//! Properties with random tenants, rules, packets and bytes. Packets meet only rules of their owner, and malformed
+//! messages do no harm to other tenants.
 
 use crate::support::*;
 use flowspace::{Field, Key};

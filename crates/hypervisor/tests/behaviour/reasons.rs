@@ -1,4 +1,4 @@
-//! Each check that refuses is told by its own reason, in its own words.
+//! Tests of the reasons of refusals. Each check that refuses a request has its own reason and its own text.
 
 use crate::support::networks::two_networks;
 use crate::support::*;

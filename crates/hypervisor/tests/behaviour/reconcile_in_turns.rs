@@ -1,4 +1,5 @@
-//! A switch that connects with many rules is reconciled in turns: one turn of the event loop does a bounded amount of the work.
+//! Tests of a connecting switch with many rules. Weir reconciles these rules in turns: one turn of the event loop does
+//! a bounded amount of work.
 
 use crate::support::*;
 use hypervisor::{Event, Instant};

@@ -1,4 +1,5 @@
-//! What is kept of refused requests: the last of each tenant, with who refused and why.
+//! Tests of the record of refused requests. Weir keeps the last refusals of each tenant, with the refusing side and the
+//! reason.
 
 use crate::support::*;
 use emulate::Fault;

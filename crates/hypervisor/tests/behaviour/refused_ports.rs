@@ -1,5 +1,5 @@
-//! Entries of Weir's own that the switch refuses: the ports by which packets would come in by them are down, and what would pass
-//! through by them has to go another way.
+//! Tests of Weir's own rules that the switch refuses. The ports whose packets need these rules go down, and transit
+//! traffic needs another path.
 
 use crate::support::hairpin::{hairpin_map, map_without_hairpin, policy_on, say};
 use crate::support::shared_ports::big_plan;

@@ -1,5 +1,5 @@
-//! A replay after a refusal is done in turns: one turn of the event loop does a bounded amount of the work, and what happens
-//! between two turns has the result that it would have had before or after the replay.
+//! Tests of the replay of requests after a refusal. Weir does the replay in turns: one turn of the event loop does a
+//! bounded amount of work. An event between two turns has the result that it would have before or after the replay.
 
 use crate::support::*;
 use emulate::Fault;

@@ -1,4 +1,5 @@
-//! PACKET_OUT from CONTROLLER to TABLE in a network: the packet enters the tables, and has come by no port.
+//! Tests of PACKET_OUT from port CONTROLLER to TABLE in a network. The packet enters the tenant's tables without an
+//! ingress port.
 
 use crate::support::networks::{both_say, two_networks};
 use crate::support::*;

@@ -1,4 +1,5 @@
-//! What a controller sees of the switch: FEATURES, configuration, ports, descriptions, queues, vendors.
+//! Tests of the switch that a controller sees: FEATURES, configuration, ports, descriptions, queues, vendor messages
+//! and ECHO. Several controllers of one tenant see the same switch.
 
 use crate::support::*;
 

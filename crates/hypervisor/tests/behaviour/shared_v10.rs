@@ -1,4 +1,4 @@
-//! Shared edge ports on OpenFlow 1.0: a rule that sends there has to say for whom packets are.
+//! Tests of shared edge ports on OpenFlow 1.0. A rule that outputs to such a port must name the destination address.
 
 use crate::support::shared_ports::{
     BLUE, BROADCAST, RED, WHOLE, accept, big_plan, frame, host, plan, stage_of,

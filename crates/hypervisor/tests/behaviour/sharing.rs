@@ -1,4 +1,5 @@
-//! Networks in random courses whose edge ports are others' as well, as far as they differ from those of [`crate::courses`].
+//! Properties of random networks whose edge ports are shared with other tenants. The networks without shared ports are
+//! in [`crate::courses`].
 
 use crate::support::courses::{agrees, config};
 use crate::support::sharing::{grouping, listing, naming_v10, sharing, sharing_big};

@@ -1,4 +1,5 @@
-//! Limits from a data sheet: each tenant is held to its share of what the switch was measured to do.
+//! Tests of limits from a data sheet of the switch. Each tenant gets at most its share of the measured rates and tables
+//! of the switch.
 
 use crate::support::*;
 use hypervisor::policy::Rate;

@@ -1,4 +1,4 @@
-//! What an operator is shown of a tenant's table: all of it, each entry once, in pages that are bounded.
+//! Tests of the tables that an operator sees for a tenant. Bounded pages show the whole table, each entry once.
 
 use crate::support::*;
 use flowspace::FlowText;

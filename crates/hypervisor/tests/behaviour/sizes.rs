@@ -1,4 +1,5 @@
-//! What is longer on the switch than a tenant wrote it, or long in itself: refused if there is no room for it, told whole if there is.
+//! Tests of rules, groups and replies that are long. Weir refuses a request whose rules have no room on the switch or
+//! in a message. Long replies are complete, in several parts.
 
 use crate::support::networks::two_networks;
 use crate::support::*;

@@ -1,4 +1,5 @@
-//! PORT_MOD on ports of slices: the switch does it, and does not say so to the hypervisor, as Open vSwitch does not.
+//! Tests of PORT_MOD on ports of slices. The switch applies PORT_MOD and sends no PORT_STATUS to Weir, as Open vSwitch
+//! does.
 
 use crate::support::*;
 

@@ -1,4 +1,5 @@
-//! Controllers that ask and do not read: what waits for them is bounded for their tenant, over all its connections and switches.
+//! Tests of controllers that send requests and do not read the replies. The memory for unread replies is bounded for
+//! each tenant, over all its connections and switches.
 
 use crate::support::*;
 use hypervisor::{Account, Event};

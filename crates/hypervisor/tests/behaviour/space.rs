@@ -1,5 +1,5 @@
-//! The switch's tables are divided among tenants by weight: who asks for more than its share is told TABLE_FULL, and the share of
-//! the others is there whenever they ask.
+//! Tests of the division of the switch's tables among tenants by weight. A tenant that asks for more than its share
+//! gets TABLE_FULL. The shares of the other tenants stay free for them.
 
 use crate::support::*;
 use hypervisor::{Event, SaidBy};

@@ -1,5 +1,6 @@
-//! Links by which packets come in at another port of the switch than the one by which it sends: their ends have not both
-//! followed yet, or cannot. A packet goes back by the way that the end sends by, with the tag that is its own there.
+//! Tests of links whose packets arrive at another physical port than the port by which the link sends. The two ends
+//! have not yet followed a change of the path, or cannot follow it. A packet that returns over the link leaves by the
+//! sending port, with the link's tag at that port.
 
 use crate::support::courses::{
     Case, add_groups, agrees, at_hosts, cases, comes, config, is_shared,

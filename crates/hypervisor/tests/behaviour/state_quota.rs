@@ -1,4 +1,4 @@
-//! A tenant's part of the store: what it may change in a second, and what it is told when there is no room.
+//! Tests of a tenant's quota of the store: its changes per second, and the error when the store has no room for it.
 
 use crate::support::*;
 use hypervisor::Account;

@@ -1,4 +1,4 @@
-//! Bounds that the documentation states as numbers: the defaults of the settings and limits are these numbers.
+//! Tests that the numbers in the documentation are the defaults of the settings and limits.
 
 use hypervisor::policy::{Limits, Rate};
 use hypervisor::{Duration, Settings};

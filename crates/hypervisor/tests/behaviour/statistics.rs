@@ -1,4 +1,5 @@
-//! Statistics: filtered to the tenant, answered also when empty, asked of the switch once.
+//! Tests of statistics. A reply shows only data of the tenant, and an empty reply is sent too. Equal requests in flight
+//! share one request to the switch.
 
 use crate::support::networks::{both_say, same, two_networks};
 use crate::support::*;

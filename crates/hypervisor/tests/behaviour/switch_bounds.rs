@@ -1,4 +1,5 @@
-//! A switch whose answers do not end, or that has more of anything than a switch has: its session is closed with a reason.
+//! Tests of a switch whose replies do not end, or that reports too many ports, rules or groups. Weir closes the session
+//! with a reason, or gives the reply up. Unlisted switches share one bound of memory.
 
 use crate::support::*;
 use hypervisor::policy::Switches;

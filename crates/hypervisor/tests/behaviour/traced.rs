@@ -1,5 +1,5 @@
-//! What a trace says of a packet is what the modelled switch does with it. Networks are traced in `courses`, by
-//! [`Stage::send_as_traced`].
+//! Tests of packet traces in slices. The modelled switch does with each packet what the trace says. Traces in networks
+//! are tested in `courses`, by [`Stage::send_as_traced`].
 
 use crate::support::*;
 use flowspace::FlowText;

@@ -1,5 +1,5 @@
-//! Entries for which nothing stands on a switch, at links that have no way and where no packet of theirs can come: their tenants
-//! may not tell them from others.
+//! Tests of entries without rules on a switch: their link has no path, or no packet can match them. The tenant sees
+//! such entries as it sees all others.
 
 use crate::support::networks::{big_networks, two_networks};
 use crate::support::*;

@@ -1,4 +1,4 @@
-//! What only 1.3 has: roles, asynchronous configuration, several tables, groups and meters.
+//! Tests of the parts that only OpenFlow 1.3 has: roles, asynchronous configuration, several tables, groups and meters.
 
 use crate::support::*;
 

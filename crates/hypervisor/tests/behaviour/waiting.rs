@@ -1,4 +1,5 @@
-//! Requests that wait for what becomes of others: asked about at once, in order, and nobody else's affair.
+//! Tests of requests that wait for the results of earlier requests. Weir asks the switch for these results at once and
+//! does the requests in order. Requests of other controllers do not delay the results.
 
 use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;

@@ -1,5 +1,5 @@
-//! What a tenant's requests cost inside Weir is charged to that tenant, in examined entries: so its neighbours do not wait for
-//! it, and no more is taken ahead of what the switch has confirmed than there is room for.
+//! Tests of the cost of a tenant's requests inside Weir, counted in examined entries and charged to this tenant. Its
+//! neighbours do not wait for this work. Weir accepts only as many unfinished requests as it has room for.
 
 use crate::support::*;
 use emulate::Fault;

@@ -1,4 +1,4 @@
-//! Action lists as text, as `ovs-ofctl` writes them where it has a word: `output:2,mod_nw_src:10.0.0.1,flood`.
+//! Action lists as text, with the names of `ovs-ofctl` where it has one: `output:2,mod_nw_src:10.0.0.1,flood`.
 
 use openflow::v10::{self, PortNo as Port10};
 use openflow::v13::{self, Instruction, MatchBuf, OxmField, PortNo as Port13};

@@ -1,5 +1,5 @@
-//! Random networks, requests and packets of two tenants, and a comparison: the switches must forward the packets that the tenants' own
-//! switches would forward.
+//! Random networks, requests and packets of two tenants, and a comparison: the switches must forward each packet as the
+//! tenants' own switches would.
 
 use super::networks::both_say;
 use super::*;

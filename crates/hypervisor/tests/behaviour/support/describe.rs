@@ -1,4 +1,4 @@
-//! Messages in words, the same for both versions where both say the same.
+//! Messages as text, the same text for both versions where both versions have the message.
 //!
 //! A message is its type, its xid if it answers something, and what a test may want to know of it. Parts of a reply
 //! that says there is more end in `+`.

@@ -1,4 +1,4 @@
-//! Random courses of networks on switches of 1.0 and 1.3 together.
+//! Random networks on switches of OpenFlow 1.0 and 1.3 together, with random requests and packets.
 
 use super::courses::{Case, Names, command, group_mod, merging, port_mod};
 use super::*;

@@ -1,4 +1,5 @@
-//! Networks of two tenants, and requests and packets that must have the same result in a stage and on a switch of their own.
+//! Networks of two tenants. Requests and packets must have the same result on the stage and on switches of the tenant's
+//! own.
 
 use super::*;
 

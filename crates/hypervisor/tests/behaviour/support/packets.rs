@@ -1,6 +1,7 @@
-//! Frames by name: `10.1.0.1>10.1.0.2` is a UDP datagram, `arp:10.1.0.1>10.1.0.2` an ARP request, `vlan5:…` the
-//! datagram with a tag (its last 16 bits, so that `vlan8197` is VLAN 5 with priority 1), `tp99:…` the datagram to that port, `ttl1:…` the
-//! datagram with that time to live, `lldp` a link probe. A name with `*3` has 3 more bytes of data.
+//! Frames by name. `10.1.0.1>10.1.0.2` is a UDP datagram, and `arp:10.1.0.1>10.1.0.2` is an ARP request. `vlan5:…` is
+//! the datagram with a VLAN tag: the number is the last 16 bits of the tag, so `vlan8197` is VLAN 5 with priority 1.
+//! `tp99:…` is the datagram to this port, `ttl1:…` is the datagram with this time to live, and `lldp` is a link probe.
+//! A name with `*3` has 3 more bytes of data.
 
 use emulate::frame::build::{Path, host_mac};
 use fabric::discovery::{Discovery, Settings};

@@ -1,4 +1,5 @@
-//! Where tenants' networks lie on the stage's switches, as maps that those have to follow.
+//! Maps of the paths and ports of tenants' networks on the stage's switches. The cores have to follow changes of these
+//! maps.
 
 use super::stage::{Versions, datapath};
 use fabric::embedding::{

@@ -1,4 +1,4 @@
-//! Controllers' messages from words, the same for both versions where both have them.
+//! Controllers' messages from text, the same text for both versions where both versions have the message.
 //!
 //! `flow add match=in_port=1 prio=10 actions=output:2 cookie=7 flags=rem,overlap idle=5 hard=6 buffer=3 table=1`,
 //! `out in_port=1 actions=output:2 data=10.1.0.1>10.1.0.2`, `stats port port=1`, `barrier`, `echo`, …: see [`request`].

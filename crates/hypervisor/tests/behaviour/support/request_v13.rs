@@ -1,4 +1,4 @@
-//! The messages of 1.3 from words; see [`request`](super::request).
+//! The messages of OpenFlow 1.3 from text; see [`request`](super::request).
 
 use super::actions::{actions_v13, instructions_v13, port_v13};
 use super::request::Words;

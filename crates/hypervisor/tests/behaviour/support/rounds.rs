@@ -1,4 +1,4 @@
-//! What the examples measure in rounds.
+//! The workloads that the examples measure, in rounds.
 
 use super::request;
 use super::warm::{WarmCore, median, seconds};

@@ -1,4 +1,4 @@
-//! Two tenants with hosts at shared ports of edge switches, and the hosts that their packets have to reach.
+//! Two tenants with hosts at shared ports of edge switches, and a check of the hosts that their packets reach.
 
 use super::courses::at_hosts;
 use super::hairpin::policy_on;

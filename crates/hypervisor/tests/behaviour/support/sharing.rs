@@ -1,4 +1,4 @@
-//! Random courses of networks that share edge ports with other networks, as far as these courses differ from those of
+//! Random networks that share edge ports with other networks. Networks without shared ports are in
 //! [`courses`](super::courses).
 
 use super::courses::{Case, cases, group_mod};

@@ -1,5 +1,5 @@
-//! Several switches with their cores, wired, and tenants' networks on them; and beside it, for each tenant, the network
-//! that it believes to have, of switches of its own. What happens in one has to happen in the other.
+//! The stage: several wired switches with their cores, and tenants' networks on these switches. Beside the stage, each
+//! tenant has a network of switches of its own. Packets and requests must have the same result in both.
 //!
 //! ```text
 //!   hosts at ports 1 to 4 of each       s1 5───5 s2 6───5 s3 6───6 s1

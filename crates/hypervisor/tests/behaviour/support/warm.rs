@@ -1,4 +1,4 @@
-//! A core that forwards, with everything around it played as cheaply as can be: for counting allocations and time.
+//! A core that forwards, with cheap models of the switch and the controllers, to count allocations and measure time.
 
 use super::{packet, policy, request};
 use fabric::embedding::{Hop, Member, PortKind, SwitchMap, Tag, VirtualPort};

@@ -1,7 +1,8 @@
-//! One hypervisor core between an emulated switch (or a switch that the test plays by hand) and controllers.
+//! One hypervisor core between controllers and an emulated switch, or a switch that the test plays by hand.
 //!
-//! Time is virtual and in nanoseconds. Connections carry in order and at once, or to the switch after a delay. A controller's messages stand in its own
-//! queue while the core does not want to read from it, as they would in a socket.
+//! Time is virtual and in nanoseconds. Connections deliver messages in order and at once, or to the switch after a
+//! delay. While the core does not read from a controller, the controller's messages wait in its own queue, as in a
+//! socket.
 
 use super::{describe, policy, request};
 use emulate::{Config, ServiceTime, SlowSwitch};

@@ -1,4 +1,5 @@
-//! What the stage's switches of 1.3 send back where it came in.
+//! A list of the rules that can send a packet back although they do not match on the ingress port, on switches of
+//! OpenFlow 1.3.
 
 use super::Stage;
 use crate::support::{describe, frames, request};

@@ -1,4 +1,4 @@
-//! Members of big switches and connections to their fronts come and go on the stage, also while changes are on their way.
+//! Members of big switches, and connections to their fronts, are lost and return on the stage, also during changes.
 
 use super::Stage;
 use crate::support::request;

@@ -1,4 +1,4 @@
-//! Which ports tenants on the stage are told to be up, and which their switches refuse.
+//! Checks of the ports that tenants on the stage see as up, and of the ports whose rules their switches refuse.
 
 use super::Stage;
 use hypervisor::TenantId;

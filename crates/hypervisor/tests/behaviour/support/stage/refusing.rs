@@ -1,4 +1,4 @@
-//! Requests that are refused on the stage, and what is kept of them.
+//! Requests that are refused on the stage, and the refusals that Weir records.
 
 use super::Stage;
 use hypervisor::refusals::Refusal;

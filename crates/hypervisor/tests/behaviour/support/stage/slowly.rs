@@ -1,4 +1,4 @@
-//! Members of big switches answer in whatever order the stage likes.
+//! Members of big switches that answer in the order that the test chooses.
 
 use super::Stage;
 use crate::support::request;

@@ -1,4 +1,4 @@
-//! What the physical switches hold, and what they do by themselves with that.
+//! The rules and groups of the physical switches, and the changes that a switch makes by itself.
 
 use super::{SWITCHES, Stage};
 use emulate::{Point, SessionId, SwitchIndex};

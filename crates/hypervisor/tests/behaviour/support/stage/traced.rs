@@ -1,4 +1,4 @@
-//! What a trace says of a frame, held against where the frame really goes.
+//! A comparison of the trace of a frame with the real path of the frame.
 
 use super::{Seen, Stage};
 use emulate::HostIndex;
