@@ -11,8 +11,8 @@ use crate::support::*;
 use emulate::Fault;
 use openflow::v13::{MultipartReply, MultipartReplyBody};
 
-/// What three tables write, one after the other: what the tenant's own switch does with it is done, and told. A group counts
-/// before an output, whichever is written first.
+/// Three tables write actions into the set, in turn. The switch forwards and reports as the tenant's own switch does. A
+/// group comes before an output, whichever of them is written first.
 #[test]
 fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
     let sets = [
@@ -53,7 +53,7 @@ fn merged_sets_forward_as_on_a_switch_of_the_tenants_own() {
     }
 }
 
-/// By which port packets leave has to be known where a set is written; it is refused also while the port is closed.
+/// Weir must know the egress port where a set is written. The request is refused also while the port is closed.
 #[test]
 fn sets_that_may_be_merged_send_by_no_port() {
     let mut plans = two_networks();
@@ -94,7 +94,8 @@ fn sets_that_may_be_merged_send_by_no_port() {
     }
 }
 
-/// What the tenant writes into its metadata is all of the lower 32 bits, also where it names more bits than its mask has.
+/// The metadata has exactly the lower 32 bits that the tenant writes, also where the tenant names more bits than its
+/// mask has.
 #[test]
 fn the_tenants_metadata_is_as_it_was_written() {
     for first in ["write=group:1", "write=controller", "clear", "clear;write=group:1"] {
@@ -186,7 +187,8 @@ fn sets_are_refused_that_name_what_is_not_the_tenants() {
     }
 }
 
-/// The switch refuses one of the messages: the egress group's, or one of the copies' of it and of the group.
+/// The switch refuses one of the messages: the egress group's, or that of an instance of the egress group or of the
+/// group.
 #[test]
 fn a_group_is_refused_once_with_its_exit() {
     let mut refused = 0;
@@ -243,7 +245,7 @@ fn exits_are_not_the_tenants_to_see_or_to_change() {
     assert_eq!(stage.groups(1), 3);
 }
 
-/// A list would come before the metadata are written.
+/// An action list would be carried out before the metadata is written.
 #[test]
 fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
     for (set, told) in [
@@ -259,7 +261,7 @@ fn a_controller_is_told_the_metadata_that_the_entry_itself_has_written() {
     }
 }
 
-/// Open vSwitch does what is in the set, and says of no entry that it did.
+/// Open vSwitch does the actions of the set, and its PACKET_IN does not name the entry.
 #[test]
 fn a_set_that_is_done_on_a_miss_tells_the_controller() {
     let mut stage = Stage::made(

@@ -51,7 +51,7 @@ fn what_counts_is_where_a_rewritten_packet_leaves() {
     ");
 }
 
-/// What is behind a shim becomes a tag if the shim is taken away and the Ethernet type said to be a tag's.
+/// The bytes behind a shim header become a VLAN tag if the shim is removed and the Ethernet type becomes that of a tag.
 #[test]
 fn no_tag_comes_to_light() {
     for tag in ["8100", "88a8"] {

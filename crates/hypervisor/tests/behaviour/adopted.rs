@@ -22,7 +22,7 @@ fn world(version: Version) -> World {
     World::new(Setup { settings: settings(false), ..Setup::new(version, PORTS) })
 }
 
-/// The store is lost, and a new one adopts: the switch is asked, and no rule is sent to the switch.
+/// The store is lost, and a Weir with an empty store adopts the rules. Weir asks the switch and sends no rule.
 fn lose_store(world: &mut World) {
     world.south.clear();
     world.another_weir(settings(true), BTreeMap::new());

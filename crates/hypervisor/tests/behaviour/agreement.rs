@@ -6,7 +6,7 @@ use emulate::Fault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// On 1.0 a wide entry of red's is two on the switch.
+/// On OpenFlow 1.0 a wide entry of red's is two rules on the switch.
 const RULES: &str = "
     red flows=4: ip,nw_src=10.1.0.0/16
     red: ip,nw_dst=10.1.0.0/16
@@ -60,7 +60,7 @@ fn an_entry_half_of_which_has_expired_can_be_changed() {
     tables_agree(&mut world).unwrap();
 }
 
-/// What a refused change left on the switch has other timeouts than what came later.
+/// The rules that a refused change left on the switch have other timeouts than the rules of the later change.
 #[test]
 fn timeouts_of_a_refused_entry_do_not_stay() {
     const SHORT: &str = "flow add match=ip prio=11 actions=output:1 idle=1 flags=rem";

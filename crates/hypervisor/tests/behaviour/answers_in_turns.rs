@@ -15,9 +15,9 @@ const TWICE: &str = "
 ";
 const ENTRIES: usize = 240;
 const BATCH: usize = 2;
-/// Entries that one turn looks at.
+/// The number of entries that one turn examines.
 const AT_ONCE: usize = 8 * BATCH;
-/// Bytes that the daemon reads of a connection in one turn.
+/// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
 
 const WHAT: [&str; 3] = ["stats flow", "stats aggregate cookie=1 cookie_mask=1", "stats table"];
@@ -49,14 +49,14 @@ fn next_turn(world: &mut World) {
     }
 }
 
-/// A message comes, whether the driver would read it or not.
+/// Delivers a message, also when the core does not want to read from the controller.
 fn say_at_once(world: &mut World, seat: Seat, xid: u32, words: &str) {
     let message = request(world.version, xid, words);
     let index = world.controllers[seat.0].index;
     world.core.handle_controller_message(index, &message, Instant(world.now));
 }
 
-/// Asks, and goes on until a turn is awaited in which the answer is put together.
+/// Sends a request, and goes on until Weir is building the reply in turns.
 fn ask(world: &mut World, seat: Seat, words: &str) {
     say_at_once(world, seat, 7, words);
     for _ in 0..10_000 {
@@ -81,7 +81,7 @@ fn told(heard: &[String]) -> Vec<u32> {
     told.map(|it| it.parse().unwrap()).collect()
 }
 
-/// Whether the answer to `many` has each entry once.
+/// Whether the reply to `many` has each entry once.
 fn is_of_all(words: &str, heard: &[String]) -> bool {
     let all = format!("flows={ENTRIES}");
     match words {
@@ -154,7 +154,8 @@ fn what_comes_behind_is_done_behind_the_whole_answer() {
     }
 }
 
-/// Several controllers ask. Each gets its answer, and a change of one of them does not wait for all answers.
+/// Several controllers send requests. Each controller gets its reply, and a change by one controller does not wait for
+/// all replies.
 #[test]
 fn one_answer_follows_the_other() {
     for version in VERSIONS {
@@ -229,7 +230,8 @@ fn nothing_is_left_of_an_answer_to_a_controller_that_has_gone() {
     }
 }
 
-/// What happens meanwhile that is not a request: entries end, the tenant's share of the switch changes or goes, a rule is refused.
+/// Events between the turns that are not requests: entries end, the tenant's share of the switch changes or is removed,
+/// the switch refuses a rule.
 const MEANWHILE: [&str; 5] = ["nothing", "time", "policy", "no policy", "refused"];
 
 proptest! {

@@ -289,7 +289,7 @@ fn lldp_replay_and_port_probing() {
     }
 }
 
-/// A host keeps a probe of Weir's own that it was sent, and has its tenant send it on, out of another switch's port.
+/// A host records one of Weir's own link probes, and its tenant sends the probe out of a port of another switch.
 #[test]
 fn probes_of_weirs_own_are_not_passed_on() {
     let probe = probe();
@@ -355,7 +355,7 @@ fn table_overflow_inference() {
     );
 }
 
-/// A switch that looks behind one tag takes such a packet for something that is not IP.
+/// A switch that reads only one VLAN tag takes such a packet for a packet that is not IP.
 #[test]
 fn a_second_vlan_tag_hides_nothing() {
     // 10.1.0.1 behind the tags 5 and 6.

@@ -8,12 +8,12 @@ use hypervisor::Counts;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A thousand messages a second.
+/// A switch that handles a thousand messages per second.
 fn slow(version: Version) -> World {
     World::new(Setup { per_second: Some(1_000), ..Setup::new(version, "blue: any") })
 }
 
-/// What Weir does or answers by itself, on both versions.
+/// Requests that Weir does or answers by itself, on both versions.
 const BY_WEIR: &[&str] = &[
     "features",
     "get_config",
@@ -85,7 +85,7 @@ fn what_is_told_of_groups_meters_and_ports_is_what_a_barrier_has_shown() {
     assert_eq!(heard[1..], ["2 BARRIER_REPLY", "3 STATS group_desc"]);
 }
 
-/// Only what Weir itself does waits for the reply: the switch does the rest in order.
+/// Only requests that Weir answers by itself wait for the reply: the switch does the others in order.
 #[test]
 fn what_goes_to_the_switch_does_not_wait() {
     for version in VERSIONS {
@@ -134,7 +134,8 @@ fn statistics_before_it_are_answered_before_it_whoever_is_asked_for_them() {
     }
 }
 
-/// It has no body. To pass such a one on would have the switch refuse it, and leave open what came before.
+/// A barrier has no body. The switch would refuse a longer one, and Weir would not know whether the earlier requests
+/// are done.
 #[test]
 fn one_that_is_too_long_is_refused() {
     for version in VERSIONS {
@@ -153,7 +154,7 @@ fn one_that_is_too_long_is_refused() {
     }
 }
 
-/// What a barrier was to show that the switch does not answer is found out by another.
+/// The switch does not answer a barrier. Weir sends another barrier to learn what the first one would have shown.
 #[test]
 fn one_that_is_not_answered_leaves_nothing_open() {
     for version in VERSIONS {
@@ -176,7 +177,8 @@ fn one_that_is_not_answered_leaves_nothing_open() {
     }
 }
 
-/// If the switch refuses a part of a change, the state before the change is restored. A reply before that would show a wrong state.
+/// If the switch refuses a part of a change, Weir restores the state before the change. An earlier reply would show a
+/// wrong state.
 #[test]
 fn what_is_taken_back_is_back() {
     let all = ["in_port", "output:10|output:11"];
@@ -216,7 +218,7 @@ fn what_is_taken_back_is_back() {
     }
 }
 
-/// Nor does one wait for ever beside another controller of the tenant whose changes are all refused.
+/// The barrier is answered also beside another controller of the tenant whose changes are all refused.
 #[test]
 fn it_does_not_wait_for_what_others_have_refused() {
     let setup =

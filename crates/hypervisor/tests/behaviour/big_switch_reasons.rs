@@ -12,7 +12,8 @@ const RED: usize = 0;
 const PACKET: &str = "data=10.0.0.1>10.0.0.2";
 const FLOW_MOD: u8 = 14;
 
-/// Red says this, and exactly one refusal is kept: who refused, on which member, by which check, and the words.
+/// Red sends this request, and Weir records exactly one refusal: the refusing side, the member, the reason and the
+/// text.
 fn refused(stage: &mut Stage, words: &str) -> (RefusedBy, Option<u64>, Reason, String) {
     let version = stage.version(1);
     let (before, at_members) = stage.errors_counted(RED, 1);
@@ -48,7 +49,7 @@ fn what_weir_refuses_on_a_member_is_told_with_the_members_reason() {
     }
 }
 
-/// The store of one member has no room, and the others have.
+/// Only the store of one member has no room.
 #[test]
 fn what_one_member_alone_refuses_is_told_with_this_member() {
     let requests = [

@@ -161,7 +161,8 @@ fn a_lost_members_ports_are_down_and_it_is_filled_when_it_comes_back() {
     }
 }
 
-/// Groups come to it after those that they send to or watch, whatever their numbers are, and go before them.
+/// The member gets a group after all groups that the group sends to or watches, whatever their numbers are. Groups are
+/// deleted in the reverse order.
 #[test]
 fn a_member_that_was_away_is_given_groups_in_order() {
     let two = ["group add id=1 type=ff buckets=1@drop", "group add id=2 buckets=output:4"];
@@ -196,7 +197,7 @@ fn a_member_that_was_away_is_given_groups_in_order() {
     }
 }
 
-/// Also those that watch each other: there is no order in which each comes after those that it names.
+/// Also groups that watch each other. No order puts each of them after the groups that it names.
 #[test]
 fn a_member_that_was_away_is_given_groups_that_name_each_other() {
     let one = "group add id=1 type=ff buckets=4@output:4";
@@ -276,7 +277,7 @@ fn a_packet_out_leaves_by_any_members_port() {
     }
 }
 
-/// What a port is configured to holds for packets from everywhere.
+/// The configuration of a port holds for packets from all members.
 #[test]
 fn a_port_is_configured_on_all_members() {
     for version in VERSIONS {
@@ -341,7 +342,7 @@ fn a_port_mod_that_cannot_be_is_refused_once() {
     }
 }
 
-/// What a group or a meter has counted is what its copies have counted, bucket by bucket and band by band.
+/// The counters of a group or a meter are the sums over its members, for each bucket and each band.
 #[test]
 fn groups_and_meters_are_counted_on_all_members() {
     let mut stage = stage(Version::V1_3);
@@ -449,7 +450,7 @@ fn a_member_that_is_lost_while_it_is_asked_is_not_waited_for() {
     }
 }
 
-/// Also one for a port that is nowhere for the time being.
+/// Also an entry for a port that does not exist for some time.
 #[test]
 fn an_entry_ends_that_no_packet_can_come_to() {
     for version in VERSIONS {
@@ -467,7 +468,7 @@ fn an_entry_ends_that_no_packet_can_come_to() {
     }
 }
 
-/// The answers of a big switch come as its members give them, not in the order of the questions.
+/// The members answer in any order, not in the order of the requests.
 #[test]
 fn it_takes_more_than_a_window_of_changes() {
     for version in VERSIONS {
@@ -482,7 +483,8 @@ fn it_takes_more_than_a_window_of_changes() {
     }
 }
 
-/// A form of labels, which its tenant's other virtual switches do not have either, makes no other ports of it.
+/// The tenant has a form of link labels. The ports of its big switch have no labels, as the ports of its other virtual
+/// switches have none.
 #[test]
 fn its_ports_have_no_labels() {
     use hypervisor::policy::LabelForm;

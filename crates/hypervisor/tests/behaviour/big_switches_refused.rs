@@ -112,7 +112,8 @@ fn ports_are_configured_by_no_change_that_is_refused() {
     }
 }
 
-/// If a member refuses a change while the front is away, the change is removed all the same, and the next front asks for it again.
+/// A member refuses a change while the front is disconnected. The change is removed as usual, and the next front sends
+/// it again.
 #[test]
 fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     for version in VERSIONS {
@@ -133,7 +134,7 @@ fn what_is_refused_while_the_front_is_away_stands_on_all_members_or_none() {
     }
 }
 
-/// A member that does not say in time what it has done is asked again.
+/// A member that does not report its state in time is asked again.
 #[test]
 fn a_front_comes_back_though_a_member_was_silent() {
     for version in VERSIONS {
@@ -154,7 +155,7 @@ fn a_group_that_is_refused_while_the_front_is_away_stands_on_all_members_or_none
     }
 }
 
-/// The new connection's numbers are the old one's.
+/// The xids of the new connection are those of the old one.
 #[test]
 fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
     for version in VERSIONS {
@@ -169,7 +170,7 @@ fn what_was_refused_on_the_fronts_old_connection_is_no_answer_on_the_new_one() {
     }
 }
 
-/// It is given up on all of them, and its controller is told.
+/// The entry is removed from all members, and its controller is notified.
 #[test]
 fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
     for version in VERSIONS {
@@ -192,7 +193,7 @@ fn an_entry_that_a_member_does_not_take_back_ends_on_all() {
     }
 }
 
-/// Each change that is removed costs a barrier on each member, however many of the front's wait for it.
+/// Each removed change costs one barrier per member, however many barriers of the front wait for it.
 #[test]
 fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
     for (version, barrier) in [(Version::V1_0, 18), (Version::V1_3, 20)] {
@@ -209,7 +210,7 @@ fn what_is_refused_costs_no_more_with_many_barriers_on_their_way() {
     }
 }
 
-/// Changes that are said together, and the member that refuses the first that adds anything, or none.
+/// Changes that the controller sends together, and the member that refuses the first addition, or none.
 type Burst = (Vec<String>, Option<u64>);
 
 fn change(kinds: &'static [&'static str], to: &'static [u32]) -> impl Strategy<Value = String> {
@@ -224,7 +225,7 @@ fn bursts(kinds: &'static [&'static str]) -> impl Strategy<Value = Vec<Burst>> {
     prop::collection::vec(prop_oneof![refused, wrong], 1..5)
 }
 
-/// All members do what the controller is told, whatever was refused, and hold nothing more than that.
+/// All members forward as the replies to the controller say, and hold no other rules, whatever they have refused.
 fn agrees(version: Version, bursts: &[Burst]) -> Result<(), TestCaseError> {
     let mut stage = stage(version);
     let nothing = everything(&stage);

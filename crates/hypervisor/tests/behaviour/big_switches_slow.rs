@@ -7,7 +7,7 @@ use emulate::Fault::{RefuseFlowMods, RefuseOnce};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Who gets what hosts at all ports send, if all that comes in leaves by this one.
+/// The receivers of packets from the hosts at all ports, if every packet leaves by this port.
 fn to(port: u32) -> Vec<Vec<u32>> {
     (1..=4).map(|from| if from == port { Vec::new() } else { vec![port] }).collect()
 }
@@ -65,7 +65,8 @@ fn an_entry_ends_with_its_group_though_it_has_just_come() {
     assert_eq!(everything(&stage), nothing);
 }
 
-/// A member refuses that a group goes: the group stays, and with it the entry that went along on the other members.
+/// A member refuses the deletion of a group. The group stays, and its entry, which the other members have deleted,
+/// stays too.
 #[test]
 fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
     let mut stage = stage(Version::V1_3);
@@ -83,8 +84,9 @@ fn an_entry_stays_with_its_group_if_a_member_refuses_that_they_go() {
     assert_eq!(reached(&mut stage), to(3));
 }
 
-/// A member that comes is given what changes on their way make of everything. If it refuses that of a group, it lacks the groups
-/// and entries that use that as well: it gets all of them when another has refused the same.
+/// A returning member gets all entries and groups as the changes in flight leave them. If the member refuses a changed
+/// group, it also lacks the groups and entries that use this group. It gets all of them when another member has refused
+/// the same change.
 #[test]
 fn a_member_that_comes_amid_a_change_has_what_is_left() {
     for others_are_first in [false, true] {
@@ -111,7 +113,8 @@ fn a_member_that_comes_amid_a_change_has_what_is_left() {
     }
 }
 
-/// The end of what was of its name before is told before it is there, and is not taken for its own.
+/// The end of the earlier entry of the same match and priority is reported before the new entry is installed, and does
+/// not end the new entry.
 #[test]
 fn what_is_added_behind_one_that_ends_stands() {
     for version in VERSIONS {
@@ -135,7 +138,7 @@ fn what_is_added_behind_one_that_ends_stands() {
     }
 }
 
-/// A member that is full when it comes has to do without an entry, whatever becomes of that later.
+/// A member whose tables are full when it returns lacks an entry, whatever happens to the entry later.
 #[test]
 fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
     for version in VERSIONS {
@@ -162,7 +165,8 @@ fn what_a_member_refuses_when_it_comes_stays_on_the_others() {
     }
 }
 
-/// Where the only member to which its packets come does without an entry, it is idle when the others say so.
+/// The only member that can receive packets of the entry lacks the entry. The entry is idle when the other members
+/// report so.
 #[test]
 fn an_entry_that_the_member_of_its_port_refuses_ends() {
     for version in VERSIONS {
@@ -183,7 +187,8 @@ fn an_entry_that_the_member_of_its_port_refuses_ends() {
     }
 }
 
-/// It holds what an entry was before, and refuses what that has become meanwhile, since the group is refused that it uses.
+/// The member holds the old rules of an entry. It refuses the new rules, because it has refused the group that they
+/// use.
 #[test]
 fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() {
     let mut stage = stage(Version::V1_3);
@@ -204,7 +209,7 @@ fn an_entry_that_a_member_holds_is_brought_again_with_the_group_that_it_lacks() 
     assert_eq!(reached(&mut stage), to(3));
 }
 
-/// What a controller says, and which members have done what has got to them before it goes on.
+/// The requests of a controller, and the members that have processed all their messages before the next request.
 type Step = (&'static str, Vec<u64>);
 
 const CHANGES: &[&str] = &[
@@ -266,7 +271,8 @@ fn refusals() -> impl Strategy<Value = [Vec<u32>; 3]> {
     [of_one(), of_one(), of_one()]
 }
 
-/// Where packets may go after those changes that were not refused: nothing is where nothing has been.
+/// The possible destinations of packets after the changes that were not refused. There is no destination where no entry
+/// was.
 fn possible(version: Version, before: Option<u32>, steps: &[Step], told: &[String]) -> Possible {
     let mut at = Possible::from([before]);
     for (xid, (words, _)) in (10..).zip(steps) {
@@ -291,8 +297,8 @@ fn possible(version: Version, before: Option<u32>, steps: &[Step], told: &[Strin
 type Possible = BTreeSet<Option<u32>>;
 
 proptest! {
-    /// Whatever members refuse and whenever they do, all stand where the controller believes them to, or it is told that its
-    /// entry is no more.
+    /// Whatever the members refuse, and whenever, all members agree with the controller's view, or the controller is
+    /// notified that its entry has ended.
     #[test]
     fn members_that_answer_when_they_like_agree(
         bursts in prop::collection::vec((steps(), refusals()), 1..4),
@@ -334,7 +340,7 @@ proptest! {
         }
     }
 
-    /// The same of groups, whose restoration is accepted: packets go where the replies say.
+    /// The same for groups whose restoration is accepted: packets go where the replies say.
     #[test]
     fn members_that_answer_when_they_like_agree_on_groups(
         bursts in prop::collection::vec((group_steps(), 1_u64..4, 1_u32..4), 1..4),

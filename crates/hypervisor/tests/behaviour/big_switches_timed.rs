@@ -17,7 +17,7 @@ fn say(stage: &mut Stage, words: &str) {
 
 const REFUSED: &str = "flow modify match=ip actions=output:9";
 
-/// While it is used on one member, it forwards on the others.
+/// While one member has packets of the entry, the entry forwards on the other members.
 #[test]
 fn an_entry_lives_on_while_changes_of_it_are_refused() {
     for version in VERSIONS {
@@ -41,7 +41,7 @@ fn an_entry_lives_on_while_changes_of_it_are_refused() {
     }
 }
 
-/// Also if the change was on its way when its time was over.
+/// Also if a change of the entry was in flight when its timeout expired.
 #[test]
 fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
     for version in VERSIONS {
@@ -68,7 +68,7 @@ fn an_entry_whose_time_was_over_does_not_come_back_with_a_refused_change() {
     }
 }
 
-/// A packet that a modification releases goes its way, also where the entry has been idle and is to come back.
+/// A packet that a modification releases is forwarded, also where the rule is idle and will be installed again.
 #[test]
 fn a_change_releases_a_packet_where_the_entry_is_idle() {
     for version in VERSIONS {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const KEY: u64 = 0xffff_0001_0000_0b16;
 const NOW: Instant = Instant(1_000_000_000);
 
-/// A big switch of two members which have so many ports each, numbered through; both are there and hold nothing.
+/// A big switch of two connected members without rules. Each member has this number of ports, numbered from 1.
 fn joined(version: Version, ports: u32) -> BigSwitch {
     let owners: BTreeMap<u32, u64> =
         (1..=2 * ports).map(|number| (number, 1 + u64::from(number > ports))).collect();
@@ -72,7 +72,7 @@ fn port_v13(number: u32) -> v13::Port {
     }
 }
 
-/// What a member says of itself.
+/// The FEATURES_REPLY of a member.
 fn features(version: Version, dpid: u64, ports: &[u32]) -> Vec<u8> {
     let mut body = dpid.to_be_bytes().to_vec();
     body.extend_from_slice(&[0, 0, 0, 0, 15, 0, 0, 0]);
@@ -85,7 +85,7 @@ fn features(version: Version, dpid: u64, ports: &[u32]) -> Vec<u8> {
     out
 }
 
-/// What a member answers that has these ports and nothing else.
+/// The reply of a member with these ports and no rules.
 fn reply(version: Version, question: &[u8], ports: &[u32]) -> Vec<u8> {
     let (type_, xid) = (frame::type_(question).unwrap(), frame::xid(question).unwrap());
     let is_statistics = type_ == if version == Version::V1_0 { 16 } else { 18 };
@@ -129,7 +129,7 @@ fn all_ports_are_told_in_parts() {
     }
 }
 
-/// OpenFlow 1.0 tells them in one message, or not at all.
+/// OpenFlow 1.0 lists all ports in one message, or none.
 #[test]
 fn on_1_0_it_is_said_that_there_are_too_many() {
     let mut joint = joined(Version::V1_0, 682);

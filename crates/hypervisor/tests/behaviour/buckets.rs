@@ -8,8 +8,8 @@ use crate::support::*;
 use emulate::Fault;
 use std::collections::BTreeSet;
 
-/// Whatever comes meets group 1, in which the frame gets a tag or loses it; so do frames that have one already. Who has none gets one
-/// by its id.
+/// Every packet meets group 1, which adds a VLAN tag to the frame or removes one. Frames that have a tag are included.
+/// A frame without a tag gets one with the given VLAN id.
 #[test]
 fn the_tenants_tag_travels_under_the_links() {
     for (buckets, tags) in [
@@ -41,7 +41,7 @@ fn the_tenants_tag_travels_under_the_links() {
     }
 }
 
-/// An egress group is one for all groups and sets that need it, and has the copies that they need.
+/// One egress group serves all groups and sets that need it, and has as many instances as they need.
 #[test]
 fn exits_are_made_once_and_only_where_they_are_needed() {
     let mut stage = stage();
@@ -80,7 +80,7 @@ fn references_to_exits_are_not_told() {
     assert_eq!(stage.say(BLUE, 1, "stats flow"), stage.say_beside(BLUE, 1, "stats flow"));
 }
 
-/// FLOOD leaves out the port that a controller says a packet came by.
+/// FLOOD leaves out the port that the controller names as the ingress port.
 #[test]
 fn what_controllers_send_is_flooded_but_to_where_it_is_said_to_come_from() {
     let mut stage = stage();
@@ -106,7 +106,7 @@ fn a_group_is_refused_once_with_its_exits() {
     }
 }
 
-/// One of the messages that a change becomes is refused. Says whether there are so many.
+/// The switch refuses one of the messages of a change. The result tells whether the change has that many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
     let mut stage = stage();
     for words in [
@@ -139,7 +139,7 @@ fn refuse_one(words: &str, nth: u32) -> bool {
     is_refused
 }
 
-/// A group and what uses it are asked for at once, and its egress group is refused.
+/// A group and an entry that uses the group are sent together, and the switch refuses the egress group.
 #[test]
 fn what_uses_a_group_goes_with_it_when_an_exit_is_refused() {
     let mut stage = stage();
@@ -168,7 +168,7 @@ fn a_switch_that_does_not_chain_groups_refuses_what_needs_it() {
     }
 }
 
-/// Groups and their egress groups follow links that move, go and come back, and what is configured of ports.
+/// Groups and their egress groups follow links that move, are removed and return, and the configuration of ports.
 #[test]
 fn groups_with_exits_follow_the_network() {
     let mut stage = stage();
@@ -202,7 +202,7 @@ fn groups_with_exits_follow_the_network() {
     }
 }
 
-/// On a big switch ports may be on other members, to which the egress groups' buckets send by tunnels.
+/// On a big switch a port may be on another member. The egress group's buckets send to such a port by a tunnel.
 #[test]
 fn buckets_send_to_ports_of_other_members() {
     let mut stage = Stage::new(Version::V1_3, networks::big_networks());
@@ -222,7 +222,7 @@ fn buckets_send_to_ports_of_other_members() {
     }
 }
 
-/// A bucket that writes the address of a host says for whom its packets are; nobody else's are reached by it.
+/// A bucket that writes the address of a host names the receiver of its packets. No other tenant's host gets them.
 #[test]
 fn buckets_send_to_the_tenants_hosts_at_a_shared_edge_port() {
     let host = |n: u8| [2, 0, 0, 0, 0x10, n];

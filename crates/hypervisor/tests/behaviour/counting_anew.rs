@@ -5,16 +5,16 @@ use crate::support::networks::{big_networks, two_networks};
 use crate::support::shared_ports::{BROADCAST, RED, WHOLE, frame, host};
 use crate::support::*;
 
-/// One that is several on the switch on 1.0, and others.
+/// An entry that is several rules on the switch on OpenFlow 1.0, and other entries.
 const ACTIONS: [&str; 3] = ["output:11", "drop", "output:10,output:11"];
 
-/// Blue says something to its first switch, and to the one that it believes to have.
+/// Blue sends a request to its first switch on the stage, and to its own switch beside the stage.
 fn say(stage: &mut Stage, words: &str) {
     assert_eq!(stage.say(1, 1, words), [""; 0], "{words}");
     assert_eq!(stage.say_beside(1, 1, words), [""; 0], "{words}");
 }
 
-/// Packets come in between changes of the entry that they meet.
+/// Packets arrive between changes of the entry that matches them.
 fn check(version: Version, changes: &[String]) {
     let mut stage = Stage::new(version, two_networks());
     let frame = packet("10.0.0.1>10.0.0.2");
@@ -50,7 +50,7 @@ fn what_replaces_an_entry_counts_from_nothing_on_1_0_and_goes_on_on_1_3() {
     }
 }
 
-/// OFPFF_RESET_COUNTS, of additions and modifications.
+/// OFPFF_RESET_COUNTS in additions and modifications.
 #[test]
 fn an_entry_is_told_to_count_from_nothing() {
     for first in ACTIONS {
@@ -69,7 +69,7 @@ fn an_entry_is_told_to_count_from_nothing() {
     }
 }
 
-/// One that is several on the switch also on 1.3, because it sends back where packets come in.
+/// An entry that is several rules also on OpenFlow 1.3, because its packets leave by their ingress port.
 #[test]
 fn an_entry_for_each_port_is_told_to_count_from_nothing() {
     let back = "in_port";
@@ -121,7 +121,7 @@ fn an_entry_of_a_slice_is_told_to_count_from_nothing() {
     );
 }
 
-/// A refused change resets nothing, and what it brings back is not reset again.
+/// A refused change resets no counters, and the restored entry is not reset either.
 #[test]
 fn an_entry_that_is_brought_back_has_counted_what_it_had() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: ip"));
@@ -136,7 +136,7 @@ fn an_entry_that_is_brought_back_has_counted_what_it_had() {
     assert_eq!(heard.last().unwrap(), "3 STATS flow prio=5 ip n=1 output:2", "{heard:?}");
 }
 
-/// On all members, with what was counted by copies that are gone.
+/// On all members, with the counters of rules that are deleted.
 #[test]
 fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
     let frame = packet("10.0.0.1>10.0.0.2");
@@ -160,7 +160,7 @@ fn an_entry_of_a_big_switch_is_told_to_count_from_nothing() {
     }
 }
 
-/// The end of an entry has not been reported yet when another entry comes in its place.
+/// The end of an entry is not yet reported when another entry replaces it.
 #[test]
 fn what_is_told_late_is_what_the_entry_before_has_counted() {
     let policy = "

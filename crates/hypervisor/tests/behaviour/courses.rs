@@ -19,7 +19,7 @@ proptest! {
         agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
-    /// Whichever addresses rules and packets name.
+    /// With any addresses in rules and packets.
     #[test]
     fn strange_addresses_are_forwarded_as_the_tenants_own_would_v13(
         case in strange_cases(Version::V1_3)
@@ -34,7 +34,7 @@ proptest! {
         agrees(Version::V1_0, &local(two_networks()), &case)?;
     }
 
-    /// The same of big switches: what stands on several physical ones is, to the tenant, one.
+    /// The same for big switches: several physical switches are one switch to the tenant.
     #[test]
     fn big_switches_forward_as_the_tenants_own_would_v13(case in cases(Version::V1_3, 0.3)) {
         agrees(Version::V1_3, &local(big_networks()), &case)?;

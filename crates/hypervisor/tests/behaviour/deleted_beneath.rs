@@ -4,7 +4,7 @@
 use crate::support::*;
 use openflow::{v10, v13};
 
-/// What somebody tells who deletes at once what this message adds.
+/// The FLOW_REMOVED for a program that deletes at once the rule that this message adds.
 fn deleted(version: Version, message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     if version == Version::V1_0 {
@@ -45,7 +45,8 @@ fn deleted(version: Version, message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// It may have been what was there before, so it is brought once more, but not for ever: then the tenant is told.
+/// The deletion may belong to the rule before this one, so Weir installs the rule once more, but not again and again.
+/// Then the tenant is notified.
 #[test]
 fn what_is_deleted_again_and_again_ends() {
     const FLOW_MOD: u8 = 14;

@@ -32,7 +32,7 @@ fn a_hub_reaches_the_tenants_own_hosts_and_nobody_elses() {
     }
 }
 
-/// Also where the rule names the ingress port.
+/// Also where the rule matches on the ingress port.
 #[test]
 fn rules_that_name_a_port_of_entry_send_there() {
     let mut stage = stage();
@@ -52,7 +52,7 @@ fn rules_that_name_a_port_of_entry_send_there() {
     }
 }
 
-/// In a later table an entry that clears the set can send so; others are refused.
+/// In a later table an entry that clears the action set can do so. Other entries are refused.
 #[test]
 fn a_later_table_floods_where_it_clears_the_set() {
     let mut stage = stage();
@@ -67,7 +67,7 @@ fn a_later_table_floods_where_it_clears_the_set() {
     assert_eq!(told, ["7 ERROR OFPBAC_BAD_OUT_PORT of type 14 xid 7"]);
 }
 
-/// What changes before it leaves is changed.
+/// The hosts receive packets with the changes that the rule makes before the output.
 #[test]
 fn a_change_before_is_seen_at_the_hosts() {
     let mut stage = stage();
@@ -77,7 +77,7 @@ fn a_change_before_is_seen_at_the_hosts() {
     assert!(seen.delivered.iter().all(|it| it.3[6..12] == [2, 0, 0, 0, 0, 0x77]), "{seen:?}");
 }
 
-/// One of several shared ports can be named, or all; else the rule is refused.
+/// A rule can name one of several shared ports, or all of them. Other rules are refused.
 #[test]
 fn of_three_shared_ports_one_or_all_can_be_named() {
     let mut plan = plan(RED);
@@ -115,7 +115,7 @@ fn of_three_shared_ports_one_or_all_can_be_named() {
     }
 }
 
-/// Also where a port is another member's, by a tunnel.
+/// Also where the port is on another member, behind a tunnel.
 #[test]
 fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
     for (actions, by) in [
@@ -138,7 +138,8 @@ fn a_hub_on_a_big_switch_reaches_the_tenants_own_hosts() {
     }
 }
 
-/// Who names an address that is another's reaches nobody by it, wherever the port is; who names everybody's reaches its own.
+/// A rule that names another tenant's address reaches no host, wherever the port is. A rule that names the broadcast
+/// address reaches the tenant's own hosts.
 #[test]
 fn what_names_an_address_on_a_big_switch_reaches_the_tenants_own() {
     for version in VERSIONS {
@@ -197,7 +198,7 @@ fn what_is_configured_of_ports_bears_on_it() {
     assert_eq!(stage.entries(1), all);
 }
 
-/// Hosts, and ports, come and go; so do others' at the same wires.
+/// Hosts and ports are added and removed, and so are other tenants' hosts at the same physical ports.
 #[test]
 fn hosts_and_ports_come_and_go() {
     let mut stage = stage();
@@ -233,7 +234,7 @@ fn hosts_and_ports_come_and_go() {
     assert_eq!(entries.iter().filter(own).count(), before.iter().filter(own).count());
 }
 
-/// Two of a tenant's ports on one port of the switch: a packet from one to the other goes back by it.
+/// Two ports of a tenant on one port of the switch: a packet from one to the other leaves by its ingress port.
 #[test]
 fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
     let mut plan = plan(RED);
@@ -264,7 +265,7 @@ fn a_packet_goes_back_by_the_switchs_port_to_another_of_the_tenants() {
     assert_eq!(to(&mut stage, host(RED, 4), BROADCAST), [[0; 6]; 0]);
 }
 
-/// To the tenant an entry is what it wrote, and the switch has one table less.
+/// The tenant sees its entry as it wrote it, and a switch with one table less.
 #[test]
 fn the_tenant_sees_nothing_of_it() {
     let mut stage = stage();
@@ -288,7 +289,7 @@ fn the_tenant_sees_nothing_of_it() {
     assert_eq!(features, stage.say_beside(RED, 1, "stats table_features").concat());
 }
 
-/// The same with hosts at the second shared port that were not there.
+/// The same with hosts at the second shared port that were absent before.
 fn map_with_more() -> SwitchMap {
     let mut red = plan(RED);
     red.shared.push((1, 3, 8, host(RED, 4)));
@@ -328,7 +329,7 @@ fn all_of_it_is_found_again() {
     assert!(!world.switch_entries().iter().any(|it| it.starts_with("15 ")));
 }
 
-/// What is refused once is tried once more; what is refused twice takes its ports down, and only those.
+/// Weir sends a refused rule once more. A rule that is refused twice takes only the ports down that need it.
 #[test]
 fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
     let refuse = |world: &mut World, nth: &[u32]| {
@@ -377,7 +378,7 @@ fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
     assert_eq!((of_one, of_all), (3, 2));
 }
 
-/// A switch of two tables has none to spare: there rules name their destination.
+/// A switch of two tables has no spare table: its rules must name their destination.
 #[test]
 fn a_switch_of_two_tables_has_no_last_one() {
     let two = |config: &mut emulate::Config| (config.n_buffers, config.n_tables) = (0, 2);
@@ -394,7 +395,7 @@ fn a_switch_of_two_tables_has_no_last_one() {
     assert_eq!(world.packet(1, &frame(host(RED, 9), BROADCAST)).len(), 4);
 }
 
-/// Slices have all tables behind the first.
+/// Slices have all tables behind table 0.
 #[test]
 fn slices_keep_their_tables() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: in_port=1"));

@@ -51,7 +51,7 @@ fn they_go_a_while_after_the_last_that_needed_them() {
     }
 }
 
-/// A switch that has no room gets it at once.
+/// A switch without room for groups gets the deletion at once.
 #[test]
 fn they_make_room_when_the_switch_has_none() {
     let (mut world, blue) = world();

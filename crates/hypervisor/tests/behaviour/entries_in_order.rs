@@ -5,7 +5,7 @@ use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
-/// With a group, on a switch that is slow to do what comes.
+/// A tenant with a group, on a slow switch.
 fn slow(policy: &str) -> (World, Seat) {
     let mut world =
         World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, policy) });
@@ -14,8 +14,8 @@ fn slow(policy: &str) -> (World, Seat) {
     (world, blue)
 }
 
-/// What is left of an entry that goes with a group, if the switch refuses the first of these and its controller changes the
-/// entry after them: of what it was, and of what it may have become.
+/// An entry goes with its group. The switch refuses the first of these requests, and the controller changes the entry
+/// after them. Tells whether the old entry and the changed entry are left.
 fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
     let (mut world, blue) = slow("blue: any");
     say(&mut world, blue, &format!("flow add prio=7 actions={entry}"));
@@ -30,7 +30,8 @@ fn left_of(entry: &str, refused: &[&str], change: &str) -> [bool; 2] {
     left
 }
 
-/// An entry that goes with a group, and stands again if the switch refuses that, is what its controller makes of it after that.
+/// The switch refuses the deletion of a group, so the entry that went with the group is there again. Later requests of
+/// the controller apply to this entry.
 #[test]
 fn what_did_not_go_is_changed_by_what_came_after() {
     for (change, left) in [
@@ -45,7 +46,8 @@ fn what_did_not_go_is_changed_by_what_came_after() {
     }
 }
 
-/// So is one that stands as it was before it used the group, if the switch refuses that it does.
+/// The switch refuses a change to the group, so the entry is there again as it was before. Later requests apply to this
+/// entry.
 #[test]
 fn what_stands_again_is_changed_by_what_came_after() {
     for (change, left) in [
@@ -63,7 +65,7 @@ fn what_stands_again_is_changed_by_what_came_after() {
     }
 }
 
-/// Entries that stand again have room, which is nobody else's meanwhile.
+/// The restored entries have room. Meanwhile no other entry takes this room.
 #[test]
 fn entries_that_stand_again_are_no_more_than_there_may_be() {
     let (mut world, blue) = slow("blue flows=2: any");
@@ -82,7 +84,7 @@ fn entries_that_stand_again_are_no_more_than_there_may_be() {
     }
 }
 
-/// So have those that come back as more on the switch than what was to come in their place.
+/// The restored entries have room also if they are more rules than their replacement.
 #[test]
 fn what_comes_back_has_room_on_the_switch() {
     for change in ["flow add prio=7 actions=drop", "flow modify_strict prio=7 actions=drop"] {
@@ -106,7 +108,8 @@ fn what_comes_back_has_room_on_the_switch() {
     }
 }
 
-/// The switch deletes what sends there as it finds it; the tenant's table, as it is about to be.
+/// The switch deletes the entries that output to a port as they are on the switch. Weir deletes them from the tenant's
+/// table as they are after the changes in flight.
 #[test]
 fn what_is_deleted_for_where_it_sends_is_the_same_on_the_switch() {
     let (mut world, blue) = slow("blue flows=2: any");
@@ -122,7 +125,7 @@ fn what_is_deleted_for_where_it_sends_is_the_same_on_the_switch() {
     }
 }
 
-/// What a controller has asked for is done though it has gone meanwhile.
+/// The requests of a controller are done though the controller has disconnected.
 #[test]
 fn what_waits_is_done_without_its_controller() {
     let (mut world, blue) = slow("blue: any");
@@ -135,7 +138,7 @@ fn what_waits_is_done_without_its_controller() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// What is said by a connection that comes after it is done after it.
+/// Requests of a later connection are done after the requests of an earlier connection.
 #[test]
 fn what_waits_is_done_before_what_comes_by_another_connection() {
     for version in VERSIONS {
@@ -154,7 +157,7 @@ fn what_waits_is_done_before_what_comes_by_another_connection() {
     }
 }
 
-/// Nor does it wait in vain behind what its tenant may only send slowly.
+/// The request is also done when the tenant's rate limit delays it.
 #[test]
 fn what_waits_for_its_tenants_rate_is_done() {
     let (mut world, blue) = slow("blue flow_mod=10/1: any");
@@ -172,7 +175,7 @@ fn what_waits_for_its_tenants_rate_is_done() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// The switch has refused to delete a group, so that it tells of the end of an entry that uses it is news.
+/// The switch has refused to delete a group. So a FLOW_REMOVED for an entry that uses the group is news.
 #[test]
 fn the_end_of_what_did_not_go_is_told() {
     let (mut world, blue) = slow("blue: any");

@@ -15,7 +15,7 @@ fn wire(tag: &str) -> Vec<u8> {
     frame
 }
 
-/// What happens to the tenant's switch in a network happens to one of its own.
+/// The tenant's switch in a network behaves as a switch of its own.
 #[test]
 fn a_match_of_one_packet_is_above_all_others() {
     for (name, tag) in TAGS {
@@ -89,7 +89,7 @@ fn a_match_of_one_packet_stays_when_the_switch_connects_again() {
     }
 }
 
-/// Records were once of the priority that the tenant had said.
+/// Earlier versions stored the priority that the tenant wrote.
 #[test]
 fn a_record_of_another_priority_is_of_the_highest() {
     for (_, tag) in TAGS {
@@ -113,7 +113,7 @@ fn a_record_of_another_priority_is_of_the_highest() {
     }
 }
 
-/// On a big switch as well, of which each member holds the entry. A frame with a tag does not cross to the other member.
+/// On a big switch each member holds the entry. A frame with a VLAN tag does not cross to the other member.
 #[test]
 fn a_match_of_one_packet_is_above_all_others_of_a_big_switch() {
     for ((name, tag), sent_to) in TAGS.into_iter().zip([[2, 3], [2, 4]]) {
@@ -147,7 +147,8 @@ const BY_PORT: &str = "
     blue: in_port=3
 ";
 
-/// There no other can say of which packets it is, so it is above those that the tenant has above it.
+/// In a slice, Weir adds the port to the match. The rule then has no wildcards, so it is above the entries that the
+/// tenant has above it.
 #[test]
 fn what_becomes_a_match_of_one_packet_is_above_all_others() {
     let mut world = World::new(Setup::new(Version::V1_0, BY_PORT));
@@ -181,7 +182,7 @@ fn what_becomes_a_match_of_one_packet_stays_when_the_switch_connects_again() {
     }
 }
 
-/// The switch can hold one of them only, whatever their priorities.
+/// The switch can hold only one of the two rules, whatever their priorities.
 #[test]
 fn what_becomes_one_match_of_one_packet_is_refused() {
     let all = but_for_the_port();

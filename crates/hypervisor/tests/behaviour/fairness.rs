@@ -35,13 +35,13 @@ struct Measured {
     longest_queue: usize,
 }
 
-/// Two seconds of the light tenant's requests, some at a time, beside a neighbour or alone; the first half second warms
-/// up.
+/// Two seconds of the light tenant's requests, some of them together, beside a neighbour or alone. The first half
+/// second warms up.
 fn measure(version: Version, load: Load, delay: u64, burst: u64, neighbour_rate: u64) -> Measured {
     measure_with(version, load, delay, burst, neighbour_rate, 0)
 }
 
-/// As [`measure`], of a switch with this number of tokens in its bucket.
+/// As [`measure`], on a switch with this number of tokens in its bucket.
 fn measure_with(
     version: Version,
     load: Load,
@@ -149,8 +149,8 @@ fn check(load: Load, burst: u64) {
     }
 }
 
-/// A switch that has a bucket of 17 tokens, which fills at 8,000 per second: a bound of its messages in flight that fits
-/// an idle bucket lets the flood queue at the switch as soon as the bucket is empty.
+/// A switch with a bucket of 17 tokens, which fills at 8,000 per second. If the limit of messages in flight fitted a
+/// full bucket, the flood would queue at the switch as soon as the bucket is empty.
 #[test]
 fn a_light_tenant_is_served_beside_a_flood_by_a_switch_with_a_bucket() {
     for load in [Load::PortStats, Load::PacketOut, Load::Barrier] {
@@ -191,7 +191,7 @@ fn a_light_tenants_barriers_are_answered_beside_a_flood() {
     check(Load::Barrier, 1);
 }
 
-/// As they come when the tenant, or the machine, has stood still for some milliseconds.
+/// Requests that arrive together, for instance after the tenant or the machine has paused for some milliseconds.
 #[test]
 fn requests_of_a_light_tenant_that_come_together_are_answered_as_if_alone() {
     for load in [Load::PortStats, Load::PacketOut] {
