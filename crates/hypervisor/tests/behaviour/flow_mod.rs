@@ -8,7 +8,7 @@ const TWO: &str = "
     blue: ip,nw_src=10.2.0.0/16
 ";
 
-/// red's space is two rules: on 1.0 a wide entry becomes two.
+/// red's space has two flowspace entries: on OpenFlow 1.0 a wide entry becomes two rules.
 const RULES: &str = "
     red: ip,nw_src=10.1.0.0/16
     red: ip,nw_dst=10.1.0.0/16
@@ -218,7 +218,7 @@ fn overlap_is_checked_against_the_tenants_own_entries() {
     );
 }
 
-/// One of the tenant's entries may be several on the switch; another tenant's are no matter.
+/// One entry of the tenant may be several rules on the switch. The entries of other tenants do not count.
 #[test]
 fn what_entries_take_on_the_switch_is_limited() {
     play_on(

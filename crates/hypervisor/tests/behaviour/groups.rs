@@ -64,7 +64,8 @@ fn a_group_that_meets_no_crowded_port_is_one_on_the_switch() {
     }
 }
 
-/// Entries that use a group, directly or by another, follow when it gets copies or needs them no more.
+/// Entries that use a group, directly or through another group, follow when the group gets more instances or needs
+/// fewer.
 #[test]
 fn entries_follow_a_group_that_is_modified() {
     let mut stage = stage();
@@ -120,7 +121,7 @@ fn what_controllers_send_goes_by_the_copy_for_where_it_is_said_to_come_from() {
     }
 }
 
-/// Also where all of a set is carried out at once, and where a group is several on the switch.
+/// Also where the whole action set is carried out at once, and where a group has several instances on the switch.
 #[test]
 fn an_entry_names_a_group_once() {
     let mut stage = stage();
@@ -152,8 +153,8 @@ fn loops_of_groups_are_refused() {
     }
 }
 
-/// An entry that is written once per ingress port is, there, the same rule as one that names the port. A switch may choose which of
-/// the two counts, so both are taken; when the first goes, the other has the rule.
+/// An entry that needs one rule per ingress port may have the same rule as an entry that matches on the port. A switch
+/// may use either, so Weir accepts both. When the first entry ends, the other entry owns the rule.
 #[test]
 fn entries_that_become_one_are_both_taken() {
     for last in ["flow add prio=5 actions=output:11", "flow add prio=5 actions=group:1"] {
@@ -187,7 +188,7 @@ fn one_copy_refused_is_the_whole_group_refused() {
     }
 }
 
-/// One of the messages that a change becomes is refused. Says whether there are so many.
+/// The switch refuses one of the messages of a change. The result tells whether the change has that many messages.
 fn refuse_one(words: &str, nth: u32) -> bool {
     let mut stage = stage();
     for words in [
@@ -270,7 +271,7 @@ fn references_are_counted_as_the_tenant_made_them() {
     assert_eq!(stage.references(BLUE, 1), [(1, 3), (2, 0)]);
 }
 
-/// On a big switch the members' copies are the members' own affair.
+/// On a big switch each member has its own instances of a group.
 #[test]
 fn members_of_a_big_switch_have_copies_of_their_own() {
     let mut stage = Stage::new(Version::V1_3, networks::big_networks());

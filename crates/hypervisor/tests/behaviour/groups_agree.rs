@@ -18,7 +18,7 @@ enum Step {
     Crowded(bool),
 }
 
-/// Of tenants whose links stand on one port.
+/// Steps of tenants whose links end at one physical port.
 fn step() -> impl Strategy<Value = Step> {
     let output = prop::sample::select(vec![
         "output:1",
@@ -84,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Of tenants with shared ports. Some rules do not name their destination.
+/// Steps of tenants with shared ports. Some rules do not name their destination.
 fn sharing_step() -> impl Strategy<Value = Step> {
     let output = prop::sample::select(vec![
         "output:1",
@@ -166,14 +166,14 @@ fn sharing_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The maps between which courses change: one with ports that stand on one of the switch, and one without.
+/// The maps between which the courses change: one with several links on one port of the switch, and one without.
 type Maps = fn() -> [SwitchMap; 2];
 
 fn linked() -> [SwitchMap; 2] {
     [hairpin_map(), map_without_hairpin()]
 }
 
-/// With a host and a port more, or less.
+/// With one host and one port more, or fewer.
 fn sharing() -> [SwitchMap; 2] {
     let plan = |tenant, is_crowded: bool| {
         let mut plan = plan(tenant);
@@ -188,7 +188,8 @@ fn sharing() -> [SwitchMap; 2] {
     [true, false].map(map)
 }
 
-/// The same courses each time, unless others are asked for: `PROPTEST_CASES=20000 PROPTEST_RNG_SEED=7`.
+/// The courses are the same in each run, unless the environment asks for others: `PROPTEST_CASES=20000
+/// PROPTEST_RNG_SEED=7`.
 fn configs() -> Vec<ProptestConfig> {
     let default = || ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let seeded =
@@ -199,14 +200,14 @@ fn configs() -> Vec<ProptestConfig> {
     }
 }
 
-/// Whatever is changed and refused, and whatever becomes of ports meanwhile: at rest the switch holds what the tables say, in
-/// each form, and each number is one group's. A new connection finds nothing else.
+/// After any changes, refusals and port events, the switch holds the rules and groups of the tables when no message is
+/// in flight, in each form. Each group number belongs to one group. A new connection changes nothing.
 #[test]
 fn at_rest_everybody_agrees_on_groups() {
     all_agree(linked, step);
 }
 
-/// Also where they have forms for hosts.
+/// Also where groups have forms for hosts.
 #[test]
 fn at_rest_everybody_agrees_on_groups_that_send_by_shared_ports() {
     all_agree(sharing, sharing_step);
@@ -221,7 +222,7 @@ fn all_agree<S: Strategy<Value = Step>>(maps: Maps, step: fn() -> S) {
     }
 }
 
-/// What random courses have found, said by either tenant, or by the other one.
+/// Courses that random tests have found, with requests of one tenant or of the other one.
 #[test]
 fn found_courses() {
     for course in [
@@ -328,7 +329,7 @@ fn found_courses() {
     }
 }
 
-/// Goes a course, then checks.
+/// Runs a course, then checks.
 fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> {
     let per_second = slow.then_some(1_000);
     let [crowded, roomy] = maps();
@@ -389,8 +390,8 @@ fn at_rest(maps: Maps, steps: &[Step], slow: bool) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// An egress group is deleted at once if the switch has refused a group for want of groups. The deletion goes behind the ADD of the egress
-/// group.
+/// If the switch has refused a group because it has no room for groups, Weir deletes an egress group at once. The
+/// deletion follows the ADD of the egress group.
 #[test]
 fn an_egress_group_whose_group_weir_refuses_is_deleted_after_its_add() {
     let say = |words: &str| Step::Say(false, words.to_owned());

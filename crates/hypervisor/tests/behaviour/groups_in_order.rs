@@ -5,7 +5,7 @@ use crate::support::hairpin::{hairpin_map, policy_on, say};
 use crate::support::*;
 use emulate::Fault;
 
-/// Blue's groups have copies here, since its ports 10 and 11 stand on one port of the switch.
+/// Blue's groups have several instances here, since its ports 10 and 11 are on one port of the switch.
 fn world() -> (World, Seat) {
     let mut world = World::new(Setup {
         policy: policy_on(hairpin_map()),
@@ -37,7 +37,7 @@ fn a_group_goes_right_behind_the_change_by_which_another_ceases_to_name_it() {
     }
 }
 
-/// The group that is named again stays, and what is refused is refused for that.
+/// The other group still uses the group. So the group stays, and its deletion is refused.
 #[test]
 fn it_stays_if_that_change_is_refused() {
     for change in [
@@ -65,7 +65,7 @@ fn it_stays_if_that_change_is_refused() {
     }
 }
 
-/// A group that is refused names nothing.
+/// A refused group names no other group.
 #[test]
 fn it_goes_right_behind_a_group_that_is_refused() {
     let (mut world, blue) = world();
@@ -77,7 +77,8 @@ fn it_goes_right_behind_a_group_that_is_refused() {
     assert_eq!(world.remembered(), 0);
 }
 
-/// A switch that says nothing is not waited for: the barrier fails. Till then the tenant hears that Weir is there.
+/// Weir does not wait for ever for a silent switch: the barrier fails. Until then the tenant gets answers to its ECHO
+/// requests.
 #[test]
 fn it_is_not_waited_for_for_good() {
     let (mut world, blue) = world();

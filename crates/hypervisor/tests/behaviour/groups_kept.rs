@@ -17,7 +17,7 @@ fn world_on(map: SwitchMap) -> World {
     World::new(Setup { policy: policy_on(map), ports: 6, ..Setup::new(Version::V1_3, "") })
 }
 
-/// Whose switch takes a thousand messages a second.
+/// A world whose switch handles a thousand messages per second.
 fn slow_world() -> World {
     World::new(Setup {
         policy: policy_on(hairpin_map()),
@@ -27,7 +27,7 @@ fn slow_world() -> World {
     })
 }
 
-/// The ends of blue's link at a port: how it sends, and how it receives.
+/// The two ends of blue's link at a port: the sending end and the receiving end.
 fn ends(port: u32) -> (Hop, Hop) {
     match &hairpin_map().members[&TenantId(2)].ports[&port].kind {
         PortKind::Link { sends, receives, .. } => (sends.unwrap(), receives[0]),
@@ -35,7 +35,8 @@ fn ends(port: u32) -> (Hop, Hop) {
     }
 }
 
-/// What comes by a link leaves by the other, on the same port of the switch, and by no other.
+/// A packet that arrives over one link leaves over the other link, on the same port of the switch, and by no other
+/// port.
 fn crosses(world: &mut World, from: u32, to: u32) {
     let (comes, leaves) = (ends(from).1, ends(to).0);
     world.left.clear();
@@ -46,7 +47,7 @@ fn crosses(world: &mut World, from: u32, to: u32) {
     assert_eq!(left, [(leaves.port.get(), expected)], "from {from}");
 }
 
-/// The switch holds these, and forwards from each of the ports to the other.
+/// The switch holds these groups and rules, and forwards from each of the ports to the other.
 fn holds(world: &mut World, groups: &[String], flows: &[String]) {
     assert_eq!(world.switch_groups(), groups);
     assert_eq!(world.switch_flows(), flows);
@@ -96,7 +97,7 @@ fn they_are_found_again_after_a_restart() {
     assert_eq!(world.remembered(), 0);
 }
 
-/// An older Weir took such entries. They are gone before any group that they name can be deleted.
+/// An older version of Weir accepted such entries. They are removed before any group that they name can be deleted.
 #[test]
 fn a_stored_entry_that_names_a_group_twice_is_removed() {
     let mut world = world();
@@ -117,7 +118,7 @@ fn a_stored_entry_that_names_a_group_twice_is_removed() {
     assert!(world.switch_flows().iter().all(|flow| !flow.contains("group")));
 }
 
-/// The groups by which buckets send, too, which the tenant does not know.
+/// Also the egress groups, which the tenant does not see.
 #[test]
 fn exits_are_found_again_after_a_restart() {
     let sets: &[&str] = &[
@@ -163,7 +164,8 @@ fn exits_are_found_again_after_a_restart() {
     }
 }
 
-/// A port at the edge needs no egress group; when it becomes the end of a link, a group that tags what it sends there gets one.
+/// An edge port needs no egress group. When the port becomes the end of a link, a group that adds a VLAN tag there gets
+/// one.
 #[test]
 fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
     let at_the_edge = || {
@@ -202,8 +204,8 @@ fn a_group_gets_its_exits_when_a_port_becomes_a_links_end() {
     }
 }
 
-/// An entry that is to use a group is refused with rules of it: it goes back as it was, though the switch tells only then that
-/// rules of it are gone.
+/// The switch refuses rules of an entry that is to use a group. Weir restores the old entry, though the switch reports
+/// only afterwards that some of its rules have ended.
 #[test]
 fn entries_are_what_they_were_when_a_rule_is_refused() {
     for nth in 1..4 {
@@ -224,7 +226,7 @@ fn entries_are_what_they_were_when_a_rule_is_refused() {
     }
 }
 
-/// The network changes while such a refusal is on its way.
+/// The network changes while such a refusal is in flight.
 #[test]
 fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
     for nth in 1..12 {
@@ -246,7 +248,8 @@ fn an_exit_that_is_refused_while_the_network_changes_leaves_no_gap() {
     }
 }
 
-/// An egress group, or another message, is refused while more is asked for of what needs it: each request fails once or not at all.
+/// The switch refuses an egress group, or another message, while more requests that need it arrive. Each request fails
+/// at most once.
 #[test]
 fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
     let mut refused = 0;
@@ -287,7 +290,7 @@ fn exits_that_are_refused_take_along_what_was_asked_for_meanwhile() {
     assert!(refused > 12, "{refused}");
 }
 
-/// Blue in a network without a hairpin port, with groups that need several instances where there is one.
+/// Blue in a network without a hairpin port, with groups that need several instances if there is one.
 fn blue_where_it_is_roomy(world: &mut World) -> Seat {
     let blue = world.connect("blue");
     say(world, blue, "group add id=7 buckets=output:10|output:11");
@@ -297,8 +300,8 @@ fn blue_where_it_is_roomy(world: &mut World) -> Seat {
     blue
 }
 
-/// One of the messages that bring groups with another map is refused: it is tried again, and whatever becomes of the entries,
-/// tables, switch and store agree.
+/// A new map needs more groups, and the switch refuses one of the messages. Weir tries again. The tables, the switch
+/// and the store agree, whatever happens to the entries.
 #[test]
 fn what_brings_copies_and_is_refused_once_is_tried_again() {
     for nth in 1..10 {
@@ -327,7 +330,7 @@ fn what_brings_copies_and_is_refused_once_is_tried_again() {
     }
 }
 
-/// What is refused again and again is not said to be there.
+/// A group that is refused each time is not reported as present.
 #[test]
 fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
     let mut world = world_on(map_without_hairpin());
@@ -352,7 +355,7 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
     assert_eq!(world.store.len(), 1);
 }
 
-/// As versions before this one stored them: the number on the switch, and the body of the GROUP_MOD.
+/// The format of earlier versions: the number on the switch, and the body of the GROUP_MOD.
 #[test]
 fn groups_of_an_earlier_store_are_read() {
     let mut world = world_on(map_without_hairpin());
@@ -368,7 +371,7 @@ fn groups_of_an_earlier_store_are_read() {
     crosses(&mut world, 11, 10);
 }
 
-/// A tenant that is gone from the configuration while Weir was away leaves no groups behind.
+/// A tenant that was removed from the configuration while Weir was down leaves no groups behind.
 #[test]
 fn the_groups_of_a_tenant_that_is_gone_go() {
     let mut world = world();
@@ -381,7 +384,7 @@ fn the_groups_of_a_tenant_that_is_gone_go() {
     assert_eq!(world.store.len(), 0);
 }
 
-/// Weir is killed when it has stored what it is about to do, and the switch has not heard of it.
+/// Weir is killed after it has stored its next messages and before the switch has received them.
 #[test]
 fn a_crash_leaves_no_group_behind() {
     for words in ["group delete id=7", "group modify id=7 buckets=output:1"] {
@@ -400,7 +403,7 @@ fn a_crash_leaves_no_group_behind() {
     }
 }
 
-/// Weir is killed when another map has made copies, or a restart has, and the store has not heard of it.
+/// Weir is killed after a new map or a restart has made instances of groups, and before the store has recorded them.
 #[test]
 fn a_crash_before_copies_are_stored_leaves_none_behind() {
     for with_restart in [false, true] {
@@ -446,7 +449,8 @@ fn a_crash_before_copies_are_stored_leaves_none_behind() {
     }
 }
 
-/// What was to be deleted before a crash is to be deleted until the switch has done it: there may be another.
+/// A deletion that was pending before a crash stays pending until the switch has confirmed it: there may be another
+/// crash.
 #[test]
 fn what_is_to_be_deleted_is_stored_until_it_is_done() {
     let mut world = slow_world();
@@ -462,7 +466,7 @@ fn what_is_to_be_deleted_is_stored_until_it_is_done() {
     assert_eq!((world.switch.switch().group_count(), world.store.len()), (0, 0));
 }
 
-/// A number is given to another only when it is known to be gone from the switch.
+/// A group number is given out again only when the switch has confirmed that the group is deleted.
 #[test]
 fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {
     let mut world = world();
@@ -486,7 +490,7 @@ fn numbers_are_not_given_out_while_they_may_be_on_the_switch() {
     assert_eq!(world.switch_groups(), groups);
 }
 
-/// What comes in the place of an entry that went with its group stays, though the group comes back.
+/// A new entry replaces an entry that went with its group. The new entry stays, though the group is restored.
 #[test]
 fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
     for nth in 1..4 {
@@ -506,7 +510,7 @@ fn an_entry_in_the_place_of_one_that_went_with_its_group_stays() {
     }
 }
 
-/// A change that is in flight when the hairpin port goes still needs the instances that name others.
+/// A change in flight when the hairpin port is removed still needs the instances that other groups name.
 #[test]
 fn copies_that_are_still_named_go_when_they_can() {
     let mut world = world();

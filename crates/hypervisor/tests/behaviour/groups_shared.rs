@@ -8,7 +8,8 @@ use crate::support::shared_ports::{
 };
 use crate::support::*;
 
-/// Some buckets that send by a shared edge port and do not write one host's address, and some that do.
+/// Some buckets that output to a shared edge port without writing one host's address, and some buckets that write the
+/// address.
 const REFUSED: [&str; 9] = [
     "output:7",
     "flood",
@@ -86,7 +87,8 @@ fn members_of_a_big_switch_send_to_each_others_hosts() {
     }
 }
 
-/// A port comes to be shared under groups: those that cannot stand go with the rules that use them, and the tenant is told.
+/// A port of existing groups becomes shared. The groups that cannot stay are removed with the entries that use them,
+/// and the tenant is notified.
 #[test]
 fn groups_go_when_a_port_comes_to_be_shared() {
     let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);

@@ -5,7 +5,7 @@ use crate::support::networks::{big_networks, both_say, same, two_networks};
 use crate::support::*;
 use emulate::Fault;
 
-/// The same is told and forwarded as by a switch of the tenant's own.
+/// Weir reports and forwards the same as a switch of the tenant's own.
 fn is_the_same(stage: &mut Stage, tenant: usize, plans: &[Plan]) {
     let questions = ["stats group", "stats group_desc", "stats flow"];
     let ask = |stage: &mut Stage| {
@@ -37,7 +37,7 @@ fn watching(plans: &[Plan], tenant: usize, more: &[&str]) -> Stage {
     stage
 }
 
-/// What watches it is not live, and the group can still follow others that change.
+/// A bucket that watches the deleted group is not live. The group of this bucket still follows changes of other groups.
 #[test]
 fn a_group_stays_when_one_that_it_watches_goes() {
     for (plans, tenant) in [(two_networks(), 1), (big_networks(), 0)] {
@@ -66,7 +66,8 @@ fn world() -> (World, [Seat; 2]) {
     (world, seats)
 }
 
-/// The number that it had on the switch is another tenant's afterwards, who has no say in what is live.
+/// The number of the deleted group on the switch then belongs to another tenant. This tenant cannot make the bucket
+/// live.
 #[test]
 fn what_is_watched_is_nobody_elses() {
     let (mut world, [red, blue]) = world();
@@ -85,7 +86,7 @@ fn what_is_watched_is_nobody_elses() {
     assert!(world.switch_groups()[0].contains("g3@"), "{:?}", world.switch_groups());
 }
 
-/// Whatever is refused, it is what it was.
+/// The group stays unchanged, whichever request is refused.
 #[test]
 fn a_refused_change_takes_no_watching_group_along() {
     for change in [

@@ -6,7 +6,7 @@ use emulate::Fault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A wide entry is one on the switch for each port.
+/// A wide entry is one rule on the switch for each port.
 const SLICE: &str = "
     red: in_port=1
     red: in_port=2
@@ -15,7 +15,7 @@ const SLICE: &str = "
 ";
 const NETWORK: &str = "red own=1+2+3+4: -";
 
-/// An entry with an idle timeout above one that sends whatever that leaves by port 4.
+/// An entry with an idle timeout. Below it is an entry that sends its packets to port 4.
 const ABOVE_ANOTHER: &str = "
     red> 1 flow add match=ip prio=9 actions=output:3 cookie=7 idle=4 flags=rem
     red> 2 flow add prio=1 actions=output:4 cookie=8
@@ -53,7 +53,7 @@ fn an_entry_forwards_at_all_ports_while_one_has_packets() {
     }
 }
 
-/// However often a part of it was idle meanwhile, also at other times than whole seconds.
+/// However often some of its rules were idle meanwhile, also at times that are not whole seconds.
 #[test]
 fn an_entry_ends_when_its_time_is_over() {
     for policy in [SLICE, NETWORK] {
@@ -96,7 +96,7 @@ fn an_entry_ends_when_its_time_is_over() {
     }
 }
 
-/// An entry that is added again begins again.
+/// An entry that is added again has its full timeouts.
 #[test]
 fn an_entry_that_is_added_again_has_all_its_time() {
     for policy in [SLICE, NETWORK] {
@@ -129,7 +129,8 @@ fn an_entry_that_is_added_again_has_all_its_time() {
     }
 }
 
-/// What stands for it comes and goes with the slice; what that has counted was used.
+/// The rules of an entry are removed and installed as the slice changes. The packets of the removed rules count as use
+/// of the entry.
 #[test]
 fn an_entry_lives_on_when_what_stands_for_it_is_replaced() {
     let course = format!(
@@ -174,7 +175,7 @@ const AWAY_AND_BACK: &str = "
     red< PORT_STATUS ADD 2
 ";
 
-/// Whenever the switch refuses a modification, and what is installed again in that time, it ends once.
+/// Whenever the switch refuses a modification, and whatever Weir installs again meanwhile, the entry ends once.
 #[test]
 fn an_entry_ends_once_although_a_change_of_it_is_refused() {
     for offset in (0..200).step_by(5) {
@@ -195,7 +196,7 @@ fn an_entry_ends_once_although_a_change_of_it_is_refused() {
     }
 }
 
-/// A switch may begin a hard timeout again with a modification, and Weir does not: rules that Weir installed again end
+/// A switch may restart the hard timeout at a modification; Weir does not. The rules that Weir installs again end
 /// together with the other rules.
 #[test]
 fn an_entry_that_was_modified_ends_as_one() {
@@ -225,7 +226,7 @@ fn an_entry_that_was_modified_ends_as_one() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// Its time begins when it is sent, however long the store has taken.
+/// The timeouts start when Weir sends the entry, however long the store has taken.
 #[test]
 fn an_entry_that_has_waited_for_the_store_has_all_its_time() {
     let setup = Setup { store_at_once: false, ..Setup::new(Version::V1_0, SLICE) };
@@ -246,7 +247,7 @@ fn an_entry_that_has_waited_for_the_store_has_all_its_time() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// A modification that was accepted at the same moment and waits gives it no more.
+/// A modification that was accepted at the same moment and waits does not lengthen the timeouts.
 #[test]
 fn an_entry_has_no_more_time_for_a_modification_that_waits() {
     let mut world = World::new(Setup::new(Version::V1_0, "red: in_port=1\nred: in_port=2"));
@@ -267,7 +268,7 @@ fn an_entry_has_no_more_time_for_a_modification_that_waits() {
     assert_eq!(world.tenant_flows(), [""; 0]);
 }
 
-/// A modification gives an entry no more time, though it is more on the switch than it was.
+/// A modification does not lengthen the timeouts, though the entry then has more rules on the switch.
 #[test]
 fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
     let mut stage = Stage::new(Version::V1_3, networks::two_networks());
@@ -286,7 +287,7 @@ fn an_entry_that_becomes_more_on_the_switch_ends_in_time() {
     assert_eq!(stage.say(1, 1, "stats flow"), ["7 STATS flow"]);
 }
 
-/// Nor does another tag of a link.
+/// A new tag of the link does not lengthen the timeouts either.
 #[test]
 fn an_entry_of_a_link_that_moves_ends_in_time() {
     for (version, wait) in VERSIONS.into_iter().flat_map(|it| [1, 2, 3].map(|wait| (it, wait))) {
@@ -306,7 +307,7 @@ fn an_entry_of_a_link_that_moves_ends_in_time() {
     }
 }
 
-/// What comes later ends with the rest, also where the slice has changed, and after a restart.
+/// Rules that are installed later end with the other rules, also where the slice has changed and after a restart.
 #[test]
 fn an_entry_of_which_a_part_comes_later_ends_as_one() {
     for restarts in [false, true] {
@@ -336,7 +337,7 @@ fn an_entry_of_which_a_part_comes_later_ends_as_one() {
     }
 }
 
-/// An entry that was to be replaced, and is not, has the time that it had.
+/// An entry whose replacement is refused keeps its remaining time.
 #[test]
 fn an_entry_that_is_not_replaced_ends_in_time() {
     for (hard, every) in [4, 9].into_iter().flat_map(|hard| [1, 2, 3, 4].map(|it| (hard, it))) {
@@ -360,7 +361,7 @@ fn an_entry_that_is_not_replaced_ends_in_time() {
     }
 }
 
-/// On the tenant's first switch, with links and VLANs.
+/// Entries on the tenant's first switch, with links and VLANs.
 #[test]
 fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
     let courses = [&[1][..], &[2], &[1, 2], &[1, 1, 1, 2, 2], &[2, 1, 1, 1]];
@@ -394,7 +395,7 @@ fn an_entry_of_a_network_ends_when_it_is_idle_at_every_port() {
 /// STATS_REQUEST.
 const ASKS: u8 = 16;
 
-/// A world with an entry that is this many on the switch.
+/// A world with an entry of this many rules on the switch.
 fn wide(rules: usize) -> (World, Seat) {
     let policy: String = (0..rules).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
     let mut world = World::new(Setup::new(Version::V1_0, &policy));
@@ -405,7 +406,8 @@ fn wide(rules: usize) -> (World, Seat) {
     (world, red)
 }
 
-/// Of what is many on the switch few are asked for at a time, and no more once one of them has been used.
+/// For an entry of many rules, Weir asks for the counters of a few rules at a time. It stops when one of them has been
+/// used.
 #[test]
 fn what_an_entry_has_counted_is_asked_for_bit_by_bit() {
     let (mut world, red) = wide(200);
@@ -425,7 +427,7 @@ fn what_an_entry_has_counted_is_asked_for_bit_by_bit() {
     assert_eq!(world.heard(red), ["FLOW_REMOVED prio=9 any cookie=0x7 IDLE_TIMEOUT n=3"]);
 }
 
-/// A switch that does not say it is asked again.
+/// A switch that does not answer the request is asked again.
 #[test]
 fn an_entry_of_many_ends_when_the_switch_has_said_that_it_is_idle() {
     let (mut world, red) = wide(200);
@@ -458,7 +460,7 @@ fn an_entry_lives_while_any_of_many_has_packets() {
     }
 }
 
-/// It is done in the tenant's turn: another's changes do not wait for all of it.
+/// The installation is part of the tenant's turn: another tenant's changes do not wait for all of it.
 #[test]
 fn what_is_installed_again_stands_in_the_tenants_queue() {
     let policy: String = (0..200).map(|n| format!("red: ip,nw_src=10.1.{n}.0/24\n")).collect();
@@ -513,7 +515,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same with refusals and hard timeouts.
+/// The same steps with refusals and hard timeouts.
 fn rough_step() -> impl Strategy<Value = Step> {
     let hard = prop::sample::select(vec!["", " hard=2", " hard=3"]);
     let said = (step(), hard).prop_map(|(step, hard)| match step {
@@ -538,7 +540,7 @@ fn take(world: &mut World, red: Seat, step: &Step) -> Vec<u32> {
 }
 
 proptest! {
-    /// Whatever is done and whatever passes, what is several on the switch cannot be told from what is one.
+    /// Whatever the tenant does and whatever packets arrive, an entry of several rules looks like an entry of one rule.
     #[test]
     fn several_are_as_one(steps in vec(step(), 1..60)) {
         for policy in [SLICE, NETWORK] {
@@ -556,8 +558,8 @@ proptest! {
         }
     }
 
-    /// Each entry with a timeout ends, and is reported as often as it was added and not ended in another way; also if the switch
-    /// refuses to have a part of it again.
+    /// Each entry with a timeout ends. The number of its FLOW_REMOVED is the number of its additions without another
+    /// end, also if the switch refuses to install some rules again.
     #[test]
     fn what_has_a_timeout_ends(steps in vec(rough_step(), 1..60), slow in any::<bool>()) {
         for policy in [SLICE, NETWORK] {

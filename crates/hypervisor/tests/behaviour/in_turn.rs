@@ -39,10 +39,10 @@ const ALL: &[&str] = &[
     LOOK,
 ];
 
-/// What there is at that point, neither before nor after.
+/// The state at that point, neither before nor after.
 const LOOK: &str = "look";
 
-/// The messages that a step is.
+/// The messages of a step.
 fn messages(words: &str) -> Vec<&str> {
     match words {
         LOOK => vec!["barrier", "stats flow", "stats group_desc", "barrier"],
@@ -50,7 +50,7 @@ fn messages(words: &str) -> Vec<&str> {
     }
 }
 
-/// What a tenant has: its entries' cookies and actions, by their priorities, and its groups' buckets.
+/// The tables of a tenant: the cookies and actions of its entries, by their priorities, and the buckets of its groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Tables {
     entries: BTreeMap<u32, (u64, String)>,
@@ -66,18 +66,18 @@ fn number(words: &str, key: &str) -> Option<u32> {
     value(words, key)?.parse().ok()
 }
 
-/// Whether that can be said in OpenFlow 1.0.
+/// Whether the request can be expressed in OpenFlow 1.0.
 fn is_old(words: &str) -> bool {
     !["group", "cookie_mask"].iter().any(|it| words.contains(it))
 }
 
-/// The same in a network, two of whose ports stand on one port of the switch.
+/// The same request in a network, two of whose ports are on one port of the switch.
 fn in_network(words: &str) -> String {
     let words = words.replace("output:2", "output:10").replace("output:3", "output:11");
     words.replace("out_port=2", "out_port=10").replace("out_port=3", "out_port=11")
 }
 
-/// Whether a request that concerns several entries means this one.
+/// Whether a request for several entries means this one.
 fn is_meant(words: &str, entry: u32, (cookie, actions): &(u64, String)) -> bool {
     let is_strict = words.contains("_strict ");
     let sends = |to: String| *actions == to;
@@ -88,13 +88,13 @@ fn is_meant(words: &str, entry: u32, (cookie, actions): &(u64, String)) -> bool 
 }
 
 impl Tables {
-    /// Whether the group is not there that entries are to send to.
+    /// Whether the group that the entries are to use does not exist.
     fn lack(&self, words: &str) -> bool {
         let group = value(words, "actions").and_then(|it| it.strip_prefix("group:")?.parse().ok());
         group.is_some_and(|group: u32| !self.groups.contains_key(&group))
     }
 
-    /// Does what a switch would; whether it would refuse it.
+    /// Does the request as a switch would. The result is whether the switch would refuse it.
     fn refuse(&mut self, version: Version, words: &str) -> bool {
         let (actions, id) = (value(words, "actions"), number(words, "id"));
         let lacks = self.lack(words);
@@ -144,7 +144,7 @@ impl Tables {
         false
     }
 
-    /// What the tenant is told that it has.
+    /// The tables that the tenant sees.
     fn told(version: Version, world: &mut World, seat: Seat) -> Tables {
         let mut ask = |words| {
             world.say(seat, 1, words);
@@ -171,7 +171,7 @@ impl Tables {
         groups.filter_map(|(id, it)| Some((id.parse().ok()?, it.to_owned()))).collect()
     }
 
-    /// Whether an answer is about these.
+    /// Whether a reply is about these tables.
     fn are_told(&self, words: &str, told: &str) -> bool {
         match words {
             "stats flow" => Tables::entries(told) == self.entries,
@@ -181,7 +181,8 @@ impl Tables {
     }
 }
 
-/// What is about to send elsewhere is not deleted for that if it does not come to.
+/// An entry is about to change its output port. A deletion by the new port does not delete the entry if the change is
+/// refused.
 #[test]
 fn an_entry_is_deleted_for_where_it_sends() {
     for (delete, left) in [("out_port=1", 0), ("out_port=2", 1)] {
@@ -205,7 +206,7 @@ fn an_entry_is_deleted_for_where_it_sends() {
     }
 }
 
-/// Where that is: in a slice, where a request is a message, and in a network, where one may be several.
+/// The places of the test: a slice, where a request is one message, and a network, where a request may be several.
 fn worlds() -> impl Iterator<Item = (Setup, bool)> {
     let slice = |version| (Setup::new(version, "blue: any"), false);
     let network =

@@ -36,7 +36,7 @@ fn fill(world: &mut World) {
     assert_eq!(world.heard(red), [""; 0]);
 }
 
-/// The installations whose rules the switch holds, and how many rules, by the core's reports.
+/// The installations whose rules the switch holds, and the number of these rules, from the core's reports.
 fn left(world: &World) -> Vec<(String, usize)> {
     let told = world.events.iter().filter_map(|event| match event {
         Event::LeftOthers(left) => Some(left),
@@ -68,7 +68,7 @@ fn a_lost_store_erases_nothing() {
     }
 }
 
-/// Each goes on with its own store, in turn.
+/// Each Weir continues with its own store, in turn.
 #[test]
 fn a_second_weir_leaves_the_rules_of_the_first() {
     for version in VERSIONS {
@@ -96,7 +96,7 @@ fn a_second_weir_leaves_the_rules_of_the_first() {
     }
 }
 
-/// A tenant's controller writes the same rule again: it takes the place of the one that was left.
+/// A tenant's controller writes the same rule again. The rule replaces the one that was left on the switch.
 #[test]
 fn the_same_rule_takes_the_place_of_one_that_was_left() {
     for version in VERSIONS {

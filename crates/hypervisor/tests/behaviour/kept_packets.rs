@@ -28,8 +28,8 @@ fn a_number_that_the_switch_gives_out_again_is_the_last_ones_alone() {
     }
 }
 
-/// What the switch is sent of red's release of the packet that it keeps by the number 7, which waits for its turn, and what red is
-/// told. Meanwhile the switch may take the place for a packet of blue's.
+/// Red releases the packet with buffer id 7, and the release waits for its turn. Gives the messages to the switch and
+/// the replies to red. Meanwhile the switch may use the buffer for a packet of blue's.
 fn waits(version: Version, release: &str, is_taken: bool) -> (Vec<String>, Vec<String>) {
     let policy = BY_ADDRESS.replace("red:", "red packet_out=1/1 flow_mod=1/1:");
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, &policy) });
@@ -74,8 +74,8 @@ fn what_waits_for_its_turn_does_not_release_a_later_packet() {
     }
 }
 
-/// Where a packet of blue's gets to that is in a PACKET_IN at `switch`, once a change has released it there:
-/// tenant, switch and port of the tenant's.
+/// The places that a packet of blue's reaches. It is in a PACKET_IN at `switch`, and a change there releases it. A
+/// place is a tenant, a switch and a port of the tenant's.
 fn released(switch: u64, change: &str) -> Vec<(usize, u64, u32)> {
     let mut stage = Stage::with_buffers(Version::V1_3, two_networks(), 8);
     // Blue's port 1 has a number that is one of red's ports on the switch.

@@ -15,7 +15,7 @@ const LABEL: Label = Label { left: 2_500_999, capacity: 10_000_000 };
 const PORT_STATUS: u8 = 12;
 const VENDOR: u8 = 4;
 
-/// Red has a form, blue has none; both have a controller.
+/// Red has a form of link labels, blue has none. Both have a controller.
 fn world(version: Version, form: Option<LabelForm>) -> (World, Seat, Seat) {
     let mut setup = Setup::new(version, TWO);
     setup.policy.tenants[0].labels = form;
@@ -25,7 +25,7 @@ fn world(version: Version, form: Option<LabelForm>) -> (World, Seat, Seat) {
     (world, red, blue)
 }
 
-/// Tells everybody a label of each port; what red and blue hear.
+/// Reports a label of each port to all tenants. Gives the messages that red and blue receive.
 fn tell(world: &mut World, red: Seat, blue: Seat) -> [Vec<Vec<u8>>; 2] {
     for name in ["red", "blue"] {
         let tenant = world.tenant(name);

@@ -11,7 +11,7 @@ const BY_PORT: &str = "
     blue: in_port=4
 ";
 
-/// A guest of a tenant to whom everything else belongs, LLDP too.
+/// A tenant with a small slice. Everything else, LLDP too, belongs to another tenant.
 const GUEST: &str = "
     red: ip,nw_src=10.1.0.0/16 @200
     blue: any
@@ -21,7 +21,8 @@ fn world(policy: &str) -> World {
     World::new(Setup::new(Version::V1_3, policy))
 }
 
-/// Reasons and cookies of the PACKET_INs that a controller has received, each of which has to be of the link probe as it was sent.
+/// Ingress ports, reasons and cookies of the PACKET_INs that a controller has received. Each PACKET_IN must have the
+/// link probe as it was sent.
 fn told(world: &mut World, seat: Seat) -> Vec<(u32, u8, u64)> {
     let messages = world.received(seat);
     let told = messages.iter().map(|message| match Message::parse(message) {

@@ -8,7 +8,7 @@ use crate::support::shared_ports::{
 };
 use crate::support::*;
 
-/// Each says more than what can be left for the end.
+/// Action lists with more actions than the last table can do.
 const LISTS: [&str; 17] = [
     // Other tables.
     "flood;goto=1",
@@ -94,7 +94,7 @@ fn so_it_is_on_big_switches() {
     }
 }
 
-/// The tenant's port becomes shared under rules: those that cannot stand go, and the tenant is told.
+/// A port of existing rules becomes shared. The rules that cannot stay are removed, and the tenant is notified.
 #[test]
 fn a_port_comes_to_be_shared() {
     let mut stage = Stage::new(Version::V1_3, vec![plan_before_sharing(RED)]);

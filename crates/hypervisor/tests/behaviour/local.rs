@@ -7,7 +7,7 @@ use crate::support::*;
 const RED: usize = 0;
 const BLUE: usize = 1;
 
-/// A switch's own forwarding knows no tenants.
+/// The switch's own forwarding does not separate tenants.
 #[test]
 fn normal_is_refused() {
     for (version, plans) in VERSIONS
@@ -38,7 +38,8 @@ fn normal_is_refused() {
     }
 }
 
-/// Red's second switch has its LOCAL port at that of the physical switch, blue's first at an ordinary one.
+/// The LOCAL port of red's second switch is the LOCAL port of the physical switch. The LOCAL port of blue's first
+/// switch is an ordinary port.
 #[test]
 fn local_is_a_port_like_any() {
     for (version, plans) in VERSIONS
@@ -146,7 +147,7 @@ fn local_comes_and_goes() {
     }
 }
 
-/// A link may end there, too.
+/// A link may end at LOCAL, too.
 #[test]
 fn a_link_between_local_ports() {
     for version in VERSIONS {
@@ -177,7 +178,7 @@ fn a_link_between_local_ports() {
     }
 }
 
-/// A switch on which none is mapped has no such port.
+/// A switch without a mapped LOCAL port has no LOCAL.
 #[test]
 fn without_one_local_is_refused() {
     for version in VERSIONS {

@@ -10,7 +10,7 @@ use hypervisor::{RefusedBy, TenantId};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Two tenants with ports, one with little room, one that only reads, one with a network of its own.
+/// Two tenants with ports, one with a low limit, one that only reads, one with a network of its own.
 const POLICY: &str = "
     red queues=1 vendor=0x99: in_port=1
     red: in_port=2
@@ -30,7 +30,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Then the type is that of the scenario, as an example.
+    /// Whether the row is for several types. Then the type in the scenario is an example.
     fn is_of_several_types(&self) -> bool {
         ["any", "changes", "requests"].iter().any(|it| self.name.starts_with(it))
     }
@@ -124,7 +124,7 @@ fn every_type_has_a_row() {
     }
 }
 
-/// Above the tables of the page.
+/// The text above the tables of the page.
 const HEAD: &str = "\
 # Policy for every OpenFlow message
 

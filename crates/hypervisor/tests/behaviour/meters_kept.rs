@@ -26,7 +26,7 @@ fn rates(world: &mut World) -> Vec<u32> {
     rates
 }
 
-/// What was stored and did not get to the switch is done when that is back, and undone on it nothing else.
+/// A change was stored and did not reach the switch. When the switch is back, Weir makes this change and no other.
 #[test]
 fn a_meter_is_what_it_was_told_to_be_after_a_lost_connection() {
     for (words, left) in [

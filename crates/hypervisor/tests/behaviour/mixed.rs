@@ -10,10 +10,11 @@ use proptest::prelude::*;
 const V1_0: Version = Version::V1_0;
 const V1_3: Version = Version::V1_3;
 
-/// Such that the first two may be members of one big switch.
+/// Versions with which the first two switches may be members of one big switch.
 const BIG: [Versions; 2] = [[V1_3, V1_3, V1_0], [V1_0, V1_0, V1_3]];
 
-/// Red's switches as in [`two_networks`], and blue's as in [`big_networks`]: of the first two physical ones it has one.
+/// Red's switches are as in [`two_networks`], and blue's as in [`big_networks`]: the first two physical switches are
+/// one big switch of blue's.
 fn one_big() -> Vec<Plan> {
     vec![two_networks().remove(0), big_networks().remove(1)]
 }
@@ -27,7 +28,7 @@ fn frame(tag: &str) -> Vec<u8> {
     packet(&format!("{tag}10.0.0.1>10.0.0.2"))
 }
 
-/// A frame has one tag on 1.0, the link's: only frames without a tag of the tenant's cross.
+/// On OpenFlow 1.0 a frame has one tag, the tag of the link. Only frames without a tag of the tenant's cross.
 #[test]
 fn frames_without_tags_cross_links_between_versions_both_ways() {
     for versions in ALL.into_iter().filter(is_mixed) {
@@ -77,7 +78,8 @@ fn what_an_entry_makes_of_tags_is_followed() {
     }
 }
 
-/// A rule for frames with a tag is refused if the rule is for such a link alone; a rule for all ports sends by all other ports.
+/// A rule for frames with a tag is refused if it outputs only to such a link. A rule for all ports outputs to all other
+/// ports.
 #[test]
 fn nothing_with_a_tag_crosses() {
     let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
@@ -145,7 +147,7 @@ fn ports_count_the_tenants_own_bytes_whatever_the_other_end_speaks() {
     }
 }
 
-/// The other end comes back with another version.
+/// The other end reconnects with another version.
 #[test]
 fn entries_follow_the_version_of_the_other_end() {
     use fabric::Tagging;
@@ -182,7 +184,7 @@ fn entries_follow_the_version_of_the_other_end() {
     assert_eq!(stage.entries(1).len(), before[0].len() - 1);
 }
 
-/// A group has a form for frames with a tag, and what its buckets make of tags is followed.
+/// A group has a second form, for frames with a tag. Tags that its buckets add or remove are taken into account.
 #[test]
 fn groups_send_frames_without_tags() {
     let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
@@ -218,7 +220,7 @@ fn groups_send_frames_without_tags() {
     assert_eq!(stage.out(1, 1, words).delivered, [(1, 2, 1, frame("vlan9:"))]);
 }
 
-/// What a set is merged with may change the tag, so it sends by no group that such a link is in.
+/// A merged action set may change the tag, so a set that may be merged uses no group with such a link.
 #[test]
 fn sets_that_are_merged_do_not_send_there() {
     let mut stage = Stage::mixed([V1_3, V1_3, V1_0], two_networks(), 0);
