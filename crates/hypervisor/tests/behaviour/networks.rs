@@ -61,7 +61,8 @@ fn a_packet_out_into_a_virtual_link_is_a_packet_in_at_its_other_end() {
     }
 }
 
-/// On 1.0 a frame has one tag, and on a link that is the link's: a frame with a tag of the tenant's own stays where it came in.
+/// On OpenFlow 1.0 a frame has one tag, and on a link this is the tag of the link. A frame with a tag of the tenant's
+/// does not cross the link.
 #[test]
 fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
     let version = Version::V1_0;
@@ -104,7 +105,8 @@ fn frames_of_vlans_do_not_cross_links_of_openflow_1_0() {
     }
 }
 
-/// A change may make of a rule several on the switch, one of them another's: that one stays the other's (1.0).
+/// A change may turn one rule into several, one of which another entry owns. This rule stays with its owner (OpenFlow
+/// 1.0).
 #[test]
 fn rules_of_vlans_become_one() {
     let mut stage = Stage::new(Version::V1_0, two_networks());

@@ -8,22 +8,23 @@ const BEFORE: &str = "
     many: ip,nw_src=10.2.0.0/16
     more: ip,nw_src=10.3.0.0/16
 ";
-/// All entries of `many` change their match on the switch, and some entries of `more` go.
+/// The match of all entries of `many` changes on the switch, and some entries of `more` are removed.
 const AFTER: &str = "
     quiet: ip,nw_src=10.1.0.0/16
     many: ip,nw_src=10.2.0.0/16,nw_dst=10.9.0.0/16
     more: ip,nw_src=10.3.0.0/17
 ";
 const ENTRIES: usize = 2_000;
-/// The entries of `more` that stay.
+/// The number of entries of `more` that stay.
 const STAYING: usize = 1_024;
 
-/// How many entries of `more` stay. On 1.3 a table of Weir's own tells slices apart: a new policy changes no rules of tenants.
+/// The number of entries of `more` that stay. On OpenFlow 1.3 a table of Weir's own separates slices, so a new policy
+/// changes no tenants' rules.
 fn staying(version: Version, few: usize) -> usize {
     if version == Version::V1_3 { ENTRIES } else { few }
 }
 
-/// Bytes that the daemon reads of a connection in one turn.
+/// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
 
 /// `many` and `more` have their entries.
@@ -45,7 +46,7 @@ fn world(version: Version) -> (World, Seat) {
     (world, quiet)
 }
 
-/// Rules of all tenants on the switch.
+/// The number of rules of all tenants on the switch.
 fn rules(world: &World) -> usize {
     world.core.tenants().map(|it| it.entries).sum()
 }

@@ -12,7 +12,8 @@ const TENANTS: &str = "
 const SECOND: u64 = 1_000_000_000;
 const MESSAGES: usize = 1_000;
 
-/// Red and blue send PACKET_OUTs, red first, so that both want the switch; gives the world when all have been sent.
+/// Red and blue send PACKET_OUTs, red first, so that both compete for the switch. Gives the world when all have been
+/// sent.
 fn flood(version: Version, fault: emulate::Fault) -> World {
     let mut world = World::new(Setup { per_second: Some(8_000), ..Setup::new(version, TENANTS) });
     let seats = [world.connect("red"), world.connect("blue")];
@@ -118,14 +119,14 @@ fn answers_before_the_work_is_done_stop_nobody_and_lose_nothing() {
     }
 }
 
-/// What one tenant has sent to the switch, and what waits for the switch.
+/// The number of messages that one tenant has sent to the switch, and the number that waits for the switch.
 fn sent_and_waiting(world: &World, name: &str, type_: usize) -> (usize, usize) {
     let id = world.tenant(name);
     let state = world.core.tenants().find(|state| state.id == id).unwrap();
     (state.counters.to_switch[type_] as usize, state.waiting_south)
 }
 
-/// PACKET_OUTs that wait are lost with the session, as on any switch; changes of tables are not, they are in the store.
+/// Waiting PACKET_OUTs are lost with the session, as on any switch. Table changes are kept in the store.
 #[test]
 fn a_switch_that_goes_away_with_a_full_window_serves_all_again_when_it_is_back() {
     const ENTRIES: u32 = 5;
@@ -179,7 +180,8 @@ fn a_switch_that_goes_away_with_a_full_window_serves_all_again_when_it_is_back()
     }
 }
 
-/// A switch takes one rule of an entry, refuses the other, and refuses that the first goes: the tenant hears of it all the same.
+/// A switch accepts one rule of an entry, refuses the other, and refuses to delete the first. The tenant still gets the
+/// error.
 #[test]
 fn a_switch_that_refuses_deletions_as_well_is_left_as_it_is() {
     for version in VERSIONS {

@@ -16,7 +16,7 @@ use proptest::test_runner::{TestCaseResult, TestRunner};
 /// The stage's wires.
 const WIRES: [[(u64, u32); 2]; 3] = [[(1, 5), (2, 5)], [(2, 6), (3, 5)], [(3, 6), (1, 6)]];
 
-/// Runs cases of which each says what the switches speak.
+/// Runs cases, each with the OpenFlow versions of the switches.
 fn run(test: &str, plans: &[Plan], cases: impl Strategy<Value = (Versions, Case)>) {
     if Ovs::start(test).is_none() {
         return;

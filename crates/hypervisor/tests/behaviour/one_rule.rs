@@ -6,7 +6,7 @@ use emulate::Fault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// red's entries for any port are one for each of its ports.
+/// Red's entries for any port are one rule for each of its ports.
 const PORTS: &str = "
     red flows=5 entries=8: in_port=1
     red: in_port=2
@@ -17,7 +17,7 @@ fn world() -> World {
     World::new(Setup::new(Version::V1_0, PORTS))
 }
 
-/// What the switch holds of red's: priority, match and the number of the entry that owns it.
+/// Red's rules on the switch: priority, match and the number of the owning entry.
 fn owned(world: &World) -> Vec<String> {
     let flows = world.switch.switch().flows().filter(|(_, flow)| flow.cookie as u32 != 0);
     let told = flows.map(|(_, it)| format!("{} {}", it.match_, it.cookie as u32));
@@ -109,7 +109,7 @@ fn the_other_takes_over_when_the_owner_times_out() {
     }
 }
 
-/// It looks as one that no packet meets.
+/// The entry looks like an entry that no packet matches.
 #[test]
 fn an_entry_that_owns_nothing_has_its_own_time() {
     let mut world = world();
@@ -240,7 +240,7 @@ fn limits_count_what_is_beneath() {
     tables_agree(&mut world).unwrap();
 }
 
-/// A new slice makes two entries one, and apart again.
+/// A new slice turns two entries into one rule, and into two rules again.
 #[test]
 fn another_slice_makes_entries_one_and_apart() {
     let wide = "red: any";
@@ -260,7 +260,7 @@ fn another_slice_makes_entries_one_and_apart() {
     tables_agree(&mut world).unwrap();
 }
 
-/// A refused change leaves it the time that it had.
+/// After a refused change the entry keeps its remaining time.
 #[test]
 fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
     let mut world = world();
@@ -337,7 +337,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever becomes of them, an entry on the switch has one owner, and none is missing that an entry waits for.
+    /// After any events, each rule on the switch has one owner, and no rule is missing that an entry waits for.
     #[test]
     fn at_rest_each_has_one_owner(steps in vec(step(), 1..40), slow in any::<bool>()) {
         let policies = [PORTS, "red: in_port=2\nred: in_port=3", "red: dl_type=0x0800\nred: in_port=1"];

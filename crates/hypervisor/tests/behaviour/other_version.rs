@@ -6,10 +6,10 @@ use openflow::Version;
 
 const RED: &str = "red: any";
 
-/// As long as a match of 1.0.
+/// A match that is as long as a match of OpenFlow 1.0.
 const AS_LONG: &str = "match=tcp,nw_src=10.1.0.1,nw_dst=10.9.0.1,tp_dst=80";
 
-/// Whether all that the switch was sent is of the version that it speaks.
+/// Whether all messages to the switch have the version that it speaks.
 fn is_spoken_to(world: &World) -> bool {
     world.south.iter().all(|message| message[0] == world.version.0)
 }

@@ -9,15 +9,15 @@ use hypervisor::{Event, Instant, Policy};
 use openflow::VersionSet;
 use std::sync::Arc;
 
-/// Weir's own rules for transit.
+/// The number of Weir's own rules for transit.
 const RULES: u16 = 240;
 const GROUPS: usize = 250;
 const BATCH: usize = 8;
-/// Bytes that the daemon reads of a connection in one turn.
+/// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
 const FLOW_MOD: u8 = 14;
 
-/// A tenant at port 4, and packets that pass by ports 1 to 3 with labels from `label` on.
+/// A tenant at port 4, and transit packets at ports 1 to 3 with labels from `label` on.
 fn passing(label: u16) -> Policy {
     let hop = |n: u16| Hop {
         port: PortNumber::new(1 + u32::from(n % 3)).unwrap(),
@@ -37,7 +37,7 @@ fn world(version: Version) -> World {
     World::new(setup)
 }
 
-/// Rules of the switch for packets with a label from `label` on, and of any others with a label.
+/// The number of rules for packets with a label from `label` on, and of rules for other labels.
 fn with_labels(world: &World, label: u16) -> (usize, usize) {
     let flows = world.switch_flows();
     let passes = |flow: &&String| flow.contains("dl_vlan=") || flow.contains("vlan_vid=");
@@ -121,7 +121,8 @@ fn a_rule_that_the_switch_refuses_meanwhile_is_tried_again() {
     }
 }
 
-/// This happens after a few turns, and after many. Then the switch has the rules of a map with labels from this number on.
+/// The event happens after a few turns, and after many. Then the switch has the rules of a map with labels from this
+/// number on.
 fn check_interrupted(labels: u16, event: impl Fn(&mut World)) {
     for version in VERSIONS {
         for turns in [3, 40] {
@@ -150,7 +151,7 @@ fn a_new_connection_in_the_middle_finds_what_is_missing() {
     });
 }
 
-/// In the switch's place comes one that has nothing. Gives the numbers of messages of this type in each turn.
+/// A switch without rules replaces the switch. Gives the numbers of messages of this type in each turn.
 fn comes_empty(world: &mut World, type_: u8) -> Vec<usize> {
     let mut config = Config::new(DPID, 4);
     config.versions = VersionSet::only(world.version);

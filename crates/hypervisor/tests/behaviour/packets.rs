@@ -16,7 +16,7 @@ const BY_PORT: &str = "
     blue: in_port=3
 ";
 
-/// On 1.3 a table without entries drops; ask to be told.
+/// On OpenFlow 1.3 a table without entries drops packets. This entry sends them to the controller.
 const MISS: &str = "
     [1.3] red> 900 flow add prio=0 actions=controller
     [1.3] blue> 900 flow add prio=0 actions=controller
@@ -236,7 +236,7 @@ fn a_probe_comes_back_as_it_was_sent() {
     }
 }
 
-/// The numbers that a tenant is given start at 0, each tenant's own.
+/// The buffer ids of each tenant start at 0.
 fn with_buffers(version: Version) -> Setup {
     Setup { configure: |_| {}, ..Setup::new(version, BY_ADDRESS) }
 }
@@ -310,7 +310,7 @@ fn a_modified_entry_is_applied_to_the_packet_of_its_buffer() {
     );
 }
 
-/// However many entries it means: the packet is sent through the tables once, after them.
+/// However many entries the modification matches, the packet is sent through the tables once, after the modification.
 #[test]
 fn on_1_3_a_modification_releases_the_packet_of_its_buffer() {
     for modify in [
@@ -388,7 +388,8 @@ fn what_is_told_of_a_buffered_packet_is_as_long_as_was_asked() {
     );
 }
 
-/// Whose a packet is only its bytes say, so they are told whatever a rule asks for; which is what its tenant reads.
+/// Only the bytes of a packet tell its owner, so the switch sends enough bytes, whatever the rule asks for. The tenant
+/// gets them all.
 #[test]
 fn on_1_0_a_rule_that_asks_for_little_tells_its_tenant_all_the_same() {
     for length in [0, 20, 90] {
@@ -421,7 +422,7 @@ fn on_1_0_a_rule_that_asks_for_little_tells_its_tenant_all_the_same() {
     }
 }
 
-/// Who may read a packet, and what may become of it, is known by its bytes as well, also where its rule is.
+/// The bytes of a packet also decide who may read the packet and how it may be treated, wherever its rule is.
 #[test]
 fn a_rule_that_asks_for_little_is_like_any() {
     for version in VERSIONS {
@@ -455,7 +456,7 @@ fn a_rule_that_asks_for_little_is_like_any() {
     }
 }
 
-/// A datagram of IPv6 to this port, which is behind more options than IPv4 has room for.
+/// An IPv6 datagram to this port, behind more options than IPv4 has room for.
 fn behind_options(port: u16) -> Vec<u8> {
     const BYTES: usize = 512;
     let mut frame = packet("10.1.0.1>10.2.0.1")[..12].to_vec();

@@ -10,7 +10,8 @@ fn say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
     assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// Of two_networks(): blue's frames from its port 1 of the first switch cross its link to the third, red's go to the second.
+/// With two_networks(): blue's frames from its port 1 of the first switch cross its link to the third, and red's go to
+/// the second.
 fn forwarding(version: Version) -> Stage {
     let mut stage = Stage::new(version, two_networks());
     for (tenant, switch, rule) in [
@@ -37,7 +38,7 @@ fn frame() -> Vec<u8> {
     packet("10.0.0.1>10.0.0.2")
 }
 
-/// So many of these frames.
+/// This number of these frames.
 fn frames_of(packets: u64) -> Option<(u64, u64)> {
     Some((packets, packets * frame().len() as u64))
 }
@@ -62,8 +63,8 @@ fn a_link_has_received_what_came_by_it_and_sent_what_arrived() {
     check(&mut stage, (1, 2, 11), 0, 0);
 }
 
-/// On 1.0 no entry counts for a link alone, nor for a tenant's hosts at a shared port. A port that is the tenant's whole is the
-/// switch's.
+/// On OpenFlow 1.0 no rule counts for a single link or for a tenant's hosts at a shared port. A port that belongs
+/// wholly to the tenant has the switch's counters.
 #[test]
 fn on_1_0_only_whole_ports_are_counted() {
     let mut stage = forwarding(Version::V1_0);
@@ -98,7 +99,7 @@ fn a_controllers_own_packets_count_as_any_others() {
     check(&mut stage, (1, 3, 11), 1, 0);
 }
 
-/// Nothing is kept of entries that are gone.
+/// The counters of removed rules are not kept.
 #[test]
 fn counts_begin_anew_where_a_link_moves() {
     let mut stage = forwarding(V13);
@@ -113,7 +114,7 @@ fn counts_begin_anew_where_a_link_moves() {
     check(&mut stage, (1, 3, 11), 2, 0);
 }
 
-/// The entries that count stay on the switch.
+/// The rules that count stay on the switch.
 #[test]
 fn counts_outlive_connections() {
     let mut stage = forwarding(V13);

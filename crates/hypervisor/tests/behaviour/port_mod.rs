@@ -27,13 +27,14 @@ fn set(stage: &mut Stage, tenant: usize, switch: u64, port: u32, config: u32) ->
     stage.say(tenant, switch, &words)
 }
 
-/// Says the same here and there.
+/// Sends the same request to the stage and to the switch beside it.
 fn both_say(stage: &mut Stage, tenant: usize, switch: u64, words: &str) {
     assert_eq!(stage.say(tenant, switch, words), Vec::<String>::new(), "{words}");
     assert_eq!(stage.say_beside(tenant, switch, words), Vec::<String>::new(), "{words}");
 }
 
-/// A packet from each edge of both tenants; what becomes of it is the same here and there. Gives the blue tenant's.
+/// A packet from each edge port of both tenants. The result is the same on the stage and beside it. Gives the blue
+/// tenant's result.
 fn all_same(stage: &mut Stage, context: &str) -> Vec<Seen> {
     let mut blue = Vec::new();
     for (tenant, plan) in two_networks().iter().enumerate() {
@@ -48,7 +49,7 @@ fn all_same(stage: &mut Stage, context: &str) -> Vec<Seen> {
     blue
 }
 
-/// What the tenants' switches do: forward along their links and tell their controllers, or only tell.
+/// The entries of the tenants' switches: forward along their links and notify their controllers, or only notify.
 fn rules(stage: &mut Stage, version: Version, forward: bool) {
     let floods = "prio=5 actions=flood,controller";
     for switch in [1, 2, 3] {
@@ -162,7 +163,8 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// Spanning-tree frames are frames like any: a port that does not receive lets none in, and has no bit for these.
+/// Spanning-tree frames are treated like other frames. A port that does not receive accepts none, and has no bit for
+/// these frames.
 #[test]
 fn spanning_tree_frames_are_not_told_apart() {
     let mut stage = Stage::new(Version::V1_0, two_networks());
@@ -360,7 +362,7 @@ fn nothing_is_done_before_the_store_has_it() {
     }
 }
 
-/// Weir has a rule for each host behind a shared port, and replaces all these rules.
+/// Weir has one rule for each host behind a shared port, and replaces all these rules.
 #[test]
 fn a_port_of_many_hosts_is_configured_as_a_whole() {
     const HOSTS: u8 = 30;

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
 
-/// Few addresses and ports, so that spaces, rules and packets meet.
+/// Few addresses and ports, so that flowspace, rules and packets overlap.
 fn match_text() -> impl Strategy<Value = String> {
     let port = weighted(0.4, 1..4u8);
     let source = weighted(0.7, (0..4u8, 30..33u8));
@@ -88,7 +88,7 @@ fn inside(policy: &Policy, tenant: TenantId, frame: &[u8]) -> bool {
     (1..5).any(|port| owner(policy, &Key::extract(port, frame)) == Some(tenant))
 }
 
-/// How many packets the tenant's entries have counted.
+/// The number of packets that the tenant's entries have counted.
 fn counted(world: &mut World, seat: Seat) -> String {
     world.say(seat, 1, "stats aggregate");
     let heard = world.heard(seat).pop().unwrap();
@@ -170,7 +170,7 @@ proptest! {
     }
 }
 
-/// Good messages, to be spoilt.
+/// Valid messages, before a test spoils them.
 const REQUESTS: &[&str] = &[
     "hello",
     "echo data=abc",
@@ -215,7 +215,7 @@ const REQUESTS_V13: &[&str] = &[
     "stats table_features",
 ];
 
-/// What is changed in a good message: places (modulo its length) and new bytes; then it may be cut or grown.
+/// The changes of a valid message: places (modulo its length) and new bytes. Then the message may be cut or extended.
 type Spoil = (prop::sample::Index, Vec<(prop::sample::Index, u8)>, i8);
 
 fn spoils() -> impl Strategy<Value = Vec<Spoil>> {
@@ -286,7 +286,7 @@ fn no_request_touches_a_neighbour(version: Version, spoils: &[Spoil]) -> Result<
     Ok(())
 }
 
-/// Messages of a switch, as the emulated one writes them.
+/// Messages of a switch, as the emulated switch writes them.
 fn answers(version: Version) -> Vec<Vec<u8>> {
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(version, TWO) });
     let red = world.connect("red");

@@ -23,16 +23,16 @@ const BY_ADDRESS: &str = "
     red: ip,nw_src=10.1.0.0/16
     blue: ip,nw_src=10.2.0.0/16
 ";
-/// Networks on switches of 1.3, of which the last speaks 1.0.
+/// Networks on switches of OpenFlow 1.3, and on a last switch of OpenFlow 1.0.
 const MIXED: [V; 3] = [V::V1_3, V::V1_3, V::V1_0];
 const RED: usize = 0;
 const BLUE: usize = 1;
 const PACKET: &str = "data=10.0.0.1>10.0.0.2";
 
-/// The check that refused, and its words.
+/// The check that refused, and its text.
 type Told = (Reason, String);
 
-/// Red says all of these, and the last is refused.
+/// Red sends all these requests, and the last is refused.
 fn red_says(mut world: World, requests: &[&str]) -> Told {
     let red = world.connect("red");
     for (at, words) in requests.iter().enumerate() {
@@ -43,7 +43,7 @@ fn red_says(mut world: World, requests: &[&str]) -> Told {
     last(&world)
 }
 
-/// The last refusal of red's.
+/// The last refusal of red's requests.
 fn last(world: &World) -> Told {
     let all = world.core.refusals(world.tenant("red"));
     let none = (Reason::ByCode, "nothing is refused".to_owned());
@@ -74,7 +74,7 @@ fn of_two(version: Version, requests: &[&str]) -> Told {
     network(Stage::new(version, two_networks()), RED, requests)
 }
 
-/// In a network with edge ports that others share.
+/// In a network with edge ports that other tenants share.
 fn of_shared(version: Version, requests: &[&str]) -> Told {
     let plans = vec![shared_ports::plan(RED), shared_ports::plan(BLUE)];
     network(Stage::new(version, plans), RED, requests)
@@ -285,7 +285,7 @@ fn refused_for(reason: Reason) -> Told {
     }
 }
 
-/// A driver that asks whether to read brings no more than may wait; this one does not ask.
+/// A driver that asks the core whether to read brings no more than may wait. This driver does not ask.
 fn backlog() -> Told {
     let settings = Settings { tenant_backlog: 2, ..Settings::default() };
     let mut world = World::new(Setup { settings, ..Setup::new(V::V1_3, BY_PORT) });
@@ -299,7 +299,7 @@ fn backlog() -> Told {
     last(&world)
 }
 
-/// One member of a big switch has come back and is asked what it holds, and the others are lost.
+/// One member of a big switch has returned and reports its state, and the others are lost.
 fn no_member() -> Told {
     let mut stage = big_switches::stage(V::V1_3);
     stage.lose(RED, 1, 2);
@@ -310,7 +310,7 @@ fn no_member() -> Told {
     network(stage, RED, &[&format!("out in_port=controller actions=output:1 {PACKET}")])
 }
 
-/// A packet of blue's takes the place of red's in the switch while red's release waits for its turn.
+/// A packet of blue's replaces red's packet in the switch's buffer while red's release waits for its turn.
 fn buffer_reused() -> Told {
     let policy = BY_ADDRESS.replace("red:", "red packet_out=1/1:");
     let mut world = World::new(Setup { configure: |_| {}, ..Setup::new(V::V1_0, &policy) });
@@ -325,14 +325,15 @@ fn buffer_reused() -> Told {
     last(&world)
 }
 
-/// A host keeps a probe of Weir's that it was sent, behind a VLAN tag.
+/// A host records a probe of Weir's, and sends it with a VLAN tag.
 fn weirs_probe() -> Told {
     let hex: String = probe().iter().map(|byte| format!("{byte:02x}")).collect();
     let tagged = format!("hex:{}81000005{}", &hex[..24], &hex[24..]);
     slice(V::V1_0, "red: any", &[&format!("out actions=strip_vlan,output:2 data={tagged}")])
 }
 
-/// A switch that does not look at the groups that a group names takes the tenant's group, and has refused what the group needs.
+/// A switch that does not check the groups that a group names accepts the tenant's group, though it has refused the
+/// egress group.
 fn no_egress_group() -> Told {
     let (mut world, red) =
         shared_ports::world_on(shared_ports::map(), |config| config.n_buffers = 0);
@@ -370,7 +371,7 @@ fn numbers(add: fn(u32) -> String) -> Told {
     red_says(World::new(setup), &requests)
 }
 
-/// Each group has an instance for each of many links that leave by one port, and all others one.
+/// Each group has one instance for each of many links at one port, and one instance for all other ports.
 fn group_instances() -> Told {
     let links = 10..60;
     let plan = Plan {
@@ -400,7 +401,7 @@ fn each_reason_has_a_request_that_is_refused_for_it() {
     assert!(!words.iter().any(|words| words.contains('{')), "{words:#?}");
 }
 
-/// What a refusal is about is named.
+/// A refusal names its port, table or type.
 #[test]
 fn refusals_name_the_port_the_table_and_the_type() {
     for (reason, words) in [

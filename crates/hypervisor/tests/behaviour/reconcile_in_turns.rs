@@ -5,14 +5,15 @@ use crate::support::*;
 use hypervisor::{Event, Instant};
 
 const BEFORE: &str = "many: ip,nw_src=10.2.0.0/16";
-/// All entries of `many` change their match on a switch of OpenFlow 1.0.
+/// The match of all entries of `many` changes on a switch of OpenFlow 1.0.
 const AFTER: &str = "many: ip,nw_src=10.2.0.0/16,nw_dst=10.9.0.0/16";
 const ENTRIES: usize = 250;
 const BATCH: usize = 8;
-/// Bytes that the daemon reads of a connection in one turn.
+/// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
 
-/// `many` has its entries, the first of them for a minute. The switch connects again. Gives the world when the reconciliation has begun.
+/// `many` has its entries, the first with a hard timeout of one minute. The switch connects again. Gives the world at
+/// the start of the reconciliation.
 fn in_the_middle(version: Version) -> World {
     let mut setup = Setup::new(version, BEFORE);
     setup.settings.batch = BATCH;
@@ -35,7 +36,7 @@ fn in_the_middle(version: Version) -> World {
     panic!("{version:?}: the switch has not said what it holds");
 }
 
-/// The numbers of rules that the last reconciliation has kept, installed and removed.
+/// The numbers of rules that the last reconciliation kept, installed and removed.
 fn reconciled(world: &mut World) -> Option<(usize, usize, usize)> {
     world.pump();
     world.events.iter().find_map(|event| match *event {
@@ -44,7 +45,7 @@ fn reconciled(world: &mut World) -> Option<(usize, usize, usize)> {
     })
 }
 
-/// The switch holds the rules of so many entries, and a new connection finds nothing to mend.
+/// The switch holds the rules of this number of entries, and a new connection finds no difference.
 fn check(world: &mut World, entries: usize) {
     world.advance(10_000_000_000);
     assert_eq!(world.core.tenants().map(|it| it.flows).sum::<usize>(), entries);

@@ -12,7 +12,7 @@ const SPACES: &str = "
     blue: in_port=3
 ";
 
-/// Of a tenant's refusals: the transaction id, who refused, the request and the reason.
+/// A tenant's refusals: the xid, the refusing side, the request and the reason.
 fn refusals(world: &World, tenant: &str) -> Vec<(u32, RefusedBy, String, String)> {
     let all = world.core.refusals(world.tenant(tenant));
     let version = world.version;

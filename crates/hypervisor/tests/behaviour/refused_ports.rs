@@ -26,7 +26,7 @@ fn world() -> (World, Seat) {
     (world, blue)
 }
 
-/// A tenant's ports that are not down, as it is told.
+/// The ports of a tenant that are up, as the tenant sees them.
 fn up(world: &mut World, seat: Seat) -> Vec<u32> {
     world.heard(seat);
     world.say(seat, 9, "stats port_desc");
@@ -38,7 +38,7 @@ fn up(world: &mut World, seat: Seat) -> Vec<u32> {
     up.map(|port| port.port_no.0).collect()
 }
 
-/// Another map, of which the switch refuses what these say.
+/// Sets another map. The switch refuses the rules that the faults name.
 fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap) {
     world.switch.switch_mut().plant(faults);
     world.set_policy(policy_on(map));
@@ -46,7 +46,7 @@ fn set(world: &mut World, faults: Vec<Fault>, map: fabric::embedding::SwitchMap)
     world.switch.switch_mut().plant(Vec::new());
 }
 
-/// What is refused once is there all the same.
+/// A rule that is refused once is installed at the second try.
 #[test]
 fn an_entry_of_table_0_is_tried_once_more() {
     let (mut world, blue) = world();
@@ -62,7 +62,7 @@ fn an_entry_of_table_0_is_tried_once_more() {
     }
 }
 
-/// The port is down until there is another map, or the switch connects again.
+/// The port is down until the map changes or the switch connects again.
 #[test]
 fn a_port_by_which_nothing_can_come_is_down() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
@@ -101,7 +101,7 @@ fn a_port_by_which_nothing_can_come_is_down() {
     assert!(world.switch_flows().iter().any(|it| it.contains("dl_vlan=2002")));
 }
 
-/// What was refused of the hypervisor's own since it was asked last, and the ports that are said to be down for it.
+/// The refusals of the hypervisor's own rules since the last call, and the ports that are down because of them.
 fn refused(world: &mut World) -> (Vec<String>, Option<Vec<(TenantId, u32)>>) {
     let (mut entries, mut ports) = (Vec::new(), None);
     for event in std::mem::take(&mut world.events) {
@@ -114,7 +114,7 @@ fn refused(world: &mut World) -> (Vec<String>, Option<Vec<(TenantId, u32)>>) {
     (entries, ports)
 }
 
-/// The operator hears which entries and ports are refused, and when they are no longer refused.
+/// The operator gets a report of the refused rules and ports, and of the end of each refusal.
 #[test]
 fn what_is_refused_is_told() {
     let refuse = || vec![Fault::RefuseFlowMods { every: 1 }];
@@ -149,7 +149,7 @@ fn what_is_refused_is_told() {
     assert_eq!(world.core.counters().own_refused - before, 80);
 }
 
-/// What cannot pass through to another switch is told, once, when it is known of all of it.
+/// Transit packets that the switch cannot forward are reported once, when the whole result is known.
 #[test]
 fn what_cannot_pass_through_is_told() {
     let hop = |port, tag| Hop { port: PortNumber::new(port).unwrap(), tag: Tag::new(tag).unwrap() };
@@ -195,7 +195,7 @@ fn what_cannot_pass_through_is_told() {
     }
 }
 
-/// So is LOCAL, whose number is another in the metadata.
+/// The same holds for LOCAL, which has another number in the metadata.
 #[test]
 fn local_is_down_as_others_are() {
     let with_local = || {
@@ -215,7 +215,7 @@ fn local_is_down_as_others_are() {
     assert_eq!(up(&mut world, blue), [1, 10, 0xffff_fffe]);
 }
 
-/// A switch without room at all: a tenant that comes to it has ports, and they are down.
+/// A switch without any room: a tenant that is added has ports, and they are down.
 #[test]
 fn all_ports_are_down_where_all_is_refused() {
     let mut world = World::new(Setup {
@@ -233,14 +233,15 @@ fn all_ports_are_down_where_all_is_refused() {
     assert_eq!(up(&mut world, blue), [1, 10, 11]);
 }
 
-/// A frame for everybody.
+/// A broadcast frame.
 fn broadcast() -> Vec<u8> {
     let mut frame = packet("10.0.0.1>10.0.0.2");
     frame[..6].copy_from_slice(&[0xff; 6]);
     frame
 }
 
-/// A big switch has its port down whichever member refuses what: the one that has the port, or one that delivers to it.
+/// The port of a big switch is down whichever member refuses the rule: the member with the port, or one that delivers
+/// to the port.
 #[test]
 fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
     const ALL: [u32; 5] = [1, 2, 7, 8, 10];
@@ -297,7 +298,7 @@ fn a_port_of_a_big_switch_that_a_member_refuses_is_down() {
     }
 }
 
-/// So it has if what comes from another member, on either version, cannot leave by it where it is.
+/// The port is also down if packets from another member, on either version, cannot leave by it.
 #[test]
 fn a_port_by_which_nothing_leaves_a_big_switch_is_down() {
     const ALL: [u32; 5] = [1, 2, 7, 8, 10];

@@ -6,25 +6,25 @@ use emulate::Fault;
 use hypervisor::{Instant, Side};
 
 const BEFORE: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16";
-/// All entries of `many` change their match on a switch of OpenFlow 1.0.
+/// The match of all entries of `many` changes on a switch of OpenFlow 1.0.
 const AFTER: &str = "quiet: ip,nw_src=10.1.0.0/16\nmany: ip,nw_src=10.2.0.0/16,nw_dst=10.9.0.0/16";
-/// More than this in a page would be a second page.
+/// The number of entries in one page. More entries would need a second page.
 const ENTRIES: usize = 250;
 const BATCH: usize = 8;
-/// Bytes that the daemon reads of a connection in one turn.
+/// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
-/// What one turn may cost in examined entries: two batches, and a look at each entry.
+/// The cost of one turn in examined entries: two batches, and a look at each entry.
 const TURN: u64 = 2 * 96 * BATCH as u64 + 2 * ENTRIES as u64;
 
-/// Where the replay is.
+/// The progress of the replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     TakingBack,
     Applying,
 }
 
-/// `many` has its entries, the first of them for a minute, and adds an entry, which the switch refuses. Behind that `many` modifies all
-/// entries. Gives the world when the replay is there.
+/// `many` has its entries, the first with a hard timeout of one minute, and adds an entry that the switch refuses. Then
+/// `many` modifies all entries. Gives the world when the replay is at this place.
 fn in_the_middle(version: Version, place: Place) -> (World, Seat) {
     let setup = Setup::new(version, BEFORE);
     let mut setup = Setup { per_second: Some(20_000), delay: 1_000_000, ..setup };
@@ -76,7 +76,7 @@ fn next_turn(world: &mut World) {
     }
 }
 
-/// How many entries of `many` send to this port.
+/// The number of entries of `many` that output to this port.
 fn showing(world: &World, port: u8) -> usize {
     let output: &[u8] = match world.version {
         Version::V1_0 => &[0, 0, 0, 8, 0, port],
@@ -87,7 +87,8 @@ fn showing(world: &World, port: u8) -> usize {
     page.flow_mods.iter().filter(sends).count()
 }
 
-/// All comes to rest: `many` has so many entries, which the MODIFY has changed, and the switch holds just what the tables say.
+/// The world is at rest: `many` has this number of entries, all changed by the MODIFY, and the switch holds exactly the
+/// rules of the tables.
 fn check(world: &mut World, entries: usize) {
     world.advance(10_000_000_000);
     assert!(!world.core.is_turn_awaited());
@@ -151,8 +152,8 @@ fn requests_wait_until_the_end_except_echo() {
     }
 }
 
-/// The MODIFY is applied in part or as a whole when the refusal of the request before comes. Until a replay begins, the tables show this
-/// part. The replay may begin while an answer is put together.
+/// The refusal of the earlier request arrives when the MODIFY is applied in part or as a whole. Until a replay begins,
+/// the tables show this part. The replay may begin while Weir builds a reply.
 #[test]
 fn statistics_do_not_show_a_part_of_an_interrupted_change() {
     for version in VERSIONS {
@@ -240,7 +241,7 @@ fn a_new_policy_waits_for_the_end() {
     }
 }
 
-/// The replay waits until all entries have followed.
+/// The replay waits until all entries have followed the new policy.
 #[test]
 fn a_refusal_while_entries_follow_a_policy() {
     for version in VERSIONS {

@@ -4,7 +4,7 @@
 use crate::support::networks::{both_say, two_networks};
 use crate::support::*;
 
-/// Blue's links to the other two leave by one port of the first switch.
+/// Blue's links to the other two switches leave by one port of the first switch.
 const BLUE: usize = 1;
 
 #[track_caller]
@@ -62,7 +62,7 @@ fn what_a_controller_sends_into_the_tables_meets_its_rules() {
     }
 }
 
-/// Looking for a rule takes everybody's time (1.0).
+/// The search for a rule takes time from all tenants (OpenFlow 1.0).
 #[test]
 fn among_too_many_rules_none_is_looked_for() {
     let mut world = World::new(Setup::new(Version::V1_0, "blue flows=5000 own=3+4: -"));
@@ -78,7 +78,7 @@ fn among_too_many_rules_none_is_looked_for() {
     assert_eq!(world.heard(blue), ["4 ERROR OFPBRC_EPERM of type 13 xid 4"]);
 }
 
-/// In later tables, too, by groups, and where a group is told apart.
+/// The packet continues in later tables, through groups, and where a group is treated separately.
 #[test]
 fn it_goes_on_to_later_tables() {
     let mut stage = Stage::new(Version::V1_3, two_networks());
@@ -94,7 +94,7 @@ fn it_goes_on_to_later_tables() {
     assert_eq!(seen.told.len(), 1, "{seen:?}");
 }
 
-/// What slices send does not get in.
+/// Packets that slices send do not enter a network.
 #[test]
 fn a_slice_does_not_enter_a_network() {
     let mut policy = policy("red: any\nblue own=3+4: -");

@@ -3,7 +3,7 @@
 
 use crate::support::*;
 
-/// red has ports 1 and 2, blue port 3 and nobody port 4.
+/// Red has ports 1 and 2, blue has port 3, and port 4 has no owner.
 const TWO: &str = "
     red: in_port=1
     red: in_port=2

@@ -5,7 +5,7 @@ use crate::support::shared_ports::{
 };
 use crate::support::*;
 
-/// Ports of what is delivered to a tenant, in order.
+/// The ports at which packets reach a tenant, in order.
 fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
     let own = seen.delivered.iter().filter(|it| it.0 == tenant);
     let mut ports: Vec<u32> = own.map(|it| it.2).collect();
@@ -13,7 +13,8 @@ fn ports(seen: &Seen, tenant: usize) -> Vec<u32> {
     ports
 }
 
-/// One table without metadata cannot say "for none of these": a rule that sends there has to name the destination.
+/// One table without metadata cannot express "for none of these". So a rule that outputs to a shared port must name the
+/// destination.
 #[test]
 fn a_rule_that_names_no_destination_is_refused() {
     let (mut stage, mut big) =
@@ -62,7 +63,8 @@ fn a_source_that_a_rule_has_written_is_nobodys() {
     assert!(matches!(&seen.told[..], [(RED, 1, _)]), "{seen:?}");
 }
 
-/// What comes by a link is known by its tag, also where the tenant wants nothing of it; and what is kept can be sent on.
+/// A packet from a link is known by the tag of the link, also where the tenant reads no bytes of it. The buffered
+/// packet can be sent on.
 #[test]
 fn nothing_of_a_packet_is_enough_to_have_it() {
     let mut stage = Stage::with_buffers(Version::V1_0, vec![plan(RED), plan(BLUE)], 16);
@@ -83,7 +85,7 @@ fn nothing_of_a_packet_is_enough_to_have_it() {
     }
 }
 
-/// What a tenant sends to itself comes back as what it is, whatever rules it would meet.
+/// A packet that a tenant sends to its controller arrives unchanged, whatever rules could match it.
 #[test]
 fn a_packet_out_to_the_controller_meets_no_rule() {
     let mut stage = stage_of(Version::V1_0);

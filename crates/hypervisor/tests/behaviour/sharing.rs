@@ -9,7 +9,7 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(config())]
 
-    /// The same of hosts at ports that are others' as well.
+    /// The same for hosts at ports that other tenants share.
     #[test]
     fn shared_ports_are_the_tenants_own_to_its_hosts(case in grouping()) {
         agrees(Version::V1_3, &sharing(), &case)?;
@@ -19,7 +19,7 @@ proptest! {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 
-    /// Also by lists that do more than that, and in later tables.
+    /// Also with action lists that do more than output to shared ports, and in later tables.
     #[test]
     fn they_are_so_by_lists(case in listing()) {
         agrees(Version::V1_3, &sharing(), &case)?;
@@ -29,7 +29,7 @@ proptest! {
         agrees(Version::V1_3, &sharing_big(), &case)?;
     }
 
-    /// And on 1.0.
+    /// Also on OpenFlow 1.0.
     #[test]
     fn they_are_so_on_1_0(case in naming_v10()) {
         agrees(Version::V1_0, &sharing(), &case)?;

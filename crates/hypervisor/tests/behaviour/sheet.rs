@@ -8,7 +8,7 @@ use hypervisor::{Event, RateBy, SaidBy, Standing};
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
-/// What the switch can do: so many messages per second, whatever they are.
+/// The rate of the switch: this number of messages per second, of any type.
 const ABLE: u32 = 1_000;
 const SPACES: &str = "
     red weight=3: ip,nw_src=10.1.0.0/16
@@ -20,7 +20,7 @@ fn measured(value: f64) -> Measured {
     Measured { rate, cost: (1e9 / value) as u64 }
 }
 
-/// The sheet of the world's switch. It describes itself as the emulated switch does.
+/// The data sheet of the world's switch. Its description is that of the emulated switch.
 fn sheet() -> Sheet {
     let classes = MessageClass::ALL.map(|class| (class, measured(f64::from(ABLE))));
     let software = emulate::Config::new(1, 1).software;
@@ -40,7 +40,7 @@ fn with_sheet(version: Version, sheet: Option<Sheet>) -> World {
     World::new(setup)
 }
 
-/// What the hostile tenant sends: all classes in turn.
+/// Requests of the hostile tenant: all classes in turn.
 fn words(n: usize) -> String {
     match n % 4 {
         0 => format!("flow add match=ip,nw_src=10.2.{}.{} actions=output:2", n / 256, n % 256),
@@ -50,13 +50,13 @@ fn words(n: usize) -> String {
     }
 }
 
-/// PACKET_OUTs alone, for which nobody has to wait.
+/// PACKET_OUTs alone, which no other request has to wait for.
 fn packet_outs(_: usize) -> String {
     words(1)
 }
 
-/// Two seconds of a hostile tenant that always has more to send: how much of what it sent the switch has done in the second of
-/// them, and the longest queue at the switch.
+/// Two seconds of a hostile tenant that always has more to send. Gives the number of its messages that the switch did
+/// in the second one, and the longest queue at the switch.
 fn flood(version: Version, sheet: Option<Sheet>, words: fn(usize) -> String) -> (usize, usize) {
     let mut world = with_sheet(version, sheet);
     let blue = world.connect("blue");
@@ -227,7 +227,8 @@ fn a_switch_that_does_not_describe_itself_has_the_sheet_of_its_datapath_id_alone
     }
 }
 
-/// Two tenants that always have more, for four seconds: how many of red's PACKET_OUTs the switch has got, and how many barriers.
+/// Two tenants that always have more to send, for four seconds. Gives the number of red's PACKET_OUTs at the switch,
+/// and the number of barriers.
 fn race(version: Version, sheet: Option<Sheet>) -> (usize, usize) {
     let mut setup = Setup::new(version, "red: ip,nw_src=10.1.0.0/16\nblue: ip,nw_src=10.2.0.0/16");
     setup.policy.any_sheet = sheet.map(Arc::new);
@@ -268,7 +269,7 @@ fn what_is_slow_by_the_sheet_costs_more_of_a_turn() {
 /// The type of a PACKET_OUT, in both versions.
 const PACKET_OUT: u8 = 13;
 
-/// How many messages of a type the switch has got.
+/// The number of messages of a type at the switch.
 fn count(world: &World, type_: u8) -> usize {
     world.south.iter().filter(|message| message[1] == type_).count()
 }

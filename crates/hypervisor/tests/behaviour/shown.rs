@@ -10,7 +10,7 @@ const SPACES: &str = "
     blue: in_port=3
 ";
 
-/// Entries that a page has at most.
+/// The largest number of entries in a page.
 const PAGE: usize = 256;
 
 /// All pages of a table.

@@ -17,7 +17,7 @@ fn rules(stage: &Stage, priority: u16) -> usize {
     entries.iter().filter(|it| it.contains(&format!("prio={priority} "))).count()
 }
 
-/// A tag on, OUTPUT and the tag off again, for one OUTPUT of the tenant's; FLOOD for all ports of a slice.
+/// For one OUTPUT of the tenant's: add a tag, OUTPUT, remove the tag. FLOOD becomes an output to each port of a slice.
 #[test]
 fn a_rule_that_becomes_too_long_is_refused() {
     for (version, fits, more) in [(Version::V1_0, 2000, 2100), (Version::V1_3, 1000, 1100)] {
@@ -47,7 +47,7 @@ fn a_rule_that_becomes_too_long_is_refused() {
     }
 }
 
-/// A packet for many hosts is copied for each host, by each ingress port.
+/// A packet for many hosts is copied for each host, at each ingress port.
 #[test]
 fn a_rule_that_becomes_too_much_is_refused() {
     let mut red = Plan { edges: vec![(1, 1, 1)], ..Plan::default() };
@@ -63,7 +63,7 @@ fn a_rule_that_becomes_too_much_is_refused() {
     }
 }
 
-/// A long entry takes the room of several, also those that one message makes long.
+/// A long entry takes the room of several entries, also if one message makes many entries long.
 #[test]
 fn long_entries_count_for_several() {
     for (version, full) in [(Version::V1_0, "ALL_TABLES_FULL"), (Version::V1_3, "TABLE_FULL")] {
@@ -89,7 +89,7 @@ fn long_entries_count_for_several() {
     }
 }
 
-/// Nobody is to wait until what has no room is all made: here 700 entries of about 50 each.
+/// Other tenants must not wait until rules without room have all been made: here 700 entries of about 50 rules each.
 #[test]
 fn a_change_of_many_is_refused_as_soon_as_that_is_known() {
     let plan = Plan {
@@ -123,7 +123,8 @@ fn long_entries_are_told_in_several_parts() {
     }
 }
 
-/// What statistics have no room for is refused when it is made; so whatever stands can be told.
+/// A group or meter that does not fit into a statistics reply is refused when it is added. So all that exist can be
+/// reported.
 #[test]
 fn groups_and_meters_that_could_not_be_told_are_refused() {
     let mut world = World::new(Setup::new(Version::V1_3, "red: any"));
@@ -155,7 +156,7 @@ fn groups_and_meters_that_could_not_be_told_are_refused() {
     assert!(heard.last().unwrap().starts_with("11 STATS group"));
 }
 
-/// Where one message has to hold the answer and cannot, that is said.
+/// If one message must hold the reply and cannot, Weir sends an error.
 #[test]
 fn a_slice_with_too_many_ports_for_1_0_is_told_so() {
     let mut world = World::new(Setup { ports: 1364, ..Setup::new(Version::V1_0, "red: any") });

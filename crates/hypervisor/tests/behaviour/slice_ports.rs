@@ -54,7 +54,7 @@ fn the_tenants_other_controllers_are_told() {
     );
 }
 
-/// Nobody has to ask for a barrier to be told what is so.
+/// A tenant gets the present state of its ports without a barrier.
 #[test]
 fn what_describes_ports_waits_for_what_becomes_of_them() {
     both(
@@ -94,7 +94,7 @@ fn what_the_switch_refuses_changes_nothing() {
     );
 }
 
-/// Only what the switch has done is taken for known: the connection may break before.
+/// Weir takes only confirmed changes as known: the connection may break before the confirmation.
 #[test]
 fn after_a_new_connection_it_is_what_the_switch_says() {
     for version in VERSIONS {
@@ -111,7 +111,7 @@ fn after_a_new_connection_it_is_what_the_switch_says() {
     }
 }
 
-/// An operator sees the counters of ports that only one tenant has.
+/// An operator sees the counters of ports that belong to only one tenant.
 #[test]
 fn the_ports_that_are_a_tenants_whole_are_counted_for_those_who_watch() {
     for version in VERSIONS {

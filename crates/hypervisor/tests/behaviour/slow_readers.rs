@@ -11,7 +11,7 @@ const SPACES: &str = "
 ";
 const LIMIT: usize = 2 << 20;
 
-/// Two switches on which the tenants have the same accounts.
+/// Two switches on which each tenant has one account for both.
 fn switches(version: Version) -> ([World; 2], Arc<Account>) {
     let accounts = [Arc::<Account>::default(), Arc::default()];
     let worlds = [(); 2].map(|()| {

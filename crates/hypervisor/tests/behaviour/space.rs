@@ -18,7 +18,7 @@ fn world(version: Version, configure: fn(&mut emulate::Config)) -> World {
     World::new(setup)
 }
 
-/// A tenant asks for so many rules; how many it has, and the replies for the others.
+/// A tenant asks for this number of rules. Gives the number of its rules, and the replies to refused requests.
 fn ask(world: &mut World, tenant: &str, net: u8, count: usize) -> (usize, Vec<String>) {
     let seat = world.connect(tenant);
     for n in 0..count {
@@ -106,8 +106,8 @@ fn a_table_that_says_nothing_useful_is_divided_once_it_is_full() {
     }
 }
 
-/// A tenant may fill a table whose size nobody knows. Weir divides the table from then on, and takes no rule away, so the other gets
-/// what the first gives up.
+/// A tenant may fill a table of unknown size. Weir divides the table from then on and removes no rule, so the other
+/// tenant gets the rules that the first one gives up.
 #[test]
 fn who_fills_a_table_of_unknown_size_keeps_its_rules_and_gets_no_more() {
     for version in VERSIONS {
@@ -152,7 +152,8 @@ fn limits_of_entries_leave_room_in_a_table_of_unknown_size() {
     }
 }
 
-/// A size from a million on is none. A table of fewer than 64 rules is not full, whatever the switch's error says.
+/// A stated size of a million or more is not a real size. A table of fewer than 64 rules is not full, whatever error
+/// the switch sends.
 #[test]
 fn a_table_is_divided_from_64_rules_to_below_a_million() {
     type Case = (fn(&mut emulate::Config), usize, &'static [u32]);
@@ -177,12 +178,12 @@ fn a_table_is_divided_from_64_rules_to_below_a_million() {
     }
 }
 
-/// Tables for 1,000 rules, of which the switch does not say so.
+/// Tables for 1,000 rules, whose size the switch does not report.
 fn small_and_silent(config: &mut emulate::Config) {
     silent(config, 1_000);
 }
 
-/// Tables for so many rules, of which the switch does not say so.
+/// Tables for this number of rules, whose size the switch does not report.
 fn silent(config: &mut emulate::Config, max_flows: usize) {
     config.n_buffers = 0;
     config.n_tables = 3;
@@ -204,7 +205,8 @@ fn a_rule_that_is_refused_in_an_almost_empty_table_says_nothing_of_its_size() {
     }
 }
 
-/// A world of 1.3 in which red has one hundredth of the switch: 41 of 4,096 groups of each type, and of as many meters.
+/// A world of OpenFlow 1.3 in which red has one hundredth of the switch: 41 of 4,096 groups of each type, and the same
+/// number of meters.
 fn small_share(setup: impl FnOnce(&mut Setup)) -> World {
     let mut made = Setup::new(Version::V1_3, SPACES);
     let blue = &mut made.policy.tenants[1];
@@ -264,7 +266,7 @@ fn a_tenants_own_limits_of_groups_and_meters_hold_where_shares_are_larger() {
     assert_eq!(told.iter().filter(|it| it.contains("OUT_OF_METERS")).count(), 2, "{told:?}");
 }
 
-/// What the one answer to a question of 1.3 says.
+/// The values in the only reply to a request of OpenFlow 1.3.
 fn features(world: &mut World, seat: Seat, question: &str) -> Vec<u32> {
     world.say(seat, 1, question);
     let told = world.received(seat);
