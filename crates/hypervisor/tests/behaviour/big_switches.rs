@@ -367,7 +367,8 @@ fn groups_and_meters_are_counted_on_all_members() {
     }
 }
 
-/// One of the physical switches has no room: the others restore their state before the change, and the controller gets one error.
+/// One of the physical switches has no room: the others restore their state before the change, and the controller gets
+/// one error.
 #[test]
 fn what_one_member_alone_refuses_is_taken_back_on_the_others() {
     use emulate::Fault::{RefuseFlowMods, RefuseGroupMods};

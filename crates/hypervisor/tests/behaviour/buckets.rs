@@ -98,7 +98,8 @@ fn a_group_is_refused_once_with_its_exits() {
     for (words, messages) in [
         // Two egress groups, and the group itself, each in three forms.
         ("group add id=3 type=all buckets=flood|push_vlan:8100,output:10", 3 + 3 + 3),
-        // Group 1 gets copies, and with it group 2 and the entry, which is then one rule for each ingress port, and one for packets without an ingress port.
+        // Group 1 gets copies, and with it group 2 and the entry, which is then one rule for each ingress port, and one
+        // for packets without an ingress port.
         ("group modify id=1 type=all buckets=mod_vlan_vid:7,output:11", 3 + 3 + 2 + 4),
     ] {
         let refused = (1..15).filter(|nth| refuse_one(words, *nth));

@@ -84,7 +84,8 @@ fn forwards_as_emulated(
         let tables = || (1..=SWITCHES).map(|it| ovs.dump(it)).collect::<String>();
         prop_assert_eq!(&theirs, &ours, "{:02x?} at {:?}\n{}", frame, at, tables());
     }
-    // Open vSwitch 3.1 ends on an assertion (ofproto_rule_remove__) when a group is deleted that one rule names twice. Then this fails.
+    // Open vSwitch 3.1 ends on an assertion (ofproto_rule_remove__) when a group is deleted that one rule names twice.
+    // Then this fails.
     (1..=SWITCHES).for_each(|switch| ovs.delete_groups(switch));
     Ok(())
 }

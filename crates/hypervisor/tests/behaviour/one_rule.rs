@@ -284,7 +284,8 @@ fn an_entry_that_owns_nothing_ends_after_a_refused_change() {
     tables_agree(&mut world).unwrap();
 }
 
-/// The refusal of the rule that one entry takes over stops the queue. The rule that another entry takes over waits there.
+/// The refusal of the rule that one entry takes over stops the queue. The rule that another entry takes over waits
+/// there.
 #[test]
 fn a_take_over_in_the_queue_survives_the_refusal_of_another() {
     let setup = Setup { per_second: Some(1_000), ..Setup::new(Version::V1_0, PORTS) };

@@ -1,5 +1,5 @@
-//! Tests of a switch that reconnects with another version of OpenFlow. Weir removes the entries, groups and meters of the
-//! earlier version, and sends the switch only messages of the new version.
+//! Tests of a switch that reconnects with another version of OpenFlow. Weir removes the entries, groups and meters of
+//! the earlier version, and sends the switch only messages of the new version.
 
 use crate::support::*;
 use openflow::Version;

@@ -46,7 +46,8 @@ fn a_rule_that_names_no_destination_is_refused() {
     assert_eq!(at_hosts.collect::<Vec<_>>(), [7, 7, 8], "{seen:?}");
 }
 
-/// The source address says who owns a packet that comes by a shared port: a controller gets no PACKET_IN for another tenant's address.
+/// The source address says who owns a packet that comes by a shared port: a controller gets no PACKET_IN for another
+/// tenant's address.
 #[test]
 fn a_source_that_a_rule_has_written_is_nobodys() {
     let mut stage = stage_of(Version::V1_0);

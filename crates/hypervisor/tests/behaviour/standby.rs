@@ -15,8 +15,9 @@ const V1_3: Versions = [Version::V1_3; SWITCHES as usize];
 const RED: usize = 0;
 const BLUE: usize = 1;
 
-/// At the second switch blue's ports 10 and 12 send by port 5, and what its first switch sends to 10 comes in at port 6, where
-/// its port 11 is. What blue sends by 5 carries the same tag that red's link to the third switch has at port 6.
+/// At the second switch blue's ports 10 and 12 send by physical port 5. Packets from blue's first switch to port 10
+/// arrive at physical port 6, where blue's port 11 is. Blue's packets that leave by port 5 have the same tag as red's
+/// link to the third switch at port 6.
 fn plans() -> Vec<Plan> {
     let red = Plan {
         edges: vec![(2, 1, 1), (3, 1, 1)],
@@ -34,7 +35,7 @@ fn plans() -> Vec<Plan> {
     vec![red, blue]
 }
 
-/// All that comes by links is delivered, but for what comes to blue's second switch; blue's first sends into its port 10.
+/// All packets from links are delivered, except at blue's second switch. Blue's first switch sends into its port 10.
 fn stage(version: Version) -> Stage {
     let mut stage = Stage::new(version, plans());
     for (tenant, switch) in [(RED, 2), (RED, 3), (BLUE, 1), (BLUE, 3)] {
@@ -48,8 +49,8 @@ fn frame() -> Vec<u8> {
     packet("10.0.0.1>10.0.0.2")
 }
 
-/// What blue's second switch is told has the packets from its first come so often to hosts of blue's, as on a network of its
-/// own, and to nobody else.
+/// With these requests to blue's second switch, each packet from blue's first switch is delivered this number of times
+/// to blue's hosts, as on a network of its own, and to no other tenant.
 #[track_caller]
 fn check(version: Version, said: &[&str], delivered: usize) {
     let mut stage = stage(version);
@@ -93,7 +94,7 @@ fn it_goes_on_by_a_port_beside_that_and_by_one_where_it_came_in() {
     }
 }
 
-/// It does not go round, though neither end of the link sends by the way by which it receives.
+/// The packet does not loop, though neither end of the link sends by the physical port at which it receives.
 #[test]
 fn what_is_repeated_is_not_sent_back() {
     for version in VERSIONS {
@@ -151,7 +152,7 @@ fn so_it_does_by_groups_and_sets() {
     }
 }
 
-/// Also what a controller sends, wherever it says that it came from; and what the switch keeps of what came by another way.
+/// Also packets that a controller sends, with any ingress port, and buffered packets that arrived at another port.
 #[test]
 fn what_controllers_send_goes_that_way_too() {
     for version in VERSIONS {
@@ -170,8 +171,8 @@ fn what_controllers_send_goes_that_way_too() {
     }
 }
 
-/// The same of what is left to the last table, which sends by a tunnel of a big switch: it is beside the way that the link's end
-/// sends by.
+/// The same for outputs in the last table, which sends by a tunnel of a big switch. The tunnel is on the physical port
+/// by which the end of the link sends.
 #[test]
 fn what_is_deferred_is_not_sent_back_by_another_way() {
     let host = [2, 0, 0, 0, 0x10, 1];
@@ -213,7 +214,8 @@ fn what_is_deferred_is_not_sent_back_by_another_way() {
     }
 }
 
-/// Groups and entries follow as ends of links get ingress ports and lose them, and are as they were when all is.
+/// Groups and entries follow when ends of links get and lose ingress ports. At the end they are as they were at the
+/// start.
 #[test]
 fn entries_follow_as_ways_come_and_go() {
     for version in VERSIONS {
@@ -245,7 +247,7 @@ fn entries_follow_as_ways_come_and_go() {
     }
 }
 
-/// Which of a tenant's links have a way on the other side of the ring, and which of their ends send by that.
+/// The links of a tenant with a path on the other side of the ring, and the ends of these links that send by this path.
 type Ways = Vec<(bool, bool, bool)>;
 
 fn ways() -> impl Strategy<Value = [Ways; 2]> {
@@ -266,8 +268,8 @@ fn with_ways(mut plans: Vec<Plan>, ways: &[Ways; 2]) -> Vec<Plan> {
     plans
 }
 
-/// Rules by which packets that come by another way may be lost on 1.3, but are not sent back: those that output to a link say
-/// what they are for, and none does it by a group or leaves it to another table.
+/// On OpenFlow 1.3 these rules may lose packets that arrive at another port, but do not send them back. Rules that
+/// output to a link match on the ingress port, and do not use a group or another table for the output.
 fn without_returns(mut case: Case) -> Case {
     let returns = |words: &str| {
         ["group", "write=output:10", "write=output:11", "write=mod_nw_dst", "write=output:2"]
@@ -284,8 +286,9 @@ fn without_returns(mut case: Case) -> Case {
     case
 }
 
-/// On 1.3 packets that come by another way may be lost or sent back, by rules for all ingress ports. But nothing arrives at
-/// another tenant's; and where `is_sure`, only what would arrive on a network of the tenant's own.
+/// On OpenFlow 1.3 rules for all ingress ports may lose packets that arrive at another port, or send them back. But no
+/// packet reaches another tenant. Where `is_sure`, only packets arrive that would arrive on a network of the tenant's
+/// own.
 fn stays_inside(
     versions: Versions,
     plans: &[Plan],

@@ -92,7 +92,7 @@ fn ports_are_the_slices() {
     );
 }
 
-/// All counters of a tenant's ports, as the tenant gets them.
+/// All counters of a tenant's ports, as the tenant sees them.
 fn counters(world: &mut World, seat: Seat) -> Vec<(u32, Vec<u64>)> {
     world.say(seat, 1, "stats port");
     let told = world.received(seat);
@@ -127,7 +127,7 @@ fn counters(world: &mut World, seat: Seat) -> Vec<(u32, Vec<u64>)> {
     }
 }
 
-/// The ports whose counters are hidden, of all that the tenant sees; the others show the packet that has come in.
+/// The ports with hidden counters, of all ports that the tenant sees. The other ports show the packet that has arrived.
 #[track_caller]
 fn hidden(world: &mut World, tenant: &str, sees: &[u32], in_port: u32) -> Vec<u32> {
     let seat = world.connect(tenant);
@@ -142,7 +142,8 @@ fn hidden(world: &mut World, tenant: &str, sees: &[u32], in_port: u32) -> Vec<u3
     hidden.into_iter().map(|(port, _)| port).collect()
 }
 
-/// A port's counters count the packets of all tenants. Slices need not see those of ports that others use, too.
+/// The counters of a port include the packets of all tenants. An operator may hide the counters of shared ports from
+/// slices.
 #[test]
 fn counters_of_shared_ports_are_all_ones_where_the_operator_says_so() {
     const SPACES: &str = "
@@ -171,7 +172,8 @@ fn counters_of_shared_ports_are_all_ones_where_the_operator_says_so() {
     }
 }
 
-/// Slices of addresses share every port. A tenant alone shares a port with networks whose links use the port.
+/// Slices by address share every port. A tenant with a port of its own still shares the port with networks whose links
+/// use it.
 #[test]
 fn every_port_of_slices_of_addresses_is_shared_and_so_are_ports_of_links() {
     for version in VERSIONS {
@@ -229,7 +231,7 @@ fn many_entries_come_in_parts() {
     }
 }
 
-/// How many statistics requests the switch was sent.
+/// The number of statistics requests to the switch.
 fn asked(world: &mut World) -> usize {
     let request = if world.version == Version::V1_0 { 16 } else { 18 };
     world.south_types().iter().filter(|type_| **type_ == request).count()
@@ -323,7 +325,7 @@ fn a_switch_that_never_answers_is_answered_for() {
     }
 }
 
-/// What each tenant's tables have looked up and matched, whatever the others' have.
+/// The lookup and match counters of each tenant's tables, without the other tenants' packets.
 #[test]
 fn tables_tell_what_they_have_looked_up() {
     both(
@@ -361,7 +363,7 @@ fn tables_tell_what_they_have_looked_up() {
     );
 }
 
-/// In a network, too, wherever its packets come from.
+/// Also in a network, wherever the tenant's packets arrive.
 #[test]
 fn tables_of_networks_tell_what_they_have_looked_up() {
     for version in VERSIONS {

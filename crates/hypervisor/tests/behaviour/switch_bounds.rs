@@ -26,7 +26,7 @@ fn closed(world: &World) -> Option<&'static str> {
     })
 }
 
-/// A part of the answer to a question, with more to come.
+/// A part of the reply to a request, with more parts to come.
 fn part(question: &[u8], length: usize) -> Vec<u8> {
     let mut part = vec![question[0], question[1] + 1, 0, 0];
     part.extend_from_slice(&question[4..10]);
@@ -39,7 +39,7 @@ fn part(question: &[u8], length: usize) -> Vec<u8> {
     part
 }
 
-/// Questions of Weir's own for statistics of this type.
+/// Weir's own requests for statistics of this type.
 fn questions(world: &World, types: &[u16]) -> Vec<Vec<u8>> {
     let asks = |message: &&Vec<u8>| {
         let type_ = if message[0] == 1 { 16 } else { 18 };
@@ -48,7 +48,7 @@ fn questions(world: &World, types: &[u16]) -> Vec<Vec<u8>> {
     world.south.iter().filter(asks).cloned().collect()
 }
 
-/// One entry of flow statistics, over and over.
+/// One entry of flow statistics, many times.
 fn long_part(question: &[u8]) -> Vec<u8> {
     let (head, entry) = if question[0] == 1 { (12, 88) } else { (16, 56) };
     let mut part = part(question, head + entry * 700);
@@ -177,7 +177,8 @@ fn an_unlisted_switch_that_weir_knows_has_memory_of_its_own() {
     }
 }
 
-/// What an unlisted switch takes of the shared memory for 700 rules, beside the items that the store has for so many entries.
+/// The shared memory that an unlisted switch uses for 700 rules, and the number of items that the store has for this
+/// number of entries.
 fn taken_beside_the_store(version: Version, entries: u32) -> (usize, usize) {
     let pool = Arc::new(Pool::new(8 << 20));
     let mut world = World::new(unlisted(version, &pool));
@@ -407,7 +408,7 @@ fn a_tenants_question_whose_answer_does_not_end_is_given_up() {
     }
 }
 
-/// The tenant asks again for less. The session goes on: the switch may have that many entries.
+/// The tenant asks again for fewer entries. The session continues: the switch may have that many entries.
 #[test]
 fn an_answer_of_more_than_16_mib_is_an_error_and_its_memory_is_given_back() {
     for version in VERSIONS {
@@ -493,7 +494,8 @@ fn open_answers_of_more_than_64_mib_together_are_not_kept() {
     }
 }
 
-/// The port statistics that Weir asks for itself: ports that the switch does not have are not kept, and the answer is given up.
+/// Port statistics that Weir requests for itself: Weir does not keep ports that the switch does not have, and gives the
+/// reply up.
 #[test]
 fn port_statistics_without_end_are_of_the_switchs_ports_and_are_given_up() {
     for version in VERSIONS {
@@ -537,7 +539,8 @@ fn port_statistics_without_end_are_of_the_switchs_ports_and_are_given_up() {
     }
 }
 
-/// How much tables hold is asked at the start. Nobody waits for the answer, and the switch is divided once for each answer.
+/// Weir asks for the table statistics at the start. No request waits for the reply, and Weir divides the switch once
+/// for each reply.
 #[test]
 fn table_statistics_without_end_keep_nobody_waiting_and_divide_nothing() {
     for version in VERSIONS {

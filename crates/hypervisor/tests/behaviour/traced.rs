@@ -19,7 +19,7 @@ fn at(in_port: u32, name: &str) -> Packet {
     Packet { in_port, frame: packet(name) }
 }
 
-/// Ports and frames by which a packet leaves, and how many PACKET_INs it makes.
+/// The ports and frames by which a packet leaves, and the number of its PACKET_INs.
 fn leaves(outputs: &[Output]) -> (Vec<(u32, Vec<u8>)>, usize) {
     let ports = outputs.iter().filter_map(|output| match output.to {
         To::Port { number, is_up: true, .. } => Some((number, output.frame.clone())),
@@ -31,7 +31,7 @@ fn leaves(outputs: &[Output]) -> (Vec<(u32, Vec<u8>)>, usize) {
     (ports, told.count())
 }
 
-/// The packet comes in, and what happens is what the trace said.
+/// The packet arrives, and the switch does what the trace says.
 fn agrees(world: &mut World, seats: [Seat; 2], packet: &Packet) -> Result<(), TestCaseError> {
     let passage = world.core.passage(packet);
     let is_ambiguous = |step: &Step| matches!(step, Step::Rule { is_ambiguous: true, .. });
@@ -186,7 +186,7 @@ fn what_only_the_switch_knows_is_said() {
     assert!(outputs.iter().all(|it| it.if_ == Some(Doubt::SetOnMiss)), "{outputs:?}");
 }
 
-/// How long one switch takes to say where a packet goes, among twenty tenants. It is printed, since machines differ.
+/// The time of a trace on one switch with twenty tenants. The test prints the time, since machines differ.
 #[test]
 fn a_trace_among_many_tenants_is_found() {
     const TENANTS: usize = 20;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 const RED: usize = 0;
 const LINK: [(u64, u32); 2] = [(1, 10), (2, 10)];
 
-/// What red is told by its first switch, and by the switch that it believes to have: since it was asked last, and in answer.
+/// The messages that red gets from its first switch on the stage, and from its own switch beside the stage: those since
+/// the last call, and the reply.
 fn both_tell(stage: &mut Stage, words: &str) -> Vec<String> {
     let mut told: Vec<String> = stage.take_told().into_iter().map(|(.., words)| words).collect();
     let mut beside = stage.told_beside(RED, 1);
@@ -21,7 +22,7 @@ fn both_tell(stage: &mut Stage, words: &str) -> Vec<String> {
     told
 }
 
-/// A stage on which red has no way by its link from the first switch, and the first port is closed.
+/// A stage on which red's link from the first switch has no path, and the first port is closed.
 fn stage(version: Version) -> Stage {
     let mut stage = Stage::new(version, two_networks());
     stage.cut(RED, vec![LINK], 3000);
@@ -29,7 +30,8 @@ fn stage(version: Version) -> Stage {
     stage
 }
 
-/// At a link without a way, of a VLAN that is not declared at a link, and above what drops the packets of a closed port.
+/// Entries for a link without a path, for a VLAN that is not declared at a link, and entries above the rule that drops
+/// the packets of a closed port.
 const UNPLACED: [&str; 3] =
     ["prio=5 match=in_port=10", "prio=6 match=in_port=10,dl_vlan=9", "prio=65535 match=in_port=1"];
 
@@ -74,7 +76,8 @@ fn they_stay_if_they_have_no_timeouts() {
     }
 }
 
-/// A modification gives them no more time; added again, or after the other, they have all of it.
+/// A modification does not lengthen the timeouts. An entry that is added again, or after the other one, has its full
+/// timeouts.
 #[test]
 fn they_begin_anew_when_they_are_added_again() {
     for version in VERSIONS {
@@ -97,7 +100,7 @@ fn they_begin_anew_when_they_are_added_again() {
     }
 }
 
-/// The hard timeout goes on whether anything stands for them or not.
+/// The hard timeout runs whether the entries have rules or not.
 #[test]
 fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
     for version in VERSIONS {
@@ -125,7 +128,7 @@ fn they_end_in_time_when_their_link_loses_and_finds_its_way() {
     }
 }
 
-/// After a restart they begin again, as nobody has kept their time.
+/// After a restart the timeouts start again, because no component has kept the elapsed time.
 #[test]
 fn they_end_after_a_restart() {
     let mut stage = stage(Version::V1_0);
@@ -141,7 +144,7 @@ fn they_end_after_a_restart() {
     assert!(words.contains("HARD_TIMEOUT"), "{words}");
 }
 
-/// A copy on a member to which none of its packets come may end by itself, and the entry stands.
+/// The rules on a member that receives no packet of the entry may time out. The entry stays.
 #[test]
 fn they_are_copies_of_entries_of_big_switches() {
     for version in VERSIONS {
@@ -170,7 +173,7 @@ fn they_are_copies_of_entries_of_big_switches() {
     }
 }
 
-/// They are looked at again and again until a change of all of them has been confirmed, which may take long.
+/// Weir examines such entries again and again until a change of all of them is confirmed, which may take long.
 #[test]
 fn many_whose_time_is_over_while_they_change_keep_nobody_waiting() {
     let mut setup = Setup::new(Version::V1_0, "red own=1+2: -");

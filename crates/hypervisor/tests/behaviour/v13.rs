@@ -74,7 +74,7 @@ fn a_slave_hears_of_ports_only_unless_it_asks() {
     );
 }
 
-/// The switch is asked for what any controller wants, and each is told what it wants.
+/// Weir requests from the switch all events that any controller wants. Each controller gets the events that it wants.
 #[test]
 fn packets_that_live_no_longer_are_told_to_those_who_ask() {
     check(
@@ -112,7 +112,7 @@ fn packets_that_live_no_longer_are_told_to_those_who_ask() {
     );
 }
 
-/// However often somebody changes his mind, the switch hears of it in its own time.
+/// However often a controller changes its configuration, Weir sends the switch only a few messages.
 #[test]
 fn changes_of_mind_do_not_flood_the_switch() {
     let mut world = World::new(Setup {
@@ -162,7 +162,7 @@ fn tables_of_tenants_are_apart() {
     );
 }
 
-/// Statistics of an entry have what the request said (specification section 6.4).
+/// Statistics of an entry show the flags of the request (specification section 6.4).
 #[test]
 fn an_entry_keeps_all_its_flags() {
     let mut world = World::new(Setup::new(Version::V1_3, TWO));
@@ -176,7 +176,7 @@ fn an_entry_keeps_all_its_flags() {
     assert_eq!(flows.iter().map(|flow| flow.flags.0).collect::<Vec<_>>(), [0b111]);
 }
 
-/// What a tenant cannot write is 0 to it.
+/// The tenant reads 0 in metadata bits that the tenant cannot write.
 #[test]
 fn metadata_without_a_mask_are_those_that_the_tenant_has() {
     check(
@@ -200,7 +200,7 @@ fn metadata_without_a_mask_are_those_that_the_tenant_has() {
     );
 }
 
-/// Open vSwitch 3.1 ends when a group is deleted that one rule names twice.
+/// Open vSwitch 3.1 crashes when a group is deleted that one rule names twice.
 #[test]
 fn an_entry_names_a_group_once() {
     check(
@@ -234,7 +234,8 @@ fn an_entry_names_a_group_once() {
     );
 }
 
-/// Open vSwitch 3.1 ends when a packet is recirculated behind the first table, and has a longer action set than actions that are left.
+/// Open vSwitch 3.1 crashes when a packet is recirculated behind the first table and its action set is longer than the
+/// list of actions that are left.
 #[test]
 fn what_recirculates_is_applied_in_the_first_table_alone() {
     check(
@@ -275,7 +276,7 @@ fn what_recirculates_is_applied_in_the_first_table_alone() {
     );
 }
 
-/// With two buckets that send to the group before, each group doubles what a packet passes.
+/// With two buckets that send to the previous group, each group doubles the number of packets.
 #[test]
 fn chains_of_groups_are_no_longer_than_a_group_may_be() {
     let mut world = World::new(Setup::new(Version::V1_3, TWO));
@@ -341,7 +342,7 @@ fn groups_are_each_tenants_own() {
     );
 }
 
-/// The switch says that an entry has gone with its meter when another has come in its place.
+/// The switch reports that an entry has ended with its meter, after another entry has replaced it.
 #[test]
 fn what_comes_in_the_place_of_an_entry_that_went_with_its_meter_stays() {
     for again in ["actions=output:2", "actions=meter=1;output:2"] {
@@ -368,7 +369,7 @@ fn what_comes_in_the_place_of_an_entry_that_went_with_its_meter_stays() {
     }
 }
 
-/// A stranger has the meter's number on the switch, so that it is refused.
+/// Another program has a meter of this number on the switch, so that the switch refuses the meter.
 #[test]
 fn an_entry_goes_when_its_meter_is_refused() {
     let mut world = World::new(Setup { per_second: Some(1_000), ..Setup::new(Version::V1_3, TWO) });

@@ -7,13 +7,13 @@ use hypervisor::Instant;
 
 const MS: u64 = 1_000_000;
 
-/// Of a controller that does not wait until a change is stored.
+/// A request of a controller that does not wait until a change is stored.
 fn push(world: &mut World, seat: Seat, xid: u32, words: &str) {
     let message = request(world.version, xid, words);
     world.controllers[seat.0].outgoing.push_back(message);
 }
 
-/// Time passes as for a driver: the core hears of it when it has asked to, and then a store has done its work.
+/// Time passes as for a driver: the core is called when its timeout expires, and then the store finishes its work.
 fn pass(world: &mut World, duration: u64) {
     let until = world.now + duration;
     loop {
@@ -30,7 +30,7 @@ fn pass(world: &mut World, duration: u64) {
     world.stored();
 }
 
-/// With the switch, and the store, a millisecond away.
+/// The switch and the store are one millisecond away.
 fn far(policy: &str, version: Version) -> World {
     let mut world = World::new(Setup { delay: MS, ..Setup::new(version, policy) });
     world.store_at_once(false);
@@ -85,7 +85,8 @@ fn others_questions_do_not_put_that_off() {
     assert_eq!(world.heard(blue), ["3 BARRIER_REPLY"]);
 }
 
-/// One that never ceases to change something does not keep another from it: changes of tables have one order.
+/// A controller that changes something all the time does not delay another controller: changes of tables have one
+/// order.
 #[test]
 fn another_controller_of_the_tenant_does_not_put_it_off() {
     for version in VERSIONS {
@@ -119,7 +120,7 @@ fn a_controller_hears_meanwhile_that_weir_is_there() {
     assert_eq!(world.heard(blue), ["21 ECHO_REPLY 01"]);
 }
 
-/// Who is told that it is master finds done what another has said before as one.
+/// A controller that becomes master sees all requests done that the earlier master sent.
 #[test]
 fn a_new_master_comes_behind_what_the_old_one_has_said() {
     for goes in [false, true] {
@@ -141,7 +142,8 @@ fn a_new_master_comes_behind_what_the_old_one_has_said() {
     }
 }
 
-/// One that has gone is not answered; a PORT_MOD has another number on 1.0, which is that of a request for statistics on 1.3.
+/// A controller that has disconnected gets no reply. PORT_MOD has another type number on OpenFlow 1.0, which is that of
+/// a statistics request on OpenFlow 1.3.
 #[test]
 fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
     const STATS_REQUEST: [u8; 2] = [16, 18];
@@ -163,7 +165,7 @@ fn what_one_has_asked_for_that_is_gone_is_done_and_not_answered() {
     }
 }
 
-/// A group is not kept from changing by what an entry was to become that the switch refuses for itself.
+/// The switch refuses to let an entry use a group. This refused entry does not prevent the group from changing.
 #[test]
 fn a_group_is_not_refused_for_an_entry_that_does_not_come_to_use_it() {
     let setup =
@@ -180,7 +182,7 @@ fn a_group_is_not_refused_for_an_entry_that_does_not_come_to_use_it() {
     assert_eq!(heard[1..], ["3 BARRIER_REPLY"]);
 }
 
-/// What cannot be granted beside a change that is refused is, once that is known.
+/// A request that is not allowed beside a change in flight is allowed once this change is refused.
 #[test]
 fn a_request_is_not_refused_for_what_does_not_come_to_be() {
     for (policy, second) in [

@@ -13,23 +13,24 @@ const SPACES: &str = "
     three: ip,nw_src=10.4.0.0/16
 ";
 const HOSTILE: [&str; 3] = ["one", "two", "three"];
-/// Entries of each hostile tenant.
+/// The number of entries of each hostile tenant.
 const ENTRIES: usize = 2_600;
-/// Bytes that the daemon reads of a connection in one turn.
+/// The number of bytes that the daemon reads from a connection in one turn.
 const READ: usize = 4096;
-/// What one turn of the event loop may cost, in examined entries, beside one request that is large by itself.
+/// The largest cost of one turn of the event loop in examined entries, beside one request that is large by itself.
 const TURN: u64 = 24_576;
 
-/// What one tenant may cost in one turn: two batches, and a look at each entry.
+/// The largest cost of one tenant in one turn: two batches, and a look at each entry.
 const LARGEST: u64 = 2 * 96 * 128 + 2 * ENTRIES as u64;
 
-/// What one tenant may cost in one turn with requests that change nothing: two batches of entries that are compared with the request.
+/// The largest cost of one tenant in one turn with requests that change nothing: two batches of entries that are
+/// compared with the request.
 const COMPARED: u64 = 2 * 8 * 128;
 
-/// The same with requests that also add an entry, each behind its last batch.
+/// The same with requests that also add an entry, each after its last batch.
 const ADDED: u64 = COMPARED + 256;
 
-/// What one tenant may cost in one turn with statistics: a batch of entries, of which each was reported.
+/// The largest cost of one tenant in one turn with statistics: a batch of reported entries.
 const TOLD: u64 = 12 * 8 * 128;
 
 /// A world in which each hostile tenant has its entries.
@@ -55,13 +56,13 @@ fn world(version: Version, setup: impl Fn(&mut Setup)) -> (World, Vec<Seat>) {
     (world, seats)
 }
 
-/// All hostile tenants say this all the time. In each turn of the event loop the quiet one is heard, and what is done for the
-/// others between two of its requests is bounded.
+/// All hostile tenants send this request all the time. The quiet tenant is served in each turn of the event loop, and
+/// the work for the others between two of its requests is bounded.
 fn check(version: Version, attack: impl Fn(usize, u8) -> String) {
     check_within(LARGEST, version, attack);
 }
 
-/// The same, if one tenant may cost so much in one turn.
+/// The same, with another bound for the cost of one tenant in one turn.
 fn check_within(bound: u64, version: Version, attack: impl Fn(usize, u8) -> String) {
     let (most, largest) = costs(version, attack);
     // One may have made a request that is large by itself, but in each turn only one, and of that a batch.
@@ -69,7 +70,8 @@ fn check_within(bound: u64, version: Version, attack: impl Fn(usize, u8) -> Stri
     assert!(largest <= bound, "{version:?}: {largest}");
 }
 
-/// What all tenants but the most expensive one cost in one turn at most, and what one tenant costs in one turn at most.
+/// The largest cost in one turn of all tenants without the most expensive one, and the largest cost of one tenant in
+/// one turn.
 fn costs(version: Version, attack: impl Fn(usize, u8) -> String) -> (u64, u64) {
     let (mut world, seats) = world(version, |_| {});
     let quiet = world.connect("quiet");
@@ -116,7 +118,7 @@ fn looking_for_overlaps_does_not_hold_up_others() {
     }
 }
 
-/// A match that all entries have to be compared with, and that covers none.
+/// A match that must be compared with all entries and covers none.
 fn elsewhere(n: usize, net: u8) -> String {
     format!("match=ip,nw_src=10.{net}.{}.{}/31", 128 + n / 128 % 128, n % 128 * 2)
 }
@@ -137,7 +139,8 @@ fn deleting_what_is_not_there_does_not_hold_up_others() {
     check_within(COMPARED, Version::V1_3, |_, _| "flow delete out_port=4".into());
 }
 
-/// What a deletion by cookie costs depends on the entries that it meets, not on those that the tenant has.
+/// The cost of a deletion by cookie depends on the number of deleted entries, not on the number of the tenant's
+/// entries.
 #[test]
 fn a_deletion_by_cookie_is_charged_for_the_entries_that_it_meets() {
     const MET: usize = 10;
@@ -185,7 +188,7 @@ fn modifying_what_is_not_there_does_not_hold_up_others() {
     });
 }
 
-/// Entries that come last are compared in a later turn. Requests that follow at once see what came of that.
+/// The last entries are compared in a later turn. Requests that follow at once see the result of the comparison.
 #[test]
 fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
     for version in VERSIONS {
@@ -200,7 +203,8 @@ fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
             "flow modify match=ip,nw_src=10.2.201.0/24 actions=output:2".to_owned(),
             "barrier".to_owned(),
         ];
-        // Weir refuses the first and the fourth, for an overlap. If the switch refuses the third, its tables count as full.
+        // Weir refuses the first and the fourth, for an overlap. If the switch refuses the third, its tables count as
+        // full.
         let added = if version == Version::V1_0 { 3 } else { 2 };
         for (by_switch, refused, added) in [(None, [10, 13], added), (Some(2), [10, 12], 1)] {
             let faults = by_switch.map(|nth| Fault::RefuseOnce { nth });
@@ -227,7 +231,7 @@ fn a_request_that_is_compared_in_turns_is_done_in_its_order() {
     }
 }
 
-/// The entry that comes last is compared in a later turn. The tenant may send the packet after the refusal.
+/// The last entry is compared in a later turn. The tenant may send the packet after the refusal.
 #[test]
 fn a_request_that_is_refused_in_a_later_turn_does_not_use_its_buffer_id_up() {
     for version in VERSIONS {
@@ -263,7 +267,7 @@ fn statistics_of_all_entries_do_not_hold_up_others() {
     }
 }
 
-/// The switch reports no rule, and Weir looks at all entries: in one turn for one tenant.
+/// The switch reports no rule, and Weir examines all entries, in one turn for one tenant.
 #[test]
 fn statistics_of_few_entries_among_many_do_not_hold_up_others() {
     for what in ["flow", "aggregate"] {
@@ -273,7 +277,7 @@ fn statistics_of_few_entries_among_many_do_not_hold_up_others() {
     }
 }
 
-/// The switch's answer comes when a change of all entries is applied in part.
+/// The switch's reply arrives when a change of all entries is applied in part.
 #[test]
 fn statistics_are_about_whole_changes() {
     for version in VERSIONS {
@@ -349,7 +353,7 @@ fn what_waits_for_other_requests_is_bounded_by_its_bytes() {
     }
 }
 
-/// One tenant, four switches: what one switch alone has room for is too much for all.
+/// One tenant on four switches: the memory that one switch alone may use is too much for all four.
 #[test]
 fn requests_held_on_all_switches_are_bounded() {
     const IN_ALL: usize = 1 << 20;
@@ -413,7 +417,7 @@ fn requests_held_on_all_switches_are_bounded() {
     }
 }
 
-/// The deletion of a group is one message, and the switch deletes the entries of the group with it.
+/// A group deletion is one message, and the switch deletes the entries of the group with it.
 #[test]
 fn a_deletion_of_a_group_counts_for_its_entries() {
     const ENTRIES: u32 = 800;
@@ -451,7 +455,7 @@ fn a_deletion_of_a_group_counts_for_its_entries() {
     assert_eq!((packets(&world), world.heard(two)), (5, Vec::new()));
 }
 
-/// A change of many entries is a message for each: the switch does other tenants' messages in between.
+/// A change of many entries is one message per entry. The switch does other tenants' messages in between.
 #[test]
 fn a_change_of_many_entries_shares_the_switch_with_others() {
     for version in VERSIONS {

@@ -1,5 +1,5 @@
-//! A switch on which two links of one tenant end at one physical port, a hairpin port: a packet can leave by its ingress
-//! port.
+//! A switch on which two links of one tenant end at one physical port, a hairpin port: a packet can leave by its
+//! ingress port.
 
 use super::networks::{both_say, same, two_networks};
 use super::*;

@@ -1,7 +1,7 @@
 //! The model that every behaviour test uses: one core, one switch, any number of tenants' controllers, in virtual time.
 //!
-//! Start reading at [`play`]: a scenario is text. [`World`] plays the scenario. [`request`] turns words into messages of
-//! either version, and [`describe`] turns messages into words.
+//! Start reading at [`play`]: a scenario is text. [`World`] plays the scenario. [`request`] turns words into messages
+//! of either version, and [`describe`] turns messages into words.
 // What other test binaries leave unused, and `pub` that goes no further than the test binary.
 #![allow(dead_code, unused_imports, unreachable_pub)]
 

@@ -1,9 +1,10 @@
 //! Policies as text.
 //!
 //! Each line is one flowspace entry: `red weight=2 queues=1+2: in_port=1 @200 read`. Before the colon is the tenant's
-//! name with the tenant's options, which may be in any of its lines. After the colon is the match as in the configuration
-//! file, then the priority and the permission, if they are not the defaults. A tenant's number is its place in the text,
-//! from 1. `own=3+4` gives the tenant a network of its own instead: a virtual switch with two ports, at ports 3 and 4.
+//! name with the tenant's options, which may be in any of its lines. After the colon is the match as in the
+//! configuration file, then the priority and the permission, if they are not the defaults. A tenant's number is its
+//! place in the text, from 1. `own=3+4` gives the tenant a network of its own instead: a virtual switch with two ports,
+//! at ports 3 and 4.
 
 use super::world::DPID as WORLD;
 use fabric::embedding::{Member, PortKind, SwitchMap, VirtualPort};

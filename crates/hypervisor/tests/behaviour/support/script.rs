@@ -10,13 +10,13 @@
 //! switch= prio=5 in_port=1; …                          the entries on the switch, without the hypervisor's own
 //! switch> 0102000800000005                             the switch sends these bytes; then, what it was sent in turn:
 //! sent 3                                               the types of those messages
-//! counted 1                                            messages of the switch that nobody expected, so far
+//! counted 1                                            messages of the switch without a request, so far
 //! wait 30ms                                            time passes
 //! port down 2 | port up 2 | port add 5 | port remove 2 something happens to a port
 //! policy                                               the lines up to `end` are the new policy
 //! ```
-//! A line that begins with `[1.0]` or `[1.3]` is for that version only. At the end nobody may have received anything
-//! that the text does not name.
+//! A line that begins with `[1.0]` or `[1.3]` is for that version only. At the end no controller may have received a
+//! message that the text does not name.
 
 use super::{Seat, Setup, VERSIONS, World, packet, policy};
 use openflow::Version;
