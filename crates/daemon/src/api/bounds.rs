@@ -216,7 +216,7 @@ impl Drop for Listener {
 pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
     let bounds = request.extensions().get::<Bounds>().cloned();
     let mut frames = request.into_body().into_data_stream();
-    let (mut kept, mut length) = (Vec::new(), 0);
+    let (mut kept, mut length) = (Kept::default(), 0);
     let mut permits: Option<OwnedSemaphorePermit> = None;
     let mut has_room = true;
     while let Some(frame) = next(&mut frames).await {
@@ -238,13 +238,13 @@ pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
                 (Some(more), None) => permits = Some(more),
                 (None, _) => {
                     has_room = false;
-                    kept = Vec::new();
+                    kept = Kept::default();
                     permits = None;
                 }
             }
         }
         if has_room {
-            kept.extend_from_slice(&frame);
+            kept.push(&frame);
         }
     }
     match bounds {
@@ -252,7 +252,35 @@ pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
             Err(bounds.refuse(ApiRefusal::Bodies, "too many large bodies come at once"))
         }
         _ if !has_room => Err(error(StatusCode::SERVICE_UNAVAILABLE, "there is no room")),
-        _ => Ok(kept.into()),
+        _ => Ok(kept.joined()),
+    }
+}
+
+/// The part of a body that has come, in pieces. One growing buffer would use up to twice the memory of the body.
+#[derive(Default)]
+struct Kept(Vec<Vec<u8>>);
+
+impl Kept {
+    fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.0.last().is_none_or(|piece| piece.len() == SMALL) {
+                self.0.push(Vec::new());
+            }
+            let Some(piece) = self.0.last_mut() else { return };
+            let room = SMALL - piece.len();
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            // The body of a small request comes at once, and needs no whole piece.
+            piece.reserve_exact(if piece.is_empty() { now.len() } else { room });
+            piece.extend_from_slice(now);
+            bytes = later;
+        }
+    }
+
+    fn joined(mut self) -> Bytes {
+        match self.0.len() {
+            1 => self.0.pop().unwrap_or_default().into(),
+            _ => self.0.concat().into(),
+        }
     }
 }
 
@@ -363,6 +391,23 @@ mod tests {
         drop(second);
         assert_eq!(ask(3 * half).await.status(), StatusCode::OK);
         assert_eq!(refused(), 1);
+    }
+
+    #[test]
+    fn a_body_uses_the_memory_of_its_bytes_and_less_than_one_piece_more() {
+        for frame in [1, 1_000, 64 << 10, 100_000] {
+            let body: Vec<u8> = (0..1_000_000_u32).map(|byte| byte as u8).collect();
+            let mut kept = Kept::default();
+            let mut length = 0;
+            for part in body.chunks(frame) {
+                kept.push(part);
+                length += part.len();
+                let capacity: usize = kept.0.iter().map(Vec::capacity).sum();
+                assert!(capacity < length + 64 * 1024, "{frame}: {capacity} for {length}");
+            }
+            assert_eq!(kept.joined(), body, "{frame}");
+        }
+        assert!(Kept::default().joined().is_empty());
     }
 
     /// Ten clients ask while the first check is under way: one more check, which begins after all of them have asked,
