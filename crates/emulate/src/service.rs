@@ -64,11 +64,11 @@ struct Job {
 impl Cpu {
     /// A CPU that serves messages in these times.
     pub fn new(service: ServiceTime) -> Cpu {
-        Cpu { service, ..Cpu::default() }
+        Cpu::with_bucket(service, 0)
     }
 
     /// A CPU with a bucket of tokens: each message takes one, and one comes back in each service time. So this number of
-    /// messages is done at once after an idle time.
+    /// messages is done at once after an idle time. 0 tokens mean no bucket: one message at a time.
     pub fn with_bucket(service: ServiceTime, tokens: u32) -> Cpu {
         Cpu { service, bucket: tokens.into(), ..Cpu::default() }
     }

@@ -21,10 +21,10 @@ pub struct SlowSwitch {
 impl SlowSwitch {
     /// A switch with this service time.
     pub fn new(switch: Switch, service: ServiceTime) -> SlowSwitch {
-        SlowSwitch { switch, cpu: Cpu::new(service), queue: VecDeque::new(), serving: None }
+        SlowSwitch::with_bucket(switch, service, 0)
     }
 
-    /// A switch that serves from a bucket of this number of tokens; see [`Cpu::with_bucket`].
+    /// A switch that serves from a bucket of this number of tokens; see [`Cpu::with_bucket`]. 0 means no bucket.
     pub fn with_bucket(switch: Switch, service: ServiceTime, tokens: u32) -> SlowSwitch {
         let cpu = Cpu::with_bucket(service, tokens);
         SlowSwitch { switch, cpu, queue: VecDeque::new(), serving: None }

@@ -276,11 +276,8 @@ impl Kept {
         }
     }
 
-    fn joined(mut self) -> Bytes {
-        match self.0.len() {
-            1 => self.0.pop().unwrap_or_default().into(),
-            _ => self.0.concat().into(),
-        }
+    fn joined(self) -> Bytes {
+        self.0.concat().into()
     }
 }
 
