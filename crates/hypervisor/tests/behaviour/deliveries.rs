@@ -346,8 +346,8 @@ fn a_refused_entry_takes_the_ports_down_that_it_delivers_to() {
     let (mut whole, _) = world_on(map_with_more(), |config| config.n_buffers = 0);
     whole.advance(1_000_000_000);
     let expected = table(&whole);
-    // What is sent for the new host: how it comes in, and what names its port, or all. What is tried again comes
-    // behind.
+    // For the new host Weir sends five messages: rules for packets from the host, and the rules that output to the
+    // host's port or to all ports. Messages that Weir sends again come after these five.
     let sent = 5;
     let (mut of_one, mut of_all) = (0, 0);
     for nth in 1..=sent {

@@ -340,8 +340,8 @@ fn a_group_that_cannot_have_its_copies_is_lost_with_what_uses_it() {
     world.set_policy(policy_on(hairpin_map()));
     world.advance(1_000_000_000);
     world.switch.switch_mut().plant(Vec::new());
-    // For packets by no port its entry stood, since the group needs no copy for these: what the switch says of the
-    // others is waited for.
+    // For packets without an ingress port the group needs no copy, so the entry had a rule for these packets. Weir
+    // waits for the switch's reports about the other rules.
     world.advance(11_000_000_000);
     world.say(blue, 9, "stats group_desc");
     let told = world.heard(blue);

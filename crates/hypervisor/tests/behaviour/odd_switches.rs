@@ -143,7 +143,7 @@ fn a_switch_that_goes_away_with_a_full_window_serves_all_again_when_it_is_back()
         }
         world.say(green, 99, "barrier");
         world.advance(SECOND);
-        // What has left, what waits and what Weir has not read are all that was sent.
+        // Each PACKET_OUT of the tenant has left, or waits in Weir, or Weir has not read it.
         let before = left(&world);
         for (at, name) in ["red", "blue"].into_iter().enumerate() {
             let (sent, waiting) = sent_and_waiting(&world, name, 13);
