@@ -1,20 +1,93 @@
 //! PACKET_OUT in both versions: a packet that a tenant with a slice sends has to belong to the tenant, or has to be a
 //! link probe.
 
-use super::Switch;
+use super::{Request, Switch};
 use crate::lldp;
+use crate::south::pending::Awaits;
+use crate::south::queue::Class;
 use crate::south::session::set_length;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use compile::packet::Sent;
+use compile::packet::{self, Sent};
 use compile::slice::{self, Packets};
-use compile::{Actions, Context, Reason, Refused, Slice};
-use flowspace::Field;
+use compile::{Actions, Context, Reason, Refused, Slice, Space};
+use flowspace::{Field, port_to_v10};
 use openflow::error::v13 as code;
+use openflow::v10::PortNo;
+use openflow::{NO_BUFFER, frame};
+
+/// A PACKET_OUT of a tenant, after its packet was found.
+pub(crate) struct PacketOut<'a> {
+    pub(crate) packet: Sent<'a>,
+    /// The tenant's buffer id, or `NO_BUFFER`.
+    pub(crate) buffer_id: u32,
+    /// The switch's buffer id, or `NO_BUFFER`.
+    pub(crate) physical: u32,
+    pub(crate) actions: Actions<'a>,
+    pub(crate) data: &'a [u8],
+}
 
 impl Switch {
+    /// Sends the switch a PACKET_OUT of a tenant. The buffer id cannot be used again.
+    pub(crate) fn send_packet_out(
+        &mut self,
+        request: &Request<'_>,
+        sent: &PacketOut<'_>,
+    ) -> Result<(), Refused> {
+        let mut message = self.scratch.take_message();
+        let built = self.build_packet_out(request, sent, &mut message);
+        if built.is_ok() {
+            if sent.physical != NO_BUFFER {
+                self.tenants.take_buffered(request.tenant, sent.buffer_id);
+            }
+            self.forward_request(request, Awaits::Nothing, Class::PacketOut, &message);
+        }
+        self.scratch.put_message(message);
+        built
+    }
+
+    fn build_packet_out(
+        &self,
+        request: &Request<'_>,
+        sent: &PacketOut<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refused> {
+        let cx = self.context(request.tenant);
+        let &PacketOut { ref packet, physical, actions, data, .. } = sent;
+        // The header and the fixed part of the request; then the actions, then the packet.
+        let (fixed, length_at) = match actions {
+            Actions::V10(_) => (16, 14),
+            Actions::V13(_) => (24, 16),
+        };
+        out.extend_from_slice(request.frame.get(..fixed).unwrap_or_default());
+        frame::set_buffer_id(out, physical);
+        let (in_port, probe) = match cx.space {
+            Space::Network(network) => {
+                (Some(packet::compile(&cx, network, packet, actions, out)?.0), None)
+            }
+            Space::Slice(slice) => {
+                let probe = self.slice_packet_out(&cx, slice, packet, data, actions, out)?;
+                (packet.in_port.filter(|_| packet.is_buffered), probe)
+            }
+        };
+        if let Some(in_port) = in_port {
+            let in_port = match actions {
+                Actions::V10(_) => port_to_v10(in_port).unwrap_or(PortNo::NONE.0).into(),
+                Actions::V13(_) => in_port,
+            };
+            frame::set_in_port(out, in_port);
+        }
+        let actions_len = u16::try_from(out.len() - fixed);
+        let actions_len = actions_len.map_err(|_| code::BAD_ACTION_TOO_MANY)?;
+        if let Some(field) = out.get_mut(length_at..length_at + 2) {
+            field.copy_from_slice(&actions_len.to_be_bytes());
+        }
+        let probe = probe.map(|is_own| (is_own, request.now));
+        self.append_packet(&cx, data, packet.is_buffered, probe, out)
+    }
+
     /// Appends the actions of a PACKET_OUT in a slice. For a link probe, returns whether LLDP belongs to the tenant.
-    pub(crate) fn slice_packet_out(
+    fn slice_packet_out(
         &self,
         cx: &Context<'_>,
         slice: Slice<'_>,
@@ -39,7 +112,7 @@ impl Switch {
     /// Appends the packet of a PACKET_OUT, unless the switch buffers the packet, and sets the message's length. A link
     /// probe gets the tenant's tag; `probe` says whether LLDP belongs to the tenant, and the time. A tenant that owns
     /// LLDP may send an incomplete LLDP frame.
-    pub(crate) fn append_packet(
+    fn append_packet(
         &self,
         cx: &Context<'_>,
         frame: &[u8],

@@ -89,8 +89,17 @@ impl Tenant {
         self.refused.add(origin, verdict, now);
     }
 
-    /// Whether the rates allow one more PACKET_IN to the tenant now.
-    pub(crate) fn admit_packet_in(&mut self, now: Instant) -> bool {
-        self.packets.admit(self.terms.limits.packet_in, now)
+    /// Whether the tenant gets one more PACKET_IN now: the rates allow it, and a controller is there. Counts a
+    /// PACKET_IN that the tenant does not get.
+    pub(crate) fn takes_packet_in(&mut self, now: Instant) -> bool {
+        if !self.packets.admit(self.terms.limits.packet_in, now) {
+            self.counters.limited += 1;
+            return false;
+        }
+        if self.controllers.is_empty() {
+            self.counters.absent += 1;
+            return false;
+        }
+        true
     }
 }

@@ -4,15 +4,13 @@ use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::north::controllers::Asynchronous;
-use crate::south::pending::Awaits;
-use crate::south::queue::Class;
 use crate::south::session::set_length;
-use crate::switch::{Cause, Request, Switch};
+use crate::switch::{Cause, Request, Switch, packet_out};
 use crate::tally::Count;
 use crate::time::Instant;
 use crate::v10::unreadable;
-use compile::packet::{self, Sent};
-use compile::{Actions, Reason, Refused, Space};
+use compile::packet::Sent;
+use compile::{Actions, Reason, Refused};
 use flowspace::{Field, Key, port_from_v10, port_to_v10};
 use openflow::error::v10 as code;
 use openflow::v10::{Action, PacketIn, PacketInReason, PacketOut, PortNo};
@@ -26,8 +24,6 @@ fn sends_to_table(action: Action<'_>) -> bool {
     matches!(action, Action::Output { port: PortNo::TABLE, .. })
 }
 
-/// Bytes of a PACKET_OUT before its actions.
-const PACKET_OUT_ACTIONS: usize = 16;
 /// Bytes of a PACKET_IN before the packet.
 const PACKET_IN_DATA: usize = 18;
 
@@ -60,18 +56,16 @@ impl Switch {
             return Ok(());
         }
         let owner = self.map.ownership().owner(&key);
-        let network = owner.and_then(|tenant| self.tenants[tenant].network.clone());
         if let Some(tenant) = owner.filter(|_| packet.reason == PacketInReason::NO_MATCH) {
             self.tenants[tenant].packets.lookups_mut().missed();
         }
+        let is_network = owner.is_some_and(|tenant| self.tenants[tenant].network.is_some());
         match owner {
-            Some(tenant) => match &network {
-                Some(network) => self.deliver_network_v10(tenant, network, &packet, &key, now),
-                None => self.deliver_v10(tenant, &packet, &key, frame, true, now),
-            },
+            Some(tenant) if is_network => self.deliver_network_v10(tenant, &packet, &key, now),
+            Some(tenant) => self.deliver_v10(tenant, &packet, &key, frame, true, now),
             None => self.reports.counters_mut().nobody += 1,
         }
-        if network.is_none() && self.map.ownership().has_readers() {
+        if !is_network && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
                 switch.deliver_v10(tenant, &packet, &key, frame, false, now);
             });
@@ -88,13 +82,7 @@ impl Switch {
         owner: bool,
         now: Instant,
     ) {
-        let state = &mut self.tenants[tenant];
-        if !state.admit_packet_in(now) {
-            state.counters.limited += 1;
-            return;
-        }
-        if state.controllers.is_empty() {
-            state.counters.absent += 1;
+        if !self.tenants[tenant].takes_packet_in(now) {
             return;
         }
         let buffered = packet.buffer_id != NO_BUFFER && owner;
@@ -156,7 +144,7 @@ impl Switch {
         packet: &PacketOut<'_>,
     ) -> Result<(), Refused> {
         let tenant = request.tenant;
-        let network = self.tenants[tenant].network.clone();
+        let is_network = self.tenants[tenant].network.is_some();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(Reason::ShortPacket.with(code::BAD_REQUEST_BAD_LEN));
@@ -170,7 +158,7 @@ impl Switch {
                 }
             };
             let key = Key::extract(port_from_v10(packet.in_port.0), packet.data);
-            if Switch::passes_probe_on(network.is_some(), packet.data) {
+            if Switch::passes_probe_on(is_network, packet.data) {
                 return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
             }
             (key, in_port, NO_BUFFER)
@@ -182,25 +170,20 @@ impl Switch {
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let alone = packet.actions.iter().count() == 1;
-        if network.is_some()
-            && in_port.is_none()
-            && alone
-            && packet.actions.iter().any(sends_to_table)
-        {
+        if is_network && in_port.is_none() && alone && packet.actions.iter().any(sends_to_table) {
             return self.enter_table_v10(request, packet, &key);
         }
-        let mut message = self.scratch.take_message();
-        let built =
-            self.build_packet_out_v10(request, packet, &key, in_port, physical, &mut message);
-        if built.is_ok() {
-            if physical != NO_BUFFER {
-                self.tenants.take_buffered(tenant, packet.buffer_id);
-            }
-            self.forward_request(request, Awaits::Nothing, Class::PacketOut, &message);
-        }
-        self.scratch.put_message(message);
-        if built.is_ok() && network.is_some() {
-            self.report_sent_v10(tenant, packet, request.now);
+        let is_buffered = physical != NO_BUFFER;
+        let sent = packet_out::PacketOut {
+            packet: Sent { key: &key, in_port, is_buffered },
+            buffer_id: packet.buffer_id,
+            physical,
+            actions: Actions::V10(packet.actions),
+            data: packet.data,
+        };
+        let built = self.send_packet_out(request, &sent);
+        if built.is_ok() && is_network {
+            self.report_outputs_v10(tenant, packet, request.now);
         }
         built
     }
@@ -221,7 +204,9 @@ impl Switch {
         let length = packet.data.len() as u64;
         let matching = state.flows.iter().filter(|(_, flow)| flow.match_.matches(key));
         let Some((number, _)) = matching.max_by_key(|(_, flow)| flow.priority) else {
-            self.miss_sent_v10(request, packet);
+            state.packets.lookups_mut().missed();
+            let (tenant, reason) = (request.tenant, PacketInReason::NO_MATCH);
+            self.report_sent_v10(tenant, packet.in_port, reason, packet.data, request.now);
             return Ok(());
         };
         let Some(flow) = state.flows.get_mut(number) else { return Ok(()) };
@@ -231,26 +216,6 @@ impl Switch {
         // Actions that are not possible with such a packet are left out, as on any switch.
         let _ = self.send_packet_v10(request, &PacketOut { actions, ..*packet });
         Ok(())
-    }
-
-    /// Such a packet matches no entry: sends a PACKET_IN.
-    fn miss_sent_v10(&mut self, request: &Request<'_>, packet: &PacketOut<'_>) {
-        let state = &mut self.tenants[request.tenant];
-        state.packets.lookups_mut().missed();
-        if !state.admit_packet_in(request.now) {
-            state.counters.limited += 1;
-            return;
-        }
-        let told = PacketIn {
-            buffer_id: NO_BUFFER,
-            total_len: packet.data.len() as u16,
-            in_port: packet.in_port,
-            reason: PacketInReason::NO_MATCH,
-            data: packet.data,
-        };
-        self.notify(request.tenant, Asynchronous::PacketIn(told.reason.0), |out| {
-            told.write_message(0, out)
-        });
     }
 
     /// Sends a buffered packet through the table if none of the changed entries has taken it. 1.0 leaves this open; the
@@ -270,44 +235,5 @@ impl Switch {
             self.submit_change(cause, &message);
         }
         self.scratch.put_message(message);
-    }
-
-    fn build_packet_out_v10(
-        &self,
-        request: &Request<'_>,
-        packet: &PacketOut<'_>,
-        key: &Key,
-        in_port: Option<u32>,
-        physical: u32,
-        out: &mut alloc::vec::Vec<u8>,
-    ) -> Result<(), Refused> {
-        let cx = self.context(request.tenant);
-        let is_buffered = physical != NO_BUFFER;
-        let sent = Sent { key, in_port, is_buffered };
-        let actions = Actions::V10(packet.actions);
-        // The header and the fixed part of the request; then the actions, then the packet.
-        out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
-        frame::set_buffer_id(out, physical);
-        let probe = match cx.space {
-            Space::Network(network) => {
-                let in_port = packet::compile(&cx, network, &sent, actions, out)?;
-                let in_port = port_to_v10(in_port.0).unwrap_or(PortNo::NONE.0);
-                frame::set_in_port(out, in_port.into());
-                None
-            }
-            Space::Slice(slice) => {
-                if is_buffered && let Some(in_port) = in_port.and_then(port_to_v10) {
-                    frame::set_in_port(out, in_port.into());
-                }
-                self.slice_packet_out(&cx, slice, &sent, packet.data, actions, out)?
-            }
-        };
-        let actions_len = u16::try_from(out.len() - PACKET_OUT_ACTIONS);
-        let actions_len = actions_len.map_err(|_| code::BAD_ACTION_TOO_MANY)?;
-        if let Some(field) = out.get_mut(14..16) {
-            field.copy_from_slice(&actions_len.to_be_bytes());
-        }
-        let probe = probe.map(|is_own| (is_own, request.now));
-        self.append_packet(&cx, packet.data, is_buffered, probe, out)
     }
 }

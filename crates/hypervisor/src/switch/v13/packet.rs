@@ -6,9 +6,7 @@ use crate::flows::Flow;
 use crate::ids::TenantIndex;
 use crate::lldp;
 use crate::north::controllers::Asynchronous;
-use crate::south::pending::Awaits;
-use crate::south::queue::Class;
-use crate::switch::{Cause, Request, Switch};
+use crate::switch::{Cause, Request, Switch, packet_out};
 use crate::time::Instant;
 use crate::v13::flow_mod::through_table;
 use crate::v13::unreadable;
@@ -20,12 +18,10 @@ use openflow::error::v13 as code;
 use openflow::v13::{
     Action, Instruction, Match, OxmField, PacketIn, PacketInReason, PacketOut, PortNo,
 };
-use openflow::{ErrorCode, List, NO_BUFFER, frame};
+use openflow::{ErrorCode, List, NO_BUFFER};
 
 /// The cookie of a PACKET_IN that no entry caused.
 const NO_COOKIE: u64 = u64::MAX;
-/// Bytes of a PACKET_OUT before its actions.
-const PACKET_OUT_ACTIONS: usize = 24;
 
 /// A PACKET_IN for a tenant.
 struct Seen<'a> {
@@ -172,13 +168,7 @@ impl Switch {
         owner: bool,
         now: Instant,
     ) {
-        let state = &mut self.tenants[tenant];
-        if !state.admit_packet_in(now) {
-            state.counters.limited += 1;
-            return;
-        }
-        if state.controllers.is_empty() {
-            state.counters.absent += 1;
+        if !self.tenants[tenant].takes_packet_in(now) {
             return;
         }
         let (buffer_id, wanted) = match seen.packet.buffer_id {
@@ -224,21 +214,21 @@ impl Switch {
     pub(crate) fn packet_out_v13(&mut self, request: &Request<'_>) -> Result<(), Refused> {
         let packet = PacketOut::parse(request.body()).map_err(unreadable)?;
         let tenant = request.tenant;
-        let network = self.tenants[tenant].network.clone();
+        let is_network = self.tenants[tenant].network.is_some();
         let (key, in_port, physical) = if packet.buffer_id == NO_BUFFER {
             if packet.data.len() < 14 {
                 return Err(code::BAD_REQUEST_BAD_PACKET.into());
             }
             let in_port = match packet.in_port {
                 PortNo::CONTROLLER | PortNo::ANY => None,
-                port if network.is_some() => Some(port.0),
+                port if is_network => Some(port.0),
                 port if self.map.ownership().sees_port(tenant, port.0) => Some(port.0),
                 PortNo(port) => {
                     return Err(Reason::InPort.of(port, code::BAD_REQUEST_BAD_PORT));
                 }
             };
             let key = Key::extract(packet.in_port.0, packet.data);
-            if Switch::passes_probe_on(network.is_some(), packet.data) {
+            if Switch::passes_probe_on(is_network, packet.data) {
                 return Err(Reason::WeirsProbe.with(code::BAD_REQUEST_EPERM));
             }
             (key, in_port, NO_BUFFER)
@@ -249,17 +239,15 @@ impl Switch {
             // Weir knows the ingress port of a buffered packet, whatever the tenant says.
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
-        let mut message = self.scratch.take_message();
-        let built =
-            self.build_packet_out_v13(request, &packet, &key, in_port, physical, &mut message);
-        if built.is_ok() {
-            if physical != NO_BUFFER {
-                self.tenants.take_buffered(tenant, packet.buffer_id);
-            }
-            self.forward_request(request, Awaits::Nothing, Class::PacketOut, &message);
-        }
-        self.scratch.put_message(message);
-        built
+        let is_buffered = physical != NO_BUFFER;
+        let sent = packet_out::PacketOut {
+            packet: Sent { key: &key, in_port, is_buffered },
+            buffer_id: packet.buffer_id,
+            physical,
+            actions: Actions::V13(packet.actions),
+            data: packet.data,
+        };
+        self.send_packet_out(request, &sent)
     }
 
     /// Sends a buffered packet through the tables after a change that has not released it, as the specification says
@@ -289,43 +277,6 @@ impl Switch {
             self.submit_change(cause, &message);
         }
         self.scratch.put_message(message);
-    }
-
-    fn build_packet_out_v13(
-        &self,
-        request: &Request<'_>,
-        packet: &PacketOut<'_>,
-        key: &Key,
-        in_port: Option<u32>,
-        physical: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Refused> {
-        let cx = self.context(request.tenant);
-        let is_buffered = physical != NO_BUFFER;
-        let sent = Sent { key, in_port, is_buffered };
-        let actions = Actions::V13(packet.actions);
-        out.extend_from_slice(request.frame.get(..PACKET_OUT_ACTIONS).unwrap_or_default());
-        frame::set_buffer_id(out, physical);
-        let probe = match cx.space {
-            Space::Network(network) => {
-                let in_port = packet::compile(&cx, network, &sent, actions, out)?;
-                frame::set_in_port(out, in_port.0);
-                None
-            }
-            Space::Slice(slice) => {
-                if is_buffered && let Some(in_port) = in_port {
-                    frame::set_in_port(out, in_port);
-                }
-                self.slice_packet_out(&cx, slice, &sent, packet.data, actions, out)?
-            }
-        };
-        let actions_len = u16::try_from(out.len() - PACKET_OUT_ACTIONS);
-        let actions_len = actions_len.map_err(|_| code::BAD_ACTION_TOO_MANY)?;
-        if let Some(field) = out.get_mut(16..18) {
-            field.copy_from_slice(&actions_len.to_be_bytes());
-        }
-        let probe = probe.map(|is_own| (is_own, request.now));
-        self.append_packet(&cx, packet.data, is_buffered, probe, out)
     }
 }
 
