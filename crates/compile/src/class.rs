@@ -14,7 +14,7 @@ pub struct PacketClass {
     /// The ingress of the packets.
     pub ingress: Ingress,
     /// The outermost VLAN tag of the packets, without the tags that the list has pushed.
-    came: Vlan,
+    received: Vlan,
     /// How many tags the list has pushed.
     pushed: usize,
     /// The label that the packets carry in place of a VLAN tag of their own, where labels are not stacked.
@@ -68,7 +68,7 @@ impl PacketClass {
     #[inline]
     pub fn new(ingress: Ingress, vlan: Vlan) -> PacketClass {
         let (pushed, label, destination, dl_type) = (0, None, None, None);
-        PacketClass { ingress, came: vlan, pushed, label, destination, dl_type }
+        PacketClass { ingress, received: vlan, pushed, label, destination, dl_type }
     }
 
     /// The packets of a match with this ingress.
@@ -92,19 +92,19 @@ impl PacketClass {
 
     /// The same packets, with this label in place of a VLAN tag.
     pub fn labelled(self, label: u16) -> PacketClass {
-        PacketClass { came: Vlan::Untagged, label: Some(label), ..self }
+        PacketClass { received: Vlan::Untagged, label: Some(label), ..self }
     }
 
     /// The part of the packets without a VLAN tag of their own.
     pub fn untagged(self) -> PacketClass {
-        PacketClass { came: Vlan::Untagged, ..self }
+        PacketClass { received: Vlan::Untagged, ..self }
     }
 
     /// The outermost VLAN tag. One table cannot match a tag below the outermost tag. So after a list has removed the
     /// outermost tag, packets count as untagged.
     #[inline]
     pub fn vlan(&self) -> Vlan {
-        if self.pushed > 0 { Vlan::Tagged } else { self.came }
+        if self.pushed > 0 { Vlan::Tagged } else { self.received }
     }
 
     /// The label that the packets carry in place of a VLAN tag.
@@ -124,15 +124,15 @@ impl PacketClass {
             self.destination = Some(destination);
         }
         match action.vlan_change() {
-            Some(VlanChange::SetsId) => (self.came, self.label) = (Vlan::Tagged, None),
+            Some(VlanChange::SetsId) => (self.received, self.label) = (Vlan::Tagged, None),
             // Untagged packets get a tag of VLAN 0.
-            Some(VlanChange::SetsPriority) if self.came == Vlan::Untagged => {
-                self.came = Vlan::Tagged;
+            Some(VlanChange::SetsPriority) if self.received == Vlan::Untagged => {
+                self.received = Vlan::Tagged;
             }
             Some(VlanChange::Push) => self.pushed += 1,
             Some(VlanChange::Pop) => match self.pushed.checked_sub(1) {
                 Some(pushed) => self.pushed = pushed,
-                None => (self.came, self.label) = (Vlan::Untagged, None),
+                None => (self.received, self.label) = (Vlan::Untagged, None),
             },
             Some(VlanChange::SetsPriority) | None => {}
         }

@@ -103,7 +103,7 @@ pub(crate) struct Held {
     account: Arc<Account>,
     bytes: usize,
     /// The bytes that the account has counted.
-    told: usize,
+    counted: usize,
 }
 
 impl Held {
@@ -142,14 +142,14 @@ impl Held {
 
     fn set(&mut self, bytes: usize) {
         self.bytes = bytes;
-        if bytes == 0 || bytes.abs_diff(self.told) >= MUCH {
+        if bytes == 0 || bytes.abs_diff(self.counted) >= MUCH {
             let account = &self.account.held;
-            if bytes > self.told {
-                account.fetch_add(bytes - self.told, Ordering::Relaxed);
-            } else if bytes < self.told {
-                account.fetch_sub(self.told - bytes, Ordering::Relaxed);
+            if bytes > self.counted {
+                account.fetch_add(bytes - self.counted, Ordering::Relaxed);
+            } else if bytes < self.counted {
+                account.fetch_sub(self.counted - bytes, Ordering::Relaxed);
             }
-            self.told = bytes;
+            self.counted = bytes;
         }
     }
 }

@@ -73,7 +73,7 @@ pub struct SwitchCounters {
     /// Messages to the switch, by message type. Weir's own messages are included.
     pub to_switch: [u64; TYPES],
     /// PACKET_INs without an owner.
-    pub nobody: u64,
+    pub unclaimed: u64,
     /// Malformed or unexpected messages from the switch.
     pub unexpected: u64,
     /// Messages to the switch that no tenant has asked for: barriers, questions, changes, probes.

@@ -18,18 +18,18 @@ pub(crate) struct Lookups {
     missed: u64,
 }
 
-/// The counts of one table without those of present entries.
+/// The counts of one table, without the counts of present entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
-    /// Packets of ended entries: `matched` of entries in this table, `came` of entries that sent packets to this table.
+    /// Packets of ended entries: `matched` of entries in this table, `looked_up` of entries that sent packets to this table.
     gone: Counts,
     reported: Counts,
 }
 
-/// Packets that came to a table, and those of them that met an entry.
+/// Packets that were looked up in a table, and those of them that matched an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    pub came: u64,
+    pub looked_up: u64,
     pub matched: u64,
 }
 
@@ -38,16 +38,16 @@ pub(crate) struct Counts {
 pub(crate) struct Standing(Vec<Counts>);
 
 impl Standing {
-    /// Packets that have come to the first table.
-    pub(crate) fn came(&mut self, packets: u64) {
-        self.add(0, |counts| &mut counts.came, packets);
+    /// Counts packets that were looked up in the first table.
+    pub(crate) fn looked_up(&mut self, packets: u64) {
+        self.add(0, |counts| &mut counts.looked_up, packets);
     }
 
     /// Adds the packets of an entry in a table. `next` is the table to which the entry sends packets, if any.
     pub(crate) fn matched(&mut self, table: u8, next: Option<u8>, packets: u64) {
         self.add(table, |counts| &mut counts.matched, packets);
         if let Some(next) = next {
-            self.add(next, |counts| &mut counts.came, packets);
+            self.add(next, |counts| &mut counts.looked_up, packets);
         }
     }
 
@@ -60,17 +60,17 @@ impl Standing {
 }
 
 impl Lookups {
-    /// An entry has ended that had counted so many packets.
+    /// An entry that has counted so many packets has ended.
     pub(crate) fn ended(&mut self, table: u8, next: Option<u8>, packets: u64) {
         let matched = &mut self.tables.entry(table).or_default().gone.matched;
         *matched = matched.saturating_add(packets);
         if let Some(next) = next {
-            let came = &mut self.tables.entry(next).or_default().gone.came;
-            *came = came.saturating_add(packets);
+            let looked_up = &mut self.tables.entry(next).or_default().gone.looked_up;
+            *looked_up = looked_up.saturating_add(packets);
         }
     }
 
-    /// A packet has met no entry (1.0).
+    /// A packet has matched no entry (1.0).
     pub(crate) fn missed(&mut self) {
         self.missed = self.missed.saturating_add(1);
     }
@@ -89,8 +89,9 @@ impl Lookups {
             let past = self.tables.entry(table).or_default();
             let missed = if table == 0 { missed } else { 0 };
             let matched = counts.matched.max(past.reported.matched);
-            let came = counts.came.max(matched.saturating_add(missed)).max(past.reported.came);
-            past.reported = Counts { came, matched };
+            let looked_up =
+                counts.looked_up.max(matched.saturating_add(missed)).max(past.reported.looked_up);
+            past.reported = Counts { looked_up, matched };
             past.reported
         });
         reported.collect()

@@ -142,8 +142,8 @@ of_both_versions! { statistics:
     /// Appends flow statistics of a tenant's entry.
     fn write_flow_statistics(flow: &Flow, count: Count, stood: Age, out: &mut Vec<u8>) -> ();
 
-    /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets came and matched.
-    fn written_table(table: u8, most: u32, active: u32, came: u64, matched: u64) -> Vec<u8>;
+    /// Table statistics of one table: its number, how many entries it can hold and holds, and how many packets were looked up and matched.
+    fn written_table(table: u8, most: u32, active: u32, looked_up: u64, matched: u64) -> Vec<u8>;
 
     /// Port statistics.
     fn ports(entries: &[u8]) -> Vec<PortStats>;

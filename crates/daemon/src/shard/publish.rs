@@ -24,7 +24,7 @@ impl Shard {
             session.metrics.received.publish(&counters.from_switch);
             session.metrics.sent.publish(&counters.to_switch);
             session.metrics.own_messages.publish(counters.own_messages);
-            session.metrics.packet_in_unclaimed.publish(counters.nobody);
+            session.metrics.packet_in_unclaimed.publish(counters.unclaimed);
             session.metrics.unexpected.publish(counters.unexpected);
             session.metrics.unanswered.publish(counters.unanswered);
             session.metrics.own_refused.publish(counters.own_refused);

@@ -218,11 +218,11 @@ impl BigSwitch {
             self.end_entry(cookie, IDLE, now);
             return;
         }
-        self.bring(cookie, now);
+        self.install_again(cookie, now);
     }
 
     /// Installs an entry again on the members that miss their copy.
-    fn bring(&mut self, cookie: u64, now: Instant) {
+    fn install_again(&mut self, cookie: u64, now: Instant) {
         let Some((request, message)) = self.add_again(cookie, now) else { return };
         for member in self.members.values_mut().filter(|member| member.misses(request.object)) {
             member.write(self.log.last, true, Arc::clone(&request), &message);
@@ -242,7 +242,7 @@ impl BigSwitch {
                 && self.copies(*cookie, &entry.spec).iter().any(|(_, copy)| copy.is_none())
         });
         for cookie in misses.map(|(cookie, _)| cookie).collect::<Vec<u64>>() {
-            self.bring(cookie, now);
+            self.install_again(cookie, now);
         }
     }
 }

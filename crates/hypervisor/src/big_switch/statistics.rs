@@ -262,9 +262,9 @@ fn merged_meters(answers: &BTreeMap<u64, Vec<u8>>) -> Vec<Vec<u8>> {
             }
         }
     }
-    let told = meters.into_values().map(|(sum, bands)| {
+    let merged = meters.into_values().map(|(sum, bands)| {
         let bands: ListBuf<MeterBandCounter> = bands.into_iter().collect();
         written(&MeterStats { band_stats: bands.as_list(), ..sum })
     });
-    told.collect()
+    merged.collect()
 }

@@ -28,7 +28,7 @@ impl Switch {
         if !is_named {
             self.statistics.share(Taken::new(pool));
         }
-        self.has_told_too_much();
+        self.has_exceeded_a_bound();
     }
 
     /// The switch has reported rules, by their cookies. Rules of other installations are counted.
@@ -38,8 +38,8 @@ impl Switch {
     }
 
     /// Closes the session if the switch has reported more than it may. Returns whether it has.
-    pub(crate) fn has_told_too_much(&mut self) -> bool {
-        let reason = self.datapath.told_too_much();
+    pub(crate) fn has_exceeded_a_bound(&mut self) -> bool {
+        let reason = self.datapath.bound_exceeded();
         reason.into_iter().for_each(|reason| self.close(reason));
         reason.is_some()
     }

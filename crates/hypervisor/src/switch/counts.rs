@@ -56,7 +56,7 @@ impl Switch {
     pub fn handle_counts_told(&mut self, from: u64, counts: Counts, now: Instant) {
         let Some(at) = self.tenant_of(counts.tenant) else { return };
         let Some(known) = self.tenants[at].counts.elsewhere.get_mut(&from) else { return };
-        (known.asked, known.told, known.is_silent) = (None, Some(now), false);
+        (known.asked, known.answered, known.is_silent) = (None, Some(now), false);
         let is_ours = |(port, _): &(u32, Count)| known.ports.contains(port);
         known.received = counts.received.map(|it| it.into_iter().filter(is_ours).collect());
         self.finish_due(now);
@@ -82,7 +82,7 @@ impl Switch {
             match known.asked {
                 Some(at) if now - at < PATIENCE => continue,
                 Some(_) => known.is_silent = true,
-                None if known.told.is_some_and(|at| now - at < FRESH) => continue,
+                None if known.answered.is_some_and(|at| now - at < FRESH) => continue,
                 None => {}
             }
             known.asked = Some(now);

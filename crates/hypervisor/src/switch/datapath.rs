@@ -81,7 +81,7 @@ pub(super) struct Learned {
     /// The numbers of rules of other installations.
     pub left: BTreeMap<Installation, usize>,
     /// The bytes of all reports.
-    told: usize,
+    reported: usize,
     /// The number of groups and meters.
     numbers: usize,
 }
@@ -315,7 +315,7 @@ impl Datapath {
 
     /// Counts bytes of an answer about the switch's entries, groups or meters.
     pub(crate) fn count_told(&mut self, bytes: usize) {
-        self.learned.told += bytes;
+        self.learned.reported += bytes;
     }
 
     /// The switch has reported these rules, by their cookies. Weir keeps rules whose cookies `is_kept` accepts, and
@@ -363,11 +363,11 @@ impl Datapath {
     }
 
     /// Why the session has to be closed, if the switch has reported more than it may.
-    pub(super) fn told_too_much(&mut self) -> Option<&'static str> {
+    pub(super) fn bound_exceeded(&mut self) -> Option<&'static str> {
         let memory = self.ports.len() * PORT + self.learned.size() + self.kept;
         if self.ports.len() > PORTS {
             Some("the switch has more than 4096 ports")
-        } else if self.learned.told > LEARNED {
+        } else if self.learned.reported > LEARNED {
             Some("the switch tells more than 32 MiB of its entries, groups and meters")
         } else if !self.taken.set(memory.saturating_sub(self.own)) {
             Some(

@@ -66,7 +66,7 @@ impl Switch {
             }
             Ok(Asked::Other(Body::Table)) => {
                 let active = vec![0; self.tenant_tables(tenant).into()];
-                let form = Form::Tables { active, came: 0, standing: Default::default() };
+                let form = Form::Tables { active, looked_up: 0, standing: Default::default() };
                 (form, Wanted::EVERYTHING)
             }
             // Since the request, the tenant's slice has become a network, or its network a slice.
@@ -147,10 +147,10 @@ impl Switch {
             let own = Cookie::of_entry(cookie, by).filter(|cookie| cookie.tenant == state.id);
             match (own, &mut it.form) {
                 (Some(cookie), _) => it.add(cookie.number, count, stood),
-                (None, Form::Tables { came, .. })
+                (None, Form::Tables { looked_up, .. })
                     if table < first && messages::next_table(wire, actions).is_some() =>
                 {
-                    *came = came.saturating_add(count.packets);
+                    *looked_up = looked_up.saturating_add(count.packets);
                 }
                 (None, _) => {}
             }
@@ -158,9 +158,9 @@ impl Switch {
         if next.len() < rest.len() {
             return;
         }
-        if let Form::Tables { active, came, standing } = &mut it.form {
+        if let Form::Tables { active, looked_up, standing } = &mut it.form {
             *standing = state.packets.lookups().gone(active.len() as u8);
-            standing.came(*came);
+            standing.looked_up(*looked_up);
         }
         let entries = match it.is_selected {
             true => core::mem::take(&mut it.reported),
@@ -242,9 +242,9 @@ impl Switch {
                 let standing = core::mem::take(standing);
                 let counts = self.tenants[tenant].packets.lookups_mut().reported(standing);
                 let tables = active.iter().zip(counts).zip(0..).map(|((active, counts), table)| {
-                    let (came, matched) = (counts.came, counts.matched);
+                    let (looked_up, matched) = (counts.looked_up, counts.matched);
                     let most = self.advertised_entries(tenant, table);
-                    messages::written_table(self.wire, table, most, *active, came, matched)
+                    messages::written_table(self.wire, table, most, *active, looked_up, matched)
                 });
                 write_parts(version, MultipartType::TABLE.0, xid, tables, out)
             }

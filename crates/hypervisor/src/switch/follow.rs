@@ -56,7 +56,7 @@ impl Switch {
     /// A port was added, changed or removed. Where a list of ports stands for FLOOD, the list follows.
     pub(crate) fn port_changed(&mut self, number: u32, port: Option<PhysicalPort>, now: Instant) {
         let before = self.datapath.set_port(number, port.clone());
-        if self.has_told_too_much() {
+        if self.has_exceeded_a_bound() {
             return;
         }
         self.report_port_change(number);

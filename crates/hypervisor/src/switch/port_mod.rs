@@ -10,7 +10,7 @@
 //!   NO_RECV        the same
 //!   NO_FWD                                                           left out, as above
 //!   NO_FLOOD                                                         left out where an entry says FLOOD (1.0)
-//!   NO_PACKET_IN   misses are not told
+//!   NO_PACKET_IN   a miss causes no PACKET_IN
 //!   NO_STP         nothing: the switch takes no part in a
 //!                  spanning tree (1.0)
 //! ```

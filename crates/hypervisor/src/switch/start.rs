@@ -116,7 +116,7 @@ impl Switch {
 
     /// The tables are reconciled: Weir serves the tenants.
     pub(super) fn begin_to_serve(&mut self, now: Instant) {
-        if self.has_told_too_much() {
+        if self.has_exceeded_a_bound() {
             return;
         }
         self.report_topology();

@@ -147,7 +147,7 @@ impl Switch {
                     (purpose, type_) => self.learn_v13(purpose, type_, entries),
                 }
                 self.datapath.count_told(entries.len());
-                if !self.has_told_too_much() && !more {
+                if !self.has_exceeded_a_bound() && !more {
                     self.learned_one(now);
                 }
             }

@@ -19,7 +19,7 @@ pub(crate) struct GroupsAndMeters {
     groups: IdTable,
     meters: IdTable,
     /// Whether some ids on the switch may no longer be needed.
-    is_any_loose: bool,
+    may_have_unused: bool,
 }
 
 impl GroupsAndMeters {
@@ -51,13 +51,13 @@ impl GroupsAndMeters {
     }
 
     /// Whether some ids on the switch may no longer be needed.
-    pub(crate) fn is_any_loose(&self) -> bool {
-        self.is_any_loose
+    pub(crate) fn may_have_unused(&self) -> bool {
+        self.may_have_unused
     }
 
-    /// See [`is_any_loose`](Self::is_any_loose).
-    pub(crate) fn set_any_loose(&mut self, is_any_loose: bool) {
-        self.is_any_loose = is_any_loose;
+    /// See [`may_have_unused`](Self::may_have_unused).
+    pub(crate) fn set_may_have_unused(&mut self, may_have_unused: bool) {
+        self.may_have_unused = may_have_unused;
     }
 }
 
@@ -172,7 +172,7 @@ impl IdTable {
     }
 
     pub(crate) fn remove(&mut self, number: u32) -> Option<GroupOrMeter> {
-        self.egress_groups.retain(|_, exit| *exit != number);
+        self.egress_groups.retain(|_, group| *group != number);
         self.take(number)
     }
 
@@ -205,7 +205,7 @@ impl IdTable {
 
     /// The egress groups, each with the output that it replaces.
     pub(crate) fn egress_groups_by_output(&self) -> Vec<(PortNo, u32)> {
-        self.egress_groups.iter().map(|(output, exit)| (*output, *exit)).collect()
+        self.egress_groups.iter().map(|(output, group)| (*output, *group)).collect()
     }
 
     /// The tenant's number for an id on the switch.
@@ -330,9 +330,9 @@ mod tests {
         );
         assert_eq!(at(&by_port, Some(1), Tagged), 7);
         assert_eq!(at(&by_both, Some(1), Untagged), 7);
-        for (came, form) in [(Some(1), None), (None, None), (Some(10), Some(10))] {
+        for (received, form) in [(Some(1), None), (None, None), (Some(10), Some(10))] {
             let wanted = by_both.instances.variants()[&variant((form, Tagged))];
-            assert_eq!(at(&by_both, came, Tagged), wanted, "{came:?}");
+            assert_eq!(at(&by_both, received, Tagged), wanted, "{received:?}");
         }
     }
 }

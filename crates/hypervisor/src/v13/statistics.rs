@@ -25,9 +25,10 @@ use openflow::{ErrorCode, List, ListBuf};
 /// The configuration and the questions that a switch gets when it connects.
 pub(crate) fn questions(miss_send_len: u16) -> Vec<(Awaits, Vec<u8>)> {
     let mut config = Vec::new();
-    let told = Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
-        .write(0, &mut config);
-    debug_assert!(told.is_ok());
+    let written =
+        Message::SetConfig(SwitchConfig { flags: ConfigFlags::FRAG_NORMAL, miss_send_len })
+            .write(0, &mut config);
+    debug_assert!(written.is_ok());
     vec![
         (Awaits::Nothing, config),
         (Awaits::Own(Purpose::Ports), ask(MultipartRequestBody::PortDesc)),

@@ -1,5 +1,5 @@
 //! Tests of groups in tenants' networks with a hairpin port: two links of the tenant use one physical port. Such a
-//! group has several instances on the switch. `networks` has the property with random groups, `groups_kept` tests
+//! group has several instances on the switch. `networks` has the property with random groups, `groups_restarted` tests
 //! restarts and `groups_agree` tests refusals.
 
 use crate::support::hairpin::{BLUE, all_same, stage, without_eleven};

@@ -247,10 +247,10 @@ const BOTH: [Answered; 2] = [Answered::Each, Answered::ByBarriers];
 fn check(mut world: Loop, most: u64, busy: u64, in_flight: core::ops::RangeInclusive<f64>) {
     let answered = world.answered;
     let seen = world.run(3 * SECOND);
-    let told =
+    let seen_in_words =
         alloc::format!("{answered:?}: {seen:?}, at most {most}, limit {}", world.window.limit());
-    assert!((seen.done + seen.barriers) * 100 >= most * busy, "{told}");
-    assert!(in_flight.contains(&seen.in_flight), "{told}");
+    assert!((seen.done + seen.barriers) * 100 >= most * busy, "{seen_in_words}");
+    assert!(in_flight.contains(&seen.in_flight), "{seen_in_words}");
 }
 
 #[test]
@@ -388,12 +388,12 @@ fn a_change_of_speed_is_followed() {
             set.set(service * MICRO);
             let seen = world.run(2 * SECOND);
             let most = SECOND / (service * MICRO);
-            let told = alloc::format!(
+            let seen_in_words = alloc::format!(
                 "{answered:?} at {service} us: {seen:?}, limit {}",
                 world.window.limit()
             );
-            assert!((seen.done + seen.barriers) * 100 >= most * busy, "{told}");
-            assert!(in_flight.contains(&seen.in_flight), "{told}");
+            assert!((seen.done + seen.barriers) * 100 >= most * busy, "{seen_in_words}");
+            assert!(in_flight.contains(&seen.in_flight), "{seen_in_words}");
         }
     }
 }

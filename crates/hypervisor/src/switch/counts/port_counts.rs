@@ -29,7 +29,7 @@ pub(super) struct Elsewhere {
     /// By port. `None` until the switch has answered, or if it cannot tell.
     pub(super) received: Option<BTreeMap<u32, Count>>,
     pub(super) asked: Option<Instant>,
-    pub(super) told: Option<Instant>,
+    pub(super) answered: Option<Instant>,
     pub(super) is_silent: bool,
 }
 

@@ -36,9 +36,9 @@ pub(super) enum Form {
     Flows(Parts),
     /// The number of entries, and the sum of their counts.
     Aggregate { flows: u32, sum: Count },
-    /// The number of entries by table, the packets that came to the first table, and the packets that came to each
+    /// The number of entries by table, the packets that were looked up in the first table, and the packets that were looked up in each
     /// table and matched an entry there.
-    Tables { active: Vec<u32>, came: u64, standing: Standing },
+    Tables { active: Vec<u32>, looked_up: u64, standing: Standing },
 }
 
 impl EntryAnswer {

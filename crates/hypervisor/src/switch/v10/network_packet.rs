@@ -27,7 +27,7 @@ impl Switch {
         let state = &mut self.tenants[tenant];
         let network = state.network.as_deref();
         let Some((network, port)) = network.and_then(|it| Some((it, it.ingress_of(key)?))) else {
-            self.reports.counters_mut().nobody += 1;
+            self.reports.counters_mut().unclaimed += 1;
             return;
         };
         let is_tagged = network.is_link(port);

@@ -40,14 +40,14 @@ impl Switch {
             if let Some(tenant) = self.tenant_of(id)
                 && self.map.ownership().sees_port(tenant, port_from_v10(packet.in_port.0))
             {
-                let told = PacketIn {
+                let packet = PacketIn {
                     buffer_id: NO_BUFFER,
                     total_len: frame.len() as u16,
                     data: &frame,
                     ..packet
                 };
                 self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
-                    told.write_message(0, out)
+                    packet.write_message(0, out)
                 });
             }
             return Ok(());
@@ -63,7 +63,7 @@ impl Switch {
         match owner {
             Some(tenant) if is_network => self.deliver_network_v10(tenant, &packet, &key, now),
             Some(tenant) => self.deliver_v10(tenant, &packet, &key, frame, true, now),
-            None => self.reports.counters_mut().nobody += 1,
+            None => self.reports.counters_mut().unclaimed += 1,
         }
         if !is_network && self.map.ownership().has_readers() {
             self.deliver_to_readers(owner, &key, |switch, tenant| {
@@ -98,10 +98,10 @@ impl Switch {
         let miss_send_len = self.tenants[tenant].packets.miss_send_len();
         let wanted = if buffered && missed { usize::from(miss_send_len) } else { usize::MAX };
         let end = frame.len().min(PACKET_IN_DATA.saturating_add(wanted));
-        let told = frame.get(..end).unwrap_or(frame);
+        let shortened = frame.get(..end).unwrap_or(frame);
         self.notify(tenant, Asynchronous::PacketIn(packet.reason.0), |out| {
             let start = out.len();
-            out.extend_from_slice(told);
+            out.extend_from_slice(shortened);
             if let Some(message) = out.get_mut(start..) {
                 frame::set_buffer_id(message, buffer_id);
                 set_length(message);

@@ -107,7 +107,7 @@ impl Switch {
     ) -> Option<GroupOrMeter> {
         let state = &mut self.tenants[tenant];
         let key = StoreKey::new(state.id, kind, number);
-        state.numbers.set_any_loose(true);
+        state.numbers.set_may_have_unused(true);
         if kind == Kind::Group {
             state.flows.touch_all();
             self.ids.note_unneeded();
@@ -158,7 +158,7 @@ impl Switch {
     pub(crate) fn sweep_numbers(&mut self, tenant: TenantIndex, now: Instant) {
         let has_groups = self.semantics().has_groups;
         let state = &mut self.tenants[tenant];
-        if !has_groups || !state.numbers.is_any_loose() || state.recovery.is_some() {
+        if !has_groups || !state.numbers.may_have_unused() || state.recovery.is_some() {
             return;
         }
         self.delete_unwanted(&in_turn(tenant, now));
@@ -167,7 +167,7 @@ impl Switch {
     /// Does [`sweep_numbers`](Self::sweep_numbers) for all tenants.
     pub(crate) fn sweep_all_numbers(&mut self, now: Instant) {
         for tenant in self.tenants.indices() {
-            self.tenants[tenant].numbers.set_any_loose(true);
+            self.tenants[tenant].numbers.set_may_have_unused(true);
             self.sweep_numbers(tenant, now);
         }
     }
@@ -194,7 +194,7 @@ impl Switch {
                 _ => is_open = true,
             }
         }
-        self.tenants[tenant].numbers.set_any_loose(is_open || !going.is_empty());
+        self.tenants[tenant].numbers.set_may_have_unused(is_open || !going.is_empty());
         if going.is_empty() {
             return false;
         }

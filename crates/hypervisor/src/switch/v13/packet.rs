@@ -70,12 +70,12 @@ impl Switch {
                 .or_else(|| self.map.ownership().owner(&key)),
         };
         let Some(tenant) = owner else {
-            self.reports.counters_mut().nobody += 1;
+            self.reports.counters_mut().unclaimed += 1;
             return Ok(());
         };
         if let Some(network) = self.tenants[tenant].network.as_deref() {
             let Some(port) = ingress_by_metadata(network, metadata, &key) else {
-                self.reports.counters_mut().nobody += 1;
+                self.reports.counters_mut().unclaimed += 1;
                 return Ok(());
             };
             seen.in_port = port;
@@ -132,13 +132,13 @@ impl Switch {
         let id = self.tenants[tenant].id;
         let entry = Cookie::of_entry(packet.cookie, self.settings.installation)
             .filter(|cookie| cookie.tenant == id);
-        let told = PacketIn {
+        let packet = PacketIn {
             buffer_id: NO_BUFFER,
             total_len: frame.len() as u16,
             data: frame,
             ..*packet
         };
-        let mut seen = Seen { packet: told, in_port, metadata: 0, wanted: None };
+        let mut seen = Seen { packet, in_port, metadata: 0, wanted: None };
         match entry {
             Some(_) => {
                 seen.packet.table_id = packet.table_id.saturating_sub(self.target().first_table());
@@ -253,13 +253,13 @@ impl Switch {
     /// Sends a buffered packet through the tables after a change that has not released it, as the specification says
     /// (section 6.4). The change may have led to several messages, or none, and the packet must be sent once.
     pub(crate) fn release_through_table_v13(&mut self, cause: &Cause, buffered: &Buffered) {
-        let came = PortNo(buffered.key.get(Field::InPort) as u32);
+        let in_port = PortNo(buffered.key.get(Field::InPort) as u32);
         let through = through_table();
         let cx = self.context(cause.tenant);
         let entered = match cx.space {
-            Space::Slice(_) => Ok((came, through.clone().into_bytes())),
+            Space::Slice(_) => Ok((in_port, through.clone().into_bytes())),
             Space::Network(network) => {
-                let sent = Sent { key: &buffered.key, in_port: Some(came.0), is_buffered: true };
+                let sent = Sent { key: &buffered.key, in_port: Some(in_port.0), is_buffered: true };
                 let (list, mut actions) = (Actions::V13(through.as_list()), Vec::new());
                 packet::compile(&cx, network, &sent, list, &mut actions).map(|at| (at, actions))
             }

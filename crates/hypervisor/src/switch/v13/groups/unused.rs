@@ -46,13 +46,13 @@ impl Switch {
         let mut unused = self.numbers(tenant, Kind::Group).egress_groups_by_output();
         if !unused.is_empty() {
             let needed = self.needed_egress_groups(tenant);
-            let is_changing = |exit| self.changes_of(tenant).any(|it| it.needs.contains(&exit));
-            unused.retain(|(output, exit)| {
-                !needed.contains(output) && !wanted.contains(output) && !is_changing(*exit)
+            let is_changing = |group| self.changes_of(tenant).any(|it| it.needs.contains(&group));
+            unused.retain(|(output, group)| {
+                !needed.contains(output) && !wanted.contains(output) && !is_changing(*group)
             });
         }
-        for (_, exit) in unused {
-            self.replace_number(tenant, Kind::Group, exit, None);
+        for (_, group) in unused {
+            self.replace_number(tenant, Kind::Group, group, None);
         }
         self.sweep_numbers(tenant, now);
     }
