@@ -75,6 +75,15 @@ impl Options {
         }
     }
 
+    /// The systems that are compared on a real switch: switch-only, the relay if there is one tenant, Weir's slices and
+    /// networks, and the further systems. With several tenants a relay needs a switch for each of them.
+    pub(crate) fn on_a_real_switch(&self, tenants: usize) -> Vec<System> {
+        let relay = Some(self.relay.clone()).filter(|_| tenants == 1);
+        let networks = self.subject.clone().with_networks();
+        let own = [System::Direct].into_iter().chain(relay).chain([self.subject.clone(), networks]);
+        own.chain(self.others.clone()).collect()
+    }
+
     /// Three short runs, for a quick look without a verdict.
     #[must_use]
     pub fn quick(mut self) -> Self {

@@ -5,7 +5,6 @@ use crate::arrivals::Arrivals;
 use crate::comparison::{Case, Comparison, Criterion, Options};
 use crate::load::{Kind, Load, Stream};
 use crate::plan::{Setup, SwitchModel};
-use crate::system::System;
 use report::Scalar;
 
 const SUBJECT_RATE: f64 = 1_000.0;
@@ -176,7 +175,6 @@ pub(super) fn flood(options: &Options) -> Comparison {
 /// The messages of the tenant; the neighbour always floods with PACKET_OUTs.
 const REAL_KINDS: [Kind; 3] = [Kind::PacketOut, Kind::PortStats, Kind::FlowMod];
 
-/// The cases are switch-only, slices and networks.
 fn flood_on_a_real_switch(options: &Options) -> Comparison {
     let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
     let mut cases = Vec::new();
@@ -187,7 +185,7 @@ fn flood_on_a_real_switch(options: &Options) -> Comparison {
             let flood = Stream::new(1, Kind::PacketOut, flood).as_background();
             streams.extend(beside.then_some(flood));
             let load = timed(Load::new(streams, 1), options);
-            cases.extend([System::Direct].into_iter().chain(subjects.clone()).map(|system| Case {
+            cases.extend(options.on_a_real_switch(2).into_iter().map(|system| Case {
                 system,
                 parameters: parameters(kind, beside),
                 setup: Setup { tenants: 2, ..options.setup.clone() },

@@ -73,9 +73,11 @@ impl Scenario {
     }
 
     /// Whether the scenario measures further systems ([`Options::others`]); `real` says whether the switch is real.
+    /// Labels are compared with Weir without labels: no other hypervisor has them.
     #[must_use]
     pub const fn takes_others(self, real: bool) -> bool {
-        matches!((self, real), (Self::Work, _) | (Self::Relay, true))
+        matches!(self, Self::Work)
+            || real && self.runs_on_real_switches() && !matches!(self, Self::Labels)
     }
 
     /// The name on the command line.
@@ -202,6 +204,26 @@ mod tests {
                 }
                 // Without points no criterion is met, and no criterion panics.
                 assert!((comparison.criteria)(&[]).iter().all(|it| it.measured.is_nan()));
+            }
+        }
+    }
+
+    /// Each scenario that takes further systems measures them beside its own.
+    #[test]
+    fn further_systems_are_measured() {
+        for real in [false, true] {
+            let takes = |scenario: &Scenario| !real || scenario.runs_on_real_switches();
+            for scenario in Scenario::ALL.into_iter().filter(takes) {
+                let mut options = options(real);
+                options.others = vec![System::External {
+                    name: "other".to_owned(),
+                    switch_address: SocketAddr::from(([127, 0, 0, 1], 6633)),
+                    controllers: SocketAddr::from(([127, 0, 0, 1], 6701)),
+                    watched: None,
+                }];
+                let cases = comparison(scenario, &options).cases;
+                let is_measured = cases.iter().any(|case| case.system.name() == "other");
+                assert_eq!(is_measured, scenario.takes_others(real), "{scenario:?}, {real}");
             }
         }
     }

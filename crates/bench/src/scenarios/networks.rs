@@ -73,13 +73,12 @@ const REAL_LOADS: [(Kind, f64, usize); 4] = [
 
 fn on_a_real_switch(options: &Options) -> Comparison {
     let translated = options.subject.clone().with_networks();
-    let systems = [System::Direct, options.subject.clone(), translated.clone()];
     let parameters =
         |kind: Kind, tenants: usize| [("message", kind.name().into()), ("tenants", tenants.into())];
     let mut cases = Vec::new();
     for (kind, rate, tenants) in REAL_LOADS {
-        cases.extend(systems.iter().map(|system| Case {
-            system: system.clone(),
+        cases.extend(options.on_a_real_switch(tenants).into_iter().map(|system| Case {
+            system,
             parameters: parameters(kind, tenants).into(),
             setup: Setup { tenants, ..options.setup.clone() },
             load: timed(Load::constant(kind, tenants, rate, 1), options),

@@ -69,16 +69,14 @@ fn parameters(kind: Kind, rate: f64) -> Vec<(&'static str, Scalar)> {
 /// There is one tenant, because without a hypervisor several tenants need several switches.
 fn on_a_real_switch(options: &Options) -> Comparison {
     let subjects = [options.subject.clone(), options.subject.clone().with_networks()];
-    let systems = [System::Direct, options.relay.clone()].into_iter().chain(subjects.clone());
-    let systems: Vec<System> = systems.chain(options.others.clone()).collect();
     let mut cases = Vec::new();
     let full = [(Kind::PacketIn, RATE)];
     for (kind, rate) in PACED.iter().map(|&(kind, rate, _)| (kind, rate)).chain(full) {
-        for system in &systems {
+        for system in options.on_a_real_switch(1) {
             let parameters = parameters(kind, rate);
             let switch = options.setup.switch.for_kinds([kind]);
             cases.push(Case {
-                system: system.clone(),
+                system,
                 parameters,
                 setup: Setup { tenants: 1, switch, ..options.setup.clone() },
                 load: timed(Load::constant(kind, 1, rate, 1), options),

@@ -39,8 +39,8 @@ fn on_a_real_switch(options: &Options) -> Comparison {
     let parameters = |tenants: usize| [("tenants", tenants.into())];
     let mut cases = Vec::new();
     for tenants in REAL_TENANTS {
-        cases.extend([&System::Direct].into_iter().chain(&subjects).map(|system| Case {
-            system: system.clone(),
+        cases.extend(options.on_a_real_switch(tenants).into_iter().map(|system| Case {
+            system,
             parameters: parameters(tenants).into(),
             setup: Setup { tenants, handshake_ms: 30_000, ..options.setup.clone() },
             load: timed(Load::constant(Kind::PacketIn, tenants, TOTAL_RATE, 1), options),
