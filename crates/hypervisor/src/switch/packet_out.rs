@@ -18,13 +18,25 @@ use openflow::{NO_BUFFER, frame};
 
 /// A PACKET_OUT of a tenant, after its packet was found.
 pub(crate) struct PacketOut<'a> {
-    pub(crate) packet: Sent<'a>,
-    /// The tenant's buffer id, or `NO_BUFFER`.
-    pub(crate) buffer_id: u32,
-    /// The switch's buffer id, or `NO_BUFFER`.
-    pub(crate) physical: u32,
-    pub(crate) actions: Actions<'a>,
-    pub(crate) data: &'a [u8],
+    packet: Sent<'a>,
+    /// The tenant's buffer id, and the switch's, or `NO_BUFFER`.
+    buffer_id: u32,
+    physical: u32,
+    actions: Actions<'a>,
+    data: &'a [u8],
+}
+
+impl<'a> PacketOut<'a> {
+    /// A packet with the tenant's buffer id and the switch's, or `NO_BUFFER` for both.
+    pub(crate) fn new(
+        packet: Sent<'a>,
+        buffer_id: u32,
+        physical: u32,
+        actions: Actions<'a>,
+        data: &'a [u8],
+    ) -> Self {
+        Self { packet, buffer_id, physical, actions, data }
+    }
 }
 
 impl Switch {

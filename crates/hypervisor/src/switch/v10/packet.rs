@@ -174,13 +174,10 @@ impl Switch {
             return self.enter_table_v10(request, packet, &key);
         }
         let is_buffered = physical != NO_BUFFER;
-        let sent = packet_out::PacketOut {
-            packet: Sent { key: &key, in_port, is_buffered },
-            buffer_id: packet.buffer_id,
-            physical,
-            actions: Actions::V10(packet.actions),
-            data: packet.data,
-        };
+        let sent = Sent { key: &key, in_port, is_buffered };
+        let actions = Actions::V10(packet.actions);
+        let sent =
+            packet_out::PacketOut::new(sent, packet.buffer_id, physical, actions, packet.data);
         let built = self.send_packet_out(request, &sent);
         if built.is_ok() && is_network {
             self.report_outputs_v10(tenant, packet, request.now);

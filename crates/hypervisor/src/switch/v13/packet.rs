@@ -240,13 +240,10 @@ impl Switch {
             (buffered.key, Some(buffered.key.get(Field::InPort) as u32), buffered.physical)
         };
         let is_buffered = physical != NO_BUFFER;
-        let sent = packet_out::PacketOut {
-            packet: Sent { key: &key, in_port, is_buffered },
-            buffer_id: packet.buffer_id,
-            physical,
-            actions: Actions::V13(packet.actions),
-            data: packet.data,
-        };
+        let sent = Sent { key: &key, in_port, is_buffered };
+        let actions = Actions::V13(packet.actions);
+        let sent =
+            packet_out::PacketOut::new(sent, packet.buffer_id, physical, actions, packet.data);
         self.send_packet_out(request, &sent)
     }
 
