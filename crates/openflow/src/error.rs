@@ -1,16 +1,15 @@
-//! What can be wrong with bytes ([`DecodeError`], [`FrameError`], [`TooLong`]), the error codes that OpenFlow has for
-//! it ([`ErrorCode`], with every code of both versions by name in [`v10`] and [`v13`]), and the ERROR message's body.
+//! The error codes of OpenFlow ([`ErrorCode`], with every code of both versions by name in [`v10`] and [`v13`]), the
+//! code for each [`DecodeError`], and the body of the ERROR message.
 
+use crate::fault::{DecodeError, Part, TooLong};
 use crate::header::Version;
 use core::fmt;
 
 mod code;
-mod fault;
 pub mod v10;
 pub mod v13;
 
 pub use code::ErrorCode;
-pub use fault::{DecodeError, FrameError, Part, TooLong};
 
 impl DecodeError {
     /// The error that a peer of this version must be sent.

@@ -4,7 +4,7 @@
 //! The edits look up where a field stands by version and message type. They return `None` or `false`, and change
 //! nothing, when the message has no such field or is too short for it.
 
-use crate::error::{FrameError, TooLong};
+use crate::fault::{FrameError, TooLong};
 use crate::header::{Header, Version};
 use crate::wire::{Encode, set_length};
 use alloc::vec::Vec;

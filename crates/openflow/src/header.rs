@@ -1,6 +1,6 @@
 //! The eight bytes that begin every message, in every version.
 
-use crate::error::{DecodeError, Part};
+use crate::fault::{DecodeError, Part};
 use crate::wire::{Decode, Encode, Reader};
 use alloc::vec::Vec;
 use core::fmt;

@@ -3,7 +3,7 @@
 //! A 1.0 HELLO has no body, and a receiver must put up with one; so elements are read as far as they are well-formed
 //! and the rest is ignored, while the body itself is kept whole.
 
-use crate::error::{DecodeError, Part, TooLong};
+use crate::fault::{DecodeError, Part, TooLong};
 use crate::header::{Header, Version};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad_to_8, padding, set_length};

@@ -44,6 +44,7 @@ extern crate alloc;
 mod macros;
 
 pub mod error;
+mod fault;
 pub mod frame;
 pub mod header;
 pub mod hello;
@@ -54,7 +55,8 @@ pub mod v10;
 pub mod v13;
 pub mod wire;
 
-pub use error::{DecodeError, ErrorCode, FrameError, Part, TooLong};
+pub use error::ErrorCode;
+pub use fault::{DecodeError, FrameError, Part, TooLong};
 pub use header::{Header, Version};
 pub use hello::{Hello, VersionSet};
 pub use list::{List, ListBuf};

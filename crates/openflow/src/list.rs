@@ -1,6 +1,6 @@
 //! Repeated wire structures: [`List`] borrows a run that was checked when it was parsed, [`ListBuf`] builds one.
 
-use crate::error::{DecodeError, Part};
+use crate::fault::{DecodeError, Part};
 use crate::wire::{Decode, Element, Encode, Reader};
 use alloc::vec::Vec;
 use core::fmt;

@@ -113,7 +113,7 @@ macro_rules! flags {
 macro_rules! newtype_wire {
     ($name:ident($int:ty)) => {
         impl<'a> crate::wire::Decode<'a> for $name {
-            fn read(r: &mut crate::wire::Reader<'a>) -> Result<Self, crate::error::DecodeError> {
+            fn read(r: &mut crate::wire::Reader<'a>) -> Result<Self, crate::fault::DecodeError> {
                 Ok(Self(crate::wire::Decode::read(r)?))
             }
         }
@@ -140,7 +140,7 @@ macro_rules! newtype_wire {
 macro_rules! layout {
     ($name:ident: $part:ident { $( $($field:ident)? $([$pad:literal])? ),* }) => {
         impl<'a> crate::wire::Decode<'a> for $name {
-            fn read(r: &mut crate::wire::Reader<'a>) -> Result<Self, crate::error::DecodeError> {
+            fn read(r: &mut crate::wire::Reader<'a>) -> Result<Self, crate::fault::DecodeError> {
                 $( $( let $field = crate::wire::Decode::read(r)?; )? $( r.skip($pad)?; )? )*
                 Ok(Self { $( $( $field, )? )* })
             }
@@ -156,7 +156,7 @@ macro_rules! layout {
     };
     ($name:ident<'a>: $part:ident { $( $($field:ident)? $([$pad:literal])? ),* }) => {
         impl<'a> crate::wire::Decode<'a> for $name<'a> {
-            fn read(r: &mut crate::wire::Reader<'a>) -> Result<Self, crate::error::DecodeError> {
+            fn read(r: &mut crate::wire::Reader<'a>) -> Result<Self, crate::fault::DecodeError> {
                 $( $( let $field = crate::wire::Decode::read(r)?; )? $( r.skip($pad)?; )? )*
                 Ok(Self { $( $( $field, )? )* })
             }
@@ -180,8 +180,8 @@ macro_rules! standalone {
             ///
             /// # Errors
             /// The bytes are too few, too many, or contradict themselves.
-            pub fn parse(bytes: &[u8]) -> Result<Self, crate::error::DecodeError> {
-                crate::wire::parse_all(bytes, crate::error::Part::$part)
+            pub fn parse(bytes: &[u8]) -> Result<Self, crate::fault::DecodeError> {
+                crate::wire::parse_all(bytes, crate::fault::Part::$part)
             }
 
             /// Appends the structure.
@@ -200,8 +200,8 @@ macro_rules! standalone {
             ///
             /// # Errors
             /// The bytes are too few, too many, or contradict themselves.
-            pub fn parse(bytes: &'a [u8]) -> Result<Self, crate::error::DecodeError> {
-                crate::wire::parse_all(bytes, crate::error::Part::$part)
+            pub fn parse(bytes: &'a [u8]) -> Result<Self, crate::fault::DecodeError> {
+                crate::wire::parse_all(bytes, crate::fault::Part::$part)
             }
 
             /// Appends the structure.
@@ -229,7 +229,7 @@ macro_rules! message_body {
                     &self,
                     xid: u32,
                     out: &mut alloc::vec::Vec<u8>,
-                ) -> Result<(), crate::error::TooLong> {
+                ) -> Result<(), crate::fault::TooLong> {
                     crate::frame::write(crate::Version::$version, MessageType::$type_.0, xid, out, |out| {
                         crate::wire::Encode::write(self, out);
                     })

@@ -1,6 +1,6 @@
 //! Text fields of fixed size: [`Name`] by value (port and table names), [`Text`] borrowed (long descriptions).
 
-use crate::error::DecodeError;
+use crate::fault::DecodeError;
 use crate::wire::{Decode, Encode, Reader, pad};
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,7 +1,7 @@
 //! Reading and appending big-endian fields. [`Reader`] is the only place that touches bytes by position; it checks
 //! every step and knows how far into the frame it is, so that errors can say where.
 
-use crate::error::{DecodeError, Part};
+use crate::fault::{DecodeError, Part};
 use alloc::vec::Vec;
 
 /// Something that can be appended to a frame.

@@ -1,7 +1,7 @@
 //! Actions (specification 1.0.0, section 5.2.4).
 
-use super::PortNo;
-use crate::error::{DecodeError, Part};
+use super::port::PortNo;
+use crate::fault::{DecodeError, Part};
 use crate::wire::{Decode, Encode, Reader, pad, pad_to_8, set_length};
 use alloc::vec::Vec;
 

@@ -1,6 +1,9 @@
 //! FLOW_MOD and FLOW_REMOVED (specification 1.0.0, sections 5.3.3 and 5.4.2).
 
-use super::{Action, Match, NO_BUFFER, PortNo};
+use super::action::Action;
+use super::flow_match::Match;
+use super::port::PortNo;
+use crate::NO_BUFFER;
 use crate::list::List;
 
 open_enum! {

@@ -1,6 +1,6 @@
 //! The 12-tuple match with wildcards (specification 1.0.0, section 5.2.3).
 
-use super::PortNo;
+use super::port::PortNo;
 
 /// The `dl_vlan` that matches packets without a VLAN tag (`OFP_VLAN_NONE`).
 pub const VLAN_NONE: u16 = 0xffff;

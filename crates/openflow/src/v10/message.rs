@@ -1,10 +1,13 @@
 //! Every message of OpenFlow 1.0, read and written.
 
-use super::{
-    Error, FeaturesReply, FlowMod, FlowRemoved, PacketIn, PacketOut, PortMod, PortStatus,
-    QueueGetConfigReply, QueueGetConfigRequest, StatsReply, StatsRequest, SwitchConfig, Vendor,
-};
-use crate::error::{DecodeError, Part, TooLong};
+use super::flow::{FlowMod, FlowRemoved};
+use super::packet::{PacketIn, PacketOut};
+use super::port::{PortMod, PortStatus};
+use super::queue::{QueueGetConfigReply, QueueGetConfigRequest};
+use super::stats::{StatsReply, StatsRequest};
+use super::switch::{FeaturesReply, SwitchConfig, Vendor};
+use crate::error::Error;
+use crate::fault::{DecodeError, Part, TooLong};
 use crate::header::{Header, Version};
 use crate::hello::Hello;
 use crate::wire::{Decode, Encode, Reader};

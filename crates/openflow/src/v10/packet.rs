@@ -1,8 +1,10 @@
 //! PACKET_IN and PACKET_OUT (specification 1.0.0, sections 5.3.6 and 5.4.1): the two messages that come by the
 //! million, so their fixed part is read with one check.
 
-use super::{Action, NO_BUFFER, PortNo};
-use crate::error::{DecodeError, Part};
+use super::action::Action;
+use super::port::PortNo;
+use crate::NO_BUFFER;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad};
 use alloc::vec::Vec;

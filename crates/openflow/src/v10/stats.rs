@@ -1,7 +1,9 @@
 //! STATS_REQUEST and STATS_REPLY (specification 1.0.0, section 5.3.5).
 
-use super::{Action, Match, PortNo, Wildcards};
-use crate::error::{DecodeError, Part};
+use super::action::Action;
+use super::flow_match::{Match, Wildcards};
+use super::port::PortNo;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::text::{Name, Text};
 use crate::wire::{Decode, Encode, Reader, pad, set_length};

@@ -1,6 +1,6 @@
 //! The switch as a whole: FEATURES, GET/SET_CONFIG, VENDOR (specification 1.0.0, sections 5.3.1, 5.3.2, 5.5.4).
 
-use super::PhyPort;
+use super::port::PhyPort;
 use crate::list::List;
 
 flags! {

@@ -1,7 +1,8 @@
 //! Actions (specification 1.3.5, section 7.2.5).
 
-use super::{Oxm, PortNo};
-use crate::error::{DecodeError, Part};
+use super::oxm::Oxm;
+use super::port::PortNo;
+use crate::fault::{DecodeError, Part};
 use crate::wire::{Decode, Encode, Reader, pad_to_8, set_length};
 use alloc::vec::Vec;
 

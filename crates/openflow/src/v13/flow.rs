@@ -1,6 +1,10 @@
 //! FLOW_MOD and FLOW_REMOVED (specification 1.3.5, sections 7.3.4.2 and 7.4.2).
 
-use super::{GROUP_ANY, Instruction, Match, NO_BUFFER, PortNo};
+use super::flow_match::Match;
+use super::group::GROUP_ANY;
+use super::instruction::Instruction;
+use super::port::PortNo;
+use crate::NO_BUFFER;
 use crate::list::List;
 
 open_enum! {

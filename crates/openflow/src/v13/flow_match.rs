@@ -1,7 +1,8 @@
 //! The match: a list of OXM fields, padded (specification 1.3.5, section 7.2.3.1).
 
-use super::{Oxm, OxmField};
-use crate::error::{DecodeError, Part};
+use super::oxm::{Oxm, OxmField};
+use super::port::PortNo;
+use crate::fault::{DecodeError, Part};
 use crate::list::{List, ListBuf};
 use crate::wire::{Decode, Encode, Reader, pad_to_8, padding, set_length};
 use alloc::vec::Vec;
@@ -28,9 +29,9 @@ impl<'a> Match<'a> {
     }
 
     /// The ingress port, if the match says it.
-    pub fn in_port(&self) -> Option<super::PortNo> {
+    pub fn in_port(&self) -> Option<PortNo> {
         let value = self.get(OxmField::IN_PORT)?.value;
-        Some(super::PortNo(u32::from_be_bytes(*value.first_chunk()?)))
+        Some(PortNo(u32::from_be_bytes(*value.first_chunk()?)))
     }
 }
 

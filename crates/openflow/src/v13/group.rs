@@ -1,8 +1,9 @@
 //! Groups: GROUP_MOD, and their statistics, descriptions and features (specification 1.3.5, sections 7.3.4.4 and
 //! 7.3.5.6 to 7.3.5.8).
 
-use super::{Action, PortNo};
-use crate::error::{DecodeError, Part};
+use super::action::Action;
+use super::port::PortNo;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad, set_length};
 use alloc::vec::Vec;

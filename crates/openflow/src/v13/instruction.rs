@@ -1,7 +1,7 @@
 //! Instructions (specification 1.3.5, section 7.2.4).
 
-use super::Action;
-use crate::error::{DecodeError, Part};
+use super::action::Action;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad, pad_to_8, set_length};
 use alloc::vec::Vec;

@@ -1,11 +1,17 @@
 //! Every message of OpenFlow 1.3, read and written.
 
-use super::{
-    AsyncConfig, Error, Experimenter, FeaturesReply, FlowMod, FlowRemoved, GroupMod, MeterMod,
-    MultipartReply, MultipartRequest, PacketIn, PacketOut, PortMod, PortStatus,
-    QueueGetConfigReply, QueueGetConfigRequest, RoleBody, SwitchConfig, TableMod,
-};
-use crate::error::{DecodeError, Part, TooLong};
+use super::controller::{AsyncConfig, RoleBody};
+use super::flow::{FlowMod, FlowRemoved};
+use super::group::GroupMod;
+use super::meter::MeterMod;
+use super::multipart::{MultipartReply, MultipartRequest};
+use super::packet::{PacketIn, PacketOut};
+use super::port::{PortMod, PortStatus};
+use super::queue::{QueueGetConfigReply, QueueGetConfigRequest};
+use super::switch::{Experimenter, FeaturesReply, SwitchConfig};
+use super::table::TableMod;
+use crate::error::Error;
+use crate::fault::{DecodeError, Part, TooLong};
 use crate::header::{Header, Version};
 use crate::hello::Hello;
 use crate::wire::{Decode, Encode, Reader};

@@ -1,7 +1,7 @@
 //! Meters: METER_MOD, and their statistics, configuration and features (specification 1.3.5, sections 7.3.4.5 and
 //! 7.3.5.9 to 7.3.5.11).
 
-use crate::error::{DecodeError, Part};
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad, set_length};
 use alloc::vec::Vec;

@@ -1,12 +1,14 @@
 //! MULTIPART_REQUEST and MULTIPART_REPLY (specification 1.3.5, section 7.3.5). What is in them stands in `stats`,
 //! `group`, `meter`, `table_features` and `port`.
 
-use super::{
-    AggregateStats, DescStats, FlowStats, FlowStatsRequest, GroupDesc, GroupFeatures, GroupStats,
-    MeterConfig, MeterFeatures, MeterStats, Port, PortNo, PortStats, QueueStats, TableFeatures,
-    TableStats,
+use super::group::{GroupDesc, GroupFeatures, GroupStats};
+use super::meter::{MeterConfig, MeterFeatures, MeterStats};
+use super::port::{Port, PortNo};
+use super::stats::{
+    AggregateStats, DescStats, FlowStats, FlowStatsRequest, PortStats, QueueStats, TableStats,
 };
-use crate::error::DecodeError;
+use super::table_features::TableFeatures;
+use crate::fault::DecodeError;
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad};
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! OpenFlow extensible match fields (specification 1.3.5, sections 7.2.3.2 to 7.2.3.8).
 
-use crate::error::DecodeError;
+use crate::fault::DecodeError;
 use crate::wire::{Decode, Encode, Reader};
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,7 +1,10 @@
 //! PACKET_IN and PACKET_OUT (specification 1.3.5, sections 7.4.1 and 7.3.7).
 
-use super::{Action, Match, NO_BUFFER, PortNo};
-use crate::error::{DecodeError, Part};
+use super::action::Action;
+use super::flow_match::Match;
+use super::port::PortNo;
+use crate::NO_BUFFER;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad};
 use alloc::vec::Vec;

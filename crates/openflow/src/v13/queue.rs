@@ -1,7 +1,7 @@
 //! Queues and their configuration (specification 1.3.5, sections 7.2.2 and 7.3.6).
 
-use super::PortNo;
-use crate::error::{DecodeError, Part};
+use super::port::PortNo;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad, pad_to_8, set_length};
 use alloc::vec::Vec;

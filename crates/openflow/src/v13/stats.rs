@@ -1,8 +1,13 @@
 //! Statistics of flow entries, tables, ports and queues (specification 1.3.5, sections 7.3.5.1 to 7.3.5.4, 7.3.5.6,
 //! 7.3.5.8). Those of groups and meters stand with them.
 
-use super::{GROUP_ANY, Instruction, Match, PortNo, TABLE_ALL};
-use crate::error::{DecodeError, Part};
+use super::flow::FlowModFlags;
+use super::flow_match::Match;
+use super::group::GROUP_ANY;
+use super::instruction::Instruction;
+use super::port::PortNo;
+use super::table::TABLE_ALL;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::wire::{Decode, Encode, Reader, pad, set_length};
 use alloc::vec::Vec;
@@ -58,7 +63,7 @@ pub struct FlowStats<'a> {
     /// Its hard time-out in seconds.
     pub hard_timeout: u16,
     /// The flags that it was added with.
-    pub flags: super::FlowModFlags,
+    pub flags: FlowModFlags,
     /// Its cookie.
     pub cookie: u64,
     /// Packets that it matched.

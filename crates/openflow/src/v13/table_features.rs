@@ -1,7 +1,9 @@
 //! What the tables of a pipeline can do (specification 1.3.5, section 7.3.5.5).
 
-use super::{ActionId, InstructionId, OxmId};
-use crate::error::{DecodeError, Part};
+use super::action::ActionId;
+use super::instruction::InstructionId;
+use super::oxm::OxmId;
+use crate::fault::{DecodeError, Part};
 use crate::list::List;
 use crate::text::Name;
 use crate::wire::{Decode, Encode, Reader, pad, pad_to_8, padding, set_length};
