@@ -45,7 +45,8 @@ mod tags;
 mod trouble;
 mod trunk;
 
-use crate::network::{LinkId, Network};
+use crate::index::LinkId;
+use crate::network::Network;
 use crate::reservations::{ReservationId, Reservations};
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId, TenantId};
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! The errors of changes of the network, of paths, and of placements.
 
-use crate::network::LinkId;
+use crate::index::LinkId;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
 use core::fmt;
 

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The index of a switch in a [`Network`](super::Network); it never changes.
+/// The index of a switch in a [`Network`](crate::Network); it never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub(crate) u32);
 

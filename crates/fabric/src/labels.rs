@@ -12,7 +12,8 @@
 //! With hysteresis *h* and no privacy, the error of a label is less than *h* as soon as a minimum interval has passed
 //! without a change. Labels of empty and of full links are exact.
 
-use crate::network::{LinkId, Network};
+use crate::index::LinkId;
+use crate::network::Network;
 use crate::time::{Duration, Instant, nanos};
 use crate::units::{Bandwidth, TenantId};
 use crate::usage::Usage;

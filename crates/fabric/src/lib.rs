@@ -21,6 +21,7 @@ pub mod edge;
 pub mod embedding;
 pub mod error;
 pub mod hose;
+pub mod index;
 pub mod labels;
 pub mod lldp;
 pub mod meter;
@@ -34,8 +35,9 @@ pub mod units;
 pub mod usage;
 
 pub use error::Error;
+pub use index::{LinkId, SwitchIndex};
 pub use lldp::LldpKey;
-pub use network::{End, Link, LinkId, Network, Switch, SwitchIndex, Tagging};
+pub use network::{End, Link, Network, Switch, Tagging};
 pub use paths::{Path, Search};
 pub use share::max_min;
 pub use time::{Duration, Instant};

@@ -7,16 +7,14 @@
 //! Changes are incremental and return the links that went up or down. A refused change has no effect.
 
 mod change;
-mod index;
 
 use crate::error::Error;
+use crate::index::{LinkId, SwitchIndex};
 use crate::time::Duration;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId, PortNumber};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
-
-pub use index::{Changed, LinkId, SwitchIndex};
 
 /// The known physical network.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,8 @@ mod disjoint;
 mod equal;
 mod path;
 
-use crate::network::{LinkId, Network, SwitchIndex};
+use crate::index::{LinkId, SwitchIndex};
+use crate::network::Network;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;

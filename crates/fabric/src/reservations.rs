@@ -19,7 +19,8 @@ mod reservation;
 mod shut;
 
 use crate::error::Error;
-use crate::network::{LinkId, Network};
+use crate::index::LinkId;
+use crate::network::Network;
 use crate::paths::{Path, Search};
 use crate::units::{Bandwidth, Dpid};
 use alloc::collections::{BTreeMap, BTreeSet};

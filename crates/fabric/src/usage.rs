@@ -16,7 +16,8 @@
 //! flows.
 
 use crate::error::Error;
-use crate::network::{LinkId, Network};
+use crate::index::LinkId;
+use crate::network::Network;
 use crate::units::{Bandwidth, TenantId};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Changes of the network: each change is checked completely before any part of it is made.
 
-use super::index::{Changed, LinkId, SwitchIndex};
 use super::{End, Link, Network, Port, Switch, Tagging};
 use crate::error::Error;
+use crate::index::{Changed, LinkId, SwitchIndex};
 use crate::time::Duration;
 use crate::units::{Bandwidth, Dpid, MacAddress, PortId};
 use alloc::collections::BTreeMap;

@@ -6,7 +6,8 @@
 //! does not.
 
 use super::path::{Disjoint, Path};
-use crate::network::{LinkId, Network, SwitchIndex};
+use crate::index::{LinkId, SwitchIndex};
+use crate::network::Network;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,7 +1,8 @@
 //! All paths of the fewest links: the choices of equal-cost multipath (RFC 2992).
 
 use super::path::Path;
-use crate::network::{LinkId, Network, SwitchIndex};
+use crate::index::{LinkId, SwitchIndex};
+use crate::network::Network;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,7 +1,8 @@
 //! A path, and disjointness of two paths.
 
 use crate::error::Error;
-use crate::network::{LinkId, Network, SwitchIndex};
+use crate::index::{LinkId, SwitchIndex};
+use crate::network::Network;
 use alloc::vec::Vec;
 
 /// Links that follow one another from a switch to a switch; no links if both are the same switch.

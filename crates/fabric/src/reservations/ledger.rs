@@ -1,7 +1,8 @@
 //! The reserved bandwidth on each link, and its owners.
 
 use super::reservation::ReservationId;
-use crate::network::{LinkId, Network};
+use crate::index::LinkId;
+use crate::network::Network;
 use crate::paths::Path;
 use crate::units::Bandwidth;
 use alloc::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! A virtual link's request, and the paths that are reserved for it.
 
-use crate::network::{LinkId, Network, SwitchIndex};
+use crate::index::{LinkId, SwitchIndex};
+use crate::network::Network;
 use crate::paths::{Disjoint, Path};
 use crate::units::{Bandwidth, Dpid};
 use alloc::collections::BTreeSet;

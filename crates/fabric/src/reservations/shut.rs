@@ -1,6 +1,7 @@
 //! Links that paths must not use, apart from links that are down or have no room.
 
-use crate::network::{LinkId, Network};
+use crate::index::LinkId;
+use crate::network::Network;
 use crate::units::Dpid;
 use alloc::collections::BTreeSet;
 
