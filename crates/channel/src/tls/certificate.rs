@@ -108,19 +108,6 @@ impl fmt::Display for CertificateName {
     }
 }
 
-pub(crate) const NOT_VERSION_3: &str =
-    "it is not X.509 version 3 (sign it with extensions, as ovs-pki does)";
-
-/// rustls hands the reason through as an opaque error; a test with a real certificate holds this.
-pub(crate) fn is_unsupported_version(error: &rustls::Error) -> bool {
-    match error {
-        rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other)) => {
-            other.0.to_string() == "UnsupportedCertVersion"
-        }
-        _ => false,
-    }
-}
-
 fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut fingerprint = [0; 32];
     if let Some(suite) = TLS13_AES_128_GCM_SHA256.tls13() {

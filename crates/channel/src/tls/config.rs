@@ -19,8 +19,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 
-use super::certificate::{self, NOT_VERSION_3, is_unsupported_version};
-use crate::Error;
+use super::certificate;
+use crate::error::{Error, NOT_VERSION_3, is_unsupported_version};
 
 /// The three PEM files of a TLS identity, as in `ovs-vsctl set-ssl KEY CERT CA`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

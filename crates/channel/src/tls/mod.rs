@@ -8,7 +8,6 @@ mod service;
 mod stream;
 
 pub use certificate::{CertificateName, PeerCertificate};
-pub(crate) use certificate::{NOT_VERSION_3, is_unsupported_version};
 pub use config::{Tls, TlsFiles, certificates_not_after, issuers};
 pub use service::{ServiceFiles, ServiceTrust};
 pub use stream::TlsStream;

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, InvalidMessage, ServerConnection};
 
-use super::{PeerCertificate, Tls};
+use super::certificate::PeerCertificate;
+use super::config::Tls;
 use crate::{CloseReason, Error};
 
 /// Plaintext that rustls may hold until the socket takes it. The rest waits in the send buffer,
