@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 3;
 const MAX_ROWS: usize = 4_096;
 
 /// A conversation with an agent.
-pub(super) struct Session {
+pub(crate) struct Session {
     agent: Agent,
     /// Begun again after every silence, at another port: a late answer to the question before cannot be taken for the
     /// next one's then.
@@ -25,12 +25,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(agent: Agent) -> Session {
+    pub(crate) fn new(agent: Agent) -> Session {
         Session { agent, open: None, request: 1 }
     }
 
     /// The value of each object; `None` for those that the agent does not have.
-    pub(super) fn get(&mut self, oids: &[Oid]) -> Result<Vec<Option<Value>>, String> {
+    pub(crate) fn get(&mut self, oids: &[Oid]) -> Result<Vec<Option<Value>>, String> {
         let found = self.ask(oids, false)?;
         if found.len() != oids.len() {
             let (asked, told) = (oids.len(), found.len());
@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// A column of a table: each row's number and value.
-    pub(super) fn column(&mut self, column: &Oid) -> Result<Vec<(u64, Value)>, String> {
+    pub(crate) fn column(&mut self, column: &Oid) -> Result<Vec<(u64, Value)>, String> {
         let mut rows = Vec::new();
         let mut last = column.clone();
         while rows.len() < MAX_ROWS {

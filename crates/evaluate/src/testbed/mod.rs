@@ -9,10 +9,10 @@ mod data;
 mod emulated;
 mod interface;
 mod looped;
+mod poller;
 mod real;
 
 pub use control::SwitchAddress;
-pub(crate) use data::Answers;
 pub use data::DataPort;
 pub use emulated::{Emulated, Hardware};
 pub use interface::{Arrival, Happening, Testbed};

@@ -1,4 +1,4 @@
-//! A thread that asks the agent while an experiment goes on.
+//! A thread that asks the SNMP agent while an experiment goes on, so that no experiment waits for the agent.
 //!
 //! ```text
 //!   read(), snmp() ──▶ bounded queue ──▶ thread "snmp": asks, waits ──▶ the testbed's inbox ──▶ module
@@ -10,22 +10,21 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::agent::{Agent, Cpu};
-use super::object::{Oid, Value};
-use super::session::Session;
+use super::data::Answers;
 use crate::error::{Error, Result};
+use crate::gauge::process_cpu;
 use crate::module::{Counter, Gauge};
-use crate::testbed::Answers;
+use crate::snmp::{Agent, Cpu, Oid, Session, Value};
 
 /// What can be asked.
 #[derive(Clone, Debug)]
-pub(crate) enum Question {
+pub(super) enum Question {
     Gauge(Gauge),
     Object(Oid),
 }
 
 /// The thread.
-pub(crate) struct Poller {
+pub(super) struct Poller {
     questions: Option<SyncSender<Question>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,7 +57,7 @@ fn column(counter: Counter) -> Oid {
 
 impl Poller {
     /// `process` is the switch's own, if it is on the agent's machine.
-    pub(crate) fn start(agent: Agent, process: Option<u32>, answers: Answers) -> Result<Poller> {
+    pub(super) fn start(agent: Agent, process: Option<u32>, answers: Answers) -> Result<Poller> {
         let (questions, inbox) = sync_channel(QUEUE);
         let agent_tells_no_cpu = agent.cpu.is_none();
         let worker = Worker {
@@ -79,7 +78,7 @@ impl Poller {
     }
 
     /// Asks; the answer comes. If it cannot, the question is given back with the reason.
-    pub(crate) fn ask(&self, question: Question) -> std::result::Result<(), (Question, String)> {
+    pub(super) fn ask(&self, question: Question) -> std::result::Result<(), (Question, String)> {
         let Some(questions) = &self.questions else { return Ok(()) };
         questions.try_send(question).map_err(|error| match error {
             TrySendError::Full(it) => (it, format!("{QUEUE} questions to the SNMP agent wait")),
@@ -150,7 +149,7 @@ impl Worker {
 
     fn cpu(&mut self) -> (Option<f64>, Option<String>) {
         if self.fallen_back == Some(true) {
-            return (self.process.and_then(crate::gauge::process_cpu), None);
+            return (self.process.and_then(process_cpu), None);
         }
         let told = self.cpu_of_agent();
         let is_first = self.fallen_back.is_none();
@@ -163,7 +162,7 @@ impl Worker {
                 let why = other.err().unwrap_or_else(|| {
                     format!("the SNMP agent at {} tells no CPU time: say where, with cpu= or cpu-percent=", self.name)
                 });
-                let local = self.process.filter(|_| is_first).and_then(crate::gauge::process_cpu);
+                let local = self.process.filter(|_| is_first).and_then(process_cpu);
                 if local.is_none() {
                     return (None, Some(why));
                 }

@@ -23,10 +23,11 @@ use super::clock::Clock;
 use super::control::{ControlLink, SwitchAddress};
 use super::data::{Answers, DataPlane, DataPort, Outlet};
 use super::interface::{Arrival, Happening, Testbed};
+use super::poller::{Poller, Question};
 use crate::error::{Error, Result};
 use crate::gauge::Gauges;
 use crate::module::{Bench, Channel, Gauge, Traffic};
-use crate::snmp::{Oid, Poller, Question};
+use crate::snmp::Oid;
 use crate::trace::Trace;
 
 /// How to reach a real switch.
