@@ -1,7 +1,7 @@
 //! FLOW_MODs of tenants and of Weir, and the entries that a request means, in one form for all versions. Ports have their numbers of
 //! 1.3.
 
-use super::Flow;
+use super::entry::Flow;
 use crate::south::diff::Change;
 use crate::south::held::TimeoutsAndFlags;
 use crate::time::Instant;

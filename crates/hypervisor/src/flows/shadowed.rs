@@ -1,6 +1,6 @@
 //! The shadowed rules of a tenant's entries.
 
-use super::Flow;
+use super::entry::Flow;
 use alloc::collections::BTreeSet;
 use compile::RuleKey;
 use hashbrown::{Equivalent, HashMap};

@@ -142,7 +142,7 @@ impl Datapath {
     pub(super) fn new(wire: Wire, reply: &[u8]) -> Result<Datapath, StartError> {
         let Connected { datapath_id: id, features, ports } =
             messages::connected(wire, reply).map_err(StartError::Features)?;
-        let is_joined = crate::big_switch::is_key(id);
+        let is_joined = crate::policy::big_switches::is_key(id);
         let target = Target { wire, tables: features.n_tables, is_joined };
         if target.tables <= target.first_table() && !is_joined {
             return Err(StartError::TooFewTables);

@@ -1,6 +1,6 @@
 //! Items of the log: changes and barriers.
 
-use super::Request;
+use super::request::Request;
 use crate::buffers::Buffered;
 use crate::flows::Flow;
 use crate::ids::ControllerIndex;

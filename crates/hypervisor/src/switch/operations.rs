@@ -1,8 +1,9 @@
 //! Operations in flight to the switch, by their purpose, and the request that is being applied to the tables.
 
 use super::bulk::change::BulkChange;
+use super::logged::LoggedChange;
 use super::map::OwnChange;
-use super::{LoggedChange, Object};
+use super::replay::findings::Object;
 use crate::ids::TenantIndex;
 use crate::south::installed::Effect;
 use alloc::boxed::Box;

@@ -1,6 +1,6 @@
 //! Reports about the switch: events for the driver, and counters.
 
-use super::Event;
+use super::event::Event;
 use crate::counters::SwitchCounters;
 use crate::policy::TenantId;
 use crate::port_desc::PortState;

@@ -5,8 +5,8 @@ mod packets;
 mod ports;
 mod terms;
 
-use super::Logged;
 use super::counts::port_counts::PortCounts;
+use super::logged::Logged;
 use super::replay::recovery::Recovery;
 use super::timeouts::states::Timeouts;
 use crate::counters::Counters;

@@ -1,8 +1,8 @@
 //! The tenants on a switch, and indexes over tenants: those with a rule to take over, those that recover, those whose
 //! entries end.
 
-use super::Tenant;
 use super::replay::recovery::Recovery;
+use super::tenant::Tenant;
 use crate::buffers::Buffered;
 use crate::ids::TenantIndex;
 use crate::policy::{Policy, TenantId};

@@ -2,7 +2,7 @@
 
 use crate::buffers::Buffered;
 use crate::flows::{Alike, Flow, Wanted};
-use crate::switch::Cause;
+use crate::switch::cause::Cause;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;

@@ -11,6 +11,7 @@ use crate::store::Kind;
 use crate::switch::{NumberBefore, Switch};
 use crate::v13::ids::MAX_NUMBERS;
 use crate::v13::numbers::GroupOrMeter;
+use crate::v13::unreadable;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use compile::group::{recirculates, variants};
@@ -52,7 +53,7 @@ impl Switch {
     ) -> Result<Formed, Refused> {
         let network = self.tenants[tenant].network.clone();
         let network = network.as_deref();
-        let group = GroupMod::parse(&known.body).map_err(super::unreadable)?;
+        let group = GroupMod::parse(&known.body).map_err(unreadable)?;
         let wanted = variants(&self.context(tenant), &group);
         let recirculates = recirculates(&self.context(tenant), &group);
         let groups = self.numbers(tenant, Kind::Group);
