@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::accounts::{Clients, Requests};
-use crate::hostile::{Attack, Attacking};
+use crate::hostile::attack::Attack;
+use crate::hostile::attacking::Attacking;
 use crate::measure::Collector;
 use crate::plan::Setup;
 use crate::session::Controllers;

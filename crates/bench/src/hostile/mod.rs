@@ -6,8 +6,8 @@
 //!
 //! Start reading at [`Attack`] and [`Hostile::comparison`].
 
-mod attack;
-mod attacking;
+pub(crate) mod attack;
+pub(crate) mod attacking;
 mod clients;
 mod crowd;
 mod frames;
@@ -18,7 +18,6 @@ mod tenants;
 mod watch;
 
 pub use attack::Attack;
-pub(crate) use attacking::Attacking;
 
 use crate::arrivals::Arrivals;
 use crate::beside::Beside;
