@@ -9,62 +9,30 @@
 //! connection. [`hypervisor::big_switch`] decides about the messages. While a member does not read its messages, the
 //! thread reads no messages from the front. The front always reads.
 
+pub(crate) mod command;
+
 use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use channel::{
     Connection, Established, EventLoop, Handshake, Options, ReadState, Readiness, Step,
-    SwitchFeatures, TimerKey, Token, Waker,
+    SwitchFeatures, TimerKey, Token,
 };
-use hypervisor::big_switch::{self, BigSwitch, Event, Plan};
-use hypervisor::{Outbox, Policy};
+use hypervisor::Outbox;
+use hypervisor::big_switch::{BigSwitch, Event, Plan};
 use openflow::VersionSet;
 
 use crate::carry::carry;
 use crate::dpid::Dpid;
-use crate::shard::{Command as ShardCommand, Handle as ShardHandle};
+use crate::shard::command::{Command as ShardCommand, Handle as ShardHandle};
 use crate::threads::Thread;
+use command::Command;
+
+pub use command::Handle;
 
 /// Bytes read from one connection in one turn.
 const BUDGET: usize = 64 << 10;
-
-enum Command {
-    Plans(BTreeMap<u64, Plan>),
-    /// A member's session has connected: key, datapath id.
-    Member(u64, u64, Box<Connection>),
-    Stop,
-}
-
-/// Sends plans and connects members, from any thread.
-#[derive(Clone)]
-pub struct Handle {
-    sender: Arc<Mutex<Sender<Command>>>,
-    waker: Waker,
-}
-
-impl Handle {
-    /// Sends the plans of a new policy.
-    pub fn plan(&self, policy: &Policy) {
-        self.send(Command::Plans(big_switch::plans(policy)));
-    }
-
-    /// A connection to the big switch with this key, for its member on this physical switch.
-    pub fn connect(&self, key: u64, dpid: u64) -> Result<Connection, channel::Error> {
-        let (ours, theirs) = Connection::local_pair(&Options::default())?;
-        self.send(Command::Member(key, dpid, Box::new(theirs)));
-        Ok(ours)
-    }
-
-    fn send(&self, command: Command) {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        // If the thread has ended, the process ends as well.
-        if sender.send(command).is_ok() {
-            let _ = self.waker.wake();
-        }
-    }
-}
 
 /// The prepared thread, which starts when the shards exist.
 pub struct Prepared {
@@ -83,7 +51,7 @@ impl Prepared {
     pub fn new(origin: Instant) -> Result<(Prepared, Handle), channel::Error> {
         let events = EventLoop::new()?;
         let (sender, commands) = channel();
-        let handle = Handle { sender: Arc::new(Mutex::new(sender)), waker: events.waker() };
+        let handle = Handle::new(sender, events.waker());
         let work = Work {
             events,
             commands,

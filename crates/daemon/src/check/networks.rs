@@ -9,8 +9,7 @@ use fabric::{LldpKey, TenantId};
 use hypervisor::PortState;
 
 use super::{Checker, Severity, Topic};
-use crate::config::{self, wanted};
-use crate::networks::why;
+use crate::config::{self, wanted, why};
 use crate::topology::State;
 
 /// The speed of ports that report no speed: such links count as 1 Gbit.

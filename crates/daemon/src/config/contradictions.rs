@@ -1,13 +1,12 @@
-//! Contradictions within and between tenants' networks.
+//! Contradictions within and between tenants' networks, and their reasons in words.
 
 use std::collections::BTreeMap;
 
 use fabric::TenantId;
-use fabric::embedding::{Embedding, Spec};
+use fabric::embedding::{Embedding, Reason, Spec};
 
 use super::reader::Reader;
 use super::settings::{Config, Tenant};
-use crate::networks::why;
 
 /// Checks for contradictions that do not depend on the physical network.
 pub(super) fn check(reader: &Reader<'_>, config: &Config) {
@@ -29,4 +28,17 @@ pub(super) fn check(reader: &Reader<'_>, config: &Config) {
 pub(crate) fn wanted(tenants: &[Tenant]) -> BTreeMap<TenantId, Spec> {
     let specs = tenants.iter().zip(1..);
     specs.filter_map(|(it, id)| Some((TenantId(id), it.network.as_ref()?.spec.clone()))).collect()
+}
+
+/// The reason why a part is impossible, with the tenants' names.
+pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String {
+    match *reason {
+        Reason::PortTaken(port, by) => {
+            format!("{port} is taken by \"{}\"; all who have it must say `shared = true`", name(by))
+        }
+        Reason::HostTaken(by) => {
+            format!("\"{}\" has a host of that address at the same physical port", name(by))
+        }
+        ref other => other.to_string(),
+    }
 }

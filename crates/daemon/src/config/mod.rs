@@ -31,7 +31,7 @@ use std::{fmt, fs, io};
 pub use access::Access;
 pub use agents::Agents;
 pub use api::{Api, SOCKET, Socket};
-pub(crate) use contradictions::wanted;
+pub(crate) use contradictions::{wanted, why};
 pub use diagnostic::{Diagnostic, Diagnostics, Position};
 pub use labels::{Labels, Told, Vnic};
 pub use maxima::{Edge, Maxima};

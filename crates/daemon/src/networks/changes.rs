@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::DocumentError;
-use super::object::objects;
-use super::{
-    Backup, HostDocument, LinkDocument, NumberDocument, PortDocument, RouteDocument, SwitchDocument,
+use super::document::{
+    Backup, HostDocument, LinkDocument, PortDocument, RouteDocument, SwitchDocument,
 };
+use super::error::DocumentError;
+use super::number::NumberDocument;
+use super::object::objects;
 
 /// A virtual switch, or changes of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

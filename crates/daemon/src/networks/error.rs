@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use fabric::TenantId;
-use fabric::embedding::{Reason, Refusal};
+use fabric::embedding::Refusal;
 
+use crate::config::why;
 use crate::store::StoreError;
 
 /// The reason why networks are not changed. A refused change changes nothing.
@@ -30,19 +31,6 @@ impl fmt::Display for ChangeError {
 }
 
 impl std::error::Error for ChangeError {}
-
-/// The reason why a part is impossible, with the tenants' names.
-pub(crate) fn why(reason: &Reason, name: impl Fn(TenantId) -> String) -> String {
-    match *reason {
-        Reason::PortTaken(port, by) => {
-            format!("{port} is taken by \"{}\"; all who have it must say `shared = true`", name(by))
-        }
-        Reason::HostTaken(by) => {
-            format!("\"{}\" has a host of that address at the same physical port", name(by))
-        }
-        ref other => other.to_string(),
-    }
-}
 
 /// The error of a document that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

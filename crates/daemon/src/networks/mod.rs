@@ -55,7 +55,6 @@ pub use document::{
     SwitchDocument,
 };
 pub use edits::SetAside;
-pub(crate) use error::why;
 pub use error::{ChangeError, DocumentError};
 pub use number::NumberDocument;
 pub use operation::{Ends, Operation, Target};

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
-    Backup, Choice, Document, HostDocument, LinkDocument, NumberDocument, PortDocument,
-    RouteDocument, SwitchDocument,
+use super::document::{
+    Backup, Choice, Document, HostDocument, LinkDocument, PortDocument, RouteDocument,
+    SwitchDocument,
 };
+use super::number::NumberDocument;
 
 /// A part of a tenant's network that is added, removed or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -10,7 +10,7 @@ use hypervisor::{Counts, Policy, TenantId};
 use super::question::Question;
 use super::snapshot::Snapshot;
 use crate::store;
-use crate::topology::Orders;
+use crate::topology::orders::Orders;
 
 /// A command of another thread to a shard.
 pub enum Command {

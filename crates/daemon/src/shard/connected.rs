@@ -1,7 +1,7 @@
 //! A connected switch, and its links to the tenants' controllers.
 
 use super::contact::Contact;
-use crate::big_switches;
+use crate::big_switches::command::Handle as JoinerHandle;
 use crate::metrics::{SwitchMetrics, TenantMetrics};
 use channel::{Address, Backoff, Connection, Dialer, Handshake, Keepalive, Token};
 use hypervisor::{ControllerIndex, Policy, Switch, TenantId};
@@ -57,7 +57,7 @@ impl Way {
     pub(super) fn dial(
         &self,
         dpid: u64,
-        joiner: &big_switches::Handle,
+        joiner: &JoinerHandle,
     ) -> Result<Connection, channel::Error> {
         match self {
             Way::Controller(dialer) => dialer.dial(),

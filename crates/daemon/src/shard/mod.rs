@@ -24,7 +24,7 @@ mod accept;
 mod arrivals;
 mod budget;
 mod coalescing;
-mod command;
+pub(crate) mod command;
 mod connected;
 mod contact;
 mod counting;
@@ -39,14 +39,14 @@ mod table;
 mod turn;
 
 use crate::admission::Unlisted;
-use crate::big_switches;
+use crate::big_switches::command::Handle as JoinerHandle;
 use crate::descriptors::Descriptors;
 use crate::dpid::Dpid;
 use crate::metrics::Registry;
 use crate::pins::Pins;
 use crate::refused::Refused;
 use crate::store::{self, ShardStore, Stored};
-use crate::topology::Inbox;
+use crate::topology::inbox::Inbox;
 use arrivals::Arrivals;
 use channel::{Connection, Established, Event, EventLoop, Listener};
 use coalescing::Coalescing;
@@ -71,7 +71,7 @@ pub struct Shard {
     events: EventLoop,
     commands: Receiver<Command>,
     peers: Vec<Handle>,
-    joiner: big_switches::Handle,
+    joiner: JoinerHandle,
     origin: Instant,
     snapshot: Snapshot,
     lldp: LldpKey,
@@ -131,7 +131,7 @@ pub struct Setup {
     /// The inbox of the topology, for ports and probes.
     pub topology: Arc<Inbox>,
     /// The thread that joins switches into big switches.
-    pub joiner: big_switches::Handle,
+    pub joiner: JoinerHandle,
     /// The refused infrastructure rules, which make ports down.
     pub refused: Arc<Refused>,
     /// The descriptors of connections.

@@ -10,7 +10,7 @@ use crate::carry::{carry, room};
 use crate::dpid::Dpid;
 use crate::metrics::{Kind, Lost, Rejection};
 use crate::store::{Batch, Done, Full, Pushed, Stored};
-use crate::topology::Orders;
+use crate::topology::orders::Orders;
 use channel::{Connection, Established, Flushed, Keepalive, Liveness};
 use hypervisor::big_switch::is_key;
 use hypervisor::{Event, Installation, Policy, Settings, Standing, Switch, TenantId};

@@ -29,7 +29,7 @@ fn shard(store: &Store) -> (Shard, Handle) {
         admission: Arc::default(),
     };
     let origin = Instant::now();
-    let (_, joiner) = big_switches::Prepared::new(origin).unwrap();
+    let (_, joiner) = crate::big_switches::Prepared::new(origin).unwrap();
     let setup = Setup {
         snapshot,
         lldp: LldpKey(store.secret()),

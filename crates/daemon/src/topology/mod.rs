@@ -14,9 +14,9 @@
 //! Start reading at [`Topology::start`], then [`State`], which has all decisions.
 
 mod board;
-mod inbox;
+pub(crate) mod inbox;
 mod labeller;
-mod orders;
+pub(crate) mod orders;
 mod setup;
 mod state;
 mod tables;
@@ -39,7 +39,7 @@ pub use state::{Origin, State, Wire};
 pub use watch::{Change, Snapshot, Subscription, Watch};
 
 use crate::metrics::Registry;
-use crate::shard::Handle;
+use crate::shard::command::Handle;
 use crate::threads::Thread;
 use worker::Worker;
 

@@ -18,7 +18,7 @@ use flowspace::{Field, Match, port_from_v10};
 use hypervisor::FlowEntry;
 use openflow::{List, Version, v10, v13};
 
-use super::Maps;
+use super::setup::Maps;
 use super::tables::Tables;
 
 /// The most flows of one pair; further entries count with the last.

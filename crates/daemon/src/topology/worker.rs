@@ -19,7 +19,7 @@ use super::state::State;
 use super::tracker::Tracker;
 use super::watch::{Snapshot, Watch};
 use crate::metrics::Registry;
-use crate::shard::{Command, Handle};
+use crate::shard::command::{Command, Handle};
 
 /// The most batches of orders that a shard has not handled.
 const BATCHES: usize = 64;
