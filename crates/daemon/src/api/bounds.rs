@@ -78,8 +78,12 @@ impl Bounds {
 
     /// Refuses a request, and counts the refusal.
     pub(super) fn refuse(&self, why: ApiRefusal, message: &str) -> Response {
-        self.0.metrics.process.api.refused(why).increment();
+        self.count(why);
         error(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
+
+    fn count(&self, why: ApiRefusal) {
+        self.0.metrics.process.api.refused(why).increment();
     }
 
     /// Makes one health check for all clients that ask at the same time. The check uses no worker of other requests.
@@ -211,8 +215,8 @@ impl Drop for Listener {
     }
 }
 
-/// The whole body of a request. A body without room is read to its end before it is refused, because otherwise the
-/// client would miss the answer.
+/// The whole body of a request. A body without room is read to its end before the answer, because otherwise the client
+/// would miss the answer. The refusal is counted as soon as there is no room: a body may never end.
 pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
     let bounds = request.extensions().get::<Bounds>().cloned();
     let mut frames = request.into_body().into_data_stream();
@@ -237,6 +241,7 @@ pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
                 (Some(more), Some(permits)) => permits.merge(more),
                 (Some(more), None) => permits = Some(more),
                 (None, _) => {
+                    bounds.iter().for_each(|bounds| bounds.count(ApiRefusal::Bodies));
                     has_room = false;
                     kept = Kept::default();
                     permits = None;
@@ -247,12 +252,9 @@ pub(super) async fn body(request: Request) -> Result<Bytes, Response> {
             kept.push(&frame);
         }
     }
-    match bounds {
-        Some(bounds) if !has_room => {
-            Err(bounds.refuse(ApiRefusal::Bodies, "too many large bodies come at once"))
-        }
-        _ if !has_room => Err(error(StatusCode::SERVICE_UNAVAILABLE, "there is no room")),
-        _ => Ok(kept.joined()),
+    match has_room {
+        true => Ok(kept.joined()),
+        false => Err(error(StatusCode::SERVICE_UNAVAILABLE, "too many large bodies come at once")),
     }
 }
 
