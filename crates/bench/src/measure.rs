@@ -42,6 +42,8 @@ pub struct Collector {
     faults: crate::fault::Faults,
     /// The reason why no further run could be made.
     failure: Option<String>,
+    /// Faults that the caller saw: the code and the text of the finding, and the number of runs.
+    remarks: BTreeMap<(&'static str, &'static str), u64>,
     /// The number of runs in which the generator was behind, and the largest lag of these runs in ns.
     behind: (u64, u64),
     /// The number of these runs that do not count.
@@ -62,6 +64,7 @@ impl Collector {
             tenants: BTreeMap::new(),
             faults: crate::fault::Faults::default(),
             failure: None,
+            remarks: BTreeMap::new(),
             behind: (0, 0),
             aside: 0,
             runs: 0,
@@ -82,6 +85,11 @@ impl Collector {
     /// Records that a run could not be made, and the reason.
     pub fn fail(&mut self, error: &Error) {
         self.failure = Some(error.to_string());
+    }
+
+    /// Records a fault of a run that the caller saw itself. The fault becomes a finding with this code.
+    pub(crate) fn remark(&mut self, code: &'static str, text: &'static str) {
+        *self.remarks.entry((code, text)).or_default() += 1;
     }
 
     /// Whether a run does not count because the generator was behind its schedule: such a run shows other work of the
@@ -275,6 +283,10 @@ impl Collector {
                     worst as f64 / 1e3
                 ),
             });
+        }
+        for ((code, text), runs) in &self.remarks {
+            let text = format!("{label}: {text} (in {runs} of {} runs)", self.runs);
+            findings.push(Finding { code: (*code).to_owned(), text });
         }
         for (fault, count) in self.faults.iter() {
             let text = format!("{label}: {fault} ({count} times)");

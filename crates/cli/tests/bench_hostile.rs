@@ -62,6 +62,9 @@ fn check(results: &Results, attacks: usize) {
         assert_eq!(point.mean("refused_percent"), Some(0.0), "{name}");
         let attacks = point.mean("attacks_per_s");
         assert_eq!(attacks > Some(0.0), name != "none", "{name}: {attacks:?} attacks a second");
+        let refused = point.mean("api_refused");
+        assert_eq!(refused.is_some(), ["api", "all"].contains(&name.as_str()), "{name}");
+        assert!(name != "api" || refused > Some(0.0), "the attack reached no limit");
     }
 }
 

@@ -3,6 +3,7 @@
 use super::attack::Attack;
 use super::crowd::Crowd;
 use super::orders::Orders;
+use super::refusals::{self, Reached};
 use super::watch::Watcher;
 use crate::Error;
 use crate::cpus::Cpus;
@@ -11,18 +12,25 @@ use crate::plan::{Setup, Topology};
 use crate::session::Controllers;
 use crate::system::Target;
 use report::Better;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The time that a real switch has to delete the rules of the previous case.
 const SETTLING: Duration = Duration::from_secs(1);
 
+/// The finding about an attack on the REST interface that reached no limit.
+const NO_LIMIT: &str = "no-limit-reached";
+
 /// An attack that goes on beside a run.
 #[derive(Debug)]
 pub(crate) struct Attacking {
+    attack: Attack,
     crowd: Crowd,
     watcher: Option<Watcher>,
     since: std::time::Instant,
     before: u64,
+    /// The REST interface, if the attack includes it, and its refused clients before the attack.
+    refused: Option<(SocketAddr, Option<f64>)>,
 }
 
 impl Attacking {
@@ -44,7 +52,8 @@ impl Attacking {
         let (api, setup) = (target.api, setup.clone());
         let orders = Orders { attack, rules, switch_address, api, cpus, setup };
         let crowd = Crowd::start(orders, controllers.split_off(1))?;
-        Ok(Self { crowd, watcher: None, since: std::time::Instant::now(), before: 0 })
+        let since = std::time::Instant::now();
+        Ok(Self { attack, crowd, watcher: None, since, before: 0, refused: None })
     }
 
     /// Begins the attack when all switches and controllers are connected.
@@ -52,6 +61,8 @@ impl Attacking {
         if matches!(target.topology, Topology::Interfaces { .. }) {
             std::thread::sleep(SETTLING);
         }
+        let api = target.api.filter(|_| self.attack.includes(Attack::Api));
+        self.refused = api.map(|api| (api, refusals::so_far(api)));
         self.crowd.attack()?;
         self.before = self.crowd.done();
         self.since = std::time::Instant::now();
@@ -64,17 +75,30 @@ impl Attacking {
     pub(crate) fn finish(mut self, collector: Option<&mut Collector>) {
         let seen = self.watcher.take().map(Watcher::finish).unwrap_or_default();
         let done = (self.crowd.done() - self.before) as f64;
+        let lasted = self.since.elapsed().as_secs_f64();
         let Some(collector) = collector else { return };
+        // The hostile clients of the REST interface leave room for the one that reads its counter.
+        drop(self.crowd);
+        let reached =
+            self.refused.map(|(api, before)| Reached::between(before, refusals::so_far(api)));
         let mut sample = |name, unit, value: Option<f64>| {
             if let Some(value) = value {
                 collector.sample(name, unit, Better::Lower, value);
             }
         };
-        sample("attacks_per_s", "1/s", Some(done / self.since.elapsed().as_secs_f64().max(1e-3)));
+        sample("attacks_per_s", "1/s", Some(done / lasted.max(1e-3)));
         sample("descriptors", "", seen.descriptors.map(|count| count as f64));
         sample("log_lines_per_s", "1/s", seen.log_lines_per_s);
         let health = seen.health.as_ref();
         sample("health_unanswered", "", health.map(|health| health.unanswered as f64));
         sample("health_max_ms", "ms", health.map(|health| health.slowest.as_secs_f64() * 1e3));
+        let Some(reached) = reached else { return };
+        if let Some(refused) = reached.refused {
+            collector.sample("api_refused", "", Better::Neither, refused);
+        }
+        // Together with other attacks, this attack is not judged: each is slower then.
+        if let Some(fault) = reached.fault.filter(|_| self.attack == Attack::Api) {
+            collector.remark(NO_LIMIT, fault);
+        }
     }
 }

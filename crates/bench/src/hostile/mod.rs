@@ -12,6 +12,7 @@ mod clients;
 mod crowd;
 mod frames;
 mod orders;
+mod refusals;
 mod seen;
 mod strangers;
 mod tenants;
@@ -198,6 +199,7 @@ pub fn table(verdict: &Verdict) -> Table {
         ("max", "packet_in_max_us", US),
         ("unanswered %", "unanswered_percent", 1.0),
         ("attacks/s", "attacks_per_s", 1.0),
+        ("REST refused", "api_refused", 1.0),
         ("CPU %", "cpu_percent", 1.0),
         ("MB at most", "resident_peak_bytes", 1e-6),
         ("descriptors", "descriptors", 1.0),
