@@ -1,11 +1,14 @@
 use super::*;
 use crate::config::Config;
 use crate::identity::Identity;
-use crate::metrics::{Detail, encode};
+use crate::logging::Format;
+use crate::logging::tests::logged_of;
+use crate::metrics::{Detail, Kind, Rejection, encode};
 use crate::store::Store;
 use crate::store::tests::Folder;
-use channel::{Options, ReadState, SwitchFeatures};
+use channel::{Handshake, Options, ReadState, SwitchFeatures};
 use hypervisor::Settings;
+use table::Arriving;
 
 #[test]
 fn what_failed_is_stored_again_before_what_came_later() {
@@ -93,6 +96,56 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     // A connected switch keeps its place.
     shard.load(third);
     assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
+}
+
+/// Handles what has happened, as the event loop does.
+fn turn(shard: &mut Shard) {
+    let mut events = Vec::new();
+    shard.events.wait(&mut events, Some(Duration::ZERO)).unwrap();
+    for event in events {
+        match event {
+            Event::Ready(readiness) => shard.ready(readiness),
+            Event::Timer(key) => shard.timer(key),
+            Event::Woken => {}
+        }
+    }
+    shard.finish_turn();
+}
+
+/// A switch asks for more answers than its connection holds, and does not read them.
+#[test]
+fn a_switch_in_the_handshake_that_cannot_be_written_to_is_counted_and_logged() {
+    let folder = Folder::new("deaf");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (mut shard, _) = shard(&store);
+    let options = Options { send_buffer: 1024, ..Options::default() };
+    let (mut connection, mut end) = Connection::local_pair(&options).unwrap();
+    let token = shard.events.register(&mut connection).unwrap();
+    let handshake = Handshake::towards_switch(shard.versions, 0);
+    let arriving = Arriving { token, connection, handshake };
+    shard.table.put(token, Entry::Arriving(Box::new(arriving)));
+    assert_eq!(shard.arrivals.add(token, token, [192, 0, 2, 1].into()), None);
+    end.push(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let echo = [&[4, 2, 8, 0, 0, 0, 0, 2], &[0; 2040][..]].concat();
+    end.flush().unwrap();
+    let log = logged_of(Format::Text, None, || {
+        turn(&mut shard);
+        assert!(shard.table.get(token).is_some(), "the handshake goes on");
+        for piece in echo.chunks(1000) {
+            end.push(piece).unwrap();
+            end.flush().unwrap();
+        }
+        turn(&mut shard);
+    });
+    assert!(shard.table.get(token).is_none());
+    let counted = shard.metrics.process.rejected(Kind::Switch, Rejection::Handshake).get();
+    assert_eq!(counted, 1);
+    assert_eq!(log.lines().count(), 1, "{log}");
+    for part in
+        ["WARN", "a switch failed the handshake", "peer=192.0.2.1", "does not read Weir's answers"]
+    {
+        assert!(log.contains(part), "{log}");
+    }
 }
 
 /// One turn takes 64 of 100 connections that wait at a listener; the next turn takes the rest.

@@ -74,9 +74,13 @@ impl Shard {
                 Err(error) => break Some(Err(error.to_string())),
             }
         };
-        let pushed = connection.push(&out).is_ok();
-        let flushed = connection.flush().is_ok();
-        match verdict {
+        let pushed =
+            connection.push(&out).map_err(|_| "it does not read Weir's answers".to_owned());
+        let written = connection.flush().map_err(|reason| reason.to_string());
+        // The end of a connection that nobody can write to any more is told below, if it can be read.
+        let is_closed = matches!(state, ReadState::Closed(_));
+        let failed = pushed.and(written.map(drop)).err().filter(|_| !is_closed);
+        match verdict.or(failed.map(Err)) {
             Some(Ok(established)) => {
                 if let Some(Entry::Arriving(arriving)) = self.table.take(readiness.token) {
                     self.arrivals.remove(readiness.token);
@@ -117,7 +121,6 @@ impl Shard {
                     }
                     self.forget_arriving(readiness.token);
                 }
-                _ if !pushed || !flushed => self.forget_arriving(readiness.token),
                 ReadState::More => self.events.again(readiness.token),
                 ReadState::Drained => {}
             },
