@@ -169,8 +169,8 @@ use tenants::Tenants;
 ///    6. [`poll_resumed`](Self::poll_resumed), until it names no controller: `written` may have made room for requests;
 ///    7. [`is_turn_awaited`](Self::is_turn_awaited): if yes, the event loop must not sleep before its next turn;
 ///    8. [`poll_timeout`](Self::poll_timeout), last: all calls before can change the time.
-/// 6. **End.** When the switch's connection is gone, or after [`Event::CloseSwitch`], the driver drops the `Switch`. The store has
-///    what the next connection needs.
+/// 6. **End.** When the switch's connection is gone, or after [`Event::CloseSwitch`], the driver reads
+///    [`lost`](Self::lost), and drops the `Switch`. The store has what the next connection needs.
 ///
 /// `now` is the driver's time. It never goes back.
 pub struct Switch {

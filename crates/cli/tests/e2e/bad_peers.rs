@@ -292,6 +292,9 @@ fn a_switch_that_never_reads_holds_up_its_tenants_and_no_other_switch() {
     stuck.peer.close();
     at_stuck.close();
     flooder.join().expect("the flooder ends with its connection");
+    // PACKET_OUTs that waited for the switch are gone with its connection.
+    let lost = ["tenant=\"red\"", "direction=\"lost\"", "type=\"packet_out\""];
+    eventually("what waited is counted", || weir.metric("weir_messages_total", &lost) >= 1.0);
 }
 
 #[test]

@@ -302,6 +302,18 @@ impl TenantMetrics {
         }
     }
 
+    /// Adds messages that the switch does not get, because its connection has ended: by message type, in this version.
+    pub fn lose(&self, version: u8, by_type: &[u64]) {
+        let messages = Messages::default();
+        messages.publish(by_type);
+        self.totals.add(|past| {
+            for (message_type, count) in messages.seen() {
+                let known = message_type.and_then(|t| names::message_type(version, t));
+                *past.lost.entry(known.unwrap_or("unknown")).or_default() += count;
+            }
+        });
+    }
+
     /// Ends the tenant's session on the switch: its counts stay in the totals.
     pub(super) fn retire(&self, version: u8) {
         self.totals.add(|past| self.add_to(past, version));

@@ -59,6 +59,8 @@ impl TenantTotals {
 pub struct Sums {
     /// Messages by direction and type.
     pub(super) messages: BTreeMap<(usize, &'static str), u64>,
+    /// Messages that waited when the connection of a switch ended, by type.
+    pub(super) lost: BTreeMap<&'static str, u64>,
     /// Refused requests by error.
     pub(super) refused: BTreeMap<String, u64>,
     /// Dropped PACKET_INs by reason.

@@ -4,6 +4,7 @@ use super::Shard;
 use super::command::Counting;
 use super::connected::{Link, Peer, Progress, Session, tenant_metrics};
 use super::past::Ended;
+use super::publish::publish_session;
 use super::snapshot::Snapshot;
 use super::table::{Entry, Timer};
 use crate::carry::{carry, room};
@@ -394,6 +395,13 @@ impl Shard {
         self.take_changes(at);
         let Some(mut session) = self.sessions.get_mut(at).and_then(Option::take) else { return };
         tracing::warn!(dpid = %Dpid(session.core.known_as()), reason, "switch disconnected");
+        // The totals get the counts since the last publication, too.
+        publish_session(&mut session, &self.snapshot.policy);
+        for (tenant, lost) in session.core.lost() {
+            if let Some(metrics) = session.tenants.get(&tenant) {
+                metrics.lose(session.core.version().0, &lost);
+            }
+        }
         let core = &session.core;
         let ended = |&refusal| Ended { version: core.version(), refusal };
         let refusals = core.all_refusals().map(|(tenant, it)| (tenant, ended(it)));

@@ -125,6 +125,17 @@ impl Queue {
         self.bytes.len() - self.head
     }
 
+    /// The messages that wait: each item, and the bytes.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Item, &[u8])> {
+        let mut at = self.head;
+        self.items.iter().filter_map(move |it| {
+            let start = at;
+            at += it.length as usize;
+            let message = self.bytes.get(start..at).unwrap_or_default();
+            (!it.is_cut).then_some((&it.item, message))
+        })
+    }
+
     /// Adds a whole message at the end. Returns the message's place.
     pub(crate) fn push(&mut self, item: Item, message: &[u8]) -> u64 {
         let place = self.taken + self.items.len() as u64;

@@ -2,8 +2,9 @@
 //! the methods here count them, and decide what their results mean for tenants.
 
 use super::{Request, Switch};
-use crate::counters::count;
+use crate::counters::{TYPES, count};
 use crate::ids::TenantIndex;
+use crate::policy::TenantId;
 use crate::refusals::Verdict;
 use crate::semantics::UNANSWERED;
 use crate::south::pending::{Awaits, Entry};
@@ -109,6 +110,23 @@ impl Switch {
             }
             self.resume(sent.tenant);
         }
+    }
+
+    /// Step 6: what is lost of each tenant when the connection to the switch ends, by message type: requests that Weir has
+    /// not carried out, and waiting messages that change no table. The store has the changes of tables.
+    pub fn lost(&self) -> impl Iterator<Item = (TenantId, [u64; TYPES])> {
+        self.tenants.indices().map(|tenant| {
+            let waiting = self.session.queues().of(tenant).waiting();
+            let messages = waiting.filter(|(item, message)| {
+                // A FLOW_MOD may release a buffered packet by a PACKET_OUT, which is lost.
+                item.operation.is_none() || frame::type_(message) == Some(MessageType::PACKET_OUT.0)
+            });
+            let mut lost = [0; TYPES];
+            for message in messages.map(|(_, message)| message).chain(self.inbox.waiting(tenant)) {
+                frame::type_(message).into_iter().for_each(|type_| count(&mut lost, type_));
+            }
+            (self.tenants[tenant].id, lost)
+        })
     }
 
     /// The switch has answered the message with this xid. Returns the message's entry, which stays until it is taken.

@@ -202,3 +202,36 @@ fn a_request_is_not_refused_for_what_does_not_come_to_be() {
         }
     }
 }
+
+/// PACKET_OUTs beyond the rate wait, and so do later requests. The entry is not lost: the next connection installs it.
+#[test]
+fn what_waits_when_the_switch_goes_is_lost_and_counted_unless_it_changes_tables() {
+    for version in VERSIONS {
+        let mut world = World::new(Setup::new(version, "red packet_out=100/10: any"));
+        let red = world.connect("red");
+        let lost = |world: &World| {
+            let (_, by_type) = world.core.lost().next().unwrap();
+            let counted = (0..).zip(by_type).filter(|(_, count)| *count > 0);
+            counted.collect::<Vec<(usize, u64)>>()
+        };
+        for xid in 1..=15 {
+            world.say(red, xid, "out actions=output:1 data=10.1.0.1>10.9.0.1");
+        }
+        assert_eq!(lost(&world), [(13, 5)]);
+        world.say(red, 20, "flow add prio=7 actions=output:1");
+        assert_eq!(lost(&world), [(13, 5)], "the entry is in the store");
+        world.say(red, 21, "barrier");
+        let barrier = if version == Version::V1_0 { 18 } else { 20 };
+        assert_eq!(lost(&world), [(13, 5), (barrier, 1)]);
+        // Weir answers FEATURES after the barrier, and has not carried out what comes behind.
+        world.say(red, 22, "features");
+        world.say(red, 23, "flow add prio=8 actions=output:2");
+        assert_eq!(lost(&world), [(5, 1), (13, 5), (14, 1), (barrier, 1)]);
+        assert!(world.tenant_flows().is_empty());
+        world.reconnect();
+        let flows = world.tenant_flows();
+        assert!(flows.len() == 1 && flows[0].contains("prio=7"), "{flows:?}");
+        assert_eq!(world.left.len(), 10, "five packets never left");
+        assert!(lost(&world).is_empty());
+    }
+}

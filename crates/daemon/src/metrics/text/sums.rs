@@ -114,6 +114,11 @@ impl Text<'_> {
                 ];
                 self.sample(MESSAGES, &labels, count);
             }
+            for (message_type, &count) in &of.sums.lost {
+                let labels =
+                    [("tenant", name.as_str()), ("direction", "lost"), ("type", message_type)];
+                self.sample(MESSAGES, &labels, count);
+            }
         }
         self.family(REFUSED, "counter", REFUSED_HELP);
         for (name, of) in tenants {

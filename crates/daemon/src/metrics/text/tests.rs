@@ -28,6 +28,9 @@ fn sums_are_per_tenant_and_per_switch_and_only_grow() {
     red1.dropped(DropReason::QueueFull).add(3);
     red2.dropped(DropReason::QueueFull).add(4);
     [&red1, &red2].iter().for_each(|red| red.refuse(1, 5));
+    let mut lost = [0; 32];
+    (lost[13], lost[16]) = (2, 1);
+    red1.lose(0x01, &lost);
     red1.flows.set(5);
     red2.flows.set(7);
     blue.flows.set(11);
@@ -40,6 +43,8 @@ fn sums_are_per_tenant_and_per_switch_and_only_grow() {
         for (series, value) in [
             ("weir_messages_total|tenant=red|direction=from_controller|type=stats_request", "1"),
             ("weir_messages_total|tenant=red|direction=from_controller|type=barrier_request", "1"),
+            ("weir_messages_total|tenant=red|direction=lost|type=packet_out", "2"),
+            ("weir_messages_total|tenant=red|direction=lost|type=stats_request", "1"),
             ("weir_packet_in_dropped_total|tenant=red|reason=queue_full", "7"),
             ("weir_refused_total|tenant=red|error=OFPBRC_EPERM", "2"),
             ("weir_flows|tenant=red", flows_of_red),

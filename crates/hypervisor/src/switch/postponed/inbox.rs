@@ -83,6 +83,12 @@ impl Inbox {
         self.lines.entry(tenant).or_default().push(it);
     }
 
+    /// The waiting requests of a tenant.
+    pub(crate) fn waiting(&self, tenant: TenantIndex) -> impl Iterator<Item = &[u8]> {
+        let line = self.lines.get(&tenant);
+        line.into_iter().flat_map(|line| &line.requests).map(|it| it.frame.as_slice())
+    }
+
     pub(super) fn take_line(&mut self, tenant: TenantIndex) -> Vec<Postponed> {
         self.lines.remove(&tenant).unwrap_or_default().requests
     }
