@@ -194,6 +194,8 @@ mod tests {
     use crate::logging::Format;
     use crate::logging::tests::logged_of;
     use crate::store::tests::Folder;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
 
     const MIB: u64 = 1 << 20;
 
@@ -235,6 +237,78 @@ mod tests {
         assert!(cannot.contains("reason=\"") && cannot.contains("no space left"), "{cannot}");
         assert!(over.contains("WARN") && over.contains("has its part of the store"), "{over}");
         assert!(over.contains("tenant=\"red\" bytes=101"), "{over}");
+    }
+
+    /// A file system of 40 MiB that only a child process sees, which ends with this value.
+    struct SmallDisk(Child, PathBuf);
+
+    impl SmallDisk {
+        fn mount(at: &Path) -> Option<SmallDisk> {
+            let script = "mount -t tmpfs -o size=40m weir \"$1\" && echo mounted && exec cat";
+            let mut command = Command::new("unshare");
+            command.args(["-m", "sh", "-c", script, "sh"]).arg(at);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = command.spawn().ok()?;
+            let mut line = String::new();
+            BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+            let inside = format!("/proc/{}/root{}", child.id(), at.display()).into();
+            let disk = SmallDisk(child, inside);
+            (line == "mounted\n").then_some(disk)
+        }
+
+        /// Fills the disk up to this number of free bytes.
+        fn leave(&self, free: u64) {
+            let file = fs::File::create(self.1.join("filler")).unwrap();
+            let disk = statvfs(&self.1).unwrap();
+            let filled = disk.f_bavail * disk.f_frsize - free;
+            fallocate(&file, FallocateFlags::empty(), 0, filled).unwrap();
+        }
+    }
+
+    impl Drop for SmallDisk {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "what is skipped is said loudly")]
+    fn additions_are_refused_until_16_mib_are_free() {
+        let folder = Folder::new("resumes");
+        fs::create_dir_all(&folder.0).unwrap();
+        let Some(disk) = SmallDisk::mount(&folder.0) else {
+            eprintln!("SKIPPED additions_are_refused_until_16_mib_are_free: root is needed");
+            return;
+        };
+        let registry = Registry::new();
+        let mut room = Room::new(&disk.1, &registry);
+        let reserved = || fs::metadata(reserve(&disk.1)).map(|file| file.len()).ok();
+        let is_refused = |room: &mut Room| {
+            // The next look is due at once.
+            room.next_look = Instant::now();
+            room.look(&BTreeMap::new(), &registry);
+            registry.store_full().is_some()
+        };
+        disk.leave(0);
+        assert!(!is_refused(&mut room), "nothing had to be written");
+        let full = StoreError::Database("no space left".to_owned());
+        assert!(room.failed(&full, &registry), "the reserve makes room");
+        disk.leave(16 * MIB);
+        assert!(is_refused(&mut room), "the database could not be written since");
+        room.stored();
+        for free in [0, 8 * MIB, 16 * MIB - 4096] {
+            disk.leave(free);
+            assert!(is_refused(&mut room), "{free} bytes are free");
+            assert_eq!(
+                reserved(),
+                None,
+                "the free room is for changes that wait and for deletions"
+            );
+        }
+        disk.leave(16 * MIB);
+        assert!(!is_refused(&mut room));
+        assert_eq!(reserved(), Some(8 * MIB));
     }
 
     #[test]
