@@ -6,8 +6,9 @@ use crate::logging::tests::logged_of;
 use crate::metrics::{Detail, Kind, Rejection, encode};
 use crate::store::Store;
 use crate::store::tests::Folder;
-use channel::{Handshake, Options, ReadState, SwitchFeatures};
+use channel::{Handshake, Keepalive, Options, ReadState, SwitchFeatures};
 use hypervisor::Settings;
+use session::ECHO_XID;
 use table::Arriving;
 
 #[test]
@@ -110,6 +111,70 @@ fn turn(shard: &mut Shard) {
         }
     }
     shard.finish_turn();
+}
+
+/// Weir sends ECHO_REQUEST after 5 s of silence, and closes the connection after 10 s without an answer.
+#[test]
+fn a_second_switch_with_this_dpid_gets_the_place_once_the_first_is_silent() {
+    let folder = Folder::new("silent-first");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (mut shard, _) = shard(&store);
+    let refused = |shard: &mut Shard| {
+        let (newcomer, mut end) = switch(7);
+        shard.load(newcomer);
+        is_closed(&mut end)
+    };
+    let load = |shard: &mut Shard| {
+        let (switch, end) = switch(7);
+        shard.load(switch);
+        let loaded = shard.commands.recv().unwrap();
+        shard.command(loaded);
+        end
+    };
+    let mut first = load(&mut shard);
+    let at = shard.by_dpid[&7];
+    // The first switch was last heard some time ago; it was sent an ECHO_REQUEST after 5 s.
+    let silent_for = |shard: &mut Shard, silence| {
+        let now = shard.events.now();
+        let config = &shard.snapshot.keepalive;
+        let (interval, timeout) = (config.interval, config.timeout);
+        let mut keepalive = Keepalive::new(interval, timeout, ECHO_XID, now - silence);
+        if silence > Duration::from_secs(5) {
+            keepalive.poll(now - (silence - Duration::from_secs(5)));
+        }
+        shard.sessions[at].as_mut().unwrap().switch.keepalive = keepalive;
+        shard.check_switch(at);
+        shard.finish_turn();
+    };
+    let is_asked = |end: &mut Connection| {
+        let mut asked = false;
+        end.receive(1 << 16);
+        while let Some(frame) = end.next_frame().unwrap() {
+            asked |= frame[1] == 2 && frame[4..8] == ECHO_XID.to_be_bytes();
+        }
+        asked
+    };
+    silent_for(&mut shard, Duration::from_millis(4_900));
+    assert!(!is_asked(&mut first));
+    silent_for(&mut shard, Duration::from_secs(5));
+    assert!(is_asked(&mut first));
+    assert!(refused(&mut shard), "the first has time to answer");
+    silent_for(&mut shard, Duration::from_millis(14_900));
+    assert!(refused(&mut shard), "the first still has time to answer");
+    let mut reply = vec![4, 3, 0, 8];
+    reply.extend(ECHO_XID.to_be_bytes());
+    first.push(&reply).unwrap();
+    first.flush().unwrap();
+    turn(&mut shard);
+    let deadline = shard.sessions[at].as_ref().unwrap().switch.keepalive.deadline();
+    assert!(deadline > shard.events.now() + Duration::from_secs(4), "the first has answered");
+    assert!(refused(&mut shard) && !is_closed(&mut first), "the first keeps its place");
+    silent_for(&mut shard, Duration::from_secs(15));
+    assert!(is_closed(&mut first) && !shard.by_dpid.contains_key(&7));
+    let mut second = load(&mut shard);
+    assert!(shard.by_dpid.contains_key(&7) && !is_closed(&mut second));
+    let counted = shard.metrics.process.rejected(Kind::Switch, Rejection::DuplicateDpid).get();
+    assert_eq!(counted, 3);
 }
 
 /// A switch asks for more answers than its connection holds, and does not read them.
