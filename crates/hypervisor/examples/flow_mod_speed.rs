@@ -36,12 +36,12 @@ fn main() {
                 let all = seconds(|| messages.iter().for_each(|it| core.down(0, it)));
                 adds.push(all * 1e6 / f64::from(ENTRIES));
                 core.rest();
-                core.longest = Duration::ZERO;
+                core.longest = Some(Duration::ZERO);
                 modifies.push(seconds(|| core.all_of(0, &modify)) * 1e3);
                 core.rest();
                 deletes.push(seconds(|| core.all_of(0, &delete)) * 1e3);
                 core.rest();
-                calls.push(core.longest.as_secs_f64() * 1e6);
+                calls.push(core.longest.unwrap_or_default().as_secs_f64() * 1e6);
             }
             let mode = if mode == Mode::Slices { "slices" } else { "networks" };
             let name = if version == support::Version::V1_0 { "1.0" } else { "1.3" };

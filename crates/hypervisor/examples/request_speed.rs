@@ -84,10 +84,10 @@ fn statistics(version: Version, mode: Mode) {
     for words in ["flow", "aggregate", "table"] {
         let mut longest = Vec::new();
         for _ in 0..7 {
-            core.longest = Duration::ZERO;
+            core.longest = Some(Duration::ZERO);
             core.down(0, &request(version, 1, &format!("stats {words}")));
             core.rest();
-            longest.push(core.longest.as_secs_f64());
+            longest.push(core.longest.unwrap_or_default().as_secs_f64());
         }
         let longest = median(&mut longest) * 1e6;
         let version = if version == Version::V1_0 { "1.0" } else { "1.3" };

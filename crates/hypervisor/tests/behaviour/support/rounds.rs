@@ -21,10 +21,10 @@ impl Rounds {
     /// Measures one round.
     pub fn measure(&mut self, core: &mut WarmCore, act: impl FnOnce(&mut WarmCore)) {
         let before = core.south;
-        core.longest = Duration::ZERO;
+        core.longest = Some(Duration::ZERO);
         self.times.push(seconds(|| act(core)));
         self.sent.push((core.south - before) as f64);
-        self.longest.push(core.longest.as_secs_f64());
+        self.longest.push(core.longest.unwrap_or_default().as_secs_f64());
     }
 
     /// The medians of the rounds.
