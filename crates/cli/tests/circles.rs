@@ -1,6 +1,7 @@
 //! Modules that use each other in a circle, held by a test.
 //!
-//! In a circle no module can be understood, tested or moved without all others. No crate has one.
+//! In a circle no module can be understood, tested or moved without all others. No crate has one. A module that exports a
+//! name of another module is on the way of all modules that take the name from it.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::panic)]
@@ -34,31 +35,53 @@ fn no_modules_use_each_other_in_a_circle() {
 
 #[test]
 fn a_circle_is_seen_through_groups_parents_children_and_other_names() {
-    let source = |path: &str, text: &str| {
-        (
-            path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect(),
-            text.to_owned(),
-        )
-    };
-    let sources: BTreeMap<ModulePath, String> = [
-        source("", "pub use a::b::Kind;\npub mod a; mod c; mod d;"),
-        source("a", "use crate::{c, d::{self, Deep as Other}};"),
-        source("a::b", "fn f() { super::super::c::g() }"),
-        source("c", "//! crate::d is not used.\nuse crate::Kind;"),
-        source("d", "use std::fmt;"),
-    ]
-    .into();
-    let graph = graph(&sources);
-    let named = |set: &BTreeSet<ModulePath>| -> Vec<String> {
-        set.iter().map(|module| module.join("::")).collect()
-    };
+    let graph = graph_of([
+        ("", "pub use a::b::Kind;\npub mod a; mod c; mod d;"),
+        ("a", "use crate::{c, d::{self, Deep as Other}};"),
+        ("a::b", "fn f() { super::super::c::g() }"),
+        ("c", "//! crate::d is not used.\nuse crate::Kind;"),
+        ("d", "use std::fmt;"),
+    ]);
     let uses = |of: &str| named(&graph[&of.split("::").map(str::to_owned).collect::<Vec<_>>()]);
     assert_eq!(
         (uses("a"), uses("a::b"), uses("c")),
         (vec!["c".to_owned(), "d".to_owned()], vec!["c".to_owned()], vec!["a::b".to_owned()],)
     );
-    let circles = circles(&graph);
-    assert_eq!(circles.iter().map(named).collect::<Vec<_>>(), [["a::b", "c"]]);
+    assert_eq!(circles(&graph).iter().map(named).collect::<Vec<_>>(), [["a::b", "c"]]);
+}
+
+#[test]
+fn a_circle_is_seen_through_a_module_that_exports_the_name() {
+    let found = |of_child: &str, of_other: &str| -> Vec<Vec<String>> {
+        let graph = graph_of([
+            ("", "pub mod a; mod b;"),
+            ("a", "mod kind; mod work; pub use kind::Kind; use work::run;"),
+            ("a::kind", "pub struct Kind;"),
+            ("a::work", of_child),
+            ("b", of_other),
+        ]);
+        circles(&graph).iter().map(named).collect()
+    };
+    let none: [[&str; 0]; 0] = [];
+    assert_eq!(found("use super::kind::Kind; use crate::b::f;", "use crate::a::kind::Kind;"), none);
+    assert_eq!(found("use super::Kind;", ""), [["a", "a::work"]]);
+    let through_another_folder = found("use crate::b::f;", "use crate::a::Kind;");
+    assert_eq!(through_another_folder, [["a", "a::work", "b"]]);
+}
+
+/// What each of these modules uses: names and sources.
+fn graph_of<const N: usize>(sources: [(&str, &str); N]) -> Graph {
+    let sources: BTreeMap<ModulePath, String> = sources
+        .map(|(path, text)| {
+            let parts = path.split("::").filter(|part| !part.is_empty());
+            (parts.map(str::to_owned).collect(), text.to_owned())
+        })
+        .into();
+    graph(&sources)
+}
+
+fn named(modules: &BTreeSet<ModulePath>) -> Vec<String> {
+    modules.iter().map(|module| module.join("::")).collect()
 }
 
 /// Sets of modules each of which reaches all others of its set, if there are two at least.

@@ -41,12 +41,16 @@ fn collect(folder: &Path, at: &mut ModulePath, sources: &mut BTreeMap<ModulePath
     }
 }
 
-/// The modules that each module names. The crate's root is left out: its items belong to all modules.
+/// The modules that each module names. A name that a module exports for another module counts for both: for the
+/// exporting module, which has to be there, and for the module where the name stands. The crate's root is left out: its
+/// items belong to all modules.
 pub(crate) fn graph(sources: &BTreeMap<ModulePath, String>) -> Graph {
     let named: BTreeMap<&ModulePath, Vec<Named>> =
         sources.iter().map(|(module, text)| (module, paths(module, text, sources))).collect();
     let uses = named.iter().map(|(module, paths)| {
-        let used = paths.iter().filter_map(|one| resolve(&one.path, sources, &named, 8));
+        let through = paths.iter().filter_map(|one| known(&one.path, sources));
+        let stands = paths.iter().filter_map(|one| resolve(&one.path, sources, &named, 8));
+        let used = through.map(<[String]>::to_vec).chain(stands);
         ((*module).clone(), used.filter(|used| used != *module && !used.is_empty()).collect())
     });
     uses.collect()
@@ -155,6 +159,12 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
+/// The innermost module on a path: the module that has the rest of the path, or exports it.
+fn known<'a>(path: &'a [String], sources: &BTreeMap<ModulePath, String>) -> Option<&'a [String]> {
+    let mut heads = (0..=path.len()).rev().map(|length| &path[..length]);
+    heads.find(|module| sources.contains_key(*module))
+}
+
 /// The module in which what a path names stands, also if another module gives it a name of its own.
 fn resolve(
     path: &[String],
@@ -162,8 +172,7 @@ fn resolve(
     named: &BTreeMap<&ModulePath, Vec<Named>>,
     depth: usize,
 ) -> Option<ModulePath> {
-    let known = (0..=path.len()).rev().map(|length| &path[..length]);
-    let module = known.into_iter().find(|module| sources.contains_key(*module))?;
+    let module = known(path, sources)?;
     let next = path.get(module.len());
     let again = next.and_then(|next| {
         let names = named.get(&module.to_vec())?;
