@@ -96,9 +96,9 @@ fn ovs_comparisons_of_many_tenants_are_made_on_a_real_switch() {
     let folder = std::env::temp_dir().join(format!("weir-comparisons-{}", std::process::id()));
     // The comparison, its cases, and those of its systems that must have a figure.
     for (comparison, cases, systems) in [
-        ("tenants", 12, &["direct", "weir", "weir-networks"][..]),
+        ("tenants", 13, &["direct", "haproxy", "weir", "weir-networks"][..]),
         ("isolation-flood", 18, &["direct", "weir", "weir-networks"]),
-        ("networks", 12, &["direct", "weir", "weir-networks"]),
+        ("networks", 13, &["direct", "haproxy", "weir", "weir-networks"]),
         ("labels", 4, &["weir", "weir-labels"]),
     ] {
         let out = folder.join(comparison);
