@@ -77,14 +77,13 @@ impl Hostile {
         let mut cases = Vec::new();
         for &attack in &attacks {
             for system in &self.systems {
-                // The REST interface is known only of systems that this crate starts.
-                if attack == Attack::Api && !matches!(system, System::Weir { .. }) {
-                    continue;
+                if is_possible(attack, system) {
+                    cases.push(self.case(system, attack, options));
                 }
-                cases.push(self.case(system, attack, options));
             }
         }
         cases.iter().try_for_each(Case::check)?;
+        attacks.retain(|attack| self.systems.first().is_some_and(|it| is_possible(*attack, it)));
         let subject = self.systems.first().map_or("", System::name).to_owned();
         let criteria = Box::new(move |points: &[Point]| {
             attacks.iter().flat_map(|&attack| criteria(points, &subject, attack)).collect()
@@ -125,6 +124,11 @@ impl Hostile {
             beside: Some(Beside::Attack { attack, rules: self.rules }),
         }
     }
+}
+
+/// The REST interface is known only of systems that this crate starts.
+fn is_possible(attack: Attack, system: &System) -> bool {
+    attack != Attack::Api || matches!(system, System::Weir { .. })
 }
 
 const NAMES: [[&str; 3]; 2] = [
@@ -239,5 +243,30 @@ mod tests {
         for attack in Attack::APART {
             assert_eq!(attack.of_tenant(1), attack, "is made by a tenant when alone");
         }
+    }
+
+    #[test]
+    fn an_attack_that_is_not_made_on_the_first_system_is_not_judged() {
+        let running = System::External {
+            name: "flowvisor".to_owned(),
+            switch_address: ([127, 0, 0, 1], 6633).into(),
+            controllers: ([127, 0, 0, 1], 6701).into(),
+            watched: None,
+        };
+        let weir = System::Weir {
+            command: vec!["weir".to_owned()],
+            extra: String::new(),
+            tenancy: crate::system::Tenancy::Slices,
+        };
+        let options = Options::new(System::Direct, std::path::PathBuf::new());
+        let judged = |systems: [&System; 2]| {
+            let systems = systems.map(Clone::clone).to_vec();
+            let hostile = Hostile { attacks: vec![Attack::Api, Attack::Silent], systems, rules: 1 };
+            let criteria = (hostile.comparison(&options).unwrap().criteria)(&[]);
+            let of = |attack: &str| criteria.iter().any(|it| it.name.starts_with(attack));
+            (of("api: "), of("silent: "))
+        };
+        assert_eq!(judged([&running, &weir]), (false, true));
+        assert_eq!(judged([&weir, &running]), (true, true));
     }
 }
