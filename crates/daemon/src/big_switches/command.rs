@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use channel::{Connection, Options, Waker};
 use hypervisor::Policy;
@@ -20,14 +19,14 @@ pub(super) enum Command {
 /// Sends plans and connects members, from any thread.
 #[derive(Clone)]
 pub struct Handle {
-    sender: Arc<Mutex<Sender<Command>>>,
+    sender: Sender<Command>,
     waker: Waker,
 }
 
 impl Handle {
     /// `waker`: wakes the thread of big switches.
     pub(super) fn new(sender: Sender<Command>, waker: Waker) -> Handle {
-        Handle { sender: Arc::new(Mutex::new(sender)), waker }
+        Handle { sender, waker }
     }
 
     /// Sends the plans of a new policy.
@@ -43,9 +42,8 @@ impl Handle {
     }
 
     pub(super) fn send(&self, command: Command) {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         // If the thread has ended, the process ends as well.
-        if sender.send(command).is_ok() {
+        if self.sender.send(command).is_ok() {
             let _ = self.waker.wake();
         }
     }

@@ -1,8 +1,8 @@
 //! Commands of other threads to a shard, and their channel.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use channel::{Connection, Established, Waker};
 use hypervisor::{Counts, Policy, TenantId};
@@ -70,19 +70,18 @@ impl Counting {
 /// Sends commands to a shard.
 #[derive(Clone)]
 pub struct Handle {
-    sender: Arc<Mutex<Sender<Command>>>,
+    sender: Sender<Command>,
     waker: Waker,
 }
 
 impl Handle {
     /// `waker`: wakes the receiving shard.
     pub(super) fn new(sender: Sender<Command>, waker: Waker) -> Handle {
-        Handle { sender: Arc::new(Mutex::new(sender)), waker }
+        Handle { sender, waker }
     }
 
     /// Sends a command; false if the shard has ended.
     pub fn send(&self, command: Command) -> bool {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send(command).is_ok() && self.waker.wake().is_ok()
+        self.sender.send(command).is_ok() && self.waker.wake().is_ok()
     }
 }
