@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The clients that the REST interface has refused because of a limit so far.
 pub(super) fn so_far(api: SocketAddr) -> Option<f64> {
     (0..READINGS).find_map(|_| {
-        // The metrics may be somewhat older than the request for them.
+        // Weir copies its counters to the metrics every 250 ms.
         std::thread::sleep(PAUSE);
         let (status, text) = rest::text(api, "GET", "/metrics", "", PATIENCE).ok()?;
         (status == 200).then(|| by_limits(&text)).flatten()

@@ -99,7 +99,7 @@ fn a_switch_that_comes_back_waits_until_its_last_changes_are_stored() {
     assert!(is_closed(&mut third_end) && !is_closed(&mut second_end));
 }
 
-/// Handles what has happened, as the event loop does.
+/// Handles the events that are due, as the event loop does.
 fn turn(shard: &mut Shard) {
     let mut events = Vec::new();
     shard.events.wait(&mut events, Some(Duration::ZERO)).unwrap();

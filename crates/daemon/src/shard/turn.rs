@@ -77,7 +77,7 @@ impl Shard {
         let pushed =
             connection.push(&out).map_err(|_| "it does not read Weir's answers".to_owned());
         let written = connection.flush().map_err(|reason| reason.to_string());
-        // The end of a connection that nobody can write to any more is told below, if it can be read.
+        // If the switch has closed the connection, the arm for `Closed` below logs the reason.
         let is_closed = matches!(state, ReadState::Closed(_));
         let failed = pushed.and(written.map(drop)).err().filter(|_| !is_closed);
         match verdict.or(failed.map(Err)) {

@@ -223,7 +223,7 @@ fn what_waits_when_the_switch_goes_is_lost_and_counted_unless_it_changes_tables(
         world.say(red, 21, "barrier");
         let barrier = if version == Version::V1_0 { 18 } else { 20 };
         assert_eq!(lost(&world), [(13, 5), (barrier, 1)]);
-        // Weir answers FEATURES after the barrier, and has not carried out what comes behind.
+        // The requests behind the barrier wait for its reply: Weir has answered no FEATURES request, and added no entry.
         world.say(red, 22, "features");
         world.say(red, 23, "flow add prio=8 actions=output:2");
         assert_eq!(lost(&world), [(5, 1), (13, 5), (14, 1), (barrier, 1)]);
