@@ -41,7 +41,7 @@ impl Shard {
         self.events.again(token);
     }
 
-    fn welcome(&mut self, mut connection: Connection, listener: Token, source: IpAddr) {
+    pub(super) fn welcome(&mut self, mut connection: Connection, listener: Token, source: IpAddr) {
         let mut permit = self.descriptors.switch();
         if permit.is_none() {
             // A silent connection is closed for a new connection, which may be a switch.
@@ -62,10 +62,21 @@ impl Shard {
         connection.hold(permit);
         let handshake = Handshake::towards_switch(self.versions, 0);
         let mut hello = Vec::new();
-        if handshake.start(&mut hello).is_err() || connection.push(&hello).is_err() {
-            return;
-        }
-        let Ok(token) = self.events.register(&mut connection) else { return };
+        let pushed = handshake
+            .start(&mut hello)
+            .map_err(|error| error.to_string())
+            .and_then(|()| connection.push(&hello).map_err(|_| "the HELLO has no room".to_owned()));
+        let registered = pushed.and_then(|()| {
+            self.events.register(&mut connection).map_err(|error| error.to_string())
+        });
+        let token = match registered {
+            Ok(token) => token,
+            Err(reason) => {
+                self.metrics.process.rejected(Kind::Switch, Rejection::Handshake).increment();
+                tracing::warn!(peer = %source, reason, "cannot begin the handshake with a switch");
+                return;
+            }
+        };
         let until = self.events.now() + HANDSHAKE_TIME;
         self.events.set_timer(Timer::Arrival(token.index()).key(), until);
         let arriving = Arriving { token, connection, handshake };

@@ -213,6 +213,25 @@ fn a_switch_in_the_handshake_that_cannot_be_written_to_is_counted_and_logged() {
     }
 }
 
+/// The event loop refuses a connection that it has already, as it does at the kernel's limit of watches.
+#[test]
+fn a_switch_whose_handshake_cannot_begin_is_counted_and_logged() {
+    let folder = Folder::new("unwatched");
+    let store = Store::open(&folder.0, store::Sync::default(), Registry::new()).unwrap();
+    let (mut shard, _) = shard(&store);
+    let (mut connection, _end) = Connection::local_pair(&Options::default()).unwrap();
+    let token = shard.events.register(&mut connection).unwrap();
+    let log = logged_of(Format::Text, None, || {
+        shard.welcome(connection, token, [192, 0, 2, 1].into());
+    });
+    let counted = shard.metrics.process.rejected(Kind::Switch, Rejection::Handshake).get();
+    assert_eq!(counted, 1);
+    assert_eq!(log.lines().count(), 1, "{log}");
+    for part in ["WARN", "cannot begin the handshake with a switch", "peer=192.0.2.1"] {
+        assert!(log.contains(part), "{log}");
+    }
+}
+
 /// One turn takes 64 of 100 connections that wait at a listener; the next turn takes the rest.
 #[test]
 fn new_connections_share_turns_with_other_work() {
