@@ -26,7 +26,7 @@ use openflow::VersionSet;
 use crate::carry::carry;
 use crate::dpid::Dpid;
 use crate::shard::command::{Command as ShardCommand, Handle as ShardHandle};
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 use command::Command;
 
 pub use command::Handle;
@@ -69,7 +69,7 @@ impl Prepared {
     pub fn start(self, shards: Vec<ShardHandle>) -> std::io::Result<Joiner> {
         let Prepared { handle, mut work } = self;
         work.shards = shards;
-        let thread = Thread::start("big-switches", move || work.run())?;
+        let thread = Thread::start("big-switches", Priority::Normal, move || work.run())?;
         Ok(Joiner { handle, thread: Some(thread) })
     }
 }

@@ -35,7 +35,7 @@ use crate::expiry;
 use crate::logging;
 use crate::metrics::Registry;
 use crate::reload::{Current, Outcome, Reloader};
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 
 /// The time between two looks at the configuration file. A changed file is applied when two looks in a row find the
 /// same file.
@@ -96,7 +96,7 @@ impl Control {
             .enable_all()
             .max_blocking_threads(api::THREADS)
             .build()?;
-        let thread = Thread::start("control", move || {
+        let thread = Thread::start("control", Priority::Low, move || {
             runtime.block_on(run(setup, listeners, accounts, stopped, ready));
             // A health check may wait for a shard that never answers; the process ends without waiting for the check.
             runtime.shutdown_background();

@@ -14,7 +14,7 @@ use crate::refused::Refused;
 use crate::shard::shown::Reader;
 use crate::shard::{Command, Handle, Setup, SetupError, Shard, Snapshot};
 use crate::store::{Documents, Quota, Store, StoreError};
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 use crate::topology::{self, Board, Inbox, Topology, Watch};
 use channel::{Address, Listener, Options, Scheme};
 pub use hypervisor::Installation;
@@ -149,8 +149,9 @@ impl Daemon {
         let mut threads = Vec::with_capacity(count);
         for (number, mut shard) in shards.into_iter().enumerate() {
             shard.set_peers(handles.clone());
-            let thread = Thread::start(&format!("shard-{number}"), move || shard.run())
-                .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
+            let thread =
+                Thread::start(&format!("shard-{number}"), Priority::Normal, move || shard.run())
+                    .map_err(|error| StartError::Setup(SetupError::Thread(error)))?;
             threads.push(thread);
         }
         let agents =

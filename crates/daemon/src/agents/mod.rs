@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use fabric::edge::LONGEST_DATAGRAM;
 
 use crate::metrics::Registry;
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 use crate::topology::Inbox;
 use ear::{Ear, Rest};
 
@@ -74,7 +74,7 @@ impl Agents {
             metrics,
         };
         tracing::info!(address = %listen, "agents are listened to");
-        let thread = Thread::start("agents", move || worker.run())?;
+        let thread = Thread::start("agents", Priority::Low, move || worker.run())?;
         Ok(Agents { shared, thread: Some(thread) })
     }
 

@@ -41,7 +41,7 @@ use crate::config::Config;
 use crate::refused::Refused;
 use crate::shard::{Handle, Snapshot};
 use crate::store::Documents;
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 use crate::topology::{Inbox, Setup, Watch};
 use inner::{Contradiction, Inner};
 use shared::Shared;
@@ -102,7 +102,7 @@ impl Networks {
                 inner.tick();
             }
         };
-        self.threads.push(Thread::start("networks", run)?);
+        self.threads.push(Thread::start("networks", Priority::Normal, run)?);
         let shared = Arc::clone(&self.shared);
         let save = move || {
             while !shared.is_stopping() {
@@ -110,7 +110,7 @@ impl Networks {
                 shared.save();
             }
         };
-        self.threads.push(Thread::start("networks-save", save)?);
+        self.threads.push(Thread::start("networks-save", Priority::Low, save)?);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 
 use super::sync::Sync;
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 
 /// A [`FileBackend`] whose `sync_data` is delayed according to [`Sync`].
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl SyncerThread {
     fn start(syncer: Arc<Syncer>, interval: Duration) -> io::Result<SyncerThread> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = Thread::start("store-sync", move || {
+        let thread = Thread::start("store-sync", Priority::Low, move || {
             while !stopped.load(Ordering::Acquire) {
                 thread::park_timeout(interval);
                 syncer.sync();

@@ -68,7 +68,7 @@ use hypervisor::Installation;
 use hypervisor::policy::TenantId;
 
 use crate::metrics::Registry;
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 use command::{Command, LoadTo, Reply};
 use database::Database;
 use journal::Journal;
@@ -166,7 +166,9 @@ impl Store {
         let (asker, queue) = queue::queue();
         let counting = Arc::clone(&metrics);
         let run = move || writer::run(database, queue, rest, &counting);
-        let thread = Thread::start("store", run)
+        // With journals no message waits for the thread.
+        let priority = if journals.is_some() { Priority::Low } else { Priority::Normal };
+        let thread = Thread::start("store", priority, run)
             .map_err(|error| StoreError::io("starting the store thread", &error))?;
         Ok(Store {
             inner: Inner::Disk(asker),

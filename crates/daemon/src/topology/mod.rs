@@ -40,7 +40,7 @@ pub use watch::{Change, Snapshot, Subscription, Watch};
 
 use crate::metrics::Registry;
 use crate::shard::command::Handle;
-use crate::threads::Thread;
+use crate::threads::{Priority, Thread};
 use worker::Worker;
 
 /// The running thread.
@@ -64,7 +64,7 @@ impl Topology {
     ) -> io::Result<Topology> {
         let (watch, board) = (Watch::default(), Board::default());
         let worker = Worker::new(setup, key, origin, &inbox, (&watch, &board, metrics), shards);
-        let thread = Thread::start("topology", move || worker.run())?;
+        let thread = Thread::start("topology", Priority::Low, move || worker.run())?;
         Ok(Topology { inbox, watch, board, thread: Some(thread) })
     }
 
