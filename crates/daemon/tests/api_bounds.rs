@@ -100,8 +100,8 @@ fn unfinished_bodies_take_a_bounded_memory_and_small_changes_go_on() {
     let head = "PUT /api/v1/networks/green HTTP/1.1\r\nContent-Type: application/json\r\n\
                 Content-Length: 16000000";
     let unfinished: Vec<_> = (0..60).map(|_| begin(&scene, head, &part)).collect();
-    // Nobody has finished a body: of 480 MiB that were sent, at most 64 are kept, and the counter shows this.
-    wait("a count of the bodies without room", || refused(&scene, ApiRefusal::Bodies) >= 52);
+    // Nobody has finished a body: of 480 MiB that were sent, at most 32 are kept, and the counter shows this.
+    wait("a count of the bodies without room", || refused(&scene, ApiRefusal::Bodies) >= 56);
     let counted = refused(&scene, ApiRefusal::Bodies);
     let large = format!("{}{{}}", " ".repeat(MIB));
     let put = |body: &str| {

@@ -25,8 +25,10 @@ use crate::metrics::{ApiRefusal, Detail, Registry, encode};
 const LARGEST_BODY: usize = 16 << 20;
 /// Bodies and answers up to this size are bounded by the number of connections alone.
 const SMALL: usize = 64 << 10;
-/// The most KiB of larger bodies at the same time; the same for larger answers.
-const LARGE: usize = 64 << 10;
+/// The most KiB of larger bodies at the same time: two of the largest.
+const BODIES: usize = 32 << 10;
+/// The most KiB of larger answers at the same time.
+const ANSWERS: usize = 64 << 10;
 /// The most listeners to events of one tenant.
 const LISTENERS_TO_ONE: usize = 8;
 /// The most answers that are computed outside the control thread at the same time.
@@ -64,8 +66,8 @@ impl Bounds {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Bounds(Arc::new(Shared {
             metrics,
-            bodies: semaphore(LARGE),
-            answers: semaphore(LARGE),
+            bodies: semaphore(BODIES),
+            answers: semaphore(ANSWERS),
             workers: semaphore(WORKERS),
             pages: semaphore(1),
             sums: semaphore(1),
@@ -296,7 +298,7 @@ pub(super) async fn answers(request: Request, next: Next) -> Response {
         return response;
     }
     let Some(bounds) = bounds else { return response };
-    let needed = u32::try_from(size.div_ceil(1024)).unwrap_or(u32::MAX).min(LARGE as u32);
+    let needed = u32::try_from(size.div_ceil(1024)).unwrap_or(u32::MAX).min(ANSWERS as u32);
     match Arc::clone(&bounds.0.answers).try_acquire_many_owned(needed) {
         Ok(permit) => response.map(|body| Body::new(Held { body, _permit: permit })),
         Err(_) => {
