@@ -9,7 +9,7 @@ WEIR ?= cargo run --quiet --release --bin weir --
 DEMO ?=
 # Options of the comparisons, as in  make bench-relay BENCH="--quick --out results"
 BENCH ?=
-BENCHES := bench-relay bench-saturation bench-tenants bench-isolation-switch bench-isolation-flood bench-memory bench-networks bench-labels bench-page bench-work bench-provisioning bench-hostile bench-generator
+BENCHES := bench-relay bench-saturation bench-tenants bench-isolation-switch bench-isolation-delays bench-isolation-flood bench-memory bench-networks bench-labels bench-page bench-work bench-provisioning bench-hostile bench-generator
 
 .PHONY: help setup build deb static image demo test check doc book clean $(BENCHES)
 
@@ -28,7 +28,7 @@ test: ## Format, lints, documentation, and all tests, end to end with Open vSwit
 check: ## Only what needs no peer: format, lints, documentation
 	@scripts/test --static
 
-bench-relay: ## Weir beside HAProxy as a relay; likewise bench-saturation, -tenants, -isolation-switch, -isolation-flood, -memory, -networks, -labels, -page, -work, -provisioning, -hostile, -generator
+bench-relay: ## Weir beside HAProxy as a relay; likewise bench-saturation, -tenants, -isolation-switch, -isolation-delays, -isolation-flood, -memory, -networks, -labels, -page, -work, -provisioning, -hostile, -generator
 $(BENCHES): setup
 	@$(WEIR) bench $(@:bench-%=%) $(BENCH)
 

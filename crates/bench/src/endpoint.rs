@@ -5,7 +5,8 @@ use crate::fault::{Fault, Faults};
 use crate::load::Kind;
 use crate::plan::{Setup, Topology, Version};
 use crate::run::Run;
-use crate::switch::{Meaning, Served, Service, Switch, Table, hello_body};
+use crate::service::{Served, Service};
+use crate::switch::{Meaning, Switch, Table, hello_body};
 use crate::tag::Tag;
 use crate::template::ask_for_misses;
 use crate::track::{stream_of, xid};
@@ -98,7 +99,11 @@ impl SwitchEnd {
         out: &mut Vec<u8>,
         context: &mut Context<'_>,
     ) -> Effect {
+        let is_barrier = frame.get(1) == Some(&Types::of(self.version).barrier_request);
         match (&mut self.service, &context.run) {
+            (Some(service), _) if is_barrier && service.answers_barriers_early() => {
+                self.process(frame, out, context)
+            }
             // Handshakes are not measured, so they take no service time.
             (Some(service), Some(_)) => {
                 service.push(frame, context.now).map_or(Effect::None, Effect::ServiceDoneAt)

@@ -54,6 +54,7 @@ pub mod scenarios;
 pub mod search;
 pub mod segments;
 mod sender;
+mod service;
 pub mod session;
 mod stop;
 mod switch;

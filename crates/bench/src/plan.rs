@@ -135,6 +135,8 @@ pub struct SwitchModel {
     /// The number of tokens in a full bucket. Each message takes a token, and a token comes back in each service time, so
     /// this number of messages is done at once after an idle time. 0 means no bucket. `batch` does not apply then.
     pub bucket: u32,
+    /// What delays the switch's work or its answers.
+    pub delay: Delay,
     /// The number of received messages that may wait for service before the switch stops reading; 0 is 64.
     pub queue: usize,
     /// The number of ports; 0 is 4, or one per tenant if ports separate tenants.
@@ -154,6 +156,25 @@ pub struct SwitchModel {
     /// The number of entries of each table: the switch reports this number, and refuses more. 0: a number that is never
     /// reached.
     pub entries: u32,
+}
+
+/// What delays a slow switch's work, or its answers. The times are in `crate::service`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delay {
+    /// Each message is answered when it is done.
+    #[default]
+    None,
+    /// The host of the switch stands still for 5 ms every 200 ms.
+    Stalls,
+    /// Each answer is 50 to 150 µs late, whatever waits.
+    Late,
+    /// The round trip to the switch takes 10 ms.
+    Far,
+    /// The switch is ten times as fast in every other half second.
+    ChangesSpeed,
+    /// Barriers are answered at once, before the work is done.
+    EarlyBarriers,
 }
 
 impl SwitchModel {

@@ -10,9 +10,6 @@ use crate::wire::{
     kind, message,
 };
 
-/// The default for [`crate::plan::SwitchModel::queue`].
-const DEFAULT_QUEUE: usize = 64;
-
 /// The number of tables on 1.3; on 1.0 there is one table.
 const TABLES: u8 = 254;
 /// The reported size of each table, in entries, if the table has no bound.
@@ -310,115 +307,6 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// A processor that works on messages first come first served: one at a time, in batches, or by a bucket of tokens.
-#[derive(Clone, Debug)]
-pub(crate) struct Service {
-    service_ns: u64,
-    batch: u32,
-    /// The number of frames that are done at `done_at`.
-    taken: u32,
-    bucket: u32,
-    /// When the bucket is full again.
-    full_at: u64,
-    limit: usize,
-    /// The waiting frames, one after the other; the first `head` bytes are done.
-    frames: Vec<u8>,
-    head: usize,
-    count: usize,
-    /// When the frame at the head is done.
-    done_at: u64,
-}
-
-/// A frame that a slow switch has finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Served {
-    /// When work on it began, and when it was done.
-    pub(crate) work: (u64, u64),
-    /// When the next frame will be done, if one waits.
-    pub(crate) next: Option<u64>,
-}
-
-impl Service {
-    pub(crate) fn new(setup: &Setup) -> Option<Self> {
-        let model = &setup.switch;
-        (model.service_ns > 0).then(|| Self {
-            service_ns: model.service_ns,
-            batch: model.batch,
-            taken: 0,
-            bucket: model.bucket,
-            full_at: 0,
-            limit: if model.queue == 0 { DEFAULT_QUEUE } else { model.queue },
-            frames: Vec::new(),
-            head: 0,
-            count: 0,
-            done_at: 0,
-        })
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.count >= self.limit
-    }
-
-    /// A frame arrived. Returns the time when the frame will be done, if the processor was idle.
-    pub(crate) fn push(&mut self, frame: &[u8], now: u64) -> Option<u64> {
-        self.frames.extend_from_slice(frame);
-        self.count += 1;
-        if self.count > 1 {
-            return None;
-        }
-        // A processor that was idle starts now, or at the earlier time when it became free: a late
-        // wake-up must not slow the switch down.
-        self.done_at = self.next(now.max(self.done_at));
-        Some(self.done_at)
-    }
-
-    /// The time when the next frame is done, if the frame waits and the processor is free from
-    /// `from` on.
-    fn next(&mut self, from: u64) -> u64 {
-        if self.bucket > 0 {
-            self.full_at = self.full_at.max(from) + self.service_ns;
-            return from.max(self.full_at.saturating_sub(u64::from(self.bucket) * self.service_ns));
-        }
-        if self.batch < 2 {
-            return from + self.service_ns;
-        }
-        let period = u64::from(self.batch) * self.service_ns;
-        let at = from.div_ceil(period) * period;
-        let is_of_this_batch = at == self.done_at;
-        if is_of_this_batch && self.taken >= self.batch {
-            self.taken = 1;
-            return at + period;
-        }
-        self.taken = if is_of_this_batch { self.taken + 1 } else { 1 };
-        at
-    }
-
-    /// Takes the frame that is done by `now`, if any, into `frame`.
-    pub(crate) fn pop(&mut self, now: u64, frame: &mut Vec<u8>) -> Option<Served> {
-        if self.count == 0 || self.done_at > now {
-            return None;
-        }
-        let waiting = self.frames.get(self.head..)?;
-        let length = usize::from(be16(waiting, 2)?);
-        frame.clear();
-        frame.extend_from_slice(waiting.get(..length)?);
-        self.head += length;
-        self.count -= 1;
-        let work = (self.done_at.saturating_sub(self.service_ns), self.done_at);
-        if self.count == 0 {
-            self.frames.clear();
-            self.head = 0;
-            return Some(Served { work, next: None });
-        }
-        if self.head > 64 * 1024 {
-            self.frames.drain(..self.head);
-            self.head = 0;
-        }
-        self.done_at = self.next(self.done_at);
-        Some(Served { work, next: Some(self.done_at) })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -435,47 +323,6 @@ mod tests {
         let meaning = Switch::new(&setup(version), 0).handle(frame, &mut out);
         assert!(out.is_empty() || be16(&out, 2) == Some(out.len() as u16));
         (meaning, out)
-    }
-
-    #[test]
-    fn batches_are_done_together_and_as_many_in_a_time() {
-        let mut setup = setup(Version::V1_0);
-        (setup.switch.service_ns, setup.switch.batch) = (100, 3);
-        let mut service = Service::new(&setup).unwrap();
-        let frame = [1, 2, 0, 8, 0, 0, 0, 0];
-        assert_eq!(service.push(&frame, 10), Some(300));
-        (0..6).for_each(|_| assert_eq!(service.push(&frame, 20), None));
-        let mut taken = Vec::new();
-        let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
-        assert_eq!(done.collect::<Vec<_>>(), [300, 300, 300, 600, 600, 600, 900]);
-        // Two more frames have room in the last batch, the next frames do not.
-        let more = [900, 900, 900].map(|now| {
-            let at = service.push(&frame, now);
-            assert!(service.pop(10_000, &mut taken).is_some());
-            at
-        });
-        assert_eq!(more, [Some(900), Some(900), Some(1_200)]);
-        assert_eq!(service.push(&frame, 1_201), Some(1_500));
-    }
-
-    #[test]
-    fn a_full_bucket_serves_at_once_and_an_empty_one_in_each_service_time() {
-        let mut setup = setup(Version::V1_0);
-        (setup.switch.service_ns, setup.switch.bucket) = (100, 3);
-        let mut service = Service::new(&setup).unwrap();
-        let frame = [1, 2, 0, 8, 0, 0, 0, 0];
-        assert_eq!(service.push(&frame, 1_000), Some(1_000));
-        (0..5).for_each(|_| assert_eq!(service.push(&frame, 1_000), None));
-        let mut taken = Vec::new();
-        let done = std::iter::from_fn(|| service.pop(10_000, &mut taken)).map(|it| it.work.1);
-        assert_eq!(done.collect::<Vec<_>>(), [1_000, 1_000, 1_000, 1_100, 1_200, 1_300]);
-        // After two service times the bucket has two tokens.
-        let more = [1_500, 1_500, 1_500].map(|now| {
-            let at = service.push(&frame, now);
-            assert!(service.pop(10_000, &mut taken).is_some());
-            at
-        });
-        assert_eq!(more, [Some(1_500), Some(1_500), Some(1_600)]);
     }
 
     /// Statistics and table features have as many tables as FEATURES_REPLY.
@@ -577,31 +424,5 @@ mod tests {
         message(&mut frame, Version::V1_0, kind::HELLO, 0, &[]);
         assert_eq!(answer(Version::V1_3, &frame).0, Meaning::WrongVersion(1));
         assert_eq!(answer(Version::V1_0, &frame).0, Meaning::Done);
-    }
-
-    #[test]
-    fn service_is_first_come_first_served_one_at_a_time() {
-        let mut setup = setup(Version::V1_0);
-        setup.switch.service_ns = 100;
-        setup.switch.queue = 2;
-        let mut service = Service::new(&setup).unwrap();
-        let frame = |xid| {
-            let mut bytes = Vec::new();
-            message(&mut bytes, Version::V1_0, kind::ECHO_REQUEST, xid, &[]);
-            bytes
-        };
-        let mut done = Vec::new();
-        assert_eq!(service.push(&frame(1), 1000), Some(1100));
-        assert_eq!(service.push(&frame(2), 1010), None);
-        assert!(service.is_full());
-        assert_eq!(service.pop(1099, &mut done), None);
-        // The first frame is taken late, but the second frame is done on time.
-        let first = service.pop(1150, &mut done);
-        assert_eq!(first, Some(Served { work: (1000, 1100), next: Some(1200) }));
-        assert_eq!(be32(&done, 4), Some(1));
-        let second = service.pop(1200, &mut done);
-        assert_eq!(second, Some(Served { work: (1100, 1200), next: None }));
-        assert_eq!(be32(&done, 4), Some(2));
-        assert_eq!(service.push(&frame(3), 1500), Some(1600));
     }
 }

@@ -29,7 +29,7 @@ use crate::probing::Forwarded;
 use crate::progress::Progress;
 use crate::run::{Due, Part, Run, Sides};
 use crate::sender::Next;
-use crate::switch::Served;
+use crate::service::Served;
 use channel::{Tls, TlsFiles};
 use rustix::event::{Timespec, epoll};
 use std::cmp::Reverse;

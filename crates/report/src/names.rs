@@ -40,6 +40,7 @@ pub fn tool_title(tool: &str) -> Title<'_> {
         "bench saturation" => ("As many PACKET_INs as pass", ""),
         "bench tenants" => ("Many tenants at a constant total rate", ""),
         "bench isolation-switch" => ("A busy neighbour on a slow switch", ""),
+        "bench isolation-delays" => ("A busy neighbour on a slow switch with delays", ""),
         "bench isolation-flood" => ("A neighbour who floods", ""),
         "bench memory" => ("Memory with many rules", ""),
         "bench networks" => ("Tenants' own networks beside slices", ""),

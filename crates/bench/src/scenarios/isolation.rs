@@ -9,14 +9,14 @@ use report::Scalar;
 
 const SUBJECT_RATE: f64 = 1_000.0;
 /// The switch handles 8,000 messages per second.
-const SERVICE_NS: u64 = 125_000;
+pub(super) const SERVICE_NS: u64 = 125_000;
 /// A switch that works in batches takes this number of the waiting messages every 2 ms. A switch with a bucket of tokens
 /// does this number of messages at once after an idle time.
 const BATCH: u32 = 17;
-const NEIGHBOUR_RATE: f64 = 16_000.0;
+pub(super) const NEIGHBOUR_RATE: f64 = 16_000.0;
 const FLOOD_RATE: f64 = 400_000.0;
 
-fn parameters(kind: Kind, beside: bool) -> Vec<(&'static str, Scalar)> {
+pub(super) fn parameters(kind: Kind, beside: bool) -> Vec<(&'static str, Scalar)> {
     let neighbour = if beside { "flooding" } else { "silent" };
     vec![("message", kind.name().into()), ("neighbour", neighbour.into())]
 }
@@ -43,7 +43,12 @@ impl Served {
     }
 }
 
-fn case(options: &Options, kind: Kind, neighbour_rate: Option<f64>, service_ns: u64) -> Case {
+pub(super) fn case(
+    options: &Options,
+    kind: Kind,
+    neighbour_rate: Option<f64>,
+    service_ns: u64,
+) -> Case {
     let mut streams = vec![Stream::new(0, kind, Arrivals::Constant { rate: SUBJECT_RATE })];
     streams.extend(
         neighbour_rate
@@ -139,7 +144,7 @@ fn criteria_of(
 
 /// The share of the neighbour's sent messages that never arrived. Messages that back-pressure delayed at the sender are
 /// no loss.
-fn neighbour_loss(
+pub(super) fn neighbour_loss(
     points: &[report::Point],
     subject: &str,
     parameters: &[(&str, Scalar)],

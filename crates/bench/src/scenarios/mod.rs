@@ -2,9 +2,10 @@
 //! run, and reports which criteria are met.
 //!
 //! A scenario is data: its cases (a system and a load) and its criteria for the measured points; [`Comparison::run`]
-//! does the rest. The scenarios are `weir bench relay`, `saturation`, `tenants`, `isolation-switch`, `isolation-flood`,
-//! `memory`, `networks`, `labels`, `page` and `work`; and `generator`, which measures the generator itself.
+//! does the rest. The scenarios are `weir bench relay`, `saturation`, `tenants`, `isolation-switch`, `isolation-delays`,
+//! `isolation-flood`, `memory`, `networks`, `labels`, `page` and `work`; and `generator`, which measures the generator itself.
 
+mod delays;
 mod generator;
 mod isolation;
 mod labels;
@@ -32,6 +33,8 @@ pub enum Scenario {
     Tenants,
     /// A switch that handles 8,000 messages/s, and a neighbour that sends 16,000/s.
     IsolationSwitch,
+    /// Such a switch whose work or whose answers are delayed.
+    IsolationDelays,
     /// A neighbour that floods 400,000 PACKET_OUTs/s.
     IsolationFlood,
     /// Resident memory with 20 tenants and 10,000 rules.
@@ -50,11 +53,12 @@ pub enum Scenario {
 
 impl Scenario {
     /// All scenarios.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Relay,
         Self::Saturation,
         Self::Tenants,
         Self::IsolationSwitch,
+        Self::IsolationDelays,
         Self::IsolationFlood,
         Self::Memory,
         Self::Networks,
@@ -88,6 +92,7 @@ impl Scenario {
             Self::Saturation => "saturation",
             Self::Tenants => "tenants",
             Self::IsolationSwitch => "isolation-switch",
+            Self::IsolationDelays => "isolation-delays",
             Self::IsolationFlood => "isolation-flood",
             Self::Memory => "memory",
             Self::Networks => "networks",
@@ -128,6 +133,7 @@ fn comparison(scenario: Scenario, options: &Options) -> Comparison {
         Scenario::Saturation => saturation::scene(options),
         Scenario::Tenants => tenants::scene(options),
         Scenario::IsolationSwitch => isolation::switch(options),
+        Scenario::IsolationDelays => delays::scene(options),
         Scenario::IsolationFlood => isolation::flood(options),
         Scenario::Memory => memory::scene(options),
         Scenario::Networks => networks::scene(options),

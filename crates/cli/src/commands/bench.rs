@@ -54,6 +54,8 @@ enum Command {
     Tenants(scenario::Scenario),
     /// A switch that handles 8,000 messages/s, and a neighbour who sends 16,000/s
     IsolationSwitch(scenario::Scenario),
+    /// Such a switch whose host stalls, whose answers are late, which is far away, changes its speed, or answers barriers early
+    IsolationDelays(scenario::Scenario),
     /// A neighbour who floods 400,000 PACKET_OUTs/s
     IsolationFlood(scenario::Scenario),
     /// Resident memory with 20 tenants and 10,000 rules
@@ -84,6 +86,7 @@ impl Bench {
             Command::Saturation(it) => it.run(Scenario::Saturation),
             Command::Tenants(it) => it.run(Scenario::Tenants),
             Command::IsolationSwitch(it) => it.run(Scenario::IsolationSwitch),
+            Command::IsolationDelays(it) => it.run(Scenario::IsolationDelays),
             Command::IsolationFlood(it) => it.run(Scenario::IsolationFlood),
             Command::Memory(it) => it.run(Scenario::Memory),
             Command::Networks(it) => it.run(Scenario::Networks),
