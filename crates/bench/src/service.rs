@@ -13,7 +13,7 @@ const BETWEEN_STALLS_NS: u64 = 200_000_000;
 /// How late answers with [`Delay::Late`] are, at least and at most.
 const LATE_NS: [u64; 2] = [50_000, 150_000];
 /// The round trip to a switch with [`Delay::Far`].
-const FAR_NS: u64 = 10_000_000;
+pub(crate) const FAR_NS: u64 = 10_000_000;
 /// A switch with [`Delay::ChangesSpeed`] is ten times as fast in every other of these times.
 const SAME_SPEED_NS: u64 = 500_000_000;
 const FASTER: u64 = 10;
