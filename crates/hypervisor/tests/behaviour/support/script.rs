@@ -40,23 +40,46 @@ pub fn play_with(setup: Setup, script: &str) -> World {
     world
 }
 
+/// The lines of a scenario that are for one version, and those of them that have been played.
+pub struct Lines<'a> {
+    rest: std::str::Lines<'a>,
+    mine: &'static str,
+    done: String,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(version: Version, script: &'a str) -> Lines<'a> {
+        let mine = if version == Version::V1_0 { "[1.0]" } else { "[1.3]" };
+        Lines { rest: script.lines(), mine, done: format!("{mine}\n") }
+    }
+
+    /// What a failure shows: the version, and the lines so far.
+    pub fn done(&self) -> &str {
+        &self.done
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let mine = |line: &'a str| match line.trim() {
+            "" => None,
+            line if line.starts_with('[') => line.strip_prefix(self.mine).map(str::trim_start),
+            line => Some(line),
+        };
+        let line = self.rest.find_map(mine)?;
+        self.done.extend([line, "\n"]);
+        Some(line)
+    }
+}
+
 /// Goes on with a world.
 pub fn play(world: &mut World, script: &str) {
     let mut seats: Vec<(String, Seat)> = Vec::new();
     let mut left = Vec::new();
-    let mut lines = script.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut done = String::new();
-    while let Some(mut line) = lines.next() {
-        let mine = if world.version == Version::V1_0 { "[1.0]" } else { "[1.3]" };
-        if line.starts_with('[') {
-            match line.strip_prefix(mine) {
-                Some(rest) => line = rest.trim_start(),
-                None => continue,
-            }
-        }
-        done.push_str(line);
-        done.push('\n');
-        let context = || format!("{mine}\n{done}");
+    let mut lines = Lines::new(world.version, script);
+    while let Some(line) = lines.next() {
         let (who, what) = line.split_once(' ').unwrap_or((line, ""));
         match who {
             "wire>" => {
@@ -66,13 +89,13 @@ pub fn play(world: &mut World, script: &str) {
             }
             "wire<" => {
                 let text: Vec<String> = left.iter().map(u32::to_string).collect();
-                assert_eq!(text.join(" "), what, "{}", context());
+                assert_eq!(text.join(" "), what, "{}", lines.done());
             }
             "left" => {
                 let mut ports: Vec<u32> = world.left.drain(..).map(|left| left.port).collect();
                 ports.sort_unstable();
                 let text: Vec<String> = ports.iter().map(u32::to_string).collect();
-                assert_eq!(text.join(" "), what, "{}", context());
+                assert_eq!(text.join(" "), what, "{}", lines.done());
             }
             "switch>" => {
                 world.south.clear();
@@ -80,11 +103,11 @@ pub fn play(world: &mut World, script: &str) {
             }
             "sent" => {
                 let types: Vec<String> = world.south_types().iter().map(u8::to_string).collect();
-                assert_eq!(types.join(" "), what, "{}", context());
+                assert_eq!(types.join(" "), what, "{}", lines.done());
             }
             "counted" => {
                 let unexpected = world.core.counters().unexpected.to_string();
-                assert_eq!(unexpected, what, "{}", context());
+                assert_eq!(unexpected, what, "{}", lines.done());
             }
             "wait" => world.advance(duration(what)),
             "port" => happen(world, what),
@@ -95,10 +118,10 @@ pub fn play(world: &mut World, script: &str) {
                     .iter()
                     .map(|flow| flow.split_once(' ').unwrap().1.trim_end().to_owned())
                     .collect();
-                assert_eq!(flows.join("; "), what, "{}", context());
+                assert_eq!(flows.join("; "), what, "{}", lines.done());
             }
             "count=" => {
-                assert_eq!(world.tenant_flows().len().to_string(), what, "{}", context());
+                assert_eq!(world.tenant_flows().len().to_string(), what, "{}", lines.done());
             }
             "policy" => {
                 let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "end").collect();
@@ -123,13 +146,13 @@ pub fn play(world: &mut World, script: &str) {
                 } else {
                     let got = world.controllers[seat.0].inbox.pop_front();
                     let got = got.map(|(_, frame)| super::describe(&frame)).unwrap_or_default();
-                    assert_eq!(got, what, "{}", context());
+                    assert_eq!(got, what, "{}", lines.done());
                 }
             }
         }
     }
     for (name, seat) in &seats {
-        assert_eq!(world.heard(*seat), [""; 0], "{name} heard more\n{done}");
+        assert_eq!(world.heard(*seat), [""; 0], "{name} heard more\n{}", lines.done());
     }
 }
 

@@ -361,9 +361,15 @@ impl Stage {
 
     /// A controller's PACKET_OUT, on the real network.
     pub fn out(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
+        self.said(tenant, switch, words).sorted()
+    }
+
+    /// What is seen of a controller's message, in the order in which tenants are told.
+    pub fn said(&mut self, tenant: usize, switch: u64, words: &str) -> Seen {
         self.seen = Seen::default();
         self.speak(tenant, switch, words);
-        std::mem::take(&mut self.seen).sorted()
+        self.cores.iter().for_each(has_words);
+        std::mem::take(&mut self.seen)
     }
 
     /// The same beside it.

@@ -49,20 +49,42 @@ impl Stage {
         frames(&told).map(|frame| describe(&frame)).collect()
     }
 
-    /// Only these of a tenant's links have no way from now on, on both networks.
-    pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) {
-        self.plans[tenant].cut = links;
+    /// The same of all switches of all tenants.
+    pub fn all_told_beside(&mut self) -> Seen {
+        let mut seen = Seen::default();
+        for tenant in 0..self.plans.len() {
+            for switch in self.switches_of(tenant) {
+                let told = self.told_beside(tenant, switch).into_iter();
+                seen.told.extend(told.map(|words| (tenant, switch, words)));
+            }
+        }
+        seen
+    }
+
+    /// All links get tags from this number on. Gives what tenants are told.
+    pub fn set_tags(&mut self, first: u16) -> Seen {
         let (maps, tags) = maps(&self.plans, first);
         self.set_maps(&maps, FIRST_TAG..=tags);
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Only these of a tenant's links have no way from now on, on both networks. Gives what tenants are told on both.
+    pub fn cut(&mut self, tenant: usize, links: Vec<[(u64, u32); 2]>, first: u16) -> [Seen; 2] {
+        self.plans[tenant].cut = links;
+        let seen = self.set_tags(first);
         let plan = &self.plans[tenant];
+        let mut beside = Seen::default();
         for link in &plan.links {
             for &(switch, port) in link {
                 let index = reference_index(plan, switch);
-                let switch = self.references[tenant].switch_mut(index).unwrap();
-                switch.set_link(port, !plan.cut.contains(link));
-                self.references[tenant].take_output(index, SessionId::MAIN);
+                let switch = plan.head(switch);
+                let reference = self.references[tenant].switch_mut(index).unwrap();
+                reference.set_link(port, !plan.cut.contains(link));
+                let told = self.references[tenant].take_output(index, SessionId::MAIN);
+                let told = frames(&told).map(|frame| (tenant, switch, describe(&frame)));
+                beside.told.extend(told);
             }
         }
-        self.seen = Seen::default();
+        [seen, beside]
     }
 }
